@@ -1,0 +1,187 @@
+/** How a script talks: help, flags, streams, progress, exit codes. For scripts only. */
+
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { SessionMemoryError } from "./errors.ts";
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+/**
+ * Runs a script: prints help, or calls `main`, and turns a known failure into `error:`/`hint:` lines and an exit code.
+ *
+ * Never calls `process.exit`: output still on its way to a pipe would be cut at 64 KiB.
+ */
+export async function runMain(usage: string, main: (args: string[]) => void | Promise<void>): Promise<void> {
+  const args = process.argv.slice(2);
+  const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
+  // A reader that leaves early (`| head -1`) is no error of ours.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
+  if (flags.includes("--help") || flags.includes("-h")) {
+    console.log(usage.trimEnd());
+    return;
+  }
+  quiet = flags.includes("--quiet");
+  try {
+    await main(args);
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    console.error(error.format().trimEnd());
+    process.exitCode = error.exitCode;
+  }
+}
+
+/**
+ * Parses flags strictly. `--quiet` and `--help` are known to every script.
+ *
+ * @throws {SessionMemoryError} `USAGE` for an unknown flag, a missing value or too many words.
+ */
+export function parseFlags<T extends Options>(
+  args: string[],
+  options: T,
+  words: { min?: number; max?: number } = {},
+) {
+  const known = { ...options, quiet: { type: "boolean" }, help: { type: "boolean", short: "h" } } as T &
+    Options;
+  let parsed: ReturnType<typeof parseArgs<{ args: string[]; options: T & Options; allowPositionals: true }>>;
+  try {
+    parsed = parseArgs({
+      args: joinNegative(args, known),
+      options: known,
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (error) {
+    throw usageError(firstSentence(error instanceof Error ? error.message : String(error)), flagHint(known));
+  }
+  const { min = 0, max = Number.POSITIVE_INFINITY } = words;
+  if (parsed.positionals.length < min) throw usageError("Expected more arguments", "see --help");
+  if (parsed.positionals.length > max) {
+    throw usageError(
+      `Cannot use argument "${parsed.positionals[max]}": one too many`,
+      "quote words that belong together",
+    );
+  }
+  return { values: parsed.values, words: parsed.positionals };
+}
+
+/** A whole number given with a flag, or the default. */
+export function integerFlag(
+  flag: string,
+  value: string | undefined,
+  otherwise: number,
+  { min = 0, max = Number.MAX_SAFE_INTEGER } = {},
+): number {
+  if (value === undefined) return otherwise;
+  const number = Number(value);
+  if (!/^[+-]?\d+$/.test(value) || number < min || number > max) {
+    const wanted = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+    throw usageError(
+      `Cannot use ${flag} "${value}": expected a whole number ${wanted}`,
+      `try ${flag} ${Math.max(min, 1)}`,
+    );
+  }
+  return number;
+}
+
+/** One of a few words given with a flag, or the default. */
+export function choiceFlag<T extends string>(
+  flag: string,
+  value: string | undefined,
+  choices: readonly T[],
+): T | undefined {
+  if (value === undefined) return undefined;
+  const found = choices.find((choice) => choice === value);
+  if (!found)
+    throw usageError(
+      `Cannot use ${flag} "${value}": expected ${choices.join(" or ")}`,
+      `try ${flag} ${choices[0]}`,
+    );
+  return found;
+}
+
+export function usageError(message: string, hint: string): SessionMemoryError {
+  return new SessionMemoryError("USAGE", message, { hint });
+}
+
+let quiet = false;
+
+/** Prints a result. `console.log` writes synchronously and survives a reader that leaves. */
+export function print(text: string): void {
+  console.log(text);
+}
+
+/** Prints the one JSON document of `--json`. */
+export function printJson(value: unknown): void {
+  console.log(JSON.stringify(value, null, 2));
+}
+
+/** A warning on stderr; nothing with `--quiet`. */
+export function warn(message: string): void {
+  if (!quiet) console.error(`warning: ${message}`);
+}
+
+/** A remark on stderr (freshness, what was left out); nothing with `--quiet`. */
+export function note(message: string): void {
+  if (!quiet) console.error(message);
+}
+
+/** Says which variables of ours the project folder's `.env` had set. */
+export function warnIgnored(ignored: readonly string[]): void {
+  if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
+}
+
+/** Progress on stderr once work takes over a second: one live line on a terminal, else a line every few seconds. */
+export function startProgress(what: string): {
+  update: (done: number, total: number) => void;
+  end: () => void;
+} {
+  const started = Date.now();
+  const live = process.stderr.isTTY === true;
+  let last = started;
+  let shown = false;
+  return {
+    update(done, total) {
+      const now = Date.now();
+      if (quiet || now - started < 1000 || now - last < (live ? 100 : 3000)) return;
+      last = now;
+      shown = true;
+      const rate = done / ((now - started) / 1000);
+      const left = rate > 0 ? Math.ceil((total - done) / rate) : 0;
+      const line = `${what} ${done}/${total} · ${rate.toFixed(rate < 10 ? 1 : 0)}/s · ${left} s left`;
+      if (live) process.stderr.write(`\r\x1b[K${line}`);
+      else console.error(line);
+    },
+    end() {
+      if (live && shown) process.stderr.write("\r\x1b[K");
+    },
+  };
+}
+
+/** `--limit -5` is a bad number, not an unknown flag: parseArgs needs the value attached to see that. */
+function joinNegative(args: string[], options: Options): string[] {
+  const joined: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? "";
+    if (arg === "--") return [...joined, ...args.slice(i)];
+    const next = args[i + 1];
+    const takesValue = arg.startsWith("--") && options[arg.slice(2)]?.type === "string";
+    if (takesValue && next !== undefined && /^-\d/.test(next)) {
+      joined.push(`${arg}=${next}`);
+      i++;
+    } else joined.push(arg);
+  }
+  return joined;
+}
+
+function firstSentence(message: string): string {
+  return message.split(/\.\s|\n/)[0]?.replace(/\.$/, "") ?? message;
+}
+
+function flagHint(options: Options): string {
+  return `known flags: ${Object.keys(options)
+    .map((name) => `--${name}`)
+    .join(" ")}`;
+}

@@ -1,0 +1,270 @@
+/**
+ * Every default, environment variable, settings key and path.
+ *
+ * `paths` and `readHookSettings` are plain checks for code that must start fast; `loadConfig` validates the whole
+ * file and loads the schema (zod) only when there is a file to validate.
+ */
+
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { readIfExists } from "./files.ts";
+
+export type Environment = Record<string, string | undefined>;
+
+/** The variables we read. One that the project folder's `.env` has put there is not the user's word. */
+const OWN_VARIABLE =
+  /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|CLAUDE_CODE_SESSION_ID|PI_CODING_AGENT_\w+|PI_SESSION_ID|CODEX_HOME)$/;
+
+/** Where everything lies. All absolute. */
+export interface Paths {
+  /** All our state. */
+  home: string;
+  database: string;
+  config: string;
+  cursors: string;
+  observations: string;
+  meta: string;
+  log: string;
+  claude: string;
+  pi: string;
+  /** Where pi keeps sessions when told to keep them elsewhere than under `pi`. */
+  piSessions: string | undefined;
+  codex: string;
+  openclaw: string;
+  /** Files and folders to read instead of the agents' own places; empty: the agents' own. */
+  transcripts: string[];
+}
+
+export interface LlmConfig {
+  baseUrl?: string | undefined;
+  apiKeyEnv: string;
+  model: string;
+  dailyBudgetUsd: number;
+  timeoutMs: number;
+  /** USD per million tokens. */
+  prices: Record<string, { input: number; output: number }>;
+}
+
+export interface EmbeddingConfig {
+  baseUrl?: string | undefined;
+  apiKeyEnv: string;
+  model: string;
+  dimensions: number;
+}
+
+export interface Settings {
+  llm?: LlmConfig | undefined;
+  embedding?: EmbeddingConfig | undefined;
+  participants: { user: string; assistant: string };
+  /** IANA name. */
+  timezone: string;
+  commandName: string;
+  statusKey: string;
+  minNewUserMessages: number;
+  notificationAutoClearMs: number;
+  modelKeys: string[];
+  activity: { scope: "project" | "all"; maxChars: number; welcome: boolean };
+  observe: {
+    mode: "buffered" | "blocking";
+    auto: boolean;
+    observerTokens: number;
+    reflectorTokens: number;
+    retainTokens: number;
+    stepTokens: number;
+    rules: boolean;
+  };
+  titles: boolean;
+  redact: { extra: string[] };
+  exclude: { sessions: string[]; projects: string[]; patterns: string[] };
+}
+
+export interface Config {
+  readonly paths: Paths;
+  readonly settings: Settings;
+  /** The session that runs us, when the host says so. */
+  readonly currentSession: string | undefined;
+  /** The environment without what the project folder put there: keys are looked up here. */
+  readonly env: Environment;
+  /** Names of the variables that were left out. */
+  readonly ignored: string[];
+}
+
+/** The defaults of config.json's keys; `llm` and `embedding` have none but inside themselves. */
+export function defaultSettings(): Settings {
+  return {
+    participants: { user: "User", assistant: "Assistant" },
+    timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    commandName: "index-session",
+    statusKey: "session-index",
+    minNewUserMessages: 5,
+    notificationAutoClearMs: 5000,
+    modelKeys: [],
+    activity: { scope: "project", maxChars: 500, welcome: true },
+    observe: {
+      mode: "buffered",
+      auto: true,
+      observerTokens: 30000,
+      reflectorTokens: 40000,
+      retainTokens: 8000,
+      stepTokens: 8000,
+      rules: false,
+    },
+    titles: false,
+    redact: { extra: [] },
+    exclude: { sessions: [], projects: [], patterns: [] },
+  };
+}
+
+/** Where things are, by the environment. */
+export function resolvePaths(env: Environment): Paths {
+  const user = env.HOME || homedir();
+  const place = (value: string | undefined, otherwise: string) => (value ? resolve(value) : otherwise);
+  const home = place(env.SESSION_MEMORY_HOME, join(user, ".session-memory"));
+  return {
+    home,
+    database: join(home, "memory.db"),
+    config: join(home, "config.json"),
+    cursors: join(home, "cursors"),
+    observations: join(home, "observations"),
+    meta: join(home, "sessions-meta"),
+    log: join(home, "log.ndjson"),
+    claude: place(env.CLAUDE_CONFIG_DIR, join(user, ".claude")),
+    pi: place(env.PI_CODING_AGENT_DIR, join(user, ".pi", "agent")),
+    piSessions: env.PI_CODING_AGENT_SESSION_DIR ? resolve(env.PI_CODING_AGENT_SESSION_DIR) : undefined,
+    codex: place(env.CODEX_HOME, join(user, ".codex")),
+    openclaw: join(user, ".openclaw"),
+    transcripts: (env.SESSION_MEMORY_SESSIONS ?? "")
+      .split(delimiter)
+      .filter(Boolean)
+      .map((path) => resolve(path)),
+  };
+}
+
+/** The session that runs us, when the host says so. */
+export function callingSession(env: Environment): string | undefined {
+  return env.CLAUDE_CODE_SESSION_ID || env.PI_SESSION_ID || undefined;
+}
+
+/**
+ * The environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads such
+ * files by itself, and a project folder must not redirect our state, our reading or our key.
+ */
+export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
+  const own = Object.keys(env).filter((name) => env[name] && OWN_VARIABLE.test(name));
+  if (own.length === 0) return { env, ignored: [] };
+  const planted = plantedValues(cwd, env.NODE_ENV);
+  const ignored = own.filter((name) => planted.get(name)?.includes(env[name] ?? ""));
+  if (ignored.length === 0) return { env, ignored };
+  const trusted = { ...env };
+  for (const name of ignored) delete trusted[name];
+  return { env: trusted, ignored };
+}
+
+/** Which runtime loads what: the union of Bun's and Deno's habits. */
+function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  const names = [".env", ".env.local", `.env.${mode}`, `.env.${mode}.local`];
+  for (const usual of ["development", "production", "test"])
+    names.push(`.env.${usual}`, `.env.${usual}.local`);
+  for (const name of new Set(names)) {
+    let text: string;
+    try {
+      text = readFileSync(join(cwd, name), "utf8");
+    } catch {
+      continue; // no such file, the usual case
+    }
+    for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
+      const raw = match[2] ?? "";
+      const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");
+      const uncommented = raw.replace(/\s+#.*$/, "");
+      const known = values.get(match[1] ?? "") ?? [];
+      values.set(match[1] ?? "", [...known, raw, unquoted, uncommented, unquoted.replaceAll("\\n", "\n")]);
+    }
+  }
+  return values;
+}
+
+/** What the prompt hook needs of config.json, by plain checks; undefined when the file is there but invalid. */
+export function readHookSettings(paths: Paths): Settings | undefined {
+  const settings = defaultSettings();
+  const text = readIfExists(paths.config);
+  if (text === undefined) return settings;
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(file)) return undefined;
+  const { activity, exclude, redact } = file;
+  if (activity !== undefined) {
+    if (!isRecord(activity)) return undefined;
+    const { scope = "project", maxChars = 500, welcome = true } = activity;
+    if (scope !== "project" && scope !== "all") return undefined;
+    if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
+    if (typeof welcome !== "boolean") return undefined;
+    settings.activity = { scope, maxChars, welcome };
+  }
+  if (exclude !== undefined) {
+    if (!isRecord(exclude)) return undefined;
+    for (const key of ["sessions", "projects", "patterns"] as const) {
+      const list = stringList(exclude[key]);
+      if (!list) return undefined;
+      settings.exclude[key] = list;
+    }
+  }
+  if (redact !== undefined) {
+    const extra = isRecord(redact) ? stringList(redact.extra) : undefined;
+    if (!extra) return undefined;
+    settings.redact = { extra };
+  }
+  return settings;
+}
+
+/**
+ * The whole configuration, validated.
+ *
+ * @throws {SessionMemoryError} `CONFIG_INVALID` with file, key, found and expected.
+ */
+export async function loadConfig(env: Environment, cwd: string): Promise<Config> {
+  const trusted = trustedEnvironment(env, cwd);
+  const paths = resolvePaths(trusted.env);
+  const text = readIfExists(paths.config);
+  // The schema costs four empty starts, so it is loaded only for a file that is there.
+  const settings =
+    text === undefined
+      ? defaultSettings()
+      : (await import("./settings-schema.ts")).parseSettings(text, paths.config, defaultSettings());
+  return deepFreeze({
+    paths,
+    settings,
+    currentSession: callingSession(trusted.env),
+    env: trusted.env,
+    ignored: trusted.ignored,
+  });
+}
+
+/** A path as a user wrote it: `~` is home, relative means from `cwd`. */
+export function expandPath(path: string, env: Environment, cwd: string): string {
+  if (path === "~" || path.startsWith("~/")) return join(env.HOME || homedir(), path.slice(1));
+  return isAbsolute(path) ? path : resolve(cwd, path);
+}
+
+function stringList(value: unknown): string[] | undefined {
+  if (value === undefined) return [];
+  if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
+  return value;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) deepFreeze(inner);
+  }
+  return value;
+}

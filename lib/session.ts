@@ -1,0 +1,110 @@
+/**
+ * The nouns every part shares. Shapes only: no code, no imports.
+ *
+ * Times are ISO-8601 UTC strings. `line` is the 1-based line of the transcript file, `offset` and `end` are byte
+ * positions: the line starts at `offset`, and `end` is the first byte after its newline.
+ */
+
+/** A transcript format. OpenClaw writes pi's; a folder of `{role, content}` lines is `plain`. */
+export type Agent = "claude" | "pi" | "codex" | "plain";
+
+/** One conversation, as far as its file's place, name and first bytes tell. */
+export interface Session {
+  /** The host's own id. */
+  id: string;
+  agent: Agent;
+  /** Absolute path of the transcript. */
+  file: string;
+  /** What people call it: Volute name, meta file name or host title. */
+  name?: string | undefined;
+  /** The directory it works in, from its records. */
+  cwd?: string | undefined;
+  /** The session that started this one, for subagent transcripts. */
+  parentId?: string | undefined;
+  startedAt?: string | undefined;
+  /** The file's modification time. */
+  updatedAt: string;
+  /** Bytes. */
+  size: number;
+}
+
+export type ToolAction = "edit" | "read" | "run" | "search" | "other";
+
+export interface ToolCall {
+  name: string;
+  /** The primary argument on one line, not shortened. */
+  target: string;
+  action: ToolAction;
+  /** Files named by the call (several for a patch), as written there. */
+  paths: string[];
+}
+
+/**
+ * One thing said or done. A transcript row gives none, one or several (text and tool calls of one message share the
+ * row's line). `result` entries are produced only when asked for.
+ */
+export interface Entry {
+  line: number;
+  offset: number;
+  end: number;
+  /** The host's id of the row or message; the same in every copy of it (forks). */
+  id?: string | undefined;
+  /** `summary` is a compaction's; `result` is what a tool gave back. */
+  kind: "user" | "assistant" | "tool" | "summary" | "result";
+  text: string;
+  at?: string | undefined;
+  /** On `tool` entries. */
+  tool?: ToolCall;
+  /** On `tool` and `result` entries: pairs a call with its result. */
+  callId?: string | undefined;
+  /** On `result` entries. */
+  isError?: boolean;
+  /** Tokens in the model's context as the host reported them with this message. */
+  contextTokens?: number | undefined;
+}
+
+/** A place in a transcript between two lines. */
+export interface Cursor {
+  /** Bytes before it. */
+  offset: number;
+  /** Lines before it. */
+  line: number;
+}
+
+/** A user message and all that follows until the next one. */
+export interface Exchange {
+  entries: Entry[];
+  /** Whether a later user message has closed it. */
+  closed: boolean;
+}
+
+/** A piece of an exchange, small enough to find and to quote. */
+export interface Chunk {
+  sessionId: string;
+  /** Position in the session, from 0. */
+  index: number;
+  at?: string | undefined;
+  firstLine: number;
+  lastLine: number;
+  /** Ids of the rows it was made of, for telling copies. */
+  entryIds: string[];
+  speakers: ("user" | "assistant")[];
+  topics: string[];
+  hasDecision: boolean;
+  hasAction: boolean;
+  /** `User: …` / `Assistant: …` lines. */
+  content: string;
+  /** Situational header, blank line, content. */
+  contextContent: string;
+  /** One line per tool call: searchable, never shown. */
+  tools: string;
+  tokens: number;
+}
+
+/** A search result. */
+export interface Hit {
+  chunk: Chunk;
+  session: Session;
+  /** 0 to 1. */
+  score: number;
+}

@@ -1,0 +1,19 @@
+/** No test can see this machine's agents: every home is a fresh temp folder that is removed at the end. */
+
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = mkdtempSync(join(tmpdir(), "session-memory-test-"));
+for (const name of Object.keys(process.env)) {
+  if (/^(SESSION_MEMORY_|OPENAI_|ANTHROPIC_|CLAUDE|PI_|CODEX_)/.test(name)) delete process.env[name];
+}
+process.env.HOME = join(root, "home");
+process.env.CLAUDE_CONFIG_DIR = join(root, "claude");
+process.env.PI_CODING_AGENT_DIR = join(root, "pi");
+process.env.CODEX_HOME = join(root, "codex");
+process.env.SESSION_MEMORY_HOME = join(root, "state");
+process.env.TZ = "UTC";
+
+afterAll(() => rmSync(root, { recursive: true, force: true }));
