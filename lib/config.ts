@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { readIfExists } from "./files.ts";
+import { isRecord } from "./json.ts";
 
 export type Environment = Record<string, string | undefined>;
 
@@ -255,10 +256,6 @@ function stringList(value: unknown): string[] | undefined {
   if (value === undefined) return [];
   if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
   return value;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function deepFreeze<T>(value: T): T {
