@@ -117,32 +117,22 @@ export function fakeVector(text: string, dimensions: number): number[] {
 }
 
 function answer(request: RecordedRequest, response: ServerResponse, reply: Reply, dimensions: number): void {
-  if (typeof reply === "function") return answer(request, response, reply(request), dimensions);
-  if (typeof reply === "string") return sendChat(request, response, { kind: "chat", content: reply });
-  switch (reply.kind) {
-    case "chat":
-      return sendChat(request, response, reply);
-    case "status":
-      return sendJson(
-        response,
-        reply.status,
-        reply.body ?? { error: { message: "scripted failure" } },
-        reply.headers,
-      );
-    case "raw":
-      response.writeHead(200, { "content-type": reply.contentType ?? "application/json" });
-      response.end(reply.body);
-      return;
-    case "cut":
-      response.writeHead(200, { "content-type": "application/json", "content-length": "4096" });
-      response.write('{"choices":[{"message":{"role":"assistant","content":"{\\"na');
-      setTimeout(() => response.destroy(), 20);
-      return;
-    case "hang":
-      return;
-    case "vectors":
-      return sendVectors(request, response, reply, dimensions);
+  if (typeof reply === "function") answer(request, response, reply(request), dimensions);
+  else if (typeof reply === "string") sendChat(request, response, { kind: "chat", content: reply });
+  else if (reply.kind === "chat") sendChat(request, response, reply);
+  else if (reply.kind === "vectors") sendVectors(request, response, reply, dimensions);
+  else if (reply.kind === "status") {
+    const body = reply.body ?? { error: { message: "scripted failure" } };
+    sendJson(response, reply.status, body, reply.headers);
+  } else if (reply.kind === "raw") {
+    response.writeHead(200, { "content-type": reply.contentType ?? "application/json" });
+    response.end(reply.body);
+  } else if (reply.kind === "cut") {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "4096" });
+    response.write('{"choices":[{"message":{"role":"assistant","content":"{\\"na');
+    setTimeout(() => response.destroy(), 20);
   }
+  // "hang": nothing
 }
 
 function sendChat(
@@ -160,12 +150,9 @@ function sendChat(
   const choice = { index: 0, finish_reason: reply.finish ?? "stop" };
   const base = { id: "chatcmpl-fake", created: 0, model: request.body?.model ?? "fake" };
   if (request.body?.stream !== true) {
-    return sendJson(response, 200, {
-      ...base,
-      object: "chat.completion",
-      choices: [{ ...choice, message }],
-      usage,
-    });
+    const choices = [{ ...choice, message }];
+    sendJson(response, 200, { ...base, object: "chat.completion", choices, usage });
+    return;
   }
   const chunk = { ...base, object: "chat.completion.chunk" };
   response.writeHead(200, { "content-type": "text/event-stream" });
