@@ -1,0 +1,134 @@
+/**
+ * The schema's history: an append-only list of SQL, one entry per version (`PRAGMA user_version`). Entries that were
+ * released are never edited. Times are ISO-8601 UTC text.
+ *
+ * `session_embeddings` (vec0) is not here: its width is configured and its module may be missing (see vectors.ts).
+ */
+
+export const MIGRATIONS: readonly string[] = [
+  `
+CREATE TABLE sessions (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  file TEXT NOT NULL,
+  name TEXT,
+  cwd TEXT,
+  project TEXT,
+  parent_id TEXT,
+  started_at TEXT,
+  updated_at TEXT NOT NULL,
+  source_gone INTEGER NOT NULL DEFAULT 0,
+  -- line of the last compaction: what lies before it is no longer in the model's context
+  compacted_line INTEGER
+) STRICT;
+CREATE INDEX sessions_file ON sessions(file);
+
+CREATE TABLE index_state (
+  session_id TEXT PRIMARY KEY,
+  file_path TEXT NOT NULL,
+  file_hash TEXT NOT NULL,
+  last_indexed TEXT NOT NULL,
+  chunk_count INTEGER NOT NULL DEFAULT 0,
+  status TEXT NOT NULL CHECK (status IN ('complete', 'partial', 'failed', 'quarantined')),
+  -- the file as it was when read: while both are the same, it is not opened
+  size INTEGER NOT NULL,
+  modified TEXT NOT NULL,
+  -- start of the first line that is not indexed for good: the open exchange is read again
+  cursor_offset INTEGER NOT NULL DEFAULT 0,
+  cursor_line INTEGER NOT NULL DEFAULT 0,
+  -- index of the first chunk behind the cursor
+  next_chunk INTEGER NOT NULL DEFAULT 0,
+  skipped_lines INTEGER NOT NULL DEFAULT 0,
+  recipe TEXT NOT NULL,
+  took_ms REAL NOT NULL DEFAULT 0,
+  error TEXT
+) STRICT;
+
+CREATE TABLE embedders (
+  id INTEGER PRIMARY KEY,
+  model TEXT NOT NULL,
+  dimensions INTEGER NOT NULL,
+  recipe TEXT NOT NULL,
+  UNIQUE (model, dimensions, recipe)
+) STRICT;
+
+-- AUTOINCREMENT: an id is never given again, so a row left in session_embeddings while sqlite-vec was not
+-- loadable can never point at another chunk
+CREATE TABLE session_chunks (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id TEXT NOT NULL,
+  chunk_index INTEGER NOT NULL,
+  timestamp TEXT NOT NULL,
+  speakers TEXT NOT NULL,
+  topic_tags TEXT NOT NULL,
+  has_decision INTEGER NOT NULL DEFAULT 0,
+  has_action INTEGER NOT NULL DEFAULT 0,
+  first_line INTEGER NOT NULL,
+  last_line INTEGER NOT NULL,
+  -- line of the first row of the exchange it is a part of
+  exchange_line INTEGER NOT NULL,
+  content_hash BLOB NOT NULL,
+  embedder INTEGER REFERENCES embedders(id),
+  embedding_failures INTEGER NOT NULL DEFAULT 0,
+  content TEXT NOT NULL,
+  context_content TEXT NOT NULL,
+  tools TEXT NOT NULL DEFAULT '',
+  entry_ids TEXT NOT NULL,
+  token_count INTEGER NOT NULL,
+  embedding BLOB,
+  created_at TEXT NOT NULL,
+  UNIQUE (session_id, chunk_index)
+) STRICT;
+CREATE INDEX session_chunks_timestamp ON session_chunks(timestamp);
+CREATE INDEX session_chunks_hash ON session_chunks(content_hash) WHERE embedder IS NOT NULL;
+CREATE INDEX session_chunks_without_vector ON session_chunks(id) WHERE embedder IS NULL;
+
+-- rowid = session_chunks.id; no copy of the text is kept, deletes need none
+CREATE VIRTUAL TABLE chunks_fts USING fts5(
+  content, header, tools, extra,
+  tokenize = 'porter unicode61', content = '', contentless_delete = 1
+);
+-- fewer, larger segments per transaction: a third off a cold run
+INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('hashsize', 16777216);
+CREATE VIRTUAL TABLE chunks_vocab USING fts5vocab(chunks_fts, row);
+
+-- which session and line holds a transcript row; the same row elsewhere is a copy (a fork) and is not indexed again
+CREATE TABLE row_keys (
+  key INTEGER PRIMARY KEY,
+  session INTEGER NOT NULL,
+  line INTEGER NOT NULL
+) STRICT;
+CREATE TABLE copies (
+  session_id TEXT NOT NULL,
+  owner_id TEXT NOT NULL,
+  PRIMARY KEY (session_id, owner_id)
+) STRICT, WITHOUT ROWID;
+
+-- what was paid for and has no chunk at the moment
+CREATE TABLE vector_cache (
+  content_hash BLOB NOT NULL,
+  embedder INTEGER NOT NULL REFERENCES embedders(id),
+  embedding BLOB NOT NULL,
+  PRIMARY KEY (content_hash, embedder)
+) STRICT;
+CREATE TABLE topic_cache (
+  content_hash BLOB PRIMARY KEY,
+  topics TEXT NOT NULL,
+  model TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE searches (
+  at TEXT NOT NULL,
+  took_ms REAL NOT NULL,
+  results INTEGER NOT NULL
+) STRICT;
+CREATE INDEX searches_at ON searches(at);
+
+-- facts about the index itself: vector_embedder (whose bits session_embeddings holds), vectors_stale
+CREATE TABLE facts (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
+`,
+];

@@ -1,0 +1,195 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MIGRATIONS } from "../lib/migrations.ts";
+import { openDatabase } from "../lib/sqlite.ts";
+import { migrate, openStore, readFact, writeFact } from "../lib/store.ts";
+
+function folder(): string {
+  return mkdtempSync(join(tmpdir(), "session-memory-store-"));
+}
+
+function schemaOf(path: string): string[] {
+  const db = openDatabase(path);
+  const rows = db.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").all();
+  db.close();
+  return rows.map((row) => `${row.type} ${row.name} ${row.sql}`);
+}
+
+describe("openDatabase()", () => {
+  test("creates a private file in WAL mode with sqlite-vec loaded", () => {
+    const path = join(folder(), "deep", "memory.db");
+    const db = openDatabase(path);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    expect(db.prepare("PRAGMA foreign_keys").get()).toEqual({ foreign_keys: 1 });
+    expect(db.vectors).toEqual({ mode: "vec0", version: "v0.1.9" });
+    db.exec("CREATE TABLE t (x)");
+    expect(statSync(`${path}-wal`).mode & 0o777).toBe(0o600);
+    db.close();
+  });
+
+  test("says that there is no index when it may not create one", () => {
+    const path = join(folder(), "memory.db");
+    expect(() => openDatabase(path, { create: false })).toThrow(
+      expect.objectContaining({
+        type: "STORAGE_ERROR",
+        message: `Cannot open "${path}": there is no index yet`,
+        hint: "run bun scripts/embed.ts",
+      }),
+    );
+  });
+
+  test("refuses a file that is no database and leaves it as it is", () => {
+    const path = join(folder(), "memory.db");
+    writeFileSync(
+      path,
+      "these are notes of mine, and they are long enough to be a header of something else\n".repeat(40),
+    );
+    const before = readFileSync(path, "utf8");
+    expect(() => openDatabase(path)).toThrow(
+      expect.objectContaining({
+        type: "STORAGE_ERROR",
+        message: `Cannot open "${path}": file is not a database`,
+      }),
+    );
+    expect(readFileSync(path, "utf8")).toBe(before);
+  });
+
+  test("transaction() rolls everything back when its work throws, also from inside another one", () => {
+    const db = openDatabase(":memory:");
+    db.exec("CREATE TABLE t (x INTEGER PRIMARY KEY)");
+    const insert = (x: number) => db.prepare("INSERT INTO t VALUES (?)").run(x);
+    expect(() =>
+      db.transaction(() => {
+        insert(1);
+        db.transaction(() => insert(2));
+        throw new RangeError("no");
+      }),
+    ).toThrow(new RangeError("no"));
+    db.transaction(() => insert(3));
+    expect(db.prepare("SELECT x FROM t").all()).toEqual([{ x: 3 }]);
+    expect(() => db.transaction(() => insert(3))).toThrow(
+      expect.objectContaining({ type: "STORAGE_ERROR", recoverable: false }),
+    );
+    db.close();
+  });
+
+  test("takes named and ordered parameters and gives blobs back as bytes", () => {
+    const db = openDatabase(":memory:");
+    const named = db.prepare("SELECT $a AS a, $b AS b").get({ a: 1, b: new Uint8Array([1, 2]) });
+    expect([named?.a, new Uint8Array(named?.b as Uint8Array)]).toEqual([1, new Uint8Array([1, 2])]);
+    expect([...db.prepare("SELECT value FROM json_each(?)").iterate("[5,6]")]).toEqual([
+      { value: 5 },
+      { value: 6 },
+    ]);
+    expect(db.prepare("SELECT 1 WHERE 0").get()).toBeUndefined();
+    db.close();
+  });
+});
+
+describe("openStore()", () => {
+  test("brings an empty file and a file of every earlier version to the same schema", () => {
+    const fresh = join(folder(), "memory.db");
+    openStore(fresh).close();
+    for (let version = 0; version < MIGRATIONS.length; version++) {
+      const path = join(folder(), "memory.db");
+      const db = openDatabase(path);
+      migrate(db, MIGRATIONS.slice(0, version));
+      db.close();
+      const store = openStore(path);
+      expect(store.db.prepare("PRAGMA user_version").get()).toEqual({ user_version: MIGRATIONS.length });
+      store.close();
+      expect(schemaOf(path)).toEqual(schemaOf(fresh));
+    }
+  });
+
+  test("refuses an index of a newer program", () => {
+    const path = join(folder(), "memory.db");
+    const db = openDatabase(path);
+    db.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    db.close();
+    expect(() => openStore(path)).toThrow(
+      expect.objectContaining({
+        type: "STORAGE_ERROR",
+        message: `Cannot open "${path}": schema version ${MIGRATIONS.length + 1}, this program knows ${MIGRATIONS.length}`,
+      }),
+    );
+  });
+
+  test("leaves no half of a migration behind when a statement of it fails", () => {
+    const path = join(folder(), "memory.db");
+    const db = openDatabase(path);
+    const broken = [
+      "CREATE TABLE a (x)",
+      "CREATE TABLE b (x); CREATE VIRTUAL TABLE v USING vec0(e bit[8]); CREATE TABLE a (x)",
+    ];
+    expect(() => migrate(db, broken)).toThrow(expect.objectContaining({ type: "STORAGE_ERROR" }));
+    expect(db.prepare("SELECT name FROM sqlite_master").all()).toEqual([]);
+    expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 0 });
+    db.close();
+  });
+
+  test("lets several processes create the same index at once", async () => {
+    const path = join(folder(), "memory.db");
+    const program = `import { openStore } from "${join(import.meta.dir, "../lib/store.ts")}"; openStore(process.argv[1]).close();`;
+    const runs = Array.from({ length: 6 }, () =>
+      Bun.spawn(["bun", "-e", program, path], { stderr: "pipe", stdout: "pipe" }),
+    );
+    const errors = await Promise.all(
+      runs.map(async (run) => [await run.exited, await new Response(run.stderr).text()]),
+    );
+    expect(errors).toEqual(runs.map(() => [0, ""]));
+    const fresh = join(folder(), "memory.db");
+    openStore(fresh).close();
+    expect(schemaOf(path)).toEqual(schemaOf(fresh));
+  });
+
+  test("has the tables and columns that other programs may rely on", () => {
+    const store = openStore(":memory:");
+    const columns = (table: string) =>
+      store.db
+        .prepare("SELECT name FROM pragma_table_info(?)")
+        .all(table)
+        .map((row) => row.name);
+    expect(columns("session_chunks")).toEqual(
+      expect.arrayContaining([
+        "id",
+        "session_id",
+        "chunk_index",
+        "timestamp",
+        "speakers",
+        "topic_tags",
+        "has_decision",
+        "has_action",
+        "content",
+        "context_content",
+        "token_count",
+        "embedding",
+        "created_at",
+      ]),
+    );
+    expect(columns("index_state")).toEqual(
+      expect.arrayContaining([
+        "session_id",
+        "file_path",
+        "file_hash",
+        "last_indexed",
+        "chunk_count",
+        "status",
+      ]),
+    );
+    store.close();
+  });
+
+  test("keeps facts about the index", () => {
+    const store = openStore(":memory:");
+    writeFact(store, "vector_embedder", "1");
+    writeFact(store, "vector_embedder", "2");
+    expect(readFact(store, "vector_embedder")).toBe("2");
+    writeFact(store, "vector_embedder", undefined);
+    expect(readFact(store, "vector_embedder")).toBeUndefined();
+    store.close();
+  });
+});
