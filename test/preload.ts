@@ -7,13 +7,15 @@ import { join } from "node:path";
 
 const root = mkdtempSync(join(tmpdir(), "session-memory-test-"));
 for (const name of Object.keys(process.env)) {
-  if (/^(SESSION_MEMORY_|OPENAI_|ANTHROPIC_|CLAUDE|PI_|CODEX_)/.test(name)) delete process.env[name];
+  if (/^(SESSION_MEMORY_(?!TEST_)|OPENAI_|ANTHROPIC_|CLAUDE|PI_|CODEX_)/.test(name)) delete process.env[name];
 }
 process.env.HOME = join(root, "home");
 process.env.CLAUDE_CONFIG_DIR = join(root, "claude");
 process.env.PI_CODING_AGENT_DIR = join(root, "pi");
 process.env.CODEX_HOME = join(root, "codex");
 process.env.SESSION_MEMORY_HOME = join(root, "state");
+// Whatever a test leaves in the temp folder goes with it.
+process.env.TMPDIR = root;
 process.env.TZ = "UTC";
 
 afterAll(() => rmSync(root, { recursive: true, force: true }));

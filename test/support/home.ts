@@ -1,0 +1,172 @@
+/** A user's home made for one test: the hosts' places with transcripts in them, a project folder, and nothing else. */
+
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { type Environment, type Paths, resolvePaths } from "../../lib/config.ts";
+import { CLAUDE_SESSION } from "./claude.ts";
+import { CODEX_SESSION } from "./codex.ts";
+import { FIXTURES, FIXTURES_CWD } from "./fixtures.ts";
+import { PI_SESSION } from "./pi.ts";
+import { jsonl, type Row } from "./rows.ts";
+
+export interface TemporaryHome {
+  /** Everything lies in here. */
+  root: string;
+  home: string;
+  /** A git repository without commits: the directory the sessions work in. */
+  project: string;
+  /** The whole environment for a process that shall see this home and nothing of the machine. */
+  env: Environment;
+  paths: Paths;
+  remove(): void;
+  [Symbol.dispose](): void;
+}
+
+const roots = new Set<string>();
+process.once("exit", () => {
+  for (const root of roots) rmSync(root, { recursive: true, force: true });
+});
+
+/** A fresh home. Removed by `using`, by `remove()`, or when the process ends. */
+export function temporaryHome(variables: Environment = {}): TemporaryHome {
+  const root = mkdtempSync(join(tmpdir(), "session-memory-home-"));
+  const home = join(root, "home");
+  const project = join(root, "shop");
+  mkdirSync(home);
+  mkdirSync(join(project, ".git"), { recursive: true });
+  writeFileSync(join(project, ".git", "HEAD"), "ref: refs/heads/main\n");
+  const env = { HOME: home, PATH: process.env.PATH, TZ: "UTC", LANG: "C.UTF-8", ...variables };
+  roots.add(root);
+  return {
+    root,
+    home,
+    project,
+    env,
+    paths: resolvePaths(env),
+    remove() {
+      roots.delete(root);
+      rmSync(root, { recursive: true, force: true });
+    },
+    [Symbol.dispose]() {
+      this.remove();
+    },
+  };
+}
+
+export interface TranscriptOptions {
+  id?: string;
+  /** The session's directory; the home's project by default. */
+  cwd?: string;
+  /** ISO time of the file's name, for the hosts that have one there. */
+  at?: string;
+  /** Rows, or the file's whole text. */
+  rows: readonly (Row | readonly Row[])[] | string;
+}
+
+/** Puts a Claude Code transcript where the host would; `parentId` makes it a subagent's. */
+export function writeClaude(
+  home: TemporaryHome,
+  options: TranscriptOptions & { parentId?: string; meta?: Row },
+): string {
+  const folder = join(home.paths.claude, "projects", claudeFolder(options.cwd ?? home.project));
+  const id = options.id ?? CLAUDE_SESSION;
+  if (options.parentId === undefined) return write(join(folder, `${id}.jsonl`), options.rows);
+  const stem = join(folder, options.parentId, "subagents", id.startsWith("agent-") ? id : `agent-${id}`);
+  if (options.meta) write(`${stem}.meta.json`, JSON.stringify(options.meta));
+  return write(`${stem}.jsonl`, options.rows);
+}
+
+/** Puts a pi session where the host would. */
+export function writePi(home: TemporaryHome, options: TranscriptOptions): string {
+  const cwd = options.cwd ?? home.project;
+  const folder = join(home.paths.pi, "sessions", `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`);
+  const time = (options.at ?? "2026-02-03T14:30:00.000Z").replace(/[:.]/g, "-");
+  return write(join(folder, `${time}_${options.id ?? PI_SESSION}.jsonl`), options.rows);
+}
+
+/** Puts a Codex rollout where the host would. */
+export function writeCodex(home: TemporaryHome, options: TranscriptOptions): string {
+  const at = options.at ?? "2026-02-03T14:30:00.000Z";
+  const folder = join(home.paths.codex, "sessions", ...at.slice(0, 10).split("-"));
+  const time = at.slice(0, 19).replaceAll(":", "-");
+  return write(join(folder, `rollout-${time}-${options.id ?? CODEX_SESSION}.jsonl`), options.rows);
+}
+
+/** Names a session in a Volute folder: an Agent SDK session by its id, a pi session by a copy of its file. */
+export function writeVolute(
+  mind: string,
+  name: string,
+  session: { sessionId: string } | { piFile: string },
+): void {
+  const folder = join(mind, ".volute");
+  if ("sessionId" in session) {
+    write(join(folder, "sessions", `${name}.json`), JSON.stringify({ sessionId: session.sessionId }));
+  } else {
+    const target = join(folder, "pi-sessions", name, basename(session.piFile));
+    mkdirSync(dirname(target), { recursive: true });
+    cpSync(session.piFile, target);
+  }
+}
+
+/** Writes a file with its folders; rows become JSONL. Returns the path. */
+export function write(file: string, content: TranscriptOptions["rows"]): string {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, typeof content === "string" ? content : jsonl(...content));
+  return file;
+}
+
+/**
+ * Lays every committed fixture out as a real home, working in the home's project: Claude Code's projects, pi's
+ * sessions, Codex's day folders, an OpenClaw agent, a plain folder and a Volute mind.
+ */
+export function layFixtures(home: TemporaryHome): {
+  /** Folder of plain transcripts, for `--sessions`. */
+  plain: string;
+  /** A Volute mind's working directory: `email` is a pi session, `discord` a Claude Code one. */
+  mind: string;
+} {
+  const into = (fixture: string) => readFileSync(fixture, "utf8").replaceAll(FIXTURES_CWD, home.project);
+  const claude = join(home.paths.claude, "projects", claudeFolder(home.project));
+  for (const file of filesUnder(FIXTURES.claude.folder)) {
+    write(join(claude, file), into(join(FIXTURES.claude.folder, file)));
+  }
+  for (const { file, id, startedAt } of Object.values(FIXTURES.pi)) {
+    writePi(home, { id, at: startedAt, rows: into(file) });
+  }
+  for (const { file, id, startedAt } of Object.values(FIXTURES.codex)) {
+    writeCodex(home, { id, at: startedAt, rows: into(file) });
+  }
+  const plain = join(home.root, "sessions");
+  for (const { file, id } of Object.values(FIXTURES.plain)) write(join(plain, `${id}.jsonl`), into(file));
+  const rollout = FIXTURES.pi.deploy;
+  write(
+    join(home.paths.openclaw, "agents", "main", "sessions", `${OPENCLAW_SESSION}.jsonl`),
+    into(rollout.file).replaceAll(rollout.id, OPENCLAW_SESSION),
+  );
+  const mind = join(home.root, "mind");
+  writeVolute(mind, "discord", { sessionId: FIXTURES.claude.posting.id });
+  writeVolute(mind, "new-scratch", { sessionId: FIXTURES.claude.deploy.id });
+  const email = FIXTURES.pi.invoice;
+  write(join(mind, ".volute", "pi-sessions", "email", basename(email.file)), into(email.file));
+  mkdirSync(join(mind, "home"));
+  return { plain, mind: join(mind, "home") };
+}
+
+/** The id under which `layFixtures` gives OpenClaw a copy of the pi deploy session. */
+export const OPENCLAW_SESSION = "8555a0a4-1f3c-4d2b-9a77-3c1e5b9d0f21";
+
+/** The folder name Claude Code makes of a directory. */
+export function claudeFolder(cwd: string): string {
+  const name = cwd.replace(/[^a-zA-Z0-9]/g, "-");
+  if (name.length <= 200) return name;
+  let hash = 0;
+  for (let i = 0; i < cwd.length; i++) hash = ((hash << 5) - hash + cwd.charCodeAt(i)) | 0;
+  return `${name.slice(0, 200)}-${Math.abs(hash).toString(36)}`;
+}
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}

@@ -1,0 +1,50 @@
+/** Runs a script of the project the way a user or a hook does: in a process of its own. */
+
+import { join } from "node:path";
+import type { Environment } from "../../lib/config.ts";
+
+/** The project's root folder. */
+export const ROOT = join(import.meta.dir, "..", "..");
+
+export interface Finished {
+  stdout: string;
+  stderr: string;
+  exitCode: number;
+}
+
+export interface RunOptions {
+  /** The whole environment; `temporaryHome().env` has what a script needs. */
+  env?: Environment;
+  cwd?: string;
+  stdin?: string;
+}
+
+/** Runs `scripts/<name>.ts`, or a file given with its folder (`hooks/claude/stop.ts`), as our hooks do. */
+export function runScript(name: string, args: string[] = [], options: RunOptions = {}): Promise<Finished> {
+  return runCommand([process.execPath, ...BUN_FLAGS, scriptPath(name), ...args], options);
+}
+
+/** The flags that keep a project folder's `.env` and `bunfig.toml` from steering a Bun process. */
+export const BUN_FLAGS = ["--no-env-file", "--no-install", `--config=${join(ROOT, "bunfig.toml")}`];
+
+/** The file behind a script's name. */
+export function scriptPath(name: string): string {
+  return name.includes("/") ? join(ROOT, name) : join(ROOT, "scripts", `${name}.ts`);
+}
+
+/** Runs any command to its end. */
+export async function runCommand(command: string[], options: RunOptions = {}): Promise<Finished> {
+  const child = Bun.spawn(command, {
+    cwd: options.cwd ?? ROOT,
+    env: options.env ?? process.env,
+    stdin: new Blob([options.stdin ?? ""]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { stdout, stderr, exitCode };
+}
