@@ -1,0 +1,129 @@
+import { expect, test } from "bun:test";
+import { z } from "zod";
+import { type ChatMessage, type ChatReply, jsonCompleter, readAnswer } from "../lib/answers.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
+
+const schema = z.object({ name: z.string().min(3), tags: z.array(z.string()) });
+const good = { name: "fix login", tags: ["auth"] };
+const json = JSON.stringify(good);
+
+const readable: [string, string][] = [
+  ["the object alone", json],
+  ["pretty-printed", JSON.stringify(good, null, 2)],
+  ["fenced", `\`\`\`json\n${json}\n\`\`\``],
+  ["fenced in prose", `Sure! Here it is:\n\n\`\`\`json\n${json}\n\`\`\`\nAnything else?`],
+  ["fenced without a language", `\`\`\`\n${json}\n\`\`\``],
+  ["a fence that never closes", `\`\`\`json\n${json}`],
+  ["prose around it", `Here is the metadata {as asked}: ${json} Hope that helps.`],
+  ["a brace in a string", `x ${JSON.stringify({ ...good, tags: ['a "}" b'] })} y`],
+  ["an empty object before it", `{} ${json}`],
+  ["a small example before it", `For example {"name":"ab"} but really ${json}`],
+  ["a tool call with an object", JSON.stringify({ name: "answer", arguments: good })],
+  ["a tool call with a string", JSON.stringify({ name: "answer", arguments: json })],
+  [
+    "an API's tool call",
+    JSON.stringify({ tool_calls: [{ type: "function", function: { name: "f", arguments: json } }] }),
+  ],
+  ["tool-call tags", `<tool_call>\n{"name": "answer", "arguments": ${json}}\n</tool_call>`],
+  ["in a list", `[${json}]`],
+  ["50 KB of prose before it", `${"Let me think about that. ".repeat(2100)}${json}`],
+  ["extra keys", JSON.stringify({ ...good, reasoning: "because" })],
+];
+
+test.each(readable)("an answer is found: %s", (_, text) => {
+  const read = readAnswer(text, schema);
+  if (!("value" in read)) throw new Error(read.wrong);
+  expect(read.value.name).toBe("fix login");
+});
+
+const unreadable: [string, string, string][] = [
+  ["empty", " \n", "it is empty"],
+  ["prose", "I cannot help with that.", "there is no JSON object in it"],
+  ["cut in the middle", '{"name": "fix login", "ta', "there is no JSON object in it"],
+  ["a wrong type", '{"name": 7, "tags": []}', "name: Invalid input: expected string, received number"],
+  ["a missing key", '{"name": "fix login"}', "tags: Invalid input: expected array, received undefined"],
+  ["a list of words", '["fix", "login"]', "the answer: Invalid input: expected object, received array"],
+];
+
+test.each(unreadable)("an answer is refused with the reason: %s", (_, text, wrong) => {
+  expect(readAnswer(text, schema)).toEqual({ wrong });
+});
+
+test("50 KB of opening braces or quotes are refused without being read a thousand times", () => {
+  for (const text of ["{".repeat(50_000), '{"'.repeat(25_000), '{"a":'.repeat(10_000), "[".repeat(50_000)]) {
+    expect(readAnswer(text, schema)).toEqual({ wrong: "there is no JSON object in it" });
+  }
+});
+
+test("no mangled answer makes the reader throw, and none invents a value", () => {
+  const random = seeded(fuzzSeed("answers"));
+  for (let i = 0; i < 2000; i++) {
+    const text = [...random.pick(readable)[1]];
+    for (let cut = random.integer(0, 4); cut > 0; cut--)
+      text.splice(random.integer(0, text.length), random.integer(0, 5));
+    const read = readAnswer(text.join(""), schema);
+    if ("value" in read) expect(schema.safeParse(read.value).success).toBe(true);
+    else expect(read.wrong).not.toBe("");
+  }
+});
+
+function scripted(...replies: Partial<ChatReply>[]) {
+  const seen: ChatMessage[][] = [];
+  const complete = jsonCompleter(async (messages) => {
+    seen.push(structuredClone(messages));
+    const reply = replies.shift() ?? {};
+    return { text: "", cut: false, model: "m", tokens: { input: 10, output: 5 }, usd: 0.5, ...reply };
+  });
+  return { seen, ask: () => complete({ feature: "meta", system: "S", prompt: "P", schema }) };
+}
+
+test("a malformed answer is asked for again with what was wrong, and all attempts are counted", async () => {
+  const { seen, ask } = scripted({ text: '{"name": "ok name"}' }, { text: "no" }, { text: json });
+  expect(await ask()).toEqual({
+    value: good,
+    model: "m",
+    usage: { input: 30, output: 15 },
+    tokens: 45,
+    usd: 1.5,
+  });
+  expect(seen.map((messages) => messages.length)).toEqual([2, 4, 6]);
+  expect(seen[2]).toEqual([
+    { role: "system", content: "S" },
+    { role: "user", content: "P" },
+    { role: "assistant", content: '{"name": "ok name"}' },
+    {
+      role: "user",
+      content:
+        "That answer cannot be used: tags: Invalid input: expected array, received undefined. Answer again with the one JSON object only.",
+    },
+    { role: "assistant", content: "no" },
+    {
+      role: "user",
+      content:
+        "That answer cannot be used: there is no JSON object in it. Answer again with the one JSON object only.",
+    },
+  ]);
+});
+
+test("three malformed answers are a failure, and a fourth is never asked for", async () => {
+  const { seen, ask } = scripted({ text: "no" }, { text: "no" }, { text: '{"na', cut: true }, { text: json });
+  const error = await ask().catch((error: unknown) => error);
+  if (!(error instanceof SessionMemoryError)) throw new Error(`found ${error}`);
+  expect(error.type).toBe("MODEL_FAILED");
+  expect(error.message).toBe(
+    "Cannot use the model's answer for meta: it was cut off at 1500 tokens, be shorter; there is no JSON object in it",
+  );
+  expect(error.details).toEqual({
+    kind: "malformed",
+    attempts: 3,
+    usage: { input: 30, output: 15 },
+    usd: 1.5,
+  });
+  expect(seen.length).toBe(3);
+});
+
+test("one attempt of unknown price makes the whole price unknown", async () => {
+  const { ask } = scripted({ text: "no", usd: null }, { text: json });
+  expect((await ask()).usd).toBeNull();
+});
