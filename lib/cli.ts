@@ -2,6 +2,7 @@
 
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
+import { parseTime } from "./times.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -100,6 +101,21 @@ export function choiceFlag<T extends string>(
       `try ${flag} ${choices[0]}`,
     );
   return found;
+}
+
+/** A time given with a flag. */
+export function timeFlag(
+  flag: string,
+  value: string,
+  timezone: string,
+  edge: "start" | "end" = "start",
+): Date {
+  const time = parseTime(value, { now: new Date(), edge, timezone });
+  if (time) return time;
+  throw usageError(
+    `Cannot use ${flag} "${value}": not a time`,
+    `try ${flag} 2026-02-03, ${flag} yesterday or ${flag} 7d`,
+  );
 }
 
 export function usageError(message: string, hint: string): SessionMemoryError {

@@ -246,6 +246,12 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   });
 }
 
+/** The paths, with what `--sessions` named to be read instead of the agents' own places. */
+export function pathsReading(config: Config, sessions: readonly string[] | undefined, cwd: string): Paths {
+  if (!sessions || sessions.length === 0) return config.paths;
+  return { ...config.paths, transcripts: sessions.map((path) => expandPath(path, config.env, cwd)) };
+}
+
 /** A path as a user wrote it: `~` is home, relative means from `cwd`. */
 export function expandPath(path: string, env: Environment, cwd: string): string {
   if (path === "~" || path.startsWith("~/")) return join(env.HOME || homedir(), path.slice(1));

@@ -26,6 +26,7 @@ export const LINE_MAX_BYTES = 64 * 1024 * 1024;
 const FORWARD_BLOCK_BYTES = 256 * 1024;
 const BACKWARD_BLOCK_BYTES = 64 * 1024;
 const BACKWARD_BLOCK_MAX_BYTES = 4 * 1024 * 1024;
+const SCAN_BLOCK_BYTES = 1024 * 1024;
 const NEWLINE = 10;
 /** Where a record may begin inside a damaged line, by the first key hosts write. */
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
@@ -122,6 +123,39 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
     position = start;
   }
   if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated };
+}
+
+/** How many newlines stand in an open file between two offsets. */
+export function countLines(descriptor: number, from: number, to: number): number {
+  let count = 0;
+  scanNewlines(descriptor, from, to, () => {
+    count++;
+    return false;
+  });
+  return count;
+}
+
+/** Where the 1-based line `line` of an open file starts, or undefined when the file has fewer lines. */
+export function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
+  if (line <= 1) return size > 0 ? 0 : undefined;
+  let newlines = 0;
+  const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);
+  return end !== undefined && end < size ? end : undefined;
+}
+
+/** Calls `stop` at each newline; returns the offset after the one at which it said so. */
+function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
+  const buffer = Buffer.allocUnsafe(SCAN_BLOCK_BYTES);
+  for (let position = from; position < to; ) {
+    const read = readSync(descriptor, buffer, 0, Math.min(buffer.length, to - position), position);
+    if (read === 0) return undefined;
+    const view = buffer.subarray(0, read);
+    for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
+      if (stop()) return position + at + 1;
+    }
+    position += read;
+  }
+  return undefined;
 }
 
 /** The first `bytes` of a file, fewer if it is shorter. */

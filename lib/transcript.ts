@@ -16,7 +16,7 @@ import { plain, plainMessage } from "./agents/plain.ts";
 import { notAbandoned, onPath } from "./agents/tree.ts";
 import { describeError } from "./errors.ts";
 import type { JsonRecord } from "./json.ts";
-import { linesBackward, linesForward, parseLine, readHeadBytes, withFile } from "./jsonl.ts";
+import { countLines, linesBackward, linesForward, parseLine, readHeadBytes, withFile } from "./jsonl.ts";
 import type { Agent, Cursor, Entry } from "./session.ts";
 
 export type { Head } from "./agents/format.ts";
@@ -110,22 +110,19 @@ function* readRecords(file: string, progress: ReadProgress, unterminated: "wait"
 
 /**
  * The last `count` entries of a transcript, oldest first, read from its end. `line` is 0 in them: counting lines
- * would mean reading the file.
+ * means reading the file (`numberLines`).
  */
 export function readLastEntries(
   file: string,
-  {
-    count,
-    head = readHead(file),
-    results = false,
-  }: { count: number; head?: Head | undefined; results?: boolean },
+  options: ReadLastOptions,
 ): { entries: Entry[]; skipped: number } {
+  const { count, head = readHead(file), results = false, before } = options;
   if (!head || count <= 0) return { entries: [], skipped: 0 };
   const format = formatOf(head.agent);
   return withFile(file, (descriptor, size) => {
     const entries: Entry[] = [];
     let skipped = 0;
-    for (const line of linesBackward(descriptor, size)) {
+    for (const line of linesBackward(descriptor, Math.min(before ?? size, size))) {
       const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
       if (damaged && line.terminated) skipped++;
       if (damaged && !line.terminated) continue;
@@ -135,6 +132,28 @@ export function readLastEntries(
       if (entries.length >= count) break;
     }
     return { entries: entries.slice(0, count).reverse(), skipped };
+  });
+}
+
+export interface ReadLastOptions {
+  count: number;
+  /** Byte offset of a line's start to read back from. @default the file's end */
+  before?: number;
+  head?: Head | undefined;
+  /** Whether tool results are wanted too. @default {false} */
+  results?: boolean;
+}
+
+/** Fills in `line` of entries in file order that were read from the end. */
+export function numberLines(file: string, entries: Entry[]): void {
+  withFile(file, (descriptor) => {
+    let line = 1;
+    let offset = 0;
+    for (const entry of entries) {
+      line += countLines(descriptor, offset, entry.offset);
+      offset = entry.offset;
+      entry.line = line;
+    }
   });
 }
 
