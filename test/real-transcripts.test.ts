@@ -1,0 +1,89 @@
+/** Every transcript there is, ours and recorded ones, against the independent count of test/support/count.ts. */
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join, relative } from "node:path";
+import type { Entry } from "../lib/session.ts";
+import {
+  readActiveBranch,
+  readEntries,
+  readHead,
+  readLastEntries,
+  validateSessionFile,
+} from "../lib/transcript.ts";
+import { type Host, hiddenLines, type Spoken, spokenLines, squeeze } from "./support/count.ts";
+import { FIXTURES_FOLDER, HIDDEN } from "./support/fixtures.ts";
+import { ROOT } from "./support/run.ts";
+
+const RECORDED = join(ROOT, "..", "shared", "transcripts");
+/** A log of what hooks were told: rows with a session and a cwd, but no transcript. */
+const NO_TRANSCRIPT = /sample_hook_logs\.jsonl$/;
+
+for (const folder of [FIXTURES_FOLDER, RECORDED]) {
+  if (existsSync(folder)) describe(relative(ROOT, folder), () => checkAll(folder));
+  else test.skip(`recorded transcripts: ${relative(ROOT, folder)} is not there`, () => {});
+}
+
+function checkAll(folder: string): void {
+  for (const file of transcriptsUnder(folder)) {
+    const name = relative(folder, file);
+    if (NO_TRANSCRIPT.test(file)) {
+      test(`${name} is no transcript and yields nothing`, () => {
+        expect(readHead(file)).toBeUndefined();
+        expect([...readEntries(file)]).toEqual([]);
+      });
+    } else
+      test(`${name} is shown without loss and without rows of the host`, () => check(file, hostOf(name)));
+  }
+}
+
+function check(file: string, host: Host): void {
+  expect(readHead(file)?.agent).toBe(host);
+  const entries = [...readEntries(file, { unterminated: "accept" })];
+  expect(spokenIn(entries)).toEqual(merged(spokenLines(file, host)));
+  const hidden = hiddenLines(file, host);
+  expect(entries.filter((entry) => hidden.has(entry.line))).toEqual([]);
+  expect(entries.filter((entry) => entry.text.includes(HIDDEN))).toEqual([]);
+  expect(entries.every((entry) => entry.text.trim() !== "" || entry.kind === "tool")).toBe(true);
+
+  const backward = readLastEntries(file, { count: Number.MAX_SAFE_INTEGER }).entries;
+  expect(backward).toEqual(entries.map((entry) => ({ ...entry, line: 0 })));
+
+  const branch = readActiveBranch(file).entries;
+  const places = new Set(entries.map((entry) => entry.offset));
+  expect(branch.filter((entry) => !places.has(entry.offset))).toEqual([]);
+  expect(Array.isArray(validateSessionFile(file).errors)).toBe(true);
+}
+
+function spokenIn(entries: Entry[]): Spoken[] {
+  const spoken: Spoken[] = [];
+  for (const { line, kind, text } of entries) {
+    if (kind === "user" || kind === "assistant") spoken.push({ line, kind, text: squeeze(text) });
+  }
+  return merged(spoken);
+}
+
+/** Once per line and speaker: a row's blocks may be one entry or several. */
+function merged(spoken: Spoken[]): Spoken[] {
+  const lines: Spoken[] = [];
+  for (const one of spoken) {
+    const last = lines.at(-1);
+    if (last?.line === one.line && last.kind === one.kind) last.text += one.text;
+    else lines.push({ ...one });
+  }
+  return lines;
+}
+
+function hostOf(name: string): Host {
+  const [top = ""] = name.split("/");
+  const host = top.replace(/-recorded$/, "");
+  if (host === "claude" || host === "pi" || host === "codex" || host === "plain") return host;
+  throw new RangeError(`Cannot tell the host of "${name}": unknown folder`);
+}
+
+function transcriptsUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".jsonl"))
+    .sort()
+    .map((name) => join(folder, name));
+}

@@ -1,0 +1,132 @@
+/**
+ * A second, slow and plain opinion on which lines of a transcript hold conversation, written from the hosts' formats
+ * and using nothing of lib/: what the reader shows is checked against it.
+ */
+
+import { readFileSync } from "node:fs";
+
+type Json = Record<string, unknown>;
+export type Host = "claude" | "pi" | "codex" | "plain";
+
+/** What a line says, without its white space (formats join blocks differently). */
+export interface Spoken {
+  line: number;
+  kind: "user" | "assistant";
+  text: string;
+}
+
+/** Starts of user texts that no person wrote. */
+const NOT_TYPED: Record<Host, RegExp> = {
+  claude:
+    /^\s*(?:<command-(?:name|message)>|<local-command-(?:stdout|stderr|caveat)>|<bash-(?:input|stdout|stderr)>|<task-notification>|<system-reminder>|\[Request interrupted by user|Caveat: The messages below|Base directory for this skill:)/,
+  codex:
+    /^\s*(?:<environment_context>|<user_instructions>|# AGENTS\.md instructions|<turn_aborted>|<subagent_notification>)/,
+  pi: /^$/,
+  plain: /^$/,
+};
+
+/** The lines with user or assistant text, in file order. */
+export function spokenLines(file: string, host: Host): Spoken[] {
+  const spoken: Spoken[] = [];
+  // Codex marks typed prompts by an event that repeats them; then the event speaks, and the item it repeats does not.
+  const byEvent = host === "codex" && [...records(file)].some(({ record }) => isTypedEvent(record));
+  for (const { line, record } of records(file)) {
+    if (byEvent && isTypedEvent(record))
+      spoken.push({ line, kind: "user", text: squeeze(typedText(record)) });
+    const kind = speaker(record, host);
+    if (!kind || (byEvent && kind === "user")) continue;
+    const texts = textsOf(record, host).filter((text) => text.trim() !== "");
+    const own = kind === "user" ? texts.filter((text) => !NOT_TYPED[host].test(text)) : texts;
+    const said = own.map((text) => text.replace(/<system-reminder>[\s\S]*?<\/system-reminder>/g, ""));
+    if (own.length > 0) spoken.push({ line, kind, text: squeeze((kind === "user" ? said : own).join("")) });
+  }
+  return spoken;
+}
+
+/** Lines that hold JSON of which nothing may ever be shown: state, progress, hooks, raw requests, meta rows. */
+export function hiddenLines(file: string, host: Host): Set<number> {
+  const hidden = new Set<number>();
+  for (const { line, record } of records(file)) {
+    const type = String(record.type);
+    const isClaudeRow = type === "user" || type === "assistant" || type === "system";
+    if (host === "claude" && (!isClaudeRow || record.isMeta === true)) hidden.add(line);
+    if (host === "codex" && type !== "response_item" && type !== "compacted") hidden.add(line);
+    if (host === "pi" && !["message", "compaction", "branch_summary"].includes(type)) hidden.add(line);
+  }
+  // Two records on one line: it is hidden only if both are.
+  for (const { line } of spokenLines(file, host)) hidden.delete(line);
+  return hidden;
+}
+
+function* records(file: string): Generator<{ line: number; record: Json }> {
+  const lines = readFileSync(file, "utf8").split("\n");
+  for (const [index, text] of lines.entries()) {
+    for (const part of split(text)) yield { line: index + 1, record: part };
+  }
+}
+
+/** One record, or those of a line on which two were fused. */
+function split(text: string): Json[] {
+  const whole = parse(text);
+  if (whole) return [whole];
+  for (let at = text.indexOf('}{"type":'); at !== -1; at = text.indexOf('}{"type":', at + 1)) {
+    const first = parse(text.slice(0, at + 1));
+    if (first) return [first, ...split(text.slice(at + 1))];
+  }
+  return [];
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function speaker(record: Json, host: Host): "user" | "assistant" | undefined {
+  const message = (record.message ?? {}) as Json;
+  const payload = (record.payload ?? {}) as Json;
+  let role: unknown;
+  if (host === "claude") {
+    if (record.type !== "user" && record.type !== "assistant") return undefined;
+    if (record.isMeta === true || record.isCompactSummary === true) return undefined;
+    const blocks = Array.isArray(message.content) ? (message.content as Json[]) : [];
+    if (blocks.some((block) => block?.type === "tool_result")) return undefined;
+    if (record.isSidechain === true && message.content === "Warmup") return undefined;
+    role = record.type;
+  } else if (host === "pi") {
+    role = record.type === "message" ? message.role : undefined;
+  } else if (host === "codex") {
+    role = record.type === "response_item" && payload.type === "message" ? payload.role : undefined;
+  } else {
+    role = record.type === "message" ? message.role : record.role;
+  }
+  return role === "user" || role === "assistant" ? role : undefined;
+}
+
+function textsOf(record: Json, host: Host): string[] {
+  const holder = (host === "codex" ? record.payload : (record.message ?? record)) as Json;
+  if (typeof holder.content === "string") return [holder.content];
+  if (!Array.isArray(holder.content)) return [];
+  return (holder.content as Json[])
+    .filter(
+      (block) => typeof block?.text === "string" && /^(?:input_|output_)?text$/.test(String(block.type)),
+    )
+    .map((block) => String(block.text));
+}
+
+function isTypedEvent(record: Json): boolean {
+  const payload = (record.payload ?? {}) as Json;
+  return record.type === "event_msg" && payload.type === "user_message" && typedText(record) !== "";
+}
+
+function typedText(record: Json): string {
+  return String(((record.payload ?? {}) as Json).message ?? "");
+}
+
+/** A text without its white space. */
+export function squeeze(text: string): string {
+  return text.replace(/\s+/g, "");
+}
