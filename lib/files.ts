@@ -1,6 +1,5 @@
 /** Whole-file effects: atomic replace, exclusive create, and a lock that outlives no crash. */
 
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
   fsyncSync,
@@ -104,7 +103,7 @@ export async function withLock<T>(path: string, waitMs: number, work: () => T | 
 /** Takes a lock without waiting; returns how to release it, or undefined when it is held. */
 export function tryLock(path: string): (() => void) | undefined {
   ensureDirectory(dirname(path));
-  const token = `${process.pid} ${randomBytes(8).toString("hex")}`;
+  const token = `${process.pid} ${crypto.randomUUID()}`;
   for (let attempt = 0; attempt < 2; attempt++) {
     if (createFile(path, token, { durable: false })) return () => releaseLock(path, token);
     const holder = readIfExists(path);
@@ -144,7 +143,7 @@ function isStale(path: string, holder: string): boolean {
 
 /** Two waiters may both see a stale lock, and one may already have replaced it: only the stale one is removed. */
 function breakLock(path: string, holder: string): void {
-  const grave = `${path}.${randomBytes(6).toString("hex")}.stale`;
+  const grave = `${path}.${crypto.randomUUID()}.stale`;
   try {
     renameSync(path, grave);
   } catch (error) {
@@ -170,13 +169,18 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** From the global: importing node:crypto would double a hook's start. */
+function shortId(): string {
+  return crypto.randomUUID().slice(0, 8);
+}
+
 function writeTemporary(
   path: string,
   content: string | Uint8Array,
   { durable = true }: WriteOptions,
 ): string {
   ensureDirectory(dirname(path));
-  const temporary = `${path}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`;
+  const temporary = `${path}.${process.pid}.${shortId()}.tmp`;
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   try {
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
