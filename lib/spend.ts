@@ -11,6 +11,7 @@ import { join } from "node:path";
 import type { LlmConfig, Settings } from "./config.ts";
 import { hasCode, SessionMemoryError } from "./errors.ts";
 import { withLock } from "./files.ts";
+import { formatLocal } from "./times.ts";
 
 const FILE = "spend.ndjson";
 const LOCK_WAIT_MS = 10_000;
@@ -247,18 +248,6 @@ function append(file: string, row: Row): void {
   appendFileSync(file, `${JSON.stringify(row)}\n`, { mode: 0o600 });
 }
 
-const dayFormats = new Map<string, Intl.DateTimeFormat>();
-
 function localDay(date: Date, timezone: string): string {
-  let format = dayFormats.get(timezone);
-  if (!format) {
-    format = new Intl.DateTimeFormat("en-CA", {
-      timeZone: timezone,
-      year: "numeric",
-      month: "2-digit",
-      day: "2-digit",
-    });
-    dayFormats.set(timezone, format);
-  }
-  return format.format(date);
+  return formatLocal(date.toISOString(), timezone).slice(0, 10);
 }

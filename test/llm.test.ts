@@ -1,0 +1,343 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { completeJson, embedTexts } from "../lib/llm.ts";
+import { openSpendLedger, readSpendToday, type SpendLedger } from "../lib/spend.ts";
+import { type FakeOpenAI, fakeVector, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
+import { runCommand } from "./support/run.ts";
+
+const DIMENSIONS = 64;
+const schema = z.object({ name: z.string() });
+const key: Environment = { KEY: "sk-test" };
+
+let server: FakeOpenAI;
+let home: string;
+let spend: SpendLedger;
+
+beforeAll(async () => {
+  server = await startFakeOpenAI({ dimensions: DIMENSIONS });
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  server.requests.length = 0;
+  server.script('{"name": "a name"}');
+  server.scriptEmbeddings();
+  home = mkdtempSync(join(tmpdir(), "llm-"));
+  spend = openSpendLedger(home, { llm: llm(), timezone: "UTC" });
+});
+
+function llm(changes: Partial<LlmConfig> = {}): LlmConfig {
+  return {
+    baseUrl: server.baseUrl,
+    apiKeyEnv: "KEY",
+    model: "tiny",
+    dailyBudgetUsd: 1,
+    timeoutMs: 5000,
+    prices: { tiny: { input: 1, output: 2 } },
+    ...changes,
+  };
+}
+
+function embedding(changes: Partial<EmbeddingConfig> = {}): EmbeddingConfig {
+  return {
+    baseUrl: server.baseUrl,
+    apiKeyEnv: "KEY",
+    model: "nomic-embed-text",
+    dimensions: DIMENSIONS,
+    ...changes,
+  };
+}
+
+function ask(options: { config?: Partial<LlmConfig>; env?: Environment; signal?: AbortSignal } = {}) {
+  const { config, env = key, signal } = options;
+  const request = { feature: "meta", system: "Answer in JSON.", prompt: "Name it.", schema };
+  return completeJson({ ...request, config: llm(config), env, spend, signal });
+}
+
+async function failureOf(work: Promise<unknown>): Promise<SessionMemoryError> {
+  const error = await work.then(
+    (value) => value,
+    (error: unknown) => error,
+  );
+  if (!(error instanceof SessionMemoryError)) throw new Error(`expected a failure, found ${error}`);
+  return error;
+}
+
+test("an answer comes with its tokens and price, and the ledger has them", async () => {
+  server.script({
+    kind: "chat",
+    content: '{"name": "fix login"}',
+    usage: { prompt_tokens: 1000, completion_tokens: 500 },
+  });
+  expect(await ask()).toEqual({
+    value: { name: "fix login" },
+    model: "tiny",
+    usage: { input: 1000, output: 500 },
+    tokens: 1500,
+    usd: 0.002,
+  });
+  expect(readSpendToday(home, "UTC")).toEqual({
+    usd: 0.002,
+    calls: 1,
+    tokens: { input: 1000, output: 500 },
+    unpriced: [],
+  });
+  expect(server.chats().map(({ body }) => body)).toEqual([
+    {
+      model: "tiny",
+      messages: [
+        { role: "system", content: "Answer in JSON." },
+        { role: "user", content: "Name it." },
+      ],
+      max_tokens: 1500,
+    },
+  ]);
+});
+
+test("an API's tool call in place of content is read as the answer", async () => {
+  const call = {
+    id: "1",
+    type: "function",
+    function: { name: "answer", arguments: '{"name": "from a tool"}' },
+  };
+  server.script({ kind: "chat", content: null, message: { tool_calls: [call] } });
+  expect((await ask()).value).toEqual({ name: "from a tool" });
+});
+
+test("malformed answers are asked for again twice, then surfaced", async () => {
+  server.script("not json", "", "x".repeat(50_000), '{"name": "too late"}');
+  const error = await failureOf(ask());
+  expect([error.type, error.details.kind, server.chats().length]).toEqual(["MODEL_FAILED", "malformed", 3]);
+});
+
+const transport: [string, Reply, string, boolean][] = [
+  [
+    "401",
+    { kind: "status", status: 401, body: { error: { message: "bad key" } } },
+    "Cannot ask the model: the server answered 401 bad key",
+    false,
+  ],
+  [
+    "429",
+    { kind: "status", status: 429, headers: { "retry-after": "0" } },
+    "Cannot ask the model: the server answered 429 scripted failure",
+    true,
+  ],
+  [
+    "429 for an empty account",
+    {
+      kind: "status",
+      status: 429,
+      body: { error: { code: "insufficient_quota", message: "no credit left" } },
+    },
+    "Cannot ask the model: the server answered 429 no credit left",
+    false,
+  ],
+  [
+    "500",
+    { kind: "status", status: 500 },
+    "Cannot ask the model: the server answered 500 scripted failure",
+    true,
+  ],
+  [
+    "no completion",
+    { kind: "raw", body: '{"hello": 1}' },
+    "Cannot ask the model: the server's answer is not a chat completion",
+    true,
+  ],
+  [
+    "an HTML page",
+    { kind: "raw", body: "<html>Sign in</html>", contentType: "text/html" },
+    "Cannot ask the model: the server's answer is not a chat completion",
+    true,
+  ],
+];
+
+test.each(transport)(
+  "a transport failure is surfaced at once: %s",
+  async (_, reply, message, recoverable) => {
+    server.script(reply);
+    const error = await failureOf(ask());
+    expect(error.message).toBe(message);
+    expect([error.type, error.recoverable, server.requests.length]).toEqual(["MODEL_FAILED", recoverable, 1]);
+  },
+);
+
+test("a body that is cut off or is not JSON is a transport failure", async () => {
+  for (const reply of [{ kind: "cut" }, { kind: "raw", body: '{"choices": [{"mess' }] satisfies Reply[]) {
+    server.requests.length = 0;
+    server.script(reply);
+    const error = await failureOf(ask());
+    expect([error.type, error.recoverable, server.requests.length]).toEqual(["MODEL_FAILED", true, 1]);
+  }
+});
+
+test("a server that never answers is given up at the limit, and the call stays counted", async () => {
+  server.script({ kind: "hang" });
+  const error = await failureOf(ask({ config: { timeoutMs: 60 } }));
+  expect(error.message).toBe("Cannot ask the model: no answer within 0.06 s");
+  const today = readSpendToday(home, "UTC");
+  expect([today.calls, today.tokens.output]).toEqual([1, 1500]);
+});
+
+test("a caller can give up", async () => {
+  server.script({ kind: "hang" });
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 30);
+  expect((await failureOf(ask({ signal: stop.signal }))).message).toBe(
+    "Cannot ask the model: the call was given up",
+  );
+});
+
+test("a refused call costs nothing", async () => {
+  server.script({ kind: "status", status: 401 });
+  await failureOf(ask());
+  expect(readSpendToday(home, "UTC").usd).toBe(0);
+});
+
+test("the call after the cap never reaches the server", async () => {
+  spend = openSpendLedger(home, { llm: llm({ dailyBudgetUsd: 0.01 }), timezone: "UTC" });
+  server.script({
+    kind: "chat",
+    content: '{"name": "dear"}',
+    usage: { prompt_tokens: 10_000, completion_tokens: 0 },
+  });
+  await ask();
+  const error = await failureOf(ask());
+  expect([error.type, server.requests.length]).toEqual(["BUDGET_EXCEEDED", 1]);
+});
+
+test("a secret and a lone surrogate never leave in a prompt, nor in what is embedded", async () => {
+  const secret = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;
+  const request = { feature: "meta", system: `S ${secret}`, prompt: `P ${secret} \ud800.`, schema };
+  await completeJson({ ...request, config: llm(), env: key, spend });
+  await embedTexts([`token ${secret} \udc00`], { config: embedding(), env: key, spend });
+  expect(server.requests.length).toBe(2);
+  for (const { text } of server.requests) {
+    expect(text).not.toContain(secret);
+    expect(text).not.toMatch(/\\ud[89a-f][0-9a-f]{2}/i);
+  }
+});
+
+test("only the named key is sent, and a local server needs none", async () => {
+  await ask({ env: { KEY: "sk-own", OPENAI_API_KEY: "sk-other" } });
+  await ask({ env: { OPENAI_API_KEY: "sk-other" } });
+  expect(server.chats().map(({ headers }) => headers.authorization)).toEqual(["Bearer sk-own", undefined]);
+});
+
+test("without its key OpenAI itself is not called", async () => {
+  const error = await failureOf(
+    completeJson({
+      feature: "meta",
+      system: "",
+      prompt: "",
+      schema,
+      config: llm({ baseUrl: undefined }),
+      env: {},
+      spend,
+    }),
+  );
+  expect(error.message).toBe('Cannot call "tiny": KEY is not set');
+});
+
+test("the environment steers neither the host nor the headers", async () => {
+  const script = `
+    import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
+    import { completeJson } from ${JSON.stringify(import.meta.resolve("../lib/llm.ts"))};
+    import { openSpendLedger } from ${JSON.stringify(import.meta.resolve("../lib/spend.ts"))};
+    await completeJson({ feature: "meta", system: "s", prompt: "p", schema: z.object({ name: z.string() }),
+      config: ${JSON.stringify(llm())}, env: {}, spend: openSpendLedger(${JSON.stringify(home)}, { timezone: "UTC" }) });`;
+  const env = {
+    ...process.env,
+    OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
+    OPENAI_API_KEY: "sk-ambient",
+    OPENAI_ORG_ID: "org",
+    OPENAI_CUSTOM_HEADERS: "x-planted: 1",
+    OPENAI_LOG: "debug",
+  };
+  const run = await runCommand(["bun", "-e", script], { env });
+  expect(run).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+  const headers = server.chats()[0]?.headers ?? {};
+  expect(Object.keys(headers).filter((name) => /auth|openai|stainless|planted/.test(name))).toEqual([]);
+});
+
+test("a redirect to another host is not followed", async () => {
+  server.script({ kind: "status", status: 307, headers: { location: "http://127.0.0.1:9/elsewhere" } });
+  const error = await failureOf(ask());
+  expect([error.type, server.requests.length]).toEqual(["MODEL_FAILED", 1]);
+});
+
+test("texts are embedded in order, a hundred a request, and are near what shares their words", async () => {
+  const texts = Array.from({ length: 230 }, (_, i) => `text number ${i}`);
+  server.scriptEmbeddings({ kind: "vectors", fault: "reversed" });
+  const { vectors, tokens, usd } = await embedTexts(texts, { config: embedding(), env: key, spend });
+  expect(vectors).toEqual(texts.map((text) => Float32Array.from(fakeVector(text, DIMENSIONS))));
+  expect(server.embeddings().map(({ body }) => body.input.length)).toEqual([100, 100, 30]);
+  expect(server.embeddings()[0]?.body.dimensions).toBeUndefined();
+  expect(tokens).toBe(texts.reduce((sum, text) => sum + Math.ceil(text.length / 4), 0));
+  expect(usd).toBeNull();
+});
+
+test("OpenAI's models are asked for the configured dimensions", async () => {
+  const config = embedding({ model: "text-embedding-3-small" });
+  const { usd } = await embedTexts(["a text of some words"], { config, env: key, spend });
+  expect(server.embeddings()[0]?.body.dimensions).toBe(DIMENSIONS);
+  expect(usd).toBeCloseTo(5 * 0.02e-6, 12);
+});
+
+const faults: [string, Reply, string, boolean][] = [
+  [
+    "another size",
+    { kind: "vectors", fault: "dimensions" },
+    'Cannot use the vectors of "nomic-embed-text": expected 64 dimensions but found 72',
+    false,
+  ],
+  [
+    "one too few",
+    { kind: "vectors", fault: "missing" },
+    "Cannot embed: expected 2 vectors but found 1",
+    true,
+  ],
+  [
+    "a null in one",
+    { kind: "vectors", fault: "null" },
+    "Cannot embed: a vector is not a list of numbers",
+    true,
+  ],
+  [
+    "no list",
+    { kind: "raw", body: '{"object": "list"}' },
+    "Cannot embed: expected 2 vectors but found none",
+    true,
+  ],
+  ["429", { kind: "status", status: 429 }, "Cannot embed: the server answered 429 scripted failure", true],
+  ["500", { kind: "status", status: 500 }, "Cannot embed: the server answered 500 scripted failure", true],
+  ["400", { kind: "status", status: 400 }, "Cannot embed: the server answered 400 scripted failure", false],
+];
+
+test.each(faults)("vectors are refused: %s", async (_, reply, message, recoverable) => {
+  server.scriptEmbeddings(reply);
+  const error = await failureOf(embedTexts(["a", "b"], { config: embedding(), env: key, spend }));
+  expect([error.type, error.message, error.recoverable]).toEqual(["EMBEDDING_FAILED", message, recoverable]);
+  expect(server.requests.length).toBe(1);
+});
+
+test("vectors that were paid for are kept when a later request fails", async () => {
+  server.scriptEmbeddings({ kind: "vectors" }, { kind: "status", status: 500 });
+  const texts = Array.from({ length: 150 }, (_, i) => `text ${i}`);
+  const error = await failureOf(embedTexts(texts, { config: embedding(), env: key, spend }));
+  expect((error.details.vectors as Float32Array[]).length).toBe(100);
+});
+
+test("nothing to embed makes no request", async () => {
+  expect(await embedTexts([], { config: embedding(), env: key, spend })).toEqual({
+    vectors: [],
+    tokens: 0,
+    usd: 0,
+  });
+  expect(server.requests).toEqual([]);
+});
