@@ -1,0 +1,399 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Entry } from "../lib/session.ts";
+import {
+  entryKey,
+  extractSessionText,
+  listSessionFiles,
+  numberLines,
+  parseSessionFile,
+  readActiveBranch,
+  readEntries,
+  readHead,
+  readLastEntries,
+  validateSessionFile,
+} from "../lib/transcript.ts";
+import { allFixtures, FIXTURES, FIXTURES_CWD, HIDDEN } from "./support/fixtures.ts";
+import { temporaryHome } from "./support/home.ts";
+
+const { root } = temporaryHome();
+let files = 0;
+
+/** A file with these lines; objects become JSON. The last line ends with a newline unless told otherwise. */
+function file(lines: readonly (string | object)[], end = "\n"): string {
+  const path = join(root, `${++files}.jsonl`);
+  writeFileSync(
+    path,
+    lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n") + end,
+  );
+  return path;
+}
+
+function said(entries: Iterable<Entry>): string[] {
+  return [...entries].map((entry) => `${entry.line} ${entry.kind} ${entry.text}`);
+}
+
+const user = (content: unknown, extra: object = {}) => ({
+  type: "user",
+  message: { role: "user", content },
+  ...extra,
+});
+const assistant = (content: unknown, extra: object = {}) => ({
+  type: "assistant",
+  message: { role: "assistant", content },
+  ...extra,
+});
+
+describe("readHead()", () => {
+  test("tells the agent of every fixture and the directory it works in", () => {
+    const agents = allFixtures().map(({ file }) => readHead(file)?.agent);
+    expect(agents).toEqual([
+      ...Array<string>(7).fill("claude"),
+      ...Array<string>(3).fill("pi"),
+      "codex",
+      "codex",
+      "plain",
+      "plain",
+    ] as typeof agents);
+    for (const { file } of allFixtures()) {
+      const head = readHead(file);
+      if (head?.agent !== "plain") expect(head?.cwd).toBe(FIXTURES_CWD);
+    }
+  });
+
+  test("finds the header behind a first line of 300 KB", () => {
+    const long = file([
+      user("x".repeat(300_000), { sessionId: "s", cwd: "/far" }),
+      user("hi", { cwd: "/far" }),
+    ]);
+    expect(readHead(long)).toEqual({ agent: "claude", cwd: "/far" });
+  });
+
+  test("gives nothing for a file that is no transcript", () => {
+    expect(readHead(file(["hello", "{}", "[1,2]"]))).toBeUndefined();
+    expect(readHead(file([], ""))).toBeUndefined();
+  });
+});
+
+describe("readEntries()", () => {
+  test("shows no thinking, tool result, injected or meta text of any fixture", () => {
+    for (const { file } of allFixtures()) {
+      for (const entry of readEntries(file)) expect(entry.text).not.toContain(HIDDEN);
+    }
+  });
+
+  test("takes plain string content, text blocks and tool calls in their order", () => {
+    const path = file([
+      user("fix it", { timestamp: "2026-02-12T10:30:05.000Z", uuid: "u1" }),
+      assistant([
+        { type: "thinking", thinking: "hm" },
+        { type: "text", text: "Looking." },
+        { type: "tool_use", id: "t1", name: "Edit", input: { file_path: "src/a.ts", old_string: "x" } },
+        { type: "tool_use", id: "t2", name: "Bash", input: { command: "npm\n  test", description: "run" } },
+      ]),
+      user([
+        {
+          type: "tool_result",
+          tool_use_id: "t2",
+          content: [{ type: "text", text: "failed" }],
+          is_error: true,
+        },
+      ]),
+    ]);
+    expect(said(readEntries(path))).toEqual([
+      "1 user fix it",
+      "2 assistant Looking.",
+      "2 tool Edit src/a.ts",
+      "2 tool Bash npm test",
+    ]);
+    const all = [...readEntries(path, { results: true })];
+    expect(all[2]?.tool).toEqual({ name: "Edit", target: "src/a.ts", action: "edit", paths: ["src/a.ts"] });
+    expect(all[4]).toMatchObject({ kind: "result", text: "failed", callId: "t2", isError: true, line: 3 });
+    expect(all[0]).toMatchObject({ at: "2026-02-12T10:30:05.000Z", id: "u1", offset: 0 });
+  });
+
+  test("leaves out what the client wrote in the user's name", () => {
+    const notTyped = [
+      "<command-name>/clear</command-name>",
+      "<local-command-stdout>ok</local-command-stdout>",
+      "<task-notification>done</task-notification>",
+      "<system-reminder>be good</system-reminder>",
+      "[Request interrupted by user for tool use]",
+      "Caveat: The messages below were generated",
+      "Warmup",
+    ];
+    expect(said(readEntries(file(notTyped.map((text) => user(text)))))).toEqual([]);
+    const mixed = file([user("deploy it <system-reminder>secret plan</system-reminder>")]);
+    expect(said(readEntries(mixed))).toEqual(["1 user deploy it"]);
+  });
+
+  test("leaves a half-written last line for later and goes on from the cursor", () => {
+    const path = file([user("one"), '{"type":"user","message":{"role":"user","con'], "");
+    const progress = { offset: 0, line: 0, skipped: 0 };
+    expect(said(readEntries(path, { progress }))).toEqual(["1 user one"]);
+    expect(progress.line).toBe(1);
+    const from = { ...progress };
+    writeFileSync(path, `${JSON.stringify(user("one"))}\n${JSON.stringify(user("two"))}\n`);
+    expect(said(readEntries(path, { from, progress }))).toEqual(["2 user two"]);
+    expect(progress).toEqual({ offset: from.offset * 2, line: 2, skipped: 0 });
+  });
+
+  test("takes a whole last line without newline only when asked to", () => {
+    const path = file([user("one"), user("two")], "");
+    expect(said(readEntries(path))).toEqual(["1 user one"]);
+    expect(said(readEntries(path, { unterminated: "accept" }))).toEqual(["1 user one", "2 user two"]);
+  });
+
+  test("recovers fused lines, skips malformed ones and counts them", () => {
+    const path = file([
+      user("one"),
+      JSON.stringify(user('two }{"type":"user" in text')) + JSON.stringify(user("three")),
+      "not json",
+      `{"type":"assistant","message":{"role":"assis${JSON.stringify(user("after a torn one"))}`,
+      "",
+      user("four"),
+    ]);
+    const progress = { offset: 0, line: 0, skipped: 0 };
+    expect(said(readEntries(path, { progress }))).toEqual([
+      "1 user one",
+      '2 user two }{"type":"user" in text',
+      "2 user three",
+      "4 user after a torn one",
+      "6 user four",
+    ]);
+    expect(progress.skipped).toBe(2);
+  });
+
+  test("strips a pi skill's page from the prompt that called it", () => {
+    const header = {
+      type: "session",
+      version: 3,
+      id: "p1",
+      timestamp: "2026-02-02T10:00:00.000Z",
+      cwd: "/p",
+    };
+    const content = '<skill name="search" location="/s/SKILL.md">\npage\n</skill>\n\nfind the deploy';
+    const path = file([
+      header,
+      { type: "message", id: "a", parentId: null, message: { role: "user", content } },
+    ]);
+    expect(said(readEntries(path))).toEqual(["2 user /skill:search find the deploy"]);
+  });
+
+  test("takes typed prompts of Codex from their events, and from the items where a version has none", () => {
+    const item = (role: string, text: string) => ({
+      type: "response_item",
+      timestamp: "2026-02-02T10:00:00.000Z",
+      payload: { type: "message", role, content: [{ type: "input_text", text }] },
+    });
+    const meta = { type: "session_meta", payload: { id: "c", cwd: "/c" } };
+    const event = { type: "event_msg", payload: { type: "user_message", message: "typed" } };
+    const injected = item("user", "<environment_context>cwd</environment_context>");
+    expect(
+      said(readEntries(file([meta, injected, item("user", "other"), item("user", "typed"), event]))),
+    ).toEqual(["5 user typed"]);
+    expect(
+      said(readEntries(file([meta, injected, item("user", "typed"), item("developer", "rules")]))),
+    ).toEqual(["3 user typed"]);
+  });
+
+  test("names the files of a patch and the command behind a shell", () => {
+    const call = (name: string, payload: object) => ({
+      type: "response_item",
+      payload: { type: "function_call", name, call_id: "1", ...payload },
+    });
+    const patch = "*** Begin Patch\n*** Update File: src/a.ts\n@@\n*** Add File: b c.ts\n*** End Patch";
+    const path = file([
+      { type: "session_meta", payload: { id: "c", cwd: "/c" } },
+      { type: "response_item", payload: { type: "custom_tool_call", name: "apply_patch", input: patch } },
+      call("shell", { arguments: JSON.stringify({ command: ["bash", "-lc", "npm test"] }) }),
+      call("shell", { arguments: "not json" }),
+    ]);
+    const tools = [...readEntries(path)].map((entry) => entry.tool);
+    expect(tools).toEqual([
+      { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
+      { name: "shell", target: "npm test", action: "run", paths: [] },
+      { name: "shell", target: "not json", action: "run", paths: [] },
+    ]);
+  });
+});
+
+describe("readLastEntries()", () => {
+  test("gives the end of what readEntries() gives, and its line numbers once they are counted", () => {
+    for (const { file } of allFixtures()) {
+      const all = [...readEntries(file, { unterminated: "accept" })];
+      for (const count of [1, 3, 1000]) {
+        const { entries } = readLastEntries(file, { count });
+        numberLines(file, entries);
+        expect(entries).toEqual(all.slice(-count));
+      }
+    }
+  });
+});
+
+describe("readActiveBranch()", () => {
+  test("walks pi's tree from the last entry to the root", () => {
+    const { entries } = readActiveBranch(FIXTURES.pi.deploy.file);
+    const all = [...readEntries(FIXTURES.pi.deploy.file)];
+    expect(entries.length).toBeLessThan(all.length);
+    expect(entries.at(-1)).toEqual(all.at(-1) as Entry);
+  });
+
+  test("leaves out only what hangs off an edited prompt of Claude Code, also when parents are missing", () => {
+    const row = (uuid: string, parentUuid: string | null, text: string, role: "user" | "assistant") =>
+      role === "user" ? user(text, { uuid, parentUuid }) : assistant(text, { uuid, parentUuid });
+    const path = file([
+      row("a", null, "first", "user"),
+      row("b", "a", "answer", "assistant"),
+      row("c", "b", "old wording", "user"),
+      row("d", "c", "answer to it", "assistant"),
+      row("e", "b", "new wording", "user"),
+      row("f", "e", "better answer", "assistant"),
+      row("g", "gone", "hangs nowhere", "assistant"),
+      row("h", "f", "end", "assistant"),
+    ]);
+    expect(said(readActiveBranch(path).entries)).toEqual([
+      "1 user first",
+      "2 assistant answer",
+      "5 user new wording",
+      "6 assistant better answer",
+      "7 assistant hangs nowhere",
+      "8 assistant end",
+    ]);
+  });
+
+  test("falls back to file order when pi's chain is broken, and ends on a cycle", () => {
+    const header = { type: "session", version: 3, id: "p1", cwd: "/p" };
+    const entry = (id: string, parentId: string | null, content: string) => ({
+      type: "message",
+      id,
+      parentId,
+      message: { role: "user", content },
+    });
+    const broken = file([header, entry("a", null, "one"), entry("b", "lost", "two")]);
+    expect(said(readActiveBranch(broken).entries)).toEqual(["2 user one", "3 user two"]);
+    const cycle = file([header, entry("a", "b", "one"), entry("b", "a", "two")]);
+    expect(said(readActiveBranch(cycle).entries)).toEqual(["2 user one", "3 user two"]);
+  });
+});
+
+test("entryKey() is the same for a fork's copies and differs for short ids at other times", () => {
+  const keys = (path: string) => [...readEntries(path)].map(entryKey);
+  const original = keys(FIXTURES.claude.posting.file);
+  const fork = keys(FIXTURES.claude.fork.file);
+  expect(original.length).toBeGreaterThan(3);
+  expect(fork.slice(0, original.length)).toEqual(original);
+  const entry: Entry = {
+    line: 1,
+    offset: 0,
+    end: 1,
+    id: "ab12cd34",
+    at: "2026-01-01T00:00:00.000Z",
+    kind: "user",
+    text: "",
+  };
+  expect(entryKey(entry)).not.toBe(entryKey({ ...entry, at: "2026-01-02T00:00:00.000Z" }));
+  expect(entryKey({ ...entry, id: undefined })).toBeUndefined();
+});
+
+describe("validateSessionFile()", () => {
+  test("accepts every fixture with conversation", () => {
+    for (const { file } of allFixtures()) {
+      const { valid, errors } = validateSessionFile(file);
+      expect({ file, valid, errors }).toEqual({ file, valid: true, errors: [] });
+    }
+  });
+
+  test("says what makes a file useless", () => {
+    const errors = (path: string) => validateSessionFile(path).errors;
+    mkdirSync(join(root, "folder.jsonl"));
+    expect(errors(join(root, "folder.jsonl"))).toEqual(["Not a file"]);
+    expect(errors(join(root, "missing.jsonl"))[0]).toStartWith("Cannot read it: ENOENT");
+    expect(errors(file([], ""))).toEqual(["It is empty"]);
+    expect(errors(file(["hello", "world"]))).toEqual(["2 of 2 lines are not JSON"]);
+    const binary = join(root, "binary.jsonl");
+    writeFileSync(binary, Buffer.from([0xff, 0xfe, 0x00, 0x80, 10, 0xff, 0xd8, 10]));
+    expect(errors(binary)).toEqual(["Not a UTF-8 text file"]);
+    expect(errors(file([{ type: "summary", summary: "x", leafUuid: "y" }]))).toEqual([
+      "It holds no message of a user or an assistant",
+    ]);
+  });
+
+  test("warns of lines that are skipped or odd, and of a last line that is not finished", () => {
+    const path = file(
+      [
+        { role: "user", content: "Привет, 世界", timestamp: "2026-02-12T10:30:05Z" },
+        { role: "assistant", content: "no time" },
+        { role: "user", content: "bad time", timestamp: "soon" },
+        { content: "no role" },
+        "garbage",
+        '{"role":"user"',
+      ],
+      "",
+    );
+    expect(validateSessionFile(path)).toEqual({
+      valid: true,
+      errors: [],
+      warnings: [
+        "line 2: no timestamp",
+        "line 3: timestamp is not a date",
+        "line 4: no role and content",
+        "line 5: not a JSON object",
+        "line 6: unfinished, no newline yet",
+      ],
+    });
+  });
+});
+
+describe("parseSessionFile()", () => {
+  test("gives one line per message and where it came from, also without a last newline", async () => {
+    const path = file(
+      [
+        { type: "message", message: { role: "user", content: "Hello\n\n  there" } },
+        { type: "tool_use", tool: "file_read", args: {} },
+        {
+          type: "message",
+          message: {
+            role: "assistant",
+            content: [
+              { type: "text", text: "Hi" },
+              { type: "text", text: "!" },
+            ],
+          },
+        },
+      ],
+      "",
+    );
+    const parsed = await parseSessionFile(path);
+    expect(parsed).toMatchObject({
+      absPath: path,
+      content: "User: Hello there\nAssistant: Hi !",
+      lineMap: [1, 3],
+    });
+    expect(parsed?.hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(await parseSessionFile(join(root, "missing.jsonl"))).toBeNull();
+  });
+
+  test("extractSessionText() joins text blocks by a space and gives null for none", () => {
+    expect(
+      extractSessionText([
+        { type: "text", text: "Hello" },
+        { type: "text", text: "World" },
+      ]),
+    ).toBe("Hello World");
+    expect(extractSessionText("Simple string")).toBe("Simple string");
+    expect(extractSessionText([{ type: "image" }])).toBeNull();
+    expect(extractSessionText(" \n ")).toBeNull();
+    expect(extractSessionText(undefined)).toBeNull();
+  });
+
+  test("listSessionFiles() lists regular .jsonl files and nothing of a missing folder", async () => {
+    const folder = join(root, "listing");
+    mkdirSync(join(folder, "sub.jsonl"), { recursive: true });
+    writeFileSync(join(folder, "a.jsonl"), "");
+    writeFileSync(join(folder, "b.txt"), "");
+    expect(await listSessionFiles(folder)).toEqual([join(folder, "a.jsonl")]);
+    expect(await listSessionFiles(join(root, "nowhere"))).toEqual([]);
+  });
+});
