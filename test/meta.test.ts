@@ -1,0 +1,131 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { resolvePaths } from "../lib/config.ts";
+import { metaFile, readMeta, type SessionMeta, updateMeta } from "../lib/meta.ts";
+
+function folder(): string {
+  return mkdtempSync(join(tmpdir(), "meta-"));
+}
+
+const meta: SessionMeta = {
+  schemaVersion: 1,
+  sessionId: "s1",
+  sessionFile: "/x/s1.jsonl",
+  parentSessionFile: "/x/s0.jsonl",
+  name: "Fix the login redirect",
+  description: "d",
+  summary: "s",
+  tags: ["auth"],
+  cwd: "/proj",
+  createdAt: "2026-02-01T10:00:00.000Z",
+  updatedAt: "2026-02-01T10:00:00.000Z",
+  model: "rules",
+  lastIndexedLeafId: "line:7",
+};
+
+test("what was written is read back, field for field", async () => {
+  const file = join(folder(), "deep", "s1.meta.json");
+  expect(await updateMeta(file, 100, () => meta)).toEqual(meta);
+  expect(readMeta(file)).toEqual({ meta, problem: undefined });
+  expect(Object.keys(JSON.parse(readFileSync(file, "utf8")))).toEqual(Object.keys(meta));
+});
+
+test("a session without a parent has no parent field", async () => {
+  const file = join(folder(), "s1.meta.json");
+  await updateMeta(file, 100, () => ({ ...meta, parentSessionFile: undefined }));
+  expect(readFileSync(file, "utf8")).not.toContain("parentSessionFile");
+  expect(readMeta(file).meta?.parentSessionFile).toBeUndefined();
+});
+
+test("nothing there is nothing, without a problem", () => {
+  expect(readMeta(join(folder(), "none.meta.json"))).toEqual({ meta: undefined, problem: undefined });
+});
+
+const corrupt: [string, string, string][] = [
+  ["half a file", JSON.stringify(meta).slice(0, 60), "it is not JSON"],
+  ["an empty file", "", "it is not JSON"],
+  ["a list", "[]", "it is not an object"],
+  ["a missing field", JSON.stringify({ ...meta, name: undefined }), "name is not a text"],
+  ["a number for a text", JSON.stringify({ ...meta, summary: 7 }), "summary is not a text"],
+  ["tags of numbers", JSON.stringify({ ...meta, tags: [1] }), "tags is not a list of texts"],
+  ["a later schema", JSON.stringify({ ...meta, schemaVersion: 9 }), "its schema version is 9"],
+  [
+    "a parent that is no text",
+    JSON.stringify({ ...meta, parentSessionFile: 1 }),
+    "parentSessionFile is not a text",
+  ],
+];
+
+test.each(corrupt)("a corrupt file counts as missing, with the reason: %s", (_, text, problem) => {
+  const file = join(folder(), "s1.meta.json");
+  writeFileSync(file, text);
+  expect(readMeta(file)).toEqual({ meta: undefined, problem });
+});
+
+test("a corrupt file is rewritten by the next success", async () => {
+  const file = join(folder(), "s1.meta.json");
+  writeFileSync(file, "{");
+  await updateMeta(file, 100, ({ problem }) => ({ ...meta, description: `was: ${problem}` }));
+  expect(readMeta(file).meta?.description).toBe("was: it is not JSON");
+});
+
+test("work that fails or declines leaves the file as it was, and the lock free", async () => {
+  const file = join(folder(), "s1.meta.json");
+  await updateMeta(file, 100, () => meta);
+  expect(await updateMeta(file, 100, () => undefined)).toBeUndefined();
+  const failure = updateMeta(file, 100, () => Promise.reject(new TypeError("no")));
+  await expect(failure).rejects.toThrow("no");
+  expect(await updateMeta(file, 100, ({ meta }) => meta)).toEqual(meta);
+});
+
+test("an id leads out of no folder", () => {
+  const paths = resolvePaths({ HOME: "/h", PI_CODING_AGENT_DIR: "/pi" });
+  const fileOf = (id: string) => metaFile(paths, { id, agent: "claude" });
+  expect(fileOf("a-b_c.d")).toBe("/h/.session-memory/sessions-meta/a-b_c.d.meta.json");
+  expect(fileOf("../../x")).toBe("/h/.session-memory/sessions-meta/%2E.%2F..%2Fx.meta.json");
+  expect(fileOf("..")).toBe("/h/.session-memory/sessions-meta/%2E..meta.json");
+  expect(fileOf("\ud800")).toBe("/h/.session-memory/sessions-meta/%EF%BF%BD.meta.json");
+  expect(metaFile(paths, { id: "p", agent: "pi" })).toBe("/pi/sessions-meta/p.meta.json");
+});
+
+test("ten processes writing one file: always whole, one of the ten, and none lost its turn", async () => {
+  const directory = folder();
+  const file = join(directory, "s1.meta.json");
+  mkdirSync(directory, { recursive: true });
+  const script = `
+    import { updateMeta } from ${JSON.stringify(import.meta.resolve("../lib/meta.ts"))};
+    const writer = process.argv[1];
+    for (let turn = 0; turn < 10; turn++) {
+      await updateMeta(${JSON.stringify(file)}, 20000, ({ meta, problem }) => {
+        if (problem) throw new Error(problem);
+        return { ...${JSON.stringify(meta)}, name: "writer " + writer, summary: writer.repeat(20000),
+          tags: [...(meta?.tags ?? []).filter((tag) => tag !== "auth"), writer] };
+      });
+    }`;
+  const runs = Array.from({ length: 10 }, (_, writer) =>
+    Bun.spawn(["bun", "-e", script, String(writer)], { stderr: "pipe" }),
+  );
+  let reads = 0;
+  const running = Promise.all(runs.map((run) => run.exited));
+  let ended = false;
+  running.then(() => {
+    ended = true;
+  });
+  while (!ended) {
+    const { meta: seen, problem } = readMeta(file);
+    expect(problem).toBeUndefined();
+    if (seen) {
+      reads++;
+      expect(seen.summary).toBe((seen.name.at(-1) ?? "").repeat(20000));
+    }
+    await Bun.sleep(2);
+  }
+  expect(await running).toEqual(new Array(10).fill(0));
+  expect(reads).toBeGreaterThan(0);
+  expect(readMeta(file).meta?.tags.toSorted()).toEqual(
+    Array.from({ length: 100 }, (_, i) => String(Math.floor(i / 10))),
+  );
+  expect(readdirSync(directory)).toEqual(["s1.meta.json"]);
+}, 30_000);
