@@ -1,0 +1,320 @@
+import { describe, expect, test } from "bun:test";
+import {
+  type ChunkContext,
+  chunkExchange,
+  estimateTokens,
+  exchanges,
+  fullTextColumns,
+} from "../lib/chunk.ts";
+import type { Chunk, Entry } from "../lib/session.ts";
+
+/** Counted with cl100k_base. */
+const TOKEN_COUNTS: [text: string, tokens: number][] = [
+  [
+    "我们昨天讨论了数据库的迁移方案，最后决定使用预写日志，因为读者不能阻塞写者。这个方案的缺点是磁盘空间会增加，但是可以接受。请你帮我检查一下测试是否都通过了，如果有失败的，请告诉我原因。",
+    93,
+  ],
+  [
+    "昨日はデータベースの移行について話し合い、最終的に先行書き込みログを使うことに決めました。テストが失敗した場合は、原因を教えてください。設定ファイルを確認してから再起動してください。",
+    87,
+  ],
+  [
+    "어제 우리는 데이터베이스 마이그레이션 방법에 대해 논의했고 결국 선행 기록 로그를 사용하기로 결정했습니다. 테스트가 실패하면 이유를 알려 주세요.",
+    71,
+  ],
+  [
+    "Вчера мы обсуждали миграцию базы данных и решили использовать журнал с упреждающей записью. Если тест не проходит, объясни причину, пожалуйста.",
+    63,
+  ],
+  [
+    "Gestern haben wir über die Datenbankmigration gesprochen und uns für das Vorausschreibprotokoll entschieden. Bitte überprüfe, ob die Prüfungen durchlaufen.",
+    44,
+  ],
+  [
+    "Hier nous avons discuté de la migration de la base de données et décidé d'utiliser le journal à écriture anticipée. Vérifie que les tests réussissent, s'il te plaît.",
+    44,
+  ],
+  [
+    "Ayer hablamos de la migración de la base de datos y decidimos usar el registro de escritura anticipada. Comprueba que las pruebas pasen, por favor.",
+    39,
+  ],
+  [
+    "Wczoraj rozmawialiśmy o migracji bazy danych i zdecydowaliśmy się użyć dziennika. Sprawdź, czy testy przechodzą pomyślnie.",
+    47,
+  ],
+  [
+    "Dün veritabanı geçişini konuştuk ve önceden yazma günlüğünü kullanmaya karar verdik. Testlerin geçtiğini kontrol et.",
+    43,
+  ],
+  [
+    "ناقشنا بالأمس ترحيل قاعدة البيانات وقررنا استخدام سجل الكتابة المسبقة لأن القراء يجب ألا يمنعوا الكتاب",
+    70,
+  ],
+  ["कल हमने डेटाबेस माइग्रेशन पर चर्चा की और अंत में राइट-अहेड लॉग का उपयोग करने का निर्णय लिया", 90],
+  ["เมื่อวานเราคุยกันเรื่องการย้ายฐานข้อมูลและตัดสินใจใช้บันทึกการเขียนล่วงหน้า", 62],
+  [
+    "Χθες συζητήσαμε τη μεταφορά της βάσης δεδομένων και αποφασίσαμε να χρησιμοποιήσουμε το αρχείο καταγραφής",
+    92,
+  ],
+  ["אתמול דנו בהעברת מסד הנתונים והחלטנו להשתמש ביומן כתיבה מראש", 57],
+  ["Учора ми обговорювали міграцію бази даних і вирішили використати журнал", 41],
+  ["Eilen keskustelimme tietokannan siirrosta ja päätimme käyttää ennakkokirjoituslokia", 32],
+  ["😀🎉🚀👨‍👩‍👧‍👦🇩🇪✨🔥💡🧪🛠️ ok ✅ done ❌ ⚠️", 56],
+  [
+    "Let me look at the failing test first. The fixture writes two rows with the same uuid, so the second insert is dropped silently.",
+    27,
+  ],
+  [
+    "export function readTranscript(file: string, options: ReadOptions = {}): Generator<Entry> {\n  const head = options.head ?? readHead(file);\n  return walk(head, 0);\n}",
+    40,
+  ],
+  [
+    "| file | owns |\n|---|---|\n| `chunk.ts` | where conversation is cut |\n| `rank.ts` | a question to an expression |",
+    33,
+  ],
+  [
+    'git commit -m "fix: keep the cursor" && npm run check 2>&1 | tail -20; ls ~/.config/app/settings.json',
+    30,
+  ],
+  ["3f9a2c71d04e8b56aa10ffed7c2b9e4415d0c3ab 550e8400-e29b-41d4-a716-446655440000", 49],
+  ["aGVsbG8gd29ybGQhIFRoaXMgaXMgYmFzZTY0IGRhdGEsIGp1c3QgdG8gY291bnQgdG9rZW5z", 51],
+  ["ENOENT: no such file or directory, open '/home/user/app/package.json' (errno -2)", 22],
+  [
+    'Traceback (most recent call last):\n  File "app/main.py", line 42, in run\n    raise ValueError(f"bad value: {value!r}")',
+    35,
+  ],
+];
+
+const CONTEXT: ChunkContext = {
+  sessionId: "s1",
+  firstIndex: 0,
+  participants: { user: "User", assistant: "Assistant" },
+  timezone: "UTC",
+  redact: (text) => text,
+};
+
+let line = 0;
+
+function said(kind: "user" | "assistant", text: string, more: Partial<Entry> = {}): Entry {
+  line++;
+  return {
+    line,
+    offset: line * 100,
+    end: line * 100 + 99,
+    kind,
+    text,
+    at: "2026-02-05T10:30:00.000Z",
+    ...more,
+  };
+}
+
+function called(name: string, target: string): Entry {
+  return { ...said("assistant", ""), kind: "tool", tool: { name, target, action: "other", paths: [] } };
+}
+
+function chunksOf(entries: Entry[], context: Partial<ChunkContext> = {}): Chunk[] {
+  return chunkExchange({ entries, closed: true }, { ...CONTEXT, ...context });
+}
+
+function withLines(entries: Entry[], first: number): Entry[] {
+  return entries.map((entry, i) => ({ ...entry, line: first + i }));
+}
+
+describe("exchanges()", () => {
+  test("starts one at each user message, keeps what comes before the first, leaves the last open", () => {
+    const entries = [
+      said("assistant", "welcome"),
+      said("user", "one"),
+      called("Bash", "ls"),
+      said("assistant", "done"),
+      said("user", "two"),
+      said("user", "three"),
+    ];
+    const found = [...exchanges(entries)].map(({ entries: { length }, closed }) => ({ length, closed }));
+    expect(found).toEqual([
+      { length: 1, closed: true },
+      { length: 3, closed: true },
+      { length: 1, closed: true },
+      { length: 1, closed: false },
+    ]);
+    expect([...exchanges([])]).toEqual([]);
+  });
+});
+
+describe("chunkExchange()", () => {
+  test("makes one chunk of a short exchange, with header, speakers, lines and ids", () => {
+    const entries = withLines(
+      [
+        said("user", "Why WAL? We decided on it because readers\nmust not block.", { id: "u1" }),
+        called("Edit", "lib/store.ts"),
+        said("assistant", "Because the sqlite database is read by hooks.", { id: "a1" }),
+      ],
+      7,
+    );
+    expect(chunksOf(entries, { firstIndex: 4, timezone: "Australia/Melbourne" })).toEqual([
+      {
+        sessionId: "s1",
+        index: 4,
+        at: "2026-02-05T10:30:00.000Z",
+        firstLine: 7,
+        lastLine: 9,
+        entryIds: ["u1", "a1"],
+        speakers: ["user", "assistant"],
+        topics: ["database"],
+        hasDecision: true,
+        hasAction: true,
+        content:
+          "User: Why WAL? We decided on it because readers\nmust not block.\nAssistant: Because the sqlite database is read by hooks.",
+        contextContent:
+          "[Session from February 5, 2026 at 9:30 PM Melbourne time]\n[Participants: User and Assistant]\n[Topics: database]\n" +
+          "[Context: User asks: Why WAL? We decided on it because readers must not block.]\n\n" +
+          "User: Why WAL? We decided on it because readers\nmust not block.\nAssistant: Because the sqlite database is read by hooks.",
+        tools: "Edit lib/store.ts",
+        tokens: expect.any(Number),
+      },
+    ]);
+  });
+
+  test("makes nothing of an exchange in which nobody says anything", () => {
+    expect(chunksOf([called("Bash", "ls"), said("assistant", " \n ")])).toEqual([]);
+    expect(chunksOf([{ ...said("assistant", "This session is continued"), kind: "summary" }])).toEqual([]);
+  });
+
+  test("cuts between messages, never inside one that fits", () => {
+    const words = "The reader keeps its own snapshot of the log while the writer appends to it. "
+      .repeat(8)
+      .trim();
+    const messages = Array.from({ length: 6 }, (_, i) => `${i} ${words}`);
+    const chunks = chunksOf([
+      said("user", messages[0] ?? ""),
+      ...messages.slice(1).map((text) => said("assistant", text)),
+    ]);
+    expect(chunks.length).toBeGreaterThan(1);
+    for (const [i, message] of messages.entries()) {
+      const label = i === 0 ? "User" : "Assistant";
+      expect(chunks.filter(({ content }) => content.includes(`${label}: ${message}`)).length).toBe(1);
+    }
+    expect(chunks.map(({ index }) => index)).toEqual(chunks.map((_, i) => i));
+  });
+
+  test("cuts a message that is too long at the end of a fenced block, and repeats role and the end of the piece before", () => {
+    const prose = "It walks the tree from the leaf and stops at the first broken link. ".repeat(7);
+    const code = `\n\`\`\`ts\n${"const reader = openReader(file);\n".repeat(10)}\`\`\`\n`;
+    const chunks = chunksOf([said("user", "go on"), said("assistant", `${prose}${code}`.repeat(5))]);
+    expect(chunks.length).toBeGreaterThan(2);
+    for (const chunk of chunks.slice(1)) expect(chunk.content.startsWith("Assistant: ")).toBe(true);
+    for (const chunk of chunks.slice(1)) expect(chunk.content.endsWith("```")).toBe(true);
+    for (const [i, { content }] of chunks.slice(2).entries()) {
+      const start = content.slice("Assistant: ".length, "Assistant: ".length + 30);
+      expect(chunks[i + 1]?.content).toContain(start);
+    }
+  });
+
+  test("never exceeds the limit, cuts no surrogate pair and loses no text, whatever the script", () => {
+    const scripts: Record<string, string> = {
+      prose: "We moved the parser into its own module because the hook must start fast. ",
+      noSpaces: "aGVsbG8gd29ybGQhIFRoaXMgaXMgYmFzZTY0",
+      chinese: "我们昨天讨论了数据库的迁移方案，最后决定使用预写日志。",
+      japanese: "昨日はデータベースの移行について話し合いました。",
+      emoji: "😀🎉🚀👨‍👩‍👧‍👦",
+      russian: "Вчера мы обсуждали миграцию базы данных. ",
+      punctuation: "!@#$%^&*()",
+    };
+    for (const [name, unit] of Object.entries(scripts)) {
+      const text = Array.from({ length: Math.ceil(9000 / unit.length) }, (_, i) => unit + i).join("");
+      const chunks = chunksOf([said("user", text)]);
+      expect({ name, many: chunks.length > 4 }).toEqual({ name, many: true });
+      for (const { content, tokens } of chunks) {
+        expect(tokens).toBeLessThanOrEqual(500);
+        expect(content.isWellFormed()).toBe(true);
+      }
+      const covered = new Uint8Array(text.length);
+      let searched = 0;
+      for (const { content } of chunks) {
+        const piece = content.slice("User: ".length);
+        const found = text.indexOf(piece, Math.max(0, searched - piece.length));
+        expect({ name, found: found >= 0 }).toEqual({ name, found: true });
+        covered.fill(1, found, found + piece.length);
+        searched = found + piece.length;
+      }
+      const lost = [...covered].filter((seen, i) => seen === 0 && text[i]?.trim() !== "").length;
+      expect({ name, lost }).toEqual({ name, lost: 0 });
+    }
+  });
+
+  test("redacts each message before it is cut, and tool calls too", () => {
+    const secret = `key-${"x".repeat(60)}`;
+    const entries = [
+      said("user", `${"word ".repeat(900)}${secret} ${"word ".repeat(300)}`),
+      called("Bash", `echo ${secret}`),
+    ];
+    const chunks = chunksOf(entries, { redact: (text) => text.replaceAll(secret, "[redacted:key]") });
+    const all = JSON.stringify(chunks);
+    expect(all).not.toContain("xxxx");
+    expect(all.split("[redacted:key]").length - 1).toBeGreaterThanOrEqual(3);
+  });
+
+  test("puts tool calls beside the text they follow, one line each, and leaves them out of the content", () => {
+    const chunks = chunksOf([
+      called("Read", "early.ts"),
+      said("user", "fix it"),
+      called("Bash", "npm test\n-- --watch"),
+      called("Edit", `${"x".repeat(400)}`),
+      said("assistant", "fixed"),
+    ]);
+    expect(chunks.length).toBe(1);
+    expect(chunks[0]?.content).toBe("User: fix it\nAssistant: fixed");
+    const lines = chunks[0]?.tools.split("\n") ?? [];
+    expect(lines.map((call) => call.slice(0, 20))).toEqual([
+      "Read early.ts",
+      "Bash npm test -- --w",
+      `Edit ${"x".repeat(15)}`,
+    ]);
+    expect(lines[2]?.length).toBe(240);
+  });
+
+  test("writes midnight, noon, summer time and a missing time into the header", () => {
+    const header = (at: string | undefined, timezone: string) =>
+      chunksOf([said("user", "hi", { at })], { timezone })[0]?.contextContent.split("\n")[0];
+    expect(header("2026-01-01T00:00:00.000Z", "UTC")).toBe("[Session from January 1, 2026 at 12:00 AM UTC]");
+    expect(header("2026-01-01T12:05:00.000Z", "UTC")).toBe("[Session from January 1, 2026 at 12:05 PM UTC]");
+    expect(header("2026-03-29T00:59:59.000Z", "Europe/Berlin")).toBe(
+      "[Session from March 29, 2026 at 1:59 AM Berlin time]",
+    );
+    expect(header("2026-03-29T01:00:00.000Z", "Europe/Berlin")).toBe(
+      "[Session from March 29, 2026 at 3:00 AM Berlin time]",
+    );
+    expect(header(undefined, "UTC")).toBe("[Session from an unknown date]");
+  });
+});
+
+describe("fullTextColumns()", () => {
+  test("splits joined names and unspaced scripts for the tokenizer", () => {
+    const [chunk] = chunksOf([
+      said("user", "why is parseHTMLFile slow? 数据库 snake_case"),
+      called("Edit", "src/transcriptReader.ts"),
+    ]);
+    expect(chunk && fullTextColumns(chunk)).toEqual({
+      content: "User: why is parseHTMLFile slow? 数据库 snake_case",
+      header: chunk?.contextContent.split("\n\n")[0] ?? "",
+      tools: "Edit src/transcriptReader.ts",
+      extra: "parse HTML File 数据 据库 transcript Reader",
+    });
+  });
+});
+
+describe("estimateTokens()", () => {
+  test("is never below cl100k's count and at most about 30 % above it", () => {
+    for (const [text, tokens] of TOKEN_COUNTS) {
+      const estimate = estimateTokens(text);
+      const verdict = { text, low: estimate < tokens, high: estimate > Math.max(tokens * 1.33, tokens + 10) };
+      expect(verdict).toEqual({ text, low: false, high: false });
+    }
+  });
+
+  test("counts a part of a text as that part alone", () => {
+    const text = "one two three four";
+    expect(estimateTokens(text, 4, 13)).toBe(estimateTokens("two three"));
+    expect(estimateTokens("")).toBe(0);
+  });
+});
