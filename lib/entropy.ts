@@ -1,0 +1,70 @@
+/** What a secret's value looks like, against identifiers, words, paths, placeholders and hashes. */
+
+export interface ValueContext {
+  /** The name says secret by itself (`password`, `apiKey`), not only perhaps (`key`, `token`). */
+  strong: boolean;
+  /** The value is a literal: quoted, given to a flag or written into an environment file. */
+  literal: boolean;
+  /** The value can be nothing but a literal: `DB_PASSWORD=…`, `Authorization: Bearer …`. */
+  exact: boolean;
+}
+
+/** Stand-ins for a value. */
+const PLACEHOLDER =
+  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$|(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object)(?:$|[_-]|me|[A-Z]))|example|placeholder|changeme|redacted|_here$|-here$|[*•xX]{4}|\.{3}|…|\$\{|\{\{/i;
+/** Code that gets the value from elsewhere: a chain of names. */
+const NAME_CHAIN = /^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[!?]?$/;
+const PATH = /^(?:~|\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|:\/\//;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
+const HEX_SECRET_MIN = 24;
+const RANDOM_MIN = 16;
+
+/** Whether a value after a telling name is a secret. */
+export function looksSecret(value: string, { strong, literal, exact }: ValueContext): boolean {
+  const text = literal ? value : value.replace(/[.,:;!?]+$/, "");
+  if (text.length < 6 || PLACEHOLDER.test(text) || PATH.test(text)) return false;
+  if (NAME_CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""))) return false;
+  if (strong && exact && text.length >= 8) return true;
+  if (/^[\d.,_-]+$/.test(text)) return false;
+  if (UUID.test(text)) return strong;
+  if (HEX.test(text)) return strong && text.length >= HEX_SECRET_MIN;
+  if (looksRandom(text)) return true;
+  if (!strong) return false;
+  const mixed = /[A-Za-z]/.test(text) && /[0-9]/.test(text);
+  const odd = /[^\w.:/-]/.test(text);
+  if (literal) return (mixed || odd) && !isWords(text);
+  return text.length >= 8 && mixed && odd;
+}
+
+/** Whether a text is long and changes between letters, digits and signs as no name does. */
+export function looksRandom(text: string): boolean {
+  if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text)) return false;
+  const changes = countChanges(text);
+  const ratio = changes / text.length;
+  if (new Set(text).size < 9) return false;
+  return /[0-9]/.test(text) ? changes >= 5 && ratio >= 0.25 : text.length >= 20 && ratio >= 0.42;
+}
+
+/** `my-secret-name-2`, `getServerSideProps`, `v1.2.3`: words and small numbers joined in the usual ways. */
+function isWords(text: string): boolean {
+  const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+|[0-9]+/g) ?? [];
+  const words = parts.filter((part) => /[A-Za-z]/.test(part));
+  const numbers = parts.length - words.length;
+  const letters = words.reduce((sum, word) => sum + word.length, 0);
+  const joined = /[-_./:]/.test(text) || numbers === 0;
+  return joined && !/[^\w./:@-]/.test(text) && numbers <= 2 && letters / Math.max(1, words.length) >= 3.5;
+}
+
+function countChanges(text: string): number {
+  let changes = 0;
+  for (let i = 1; i < text.length; i++) if (classOf(text, i) !== classOf(text, i - 1)) changes++;
+  return changes;
+}
+
+function classOf(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  if (code >= 97 && code <= 122) return 0;
+  if (code >= 65 && code <= 90) return 1;
+  return code >= 48 && code <= 57 ? 2 : 3;
+}
