@@ -8,25 +8,17 @@ import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { claude } from "./agents/claude.ts";
-import { codex } from "./agents/codex.ts";
-import { type Format, type Head, isoTime, type TreeNode, textOf } from "./agents/format.ts";
-import { pi } from "./agents/pi.ts";
-import { plain, plainMessage } from "./agents/plain.ts";
+import { type Head, isoTime, type TreeNode, textOf } from "./agents/format.ts";
+import { plainMessage } from "./agents/plain.ts";
 import { notAbandoned, onPath } from "./agents/tree.ts";
 import { describeError } from "./errors.ts";
+import { formatOf, readHead } from "./head.ts";
 import type { JsonRecord } from "./json.ts";
-import { countLines, linesBackward, linesForward, parseLine, readHeadBytes, withFile } from "./jsonl.ts";
-import type { Agent, Cursor, Entry } from "./session.ts";
+import { countLines, linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
+import type { Cursor, Entry } from "./session.ts";
 
 export type { Head } from "./agents/format.ts";
-
-/** Read to tell the agent; enough for every host's header unless its first line is longer. */
-const HEAD_BYTES = 64 * 1024;
-/** pi itself looks this far for its header. */
-const HEAD_MAX_BYTES = 1024 * 1024;
-/** plain is last: it takes any line with a role and content. */
-const FORMATS: readonly Format[] = [claude, pi, codex, plain];
+export { readHead } from "./head.ts";
 
 /** How far reading has come: after the last complete line. Filled in while entries are taken. */
 export interface ReadProgress extends Cursor {
@@ -44,35 +36,6 @@ export interface ReadOptions {
   /** What `readHead` found, to save reading it again. */
   head?: Head | undefined;
   progress?: ReadProgress;
-}
-
-/**
- * Tells which agent wrote a file and what its first rows say of the session.
- *
- * @returns undefined when the file holds no transcript.
- */
-export function readHead(file: string): Head | undefined {
-  const head = headOf(readHeadBytes(file, HEAD_BYTES));
-  if (head?.cwd !== undefined || head?.agent === "plain") return head;
-  // The first line alone may be longer: a pasted image, a system prompt.
-  return headOf(readHeadBytes(file, HEAD_MAX_BYTES)) ?? head;
-}
-
-function headOf(bytes: Buffer): Head | undefined {
-  const records: JsonRecord[] = [];
-  for (let start = 0; start < bytes.length; ) {
-    const newline = bytes.indexOf(10, start);
-    const end = newline === -1 ? bytes.length : newline;
-    records.push(...parseLine(bytes.subarray(start, end)).records);
-    start = end + 1;
-  }
-  for (const format of FORMATS) {
-    if (!records.some((record) => format.matches(record))) continue;
-    const head: Head = { agent: format.agent };
-    for (const record of records) format.readHead(record, head);
-    return head;
-  }
-  return undefined;
 }
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
@@ -330,8 +293,4 @@ export async function listSessionFiles(directory: string): Promise<string[]> {
   } catch {
     return [];
   }
-}
-
-function formatOf(agent: Agent): Format {
-  return FORMATS.find((format) => format.agent === agent) ?? plain;
 }
