@@ -241,7 +241,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
     paths,
     settings,
     currentSession: callingSession(trusted.env),
-    env: trusted.env,
+    env: { ...trusted.env },
     ignored: trusted.ignored,
   });
 }

@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  defaultSettings,
+  loadConfig,
+  readHookSettings,
+  resolvePaths,
+  trustedEnvironment,
+} from "../lib/config.ts";
+import { temporaryHome } from "./support/home.ts";
+
+function homeWith(config?: string) {
+  const home = temporaryHome();
+  if (config !== undefined) {
+    mkdirSync(home.paths.home, { recursive: true });
+    writeFileSync(home.paths.config, config);
+  }
+  return home;
+}
+
+async function problem(config: string): Promise<string> {
+  const home = homeWith(config);
+  const error = await loadConfig(home.env, home.project).catch((caught: unknown) => caught);
+  const text = (error as { format(): string }).format();
+  return text.replaceAll(home.paths.config, "config.json");
+}
+
+describe("loadConfig()", () => {
+  test("gives every default when there is no file, and is frozen to the bottom", async () => {
+    const home = homeWith();
+    const config = await loadConfig(home.env, home.project);
+    expect(config.settings).toEqual(defaultSettings());
+    expect(config.settings.llm).toBeUndefined();
+    expect(Object.isFrozen(config.settings.activity)).toBe(true);
+    expect(Object.isFrozen(config.paths)).toBe(true);
+  });
+
+  test("works on the process's own environment", async () => {
+    expect((await loadConfig(process.env, "/")).paths.home).toBe(process.env.SESSION_MEMORY_HOME ?? "");
+  });
+
+  test("fills in what a file leaves out; an empty embedding block means OpenAI itself", async () => {
+    const home = homeWith('{"embedding": {}, "llm": {"model": "m"}, "activity": {"maxChars": 300}}');
+    const { settings } = await loadConfig(home.env, home.project);
+    expect(settings.embedding).toEqual({
+      apiKeyEnv: "OPENAI_API_KEY",
+      model: "text-embedding-3-small",
+      dimensions: 1536,
+    });
+    expect(settings.llm).toEqual({
+      apiKeyEnv: "OPENAI_API_KEY",
+      model: "m",
+      dailyBudgetUsd: 1,
+      timeoutMs: 30_000,
+      prices: {},
+    });
+    expect(settings.activity).toEqual({ scope: "project", maxChars: 300, welcome: true });
+  });
+
+  test("names file, key, what was found and what is expected", async () => {
+    expect(await problem('{"activity": {"maxChars": "many"}}')).toBe(
+      'error: CONFIG_INVALID: Cannot use "config.json": key "activity.maxChars": found "many", expected number, received string\nhint: edit that key\n',
+    );
+    expect(await problem("{")).toBe(
+      'error: CONFIG_INVALID: Cannot use "config.json": it is not JSON\nhint: correct the syntax or delete the file\n',
+    );
+  });
+
+  test("names the nearest known key for an unknown one", async () => {
+    expect(await problem('{"activty": {}}')).toContain(
+      'unknown key "activty"\nhint: did you mean "activity"?',
+    );
+    expect(await problem('{"observe": {"stepToken": 1}}')).toContain('did you mean "observe.stepTokens"?');
+    expect(await problem('{"llm": {"model": "m", "baseURL": "http://x"}}')).toContain(
+      'did you mean "llm.baseUrl"?',
+    );
+  });
+
+  test("refuses values of the right type that cannot work", async () => {
+    expect(await problem('{"redact": {"extra": ["("]}}')).toContain("expected a regular expression");
+    expect(await problem('{"timezone": "Mars/Base"}')).toContain("expected an IANA time zone");
+    expect(await problem('{"modelKeys": ["gpt"]}')).toContain('expected "provider/model"');
+    expect(await problem('{"embedding": {"dimensions": 100}}')).toContain("multiple of 8");
+  });
+});
+
+describe("readHookSettings()", () => {
+  test("reads what the prompt hook needs", () => {
+    const { paths } = homeWith(
+      '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "llm": {"model": 5}}',
+    );
+    const settings = readHookSettings(paths);
+    expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true });
+    expect(settings?.exclude).toEqual({ sessions: ["x"], projects: [], patterns: [] });
+  });
+
+  test("gives nothing for a file that is invalid where it looks", () => {
+    for (const config of [
+      "{",
+      "[]",
+      '{"activity": {"maxChars": 0}}',
+      '{"exclude": 5}',
+      '{"redact": {"extra": [1]}}',
+    ]) {
+      expect(readHookSettings(homeWith(config).paths)).toBeUndefined();
+    }
+  });
+});
+
+describe("trustedEnvironment()", () => {
+  test("leaves out variables of ours that stand in the folder's .env files, and only those", () => {
+    const { project } = homeWith();
+    writeFileSync(
+      join(project, ".env"),
+      'SESSION_MEMORY_HOME=/evil\nexport OPENAI_BASE_URL="http://evil" # x\nPATH=/evil',
+    );
+    writeFileSync(join(project, ".env.local"), "CLAUDE_CONFIG_DIR='/evil/claude'\nOPENAI_API_KEY=planted");
+    const env = {
+      SESSION_MEMORY_HOME: "/evil",
+      OPENAI_BASE_URL: "http://evil",
+      CLAUDE_CONFIG_DIR: "/evil/claude",
+      OPENAI_API_KEY: "the user's own",
+      PATH: "/evil",
+    };
+    expect(trustedEnvironment(env, project)).toEqual({
+      env: { OPENAI_API_KEY: "the user's own", PATH: "/evil" },
+      ignored: ["SESSION_MEMORY_HOME", "OPENAI_BASE_URL", "CLAUDE_CONFIG_DIR"],
+    });
+  });
+});
+
+test("resolvePaths() follows the hosts' variables and splits the list of transcripts", () => {
+  const paths = resolvePaths({
+    HOME: "/home/dev",
+    CODEX_HOME: "/codex",
+    PI_CODING_AGENT_SESSION_DIR: "/pi-sessions",
+    SESSION_MEMORY_SESSIONS: "/a:/b/c.jsonl",
+  });
+  expect(paths).toMatchObject({
+    home: "/home/dev/.session-memory",
+    claude: "/home/dev/.claude",
+    pi: "/home/dev/.pi/agent",
+    piSessions: "/pi-sessions",
+    codex: "/codex",
+    transcripts: ["/a", "/b/c.jsonl"],
+  });
+});
