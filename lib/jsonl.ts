@@ -202,7 +202,7 @@ function recover(text: string): { records: JsonRecord[]; damaged: boolean } {
     tries++;
     if (text.slice(covered, match.index).trim() !== "") torn = true;
     const end = balancedEnd(text, match.index);
-    if (end === -1) continue;
+    if (end === -1 || isNested(text, match.index, end)) continue;
     try {
       const value: unknown = JSON.parse(text.slice(match.index, end));
       if (isRecord(value)) records.push(value);
@@ -213,6 +213,24 @@ function recover(text: string): { records: JsonRecord[]; damaged: boolean } {
     }
   }
   return { records, damaged: torn || records.length === 0 || text.slice(covered).trim() !== "" };
+}
+
+/**
+ * Whether an object is a part of a torn record rather than a record: hosts put whole messages of others inside rows
+ * (a subagent's inside a progress row), and those are no rows of the conversation.
+ */
+function isNested(text: string, start: number, end: number): boolean {
+  const after = neighbour(text, end, 1);
+  if (after === "," || after === "}" || after === "]") return true;
+  const before = neighbour(text, start - 1, -1);
+  return after !== "" && (before === ":" || before === "," || before === "[");
+}
+
+/** The first character from `at` on that is no white space, or "". */
+function neighbour(text: string, at: number, step: 1 | -1): string {
+  let i = at;
+  while (" \t\r".includes(text.charAt(i)) && i >= 0 && i < text.length) i += step;
+  return text.charAt(i);
 }
 
 /** Where the object that starts at `start` ends (exclusive), or -1 when it does not. */
