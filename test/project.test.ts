@@ -1,0 +1,144 @@
+import { afterAll, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { projectDirectories, projectKey } from "../lib/project.ts";
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), "session-memory-project-")));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function folder(...parts: string[]): string {
+  const path = join(root, ...parts);
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
+function file(path: string, text: string): void {
+  mkdirSync(join(path, ".."), { recursive: true });
+  writeFileSync(path, text);
+}
+
+/** A repository as `git init` leaves it, as far as a directory's project depends on it. */
+function repository(name: string): string {
+  const top = folder(name);
+  file(join(top, ".git", "HEAD"), "ref: refs/heads/main\n");
+  return top;
+}
+
+/** A linked worktree as `git worktree add` leaves it. */
+function worktree(top: string, name: string): string {
+  const path = folder(name);
+  const own = join(top, ".git", "worktrees", name);
+  file(join(own, "gitdir"), `${path}/.git\n`);
+  file(join(own, "commondir"), "../..\n");
+  file(join(path, ".git"), `gitdir: ${own}\n`);
+  return path;
+}
+
+test("projectKey() is the same in a repository, in its folders and in its worktrees", () => {
+  const top = repository("shop");
+  const linked = worktree(top, "shop-fix");
+  folder("shop", "src", "deep");
+  folder("shop-fix", "src");
+  expect([top, join(top, "src", "deep"), linked, join(linked, "src")].map(projectKey)).toEqual(
+    Array(4).fill(top),
+  );
+});
+
+test("projectKey() tells two repositories apart that lie side by side or in one another", () => {
+  const outer = repository("outer");
+  const inner = repository("outer/inner");
+  const other = repository("outer-2");
+  expect([outer, inner, other].map(projectKey)).toEqual([outer, inner, other]);
+});
+
+test("projectKey() makes a submodule its own project", () => {
+  const outer = repository("super");
+  const inner = folder("super", "vendor", "lib");
+  const own = join(outer, ".git", "modules", "lib");
+  file(join(own, "HEAD"), "ref: refs/heads/main\n");
+  file(join(inner, ".git"), "gitdir: ../../.git/modules/lib\n");
+  expect([projectKey(outer), projectKey(inner)]).toEqual([outer, own]);
+});
+
+test("projectKey() of a bare repository's worktrees is the bare repository", () => {
+  const bare = folder("bare.git");
+  file(join(bare, "HEAD"), "ref: refs/heads/main\n");
+  const keys = ["one", "two"].map((name) => {
+    const own = join(bare, "worktrees", name);
+    file(join(own, "commondir"), "../..\n");
+    file(join(root, name, ".git"), `gitdir: ${own}\n`);
+    return projectKey(join(root, name));
+  });
+  expect(keys).toEqual([bare, bare]);
+});
+
+test("projectKey() without git is the directory itself, not the one around it", () => {
+  const outer = folder("notes");
+  const inner = folder("notes", "2026");
+  expect([outer, inner].map(projectKey)).toEqual([outer, inner]);
+});
+
+test("projectKey() does not take an empty `.git` folder or an unreadable `.git` file for a repository", () => {
+  const empty = folder("empty");
+  folder("empty", ".git");
+  const broken = folder("broken");
+  file(join(broken, ".git"), "this is no pointer\n");
+  expect([empty, broken].map(projectKey)).toEqual([empty, broken]);
+});
+
+test("projectKey() resolves symlinks", () => {
+  const top = repository("real");
+  symlinkSync(top, join(root, "link"));
+  symlinkSync(join(root, "link"), join(root, "link-2"));
+  expect([join(root, "link"), join(root, "link-2")].map(projectKey)).toEqual([top, top]);
+});
+
+test("projectKey() of a directory that is gone is that of what is left around it", () => {
+  const top = repository("lost");
+  expect(projectKey(join(top, "removed", "deep"))).toBe(top);
+  expect(projectKey(join(root, "never", "was"))).toBe(join(root, "never", "was"));
+});
+
+test("projectKey() accepts a path below a file and a loop of symlinks", () => {
+  const top = repository("odd");
+  file(join(top, "README"), "text");
+  symlinkSync("b", join(root, "a"));
+  symlinkSync("a", join(root, "b"));
+  expect(projectKey(join(top, "README", "x"))).toBe(top);
+  expect(projectKey(join(root, "a", "x"))).toBe(join(root, "a", "x"));
+});
+
+test("projectDirectories() names every worktree, from any of them", () => {
+  const top = repository("many");
+  const linked = worktree(top, "many-1");
+  const second = worktree(top, "many-2");
+  folder("many", "src");
+  const all = [linked, second, top].sort();
+  for (const from of [join(top, "src"), linked, second]) expect(projectDirectories(from).sort()).toEqual(all);
+  expect(projectDirectories(folder("alone"))).toEqual([join(root, "alone")]);
+});
+
+const hasGit = Bun.which("git") !== null;
+test.skipIf(!hasGit)("projectKey() agrees with what git itself lays out", () => {
+  const top = folder("by-git");
+  const git = (...args: string[]) =>
+    execFileSync(
+      "git",
+      ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", ...args],
+      {
+        cwd: top,
+        stdio: "ignore",
+        env: { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: "1" },
+      },
+    );
+  git("init");
+  git("commit", "--allow-empty", "-m", "first");
+  git("worktree", "add", "../by-git-linked");
+  git("worktree", "add", ".worktrees/nested");
+  const places = [join(root, "by-git-linked"), join(top, ".worktrees", "nested"), top];
+  expect(places.map(projectKey)).toEqual([top, top, top]);
+  expect(projectDirectories(top).sort()).toEqual(places.sort());
+});
+if (!hasGit) console.log("skipped: git is not installed, so its own layout is not compared");
