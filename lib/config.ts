@@ -95,7 +95,10 @@ export interface Config {
 export function defaultSettings(): Settings {
   return {
     participants: { user: "User", assistant: "Assistant" },
-    timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    // Asking the system costs three empty starts, so only who shows a time does.
+    get timezone() {
+      return Intl.DateTimeFormat().resolvedOptions().timeZone;
+    },
     commandName: "index-session",
     statusKey: "session-index",
     minNewUserMessages: 5,
@@ -267,7 +270,7 @@ function stringList(value: unknown): string[] | undefined {
 function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
-    for (const inner of Object.values(value)) deepFreeze(inner);
+    for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(value))) deepFreeze(inner);
   }
   return value;
 }
