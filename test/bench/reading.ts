@@ -1,0 +1,95 @@
+/** What reading transcripts costs: against the bare minimum, and as the file grows. */
+
+import { statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Environment } from "../../lib/config.ts";
+import { ROOT, scriptPath } from "../support/run.ts";
+import {
+  atMost,
+  type BenchRow,
+  bun,
+  inTemporaryFolder,
+  interleaved,
+  median,
+  peakMemory,
+  timeProcess,
+  times,
+} from "./measure.ts";
+import { writeTranscript } from "./transcripts.ts";
+
+const MIB = 1024 * 1024;
+
+export async function rows(): Promise<BenchRow[]> {
+  return await inTemporaryFolder(async (folder) => [...(await whole(folder)), ...(await tail(folder))]);
+}
+
+/** All entries of a file, against read, split and JSON.parse and nothing else. */
+async function whole(folder: string): Promise<BenchRow[]> {
+  const file = join(folder, "100.jsonl");
+  const large = join(folder, "400.jsonl");
+  writeTranscript(file, 100 * MIB);
+  writeTranscript(large, 400 * MIB);
+  const bare = join(folder, "bare.ts");
+  writeFileSync(bare, BARE);
+  const entries = join(folder, "entries.ts");
+  writeFileSync(entries, ENTRIES);
+  const run = async (script: string) => (await timeProcess(bun(script, file))).ms;
+  const medians = await interleaved({ entries: () => run(entries), bare: () => run(bare) }, 5);
+  const small = median(await peaks(bun(entries, file)));
+  const grown = median(await peaks(bun(entries, large)));
+  truncateSync(large);
+  return [
+    atMost("read 100 MB into entries / bare read-split-parse", medians.entries / medians.bare, 1.3, {
+      detail: times(medians.entries, medians.bare),
+    }),
+    atMost("peak memory reading 400 MB / 100 MB", grown / small, 1.1, {
+      detail: `${grown.toFixed(0)} MiB / ${small.toFixed(0)} MiB`,
+    }),
+  ];
+}
+
+/** The last 50 entries of a 1 GB file, against those of a 1 MB one. */
+async function tail(folder: string): Promise<BenchRow[]> {
+  const small = join(folder, "small.jsonl");
+  const large = join(folder, "large.jsonl");
+  writeTranscript(small, MIB);
+  writeTranscript(large, 1024 * MIB);
+  const env = { PATH: process.env.PATH, HOME: folder };
+  const command = (path: string) => bun(scriptPath("session-reader"), path, "--lines", "50", "--quiet");
+  const read = async (path: string) => {
+    const { ms, stdout } = await timeProcess(command(path), { env });
+    if (stdout.split("\n").length < 50) throw new Error("Expected 50 entries");
+    return ms;
+  };
+  const medians = await interleaved({ large: () => read(large), small: () => read(small) }, 21);
+  const size = `${(statSync(large).size / MIB / 1024).toFixed(1)} GB`;
+  return [
+    atMost("session-reader --lines 50: 1 GB / 1 MB", medians.large / medians.small, 1.3, {
+      detail: times(medians.large, medians.small),
+    }),
+    atMost(`peak memory of session-reader on ${size}`, median(await peaks(command(large), env)), 100, {
+      unit: "MiB",
+    }),
+  ];
+}
+
+async function peaks(command: string[], env?: Environment): Promise<number[]> {
+  const run = () => peakMemory(command, env ? { env } : {});
+  return [await run(), await run(), await run()];
+}
+
+const BARE = `\
+import { readFileSync } from "node:fs";
+let rows = 0;
+for (const line of readFileSync(process.argv[2], "utf8").split("\\n")) {
+  if (line !== "" && JSON.parse(line)) rows++;
+}
+console.log(rows);
+`;
+
+const ENTRIES = `\
+import { readEntries } from ${JSON.stringify(join(ROOT, "lib/transcript.ts"))};
+let entries = 0;
+for (const entry of readEntries(process.argv[2])) if (entry) entries++;
+console.log(entries);
+`;
