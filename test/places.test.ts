@@ -1,0 +1,185 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { findTranscripts } from "../lib/discovery.ts";
+import { encodeClaudeCwd, encodePiCwd, type TranscriptFile } from "../lib/places.ts";
+import { CLAUDE_SESSION } from "./support/claude.ts";
+import { CODEX_SESSION } from "./support/codex.ts";
+import {
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writeCodex,
+  writePi,
+} from "./support/home.ts";
+import { PI_SESSION } from "./support/pi.ts";
+import { uuidFrom } from "./support/rows.ts";
+
+/** Nothing here is opened, so any text will do. */
+const ROWS = "{}\n";
+
+function found(home: TemporaryHome, options: Parameters<typeof findTranscripts>[1] = {}): string[] {
+  return [...findTranscripts(home.paths, { cwd: home.root, ...options })].map(shown).sort();
+}
+
+function shown({ agent, id, parentId, name, file }: TranscriptFile): string {
+  return [agent ?? "?", id ?? file.split("/").pop(), parentId && `of ${parentId}`, name]
+    .filter(Boolean)
+    .join(" ");
+}
+
+const CLAUDE_FOLDERS = [
+  ["/home/dev/shop", "-home-dev-shop"],
+  ["/home/dev/my.shop_v2 (old)", "-home-dev-my-shop-v2--old-"],
+  ["/home/dev/-x-", "-home-dev--x-"],
+  ["/Users/Ann/Größe", "-Users-Ann-Gr--e"],
+  ["/home/dev/🙂", "-home-dev---"],
+  ["/home/dev/日本", "-home-dev---"],
+  ["/", "-"],
+  ["C:\\work\\shop", "C--work-shop"],
+  [`/${"a".repeat(199)}`, `-${"a".repeat(199)}`],
+  [`/${"a".repeat(200)}`, `-${"a".repeat(199)}-b6ymvl`],
+  [`/home/dev/${"é".repeat(200)}`, `-home-dev-${"-".repeat(190)}-uk6cbp`],
+  [`/home/dev/${"日本語/".repeat(60)}`, `-home-dev-${"-".repeat(190)}-6vkpxh`],
+] as const;
+
+test("encodeClaudeCwd() gives Claude Code's own folder names", () => {
+  const names = CLAUDE_FOLDERS.map(([directory]) => [directory, encodeClaudeCwd(directory)]);
+  expect(names).toEqual(CLAUDE_FOLDERS.map((pair) => [...pair]));
+});
+
+test.each([
+  ["/home/dev/shop", "--home-dev-shop--"],
+  ["/home/dev/my.shop v2", "--home-dev-my.shop v2--"],
+  ["/", "----"],
+])("encodePiCwd(%p) is pi's own folder name", (directory, folder) => {
+  expect(encodePiCwd(directory)).toBe(folder);
+});
+
+test("findTranscripts() finds the transcripts of all agents where each keeps them", () => {
+  using home = temporaryHome();
+  writeClaude(home, { rows: ROWS });
+  writePi(home, { rows: ROWS });
+  writeCodex(home, { rows: ROWS });
+  write(
+    join(home.paths.codex, "archived_sessions", `rollout-2025-01-02T03-04-05-${uuidFrom(1)}.jsonl`),
+    ROWS,
+  );
+  write(join(home.paths.openclaw, "agents", "main", "sessions", `${uuidFrom(2)}.jsonl`), ROWS);
+  expect(found(home)).toEqual(
+    [`claude ${CLAUDE_SESSION}`, `pi ${PI_SESSION}`, `codex ${CODEX_SESSION}`]
+      .concat(`codex ${uuidFrom(1)}`, `pi ${uuidFrom(2)}`)
+      .sort(),
+  );
+  expect(found(home, { agent: "codex" })).toEqual([`codex ${CODEX_SESSION}`, `codex ${uuidFrom(1)}`].sort());
+});
+
+test("findTranscripts() finds pi sessions that were told to lie elsewhere, flat", () => {
+  using home = temporaryHome();
+  const paths = { ...home.paths, piSessions: join(home.root, "flat") };
+  write(join(paths.piSessions, "2026-02-03T14-30-00-000Z_release.2_b.jsonl"), ROWS);
+  expect([...findTranscripts(paths, { cwd: home.root })].map(shown)).toEqual(["pi release.2_b"]);
+});
+
+test("findTranscripts() names subagents' parents, and leaves out the summariser's own logs", () => {
+  using home = temporaryHome();
+  writeClaude(home, { rows: ROWS });
+  for (const id of ["agent-a1", "agent-acompact-b2"]) {
+    writeClaude(home, { id, parentId: CLAUDE_SESSION, rows: ROWS });
+    writeClaude(home, { id: `${id}-flat`, rows: ROWS });
+  }
+  const folder = join(writeClaude(home, { id: "agent-x", parentId: CLAUDE_SESSION, rows: ROWS }), "..");
+  write(join(folder, "workflows", "wf_1", "agent-c3.jsonl"), ROWS);
+  write(join(folder, "workflows", "wf_1", "journal.jsonl"), ROWS);
+  write(join(folder, "..", "tool-results", "out.jsonl"), ROWS);
+  expect(found(home)).toEqual([`claude ${CLAUDE_SESSION}`]);
+  expect(found(home, { subagents: true })).toEqual(
+    [
+      `claude ${CLAUDE_SESSION}`,
+      `claude agent-a1 of ${CLAUDE_SESSION}`,
+      `claude agent-x of ${CLAUDE_SESSION}`,
+      `claude agent-c3 of ${CLAUDE_SESSION}`,
+      "claude agent-a1-flat",
+    ].sort(),
+  );
+});
+
+test("findTranscripts() passes over what is no transcript: other suffixes, folders with the suffix, symlinks", () => {
+  using home = temporaryHome();
+  const file = writeClaude(home, { rows: ROWS });
+  const folder = join(file, "..");
+  for (const name of ["notes.md", "x.jsonl.bak", "x.JSONL", ".jsonl.swp"]) write(join(folder, name), ROWS);
+  mkdirSync(join(folder, `${uuidFrom("folder")}.jsonl`));
+  const secret = write(join(home.root, "outside", "secret.jsonl"), ROWS);
+  symlinkSync(secret, join(folder, `${uuidFrom("link")}.jsonl`));
+  symlinkSync(file, join(folder, "alias.jsonl"));
+  symlinkSync(join(home.root, "outside"), join(home.paths.claude, "projects", "-outside"));
+  symlinkSync("/", join(home.paths.claude, "projects", "-root"));
+  write(join(home.paths.claude, "projects", "stray.jsonl"), ROWS);
+  expect(found(home, { subagents: true })).toEqual([`claude ${CLAUDE_SESSION}`]);
+});
+
+test("findTranscripts() ends where folders lead back to themselves", () => {
+  using home = temporaryHome();
+  const file = writePi(home, { rows: ROWS });
+  symlinkSync("..", join(file, "..", "loop"));
+  symlinkSync("self", join(file, "..", "self"));
+  const given = { ...home.paths, transcripts: [join(home.paths.pi, "sessions")] };
+  expect(found(home)).toEqual([`pi ${PI_SESSION}`]);
+  expect([...findTranscripts(given)].map((item) => item.file)).toEqual([file]);
+});
+
+test("findTranscripts() follows an agent's folder that is itself a link", () => {
+  using home = temporaryHome();
+  const moved = { ...home.paths, claude: join(home.root, "disk") };
+  writeClaude({ ...home, paths: moved }, { rows: ROWS });
+  mkdirSync(home.paths.claude, { recursive: true });
+  symlinkSync(join(home.root, "disk", "projects"), join(home.paths.claude, "projects"));
+  expect(found(home)).toEqual([`claude ${CLAUDE_SESSION}`]);
+});
+
+test("findTranscripts() looks for one project only where its sessions can lie", () => {
+  using home = temporaryHome();
+  const deep = join(home.project, "src");
+  const worktree = join(home.root, "elsewhere");
+  const own = join(home.project, ".git", "worktrees", "elsewhere");
+  write(join(own, "commondir"), "../..\n");
+  write(join(own, "gitdir"), `${worktree}/.git\n`);
+  write(join(worktree, ".git"), `gitdir: ${own}\n`);
+  const inside = [home.project, deep, worktree].map((cwd, n) => {
+    writePi(home, { id: `pi-${n}`, cwd, rows: ROWS });
+    writeClaude(home, { id: `claude-${n}`, cwd, rows: ROWS });
+    return n;
+  });
+  for (const cwd of [home.root, `${home.project}2`, "/var/other"]) {
+    writePi(home, { id: `no ${cwd}`, cwd, rows: ROWS });
+    writeClaude(home, { id: "no", cwd, rows: ROWS });
+  }
+  const expected = inside.flatMap((n) => [`claude claude-${n}`, `pi pi-${n}`]).sort();
+  for (const directory of [home.project, deep, worktree])
+    expect(found(home, { directory })).toEqual(expected);
+});
+
+test("findTranscripts() finds a project's folders also where Claude Code cuts their names", () => {
+  using home = temporaryHome();
+  const directory = join(home.root, "d".repeat(120), "e".repeat(120));
+  writeClaude(home, { id: "top", cwd: directory, rows: ROWS });
+  writeClaude(home, { id: "below", cwd: join(directory, "src"), rows: ROWS });
+  expect(found(home, { directory })).toEqual(["claude below", "claude top"]);
+});
+
+test("findTranscripts() with `recent` looks at a month of Codex days, else at all", () => {
+  using home = temporaryHome();
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+  for (const days of [0, 1, 30, 45]) writeCodex(home, { id: `day-${days}`, at: daysAgo(days), rows: ROWS });
+  expect(found(home, { recent: true })).toEqual(["codex day-0", "codex day-1", "codex day-30"]);
+  expect(found(home)).toEqual(["codex day-0", "codex day-1", "codex day-30", "codex day-45"]);
+});
+
+test("findTranscripts() finds nothing, and does not fail, where there is nothing", () => {
+  using home = temporaryHome();
+  write(join(home.paths.claude, "projects"), "a file where a folder should be");
+  expect(found(home)).toEqual([]);
+  expect([...findTranscripts({ ...home.paths, transcripts: [join(home.root, "none")] })]).toEqual([]);
+});

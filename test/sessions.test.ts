@@ -1,0 +1,373 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import {
+  describeSession,
+  hasConversation,
+  type ListOptions,
+  listSessions,
+  sessionAt,
+} from "../lib/sessions.ts";
+import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
+import { codexMeta } from "./support/codex.ts";
+import { FIXTURES } from "./support/fixtures.ts";
+import {
+  layFixtures,
+  OPENCLAW_SESSION,
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writeCodex,
+  writePi,
+  writeVolute,
+} from "./support/home.ts";
+import { piHeader, piUser } from "./support/pi.ts";
+import { plainLine } from "./support/plain.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
+
+function ids(home: TemporaryHome, options: ListOptions = {}): string[] {
+  return listSessions(home.paths, { cwd: home.root, ...options }).map(({ id }) => id);
+}
+
+/** A Claude Code session of one prompt, changed so many seconds ago. */
+function prompted(home: TemporaryHome, id: string, { cwd = home.project, ago = 0 } = {}): string {
+  const file = writeClaude(home, { id, cwd, rows: [claudeUser({ sessionId: id, cwd, text: "hello" })] });
+  age(file, ago);
+  return file;
+}
+
+function age(file: string, seconds: number): void {
+  const time = Date.now() / 1000 - seconds;
+  utimesSync(file, time, time);
+}
+
+test("listSessions() lists the fixtures of all agents, described", () => {
+  using home = temporaryHome();
+  const { mind } = layFixtures(home);
+  const sessions = listSessions(home.paths, { described: true, subagents: true, cwd: mind });
+  const shown = sessions.map(({ agent, id, cwd, parentId, startedAt }) => [
+    agent,
+    id,
+    cwd,
+    parentId,
+    startedAt,
+  ]);
+  const { claude, pi, codex } = FIXTURES;
+  const row = (agent: string, fixture: { id: string; startedAt: string }, parentId?: string) => [
+    agent,
+    fixture.id,
+    home.project,
+    parentId,
+    fixture.startedAt,
+  ];
+  const expected = [
+    row("claude", claude.posting),
+    row("claude", claude.fork),
+    row("claude", claude.agent, claude.deploy.id),
+    row("claude", claude.login),
+    row("claude", claude.warmup, claude.login.id),
+    row("claude", claude.legacy),
+    ...Object.values(pi).map((fixture) => row("pi", fixture)),
+    row("pi", { id: OPENCLAW_SESSION, startedAt: pi.deploy.startedAt }),
+    ...Object.values(codex).map((fixture) => row("codex", fixture)),
+  ];
+  expect(shown.sort()).toEqual(expected.sort());
+});
+
+test("listSessions() gives the newest first, with the file's size and time", () => {
+  using home = temporaryHome();
+  const files = [30, 10, 20].map((ago) => prompted(home, uuidFrom(ago), { ago }));
+  const listed = listSessions(home.paths, { cwd: home.root });
+  expect(listed.map(({ id }) => id)).toEqual([uuidFrom(10), uuidFrom(20), uuidFrom(30)]);
+  expect(listed[0]).toMatchObject({
+    agent: "claude",
+    file: files[1] ?? "",
+    size: readFileSync(files[1] ?? "").length,
+  });
+  expect(Math.round((Date.now() - Date.parse(listed[0]?.updatedAt ?? "")) / 1000)).toBe(10);
+  expect(ids(home, { limit: 2 })).toEqual([uuidFrom(10), uuidFrom(20)]);
+  expect(ids(home, { changedAfter: Date.now() - 15_000 })).toEqual([uuidFrom(10)]);
+});
+
+test("listSessions() counts a session that lies in several places once, as its newest copy", () => {
+  using home = temporaryHome();
+  const id = uuidFrom("moved");
+  prompted(home, id, { ago: 60 });
+  const newer = prompted(home, id, { cwd: "/elsewhere", ago: 5 });
+  expect(listSessions(home.paths, { cwd: home.root }).map(({ file }) => file)).toEqual([newer]);
+});
+
+test("listSessions() keeps a fork, which has an id of its own, beside what it was forked from", () => {
+  using home = temporaryHome();
+  layFixtures(home);
+  const { posting, fork } = FIXTURES.claude;
+  expect(ids(home, { agent: "claude" })).toEqual(expect.arrayContaining([posting.id, fork.id]));
+});
+
+test("listSessions() leaves subagents out unless they are asked for", () => {
+  using home = temporaryHome();
+  layFixtures(home);
+  const agents = [FIXTURES.claude.agent.id, FIXTURES.claude.warmup.id];
+  expect(ids(home).filter((id) => id.startsWith("agent-"))).toEqual([]);
+  expect(ids(home, { subagents: true }).filter((id) => id.startsWith("agent-"))).toEqual(
+    expect.arrayContaining(agents),
+  );
+});
+
+test("listSessions() described leaves out files in which nothing was said", () => {
+  using home = temporaryHome();
+  prompted(home, "talk");
+  writeClaude(home, {
+    id: "summary",
+    rows: [{ type: "summary", summary: "Other work", leafUuid: uuidFrom(1) }],
+  });
+  const snapshot = {
+    type: "file-history-snapshot",
+    messageId: uuidFrom(2),
+    snapshot: {},
+    isSnapshotUpdate: false,
+  };
+  writeClaude(home, { id: "snapshot", rows: [snapshot] });
+  writeClaude(home, { id: "empty", rows: "" });
+  writeClaude(home, { id: "binary", rows: "\u0000\u0001\u0002" });
+  expect(ids(home, { described: true })).toEqual(["talk"]);
+  expect(ids(home).sort()).toEqual(["binary", "empty", "snapshot", "summary", "talk"]);
+});
+
+test("hasConversation() takes a large file's word for it without reading it", () => {
+  using home = temporaryHome();
+  const noise = claudeState("mode", { note: "x".repeat(1000) });
+  const file = writeClaude(home, { id: "large", rows: Array(100).fill(noise) });
+  const session = sessionAt(file);
+  expect(session && hasConversation(session)).toBe(true);
+  expect(hasConversation({ id: "gone", agent: "claude", file: `${file}x`, size: 1, updatedAt: "" })).toBe(
+    false,
+  );
+});
+
+test("listSessions() of a project takes its folders and worktrees, and nothing with a similar name", () => {
+  using home = temporaryHome();
+  const { project } = home;
+  const worktree = join(home.root, "elsewhere");
+  const own = join(project, ".git", "worktrees", "elsewhere");
+  write(join(own, "commondir"), "../..\n");
+  write(join(own, "gitdir"), `${worktree}/.git\n`);
+  write(join(worktree, ".git"), `gitdir: ${own}\n`);
+  mkdirSync(join(project, "src"));
+  const inside = [project, join(project, "src"), worktree];
+  // Claude Code gives `shop-src` and `shop/src` the same folder.
+  const outside = [`${project}-src`, join(project, "..", "other"), home.root];
+  for (const cwd of [...inside, ...outside]) {
+    const mark = inside.includes(cwd) ? "in" : "out";
+    prompted(home, uuidFrom(`${mark} ${cwd}`), { cwd });
+    writePi(home, {
+      id: `${mark}-${uuidFrom(cwd)}`,
+      cwd,
+      rows: [piHeader({ id: `${mark}-${uuidFrom(cwd)}`, cwd })],
+    });
+    const id = uuidFrom(`codex ${mark} ${cwd}`);
+    writeCodex(home, { id, rows: [codexMeta({ id, cwd })] });
+  }
+  const expected = inside.flatMap((cwd) => [
+    uuidFrom(`in ${cwd}`),
+    `in-${uuidFrom(cwd)}`,
+    uuidFrom(`codex in ${cwd}`),
+  ]);
+  for (const from of inside) expect(ids(home, { project: from }).sort()).toEqual(expected.sort());
+  expect(ids(home, { project: ".", cwd: project }).sort()).toEqual(expected.sort());
+  expect(ids(home, { project: "shop" }).sort()).toEqual(expected.sort());
+  expect(ids(home, { project: "Shop" }).sort()).toEqual(expected.sort());
+  expect(ids(home, { project: "sho" })).toEqual([]);
+});
+
+test("listSessions() of a directory without git takes that directory alone", () => {
+  using home = temporaryHome();
+  const plain = join(home.root, "notes");
+  mkdirSync(join(plain, "2026"), { recursive: true });
+  prompted(home, "here", { cwd: plain });
+  prompted(home, "below", { cwd: join(plain, "2026") });
+  expect(ids(home, { project: plain })).toEqual(["here"]);
+});
+
+test("listSessions() of a project reached through a symlink is the same", () => {
+  using home = temporaryHome();
+  prompted(home, "here");
+  symlinkSync(home.project, join(home.root, "link"));
+  expect(ids(home, { project: join(home.root, "link") })).toEqual(["here"]);
+});
+
+test("listSessions() finds a session that was moved into the project while it ran", () => {
+  using home = temporaryHome();
+  const before = claudeUser({ sessionId: "moved", cwd: "/elsewhere", text: "hello" });
+  const after = claudeUser({ sessionId: "moved", cwd: home.project, text: "now here" });
+  writeClaude(home, { id: "moved", rows: [before, after] });
+  writeClaude(home, { id: "foreign", rows: [before] });
+  expect(ids(home, { project: home.project })).toEqual(["moved"]);
+});
+
+test("listSessions() accepts of pi's folder only what begins with a session header", () => {
+  using home = temporaryHome();
+  const folder = join(writePi(home, { id: "real", rows: [piHeader({ id: "real" })] }), "..");
+  write(
+    join(folder, "subagent-artifacts", "log.jsonl"),
+    jsonl({ type: "message", role: "user", content: "hello" }),
+  );
+  write(join(folder, "artifact.jsonl"), jsonl(plainLine("user", "hello")));
+  write(join(folder, "renamed.jsonl"), jsonl(piHeader({ id: "by-header" }), piUser({ text: "hello" })));
+  write(join(folder, "hostile.jsonl"), jsonl(piHeader({ id: "../../escape" }), piUser({ text: "hello" })));
+  expect(ids(home).sort()).toEqual(["by-header", "real"]);
+});
+
+test("listSessions() reads given files and folders in place of the agents' own", () => {
+  using home = temporaryHome();
+  prompted(home, "own");
+  const given = join(home.root, "given");
+  const deep = join(given, "a", "b");
+  write(join(deep, "claude-id.jsonl"), jsonl(claudeUser({ text: "hello" })));
+  write(join(deep, "any name.jsonl"), jsonl(piHeader({ id: "pi-id" }), piUser({ text: "hello" })));
+  write(join(given, `rollout-2026-02-03T14-30-00-codex-id.jsonl`), jsonl(codexMeta()));
+  write(join(given, "standup.jsonl"), jsonl(plainLine("user", "hello")));
+  write(join(given, "data.jsonl"), jsonl({ some: "data" }));
+  write(join(given, "agent-acompact-1.jsonl"), jsonl(claudeUser({ agentId: "acompact-1", text: "hello" })));
+  const single = write(join(home.root, "single.txt"), jsonl(plainLine("user", "hello")));
+  const paths = { ...home.paths, transcripts: [given, single, join(home.root, "none"), deep] };
+  const listed = listSessions(paths).map(({ agent, id }) => `${agent} ${id}`);
+  expect(listed.sort()).toEqual([
+    "claude claude-id",
+    "codex codex-id",
+    "pi pi-id",
+    "plain single.txt",
+    "plain standup",
+  ]);
+  expect(listSessions(paths, { agent: "plain", limit: 1 }).map(({ agent }) => agent)).toEqual(["plain"]);
+});
+
+test("listSessions() tells subagents in given folders by their content", () => {
+  using home = temporaryHome();
+  const given = join(home.root, "given");
+  write(join(given, "agent-1.jsonl"), jsonl(claudeUser({ sessionId: "main", agentId: "1", text: "task" })));
+  write(join(given, "main.jsonl"), jsonl(claudeUser({ sessionId: "main", text: "hello" })));
+  const paths = { ...home.paths, transcripts: [given] };
+  expect(listSessions(paths).map(({ id }) => id)).toEqual(["main"]);
+  const all = listSessions(paths, { subagents: true }).map(({ id, parentId }) => [id, parentId]);
+  expect(all.sort()).toEqual([
+    ["agent-1", "main"],
+    ["main", undefined],
+  ]);
+});
+
+test("listSessions() passes over folders that cannot be read", () => {
+  using home = temporaryHome();
+  prompted(home, "seen");
+  // A folder below a file cannot be entered by anyone, root included.
+  write(join(home.paths.codex, "sessions", "2026"), "a file where a folder should be");
+  write(home.paths.pi, "a file where a folder should be");
+  write(join(home.paths.openclaw, "agents", "main"), "a file where a folder should be");
+  expect(ids(home)).toEqual(["seen"]);
+});
+
+test("listSessions() names Volute's sessions, adds its pi ones and leaves its ephemeral ones out", () => {
+  using home = temporaryHome();
+  const mind = join(home.root, "mind");
+  const cwd = join(mind, "home");
+  mkdirSync(cwd, { recursive: true });
+  for (const id of ["chat", "scratch", "other"])
+    prompted(home, id, { cwd: id === "other" ? home.project : cwd });
+  writeVolute(mind, "discord", { sessionId: "chat" });
+  writeVolute(mind, "new-1", { sessionId: "scratch" });
+  writeVolute(mind, "helper", { sessionId: "other" });
+  const old = writePi(home, {
+    id: "mail-1",
+    at: "2026-01-01T00:00:00.000Z",
+    rows: [piHeader({ id: "mail-1", cwd })],
+  });
+  const late = writePi(home, { id: "mail-2", rows: [piHeader({ id: "mail-2", cwd })] });
+  age(old, 100);
+  for (const piFile of [old, late]) writeVolute(mind, "email", { piFile });
+  age(join(mind, ".volute", "pi-sessions", "email", old.split("/").pop() ?? ""), 100);
+  writeVolute(mind, "new-2", { piFile: late });
+  rmSync(home.paths.pi, { recursive: true });
+  const shown = (options: ListOptions) =>
+    listSessions(home.paths, options)
+      .map(({ id, name }) => [id, name])
+      .sort();
+  const expected = [
+    ["chat", "discord"],
+    ["mail-2", "email"],
+    ["other", "helper"],
+  ];
+  expect(shown({ cwd })).toEqual(expected);
+  expect(shown({ cwd, project: cwd })).toEqual(expected);
+  expect(shown({ cwd: home.root }).map(([id]) => id)).toEqual(["chat", "other", "scratch"]);
+});
+
+test("listSessions() follows no path out of a Volute file and survives broken ones", () => {
+  using home = temporaryHome();
+  const mind = join(home.root, "mind");
+  prompted(home, "chat", { cwd: mind });
+  write(join(home.paths.claude, "secret.jsonl"), jsonl(claudeUser({ text: "hello" })));
+  writeVolute(mind, "escape", { sessionId: "../secret" });
+  for (const [name, text] of [
+    ["broken", "{"],
+    ["list", "[]"],
+    ["number", '{"sessionId": 1}'],
+  ]) {
+    write(join(mind, ".volute", "sessions", `${name}.json`), text ?? "");
+  }
+  expect(ids(home, { cwd: mind, project: mind })).toEqual(["chat"]);
+});
+
+test("sessionAt() describes a transcript anywhere, and nothing else", () => {
+  using home = temporaryHome();
+  const file = write(join(home.root, "x", "notes.jsonl"), jsonl(plainLine("user", "hello")));
+  expect(sessionAt(file, home.paths)).toMatchObject({ id: "notes", agent: "plain", file });
+  const text = write(join(home.root, "x", "text.jsonl"), "no transcript\n");
+  for (const path of [text, home.root, join(home.root, "none.jsonl"), join(file, "below.jsonl")]) {
+    expect(sessionAt(path, home.paths)).toBeUndefined();
+  }
+});
+
+test("describeSession() of a file that is gone keeps what is known", () => {
+  using home = temporaryHome();
+  const session = sessionAt(prompted(home, "gone"));
+  if (!session) throw new Error("Expected a session");
+  renameSync(session.file, `${session.file}.old`);
+  expect(describeSession(session, home.paths)).toEqual({ ...session, cwd: undefined, startedAt: undefined });
+});
+
+const canCount = existsSync("/proc/self/io");
+if (!canCount) console.log("skipped: this system does not count the bytes a process reads");
+
+/** The bytes that reading files cost this process meanwhile. */
+function bytesRead(work: () => unknown): number {
+  const count = () => Number(/^rchar: (\d+)/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
+  const before = count();
+  work();
+  return count() - before;
+}
+
+test.skipIf(!canCount)(
+  "listSessions() lists 3,000 sessions without opening one, and describes from their ends",
+  () => {
+    using home = temporaryHome();
+    const size = 300 * 1024;
+    const reply = claudeAssistant({ text: "y".repeat(1000) });
+    for (let n = 0; n < 3000; n++) {
+      const cwd = n % 10 === 0 ? home.project : `/work/p${n % 30}`;
+      const rows = [claudeUser({ cwd, text: "x" })];
+      const long = n < 5 ? Array.from({ length: size / 1300 }, () => reply).flat() : [];
+      age(writeClaude(home, { id: uuidFrom(n), cwd, rows: [...rows, ...long] }), n < 5 ? n : 1000 + n);
+    }
+    const options = { cwd: home.root, changedAfter: Date.now() - 600_000 };
+    // The counting itself reads a few hundred bytes.
+    expect(bytesRead(() => ids(home))).toBeLessThan(1000);
+    expect(listSessions(home.paths, { cwd: home.root })).toHaveLength(3000);
+    // One changed session of the project: its head alone is read, and git's HEAD is not.
+    expect(bytesRead(() => ids(home, { ...options, project: home.project }))).toBeLessThan(70_000);
+    expect(ids(home, { ...options, project: home.project })).toEqual([uuidFrom(0)]);
+    const described = bytesRead(() => ids(home, { ...options, described: true }));
+    expect(described).toBeLessThan(5 * 3 * 64 * 1024 + 10_000);
+    expect(described).toBeLessThan(5 * size);
+  },
+);
