@@ -1,6 +1,15 @@
 /** A user's home made for one test: the hosts' places with transcripts in them, a project folder, and nothing else. */
 
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Environment, type Paths, resolvePaths } from "../../lib/config.ts";
@@ -116,9 +125,20 @@ export function write(file: string, content: TranscriptOptions["rows"]): string 
   return file;
 }
 
+/** Gives every transcript under `folder` the time of its last row, as if it had been left alone since. */
+export function ageTranscripts(folder: string): void {
+  for (const name of filesUnder(folder).filter((path) => path.endsWith(".jsonl"))) {
+    const file = join(folder, name);
+    const rows = readFileSync(file, "utf8").matchAll(/"timestamp":"(\d{4}-[^"]+)"/g);
+    const times = Array.from(rows, (match) => Date.parse(match[1] ?? "")).filter(Number.isFinite);
+    if (times.length > 0) utimesSync(file, new Date(Math.max(...times)), new Date(Math.max(...times)));
+  }
+}
+
 /**
  * Lays every committed fixture out as a real home, working in the home's project: Claude Code's projects, pi's
- * sessions, Codex's day folders, an OpenClaw agent, a plain folder and a Volute mind.
+ * sessions, Codex's day folders, an OpenClaw agent, a plain folder and a Volute mind. Each file's time is that of
+ * its last row.
  */
 export function layFixtures(home: TemporaryHome): {
   /** Folder of plain transcripts, for `--sessions`. */
@@ -150,6 +170,7 @@ export function layFixtures(home: TemporaryHome): {
   const email = FIXTURES.pi.invoice;
   write(join(mind, ".volute", "pi-sessions", "email", basename(email.file)), into(email.file));
   mkdirSync(join(mind, "home"));
+  ageTranscripts(home.root);
   return { plain, mind: join(mind, "home") };
 }
 
