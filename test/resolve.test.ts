@@ -1,0 +1,447 @@
+import { expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { metaFile } from "../lib/meta.ts";
+import { type ResolveContext, resolveSession } from "../lib/resolve.ts";
+import type { Agent } from "../lib/session.ts";
+import { claudeState, claudeUser } from "./support/claude.ts";
+import { codexMeta, codexPrompt } from "./support/codex.ts";
+import {
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writeCodex,
+  writePi,
+  writeVolute,
+} from "./support/home.ts";
+import { piHeader, piUser } from "./support/pi.ts";
+import { plainLine } from "./support/plain.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
+
+function age(file: string, seconds: number): string {
+  const time = Date.now() / 1000 - seconds;
+  utimesSync(file, time, time);
+  return file;
+}
+
+function claude(home: TemporaryHome, id: string, title?: string): string {
+  const prompt = claudeUser({ sessionId: id, cwd: home.project, text: "hello" });
+  const titled = title === undefined ? [] : [claudeState("ai-title", { aiTitle: title }, id)];
+  return writeClaude(home, { id, rows: [prompt, ...titled] });
+}
+
+/** A meta file as ours are, and as another program may have left it: with more or fewer fields. */
+function meta(
+  home: TemporaryHome,
+  id: string,
+  name: string,
+  { agent = "claude" as Agent, ...more } = {},
+): string {
+  const file = metaFile(home.paths, { id, agent });
+  return write(file, JSON.stringify({ schemaVersion: 1, sessionId: id, name, tags: [], ...more }));
+}
+
+/** What a reference gives: the id, or the error's type with the candidates' ids. */
+function outcome(reference: string, context: ResolveContext): string {
+  try {
+    return resolveSession(reference, context).id;
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    return error.type;
+  }
+}
+
+function failure(reference: string, context: ResolveContext): SessionMemoryError {
+  try {
+    resolveSession(reference, context);
+  } catch (error) {
+    if (error instanceof SessionMemoryError) return error;
+    throw error;
+  }
+  throw new Error(`Expected no session for ${reference}`);
+}
+
+const LOGIN = "a1b2c3d4-0000-4000-8000-000000000001";
+const LOGIN_2 = "a1b2c3d4-0000-4000-8000-000000000002";
+const DEPLOY = "bbbb0000-0000-4000-8000-000000000003";
+const REPORT = "cccc0000-0000-4000-8000-000000000004";
+const CHAT = "dddd0000-0000-4000-8000-000000000005";
+const ROLLOUT = "0199aaaa-0000-7000-8000-000000000006";
+const MAIL = "0198bbbb-0000-7000-8000-000000000007";
+const CHINESE = "eeee0000-0000-4000-8000-000000000008";
+const NUMBERED = "ffff0000-0000-4000-8000-000000000009";
+const GONE = "12340000-0000-4000-8000-00000000000a";
+const HELPER = "agent-a3f09c2e7b1d48567";
+
+/** Sessions of every agent with names of every kind; the later in the list, the older. */
+function layNames(home: TemporaryHome): ResolveContext {
+  const mind = join(home.root, "mind");
+  const files = [
+    claude(home, LOGIN, "Fix login test"),
+    claude(home, LOGIN_2, "Session cookies"),
+    claude(home, DEPLOY, "Deploy to staging"),
+    claude(home, REPORT, "Weekly Report"),
+    claude(home, CHAT, "Chatting about Discord"),
+    claude(home, CHINESE, "修复登录测试"),
+    claude(home, NUMBERED, "Migration 12"),
+    writePi(home, { id: MAIL, rows: [piHeader({ id: MAIL }), piUser({ text: "hello" })] }),
+    writeCodex(home, {
+      id: ROLLOUT,
+      rows: [codexMeta({ id: ROLLOUT }), codexPrompt({ text: "hello" })].flat(),
+    }),
+    writeClaude(home, {
+      id: HELPER,
+      parentId: LOGIN,
+      rows: [claudeUser({ agentId: "a3", sessionId: LOGIN, text: "go" })],
+    }),
+  ];
+  for (const [index, file] of files.entries()) age(file, index * 60);
+  writeVolute(mind, "discord", { sessionId: CHAT });
+  writeVolute(mind, "new-scratch", { sessionId: NUMBERED });
+  meta(home, DEPLOY, "staging-rollout");
+  meta(home, REPORT, "session cookies");
+  meta(home, MAIL, "invoices by mail", { agent: "pi" });
+  meta(home, GONE, "old migration plan", {
+    sessionFile: join(home.paths.claude, "projects", "-gone", `${GONE}.jsonl`),
+    cwd: "/gone",
+    updatedAt: "2026-01-05T00:00:00.000Z",
+  } as object);
+  return { paths: home.paths, cwd: mind, current: LOGIN };
+}
+
+const TABLE: [reference: string, expected: string][] = [
+  // full ids
+  [LOGIN, LOGIN],
+  [MAIL, MAIL],
+  [ROLLOUT, ROLLOUT],
+  [HELPER, HELPER],
+  [NUMBERED, NUMBERED],
+  [GONE, GONE],
+  ["a1b2c3d4-0000-4000-8000-00000000000f", "NOT_FOUND"],
+  // beginnings of ids
+  ["bbbb", DEPLOY],
+  ["BBBB0000", DEPLOY],
+  ["bbb", "NOT_FOUND"],
+  ["0199", ROLLOUT],
+  ["1234", GONE],
+  ["a1b2", "AMBIGUOUS"],
+  ["a1b2c3d4-0000-4000-8000-00000000000", "AMBIGUOUS"],
+  ["agent-a3f0", "NOT_FOUND"],
+  // names, exact but for case, hyphens and underscores
+  ["Fix login test", LOGIN],
+  ["fix-login-test", LOGIN],
+  ["FIX_LOGIN_TEST", LOGIN],
+  ["@@fix-login-test", LOGIN],
+  ['"fix login test"', LOGIN],
+  ['@@"fix login test"', LOGIN],
+  ["  fix   login test ", LOGIN],
+  ["staging-rollout", DEPLOY],
+  ["deploy to staging", DEPLOY],
+  ["discord", CHAT],
+  ["chatting-about-discord", CHAT],
+  ["invoices_by_mail", MAIL],
+  ["weekly report", REPORT],
+  ["修复登录测试", CHINESE],
+  ["old migration plan", GONE],
+  // one session's host title is another's meta name
+  ["session-cookies", "AMBIGUOUS"],
+  // like a name
+  ["login", LOGIN],
+  ["test login", LOGIN],
+  ["invoices", MAIL],
+  ["inv", MAIL],
+  ["登录", CHINESE],
+  ["fix lgoin test", LOGIN],
+  ["stagin-rollout", DEPLOY],
+  ["wekly report", REPORT],
+  ["login staging", "NOT_FOUND"],
+  ["migration 12", "NOT_FOUND"],
+  ["new-scratch", "NOT_FOUND"],
+  ["ogin", "NOT_FOUND"],
+  ["kubernetes", "NOT_FOUND"],
+  // the most recent but the one that asks
+  ["last", LOGIN_2],
+  ["@@last", LOGIN_2],
+  // hostile
+  ["", "NOT_FOUND"],
+  ["   ", "NOT_FOUND"],
+  ["@@", "NOT_FOUND"],
+  ["-", "NOT_FOUND"],
+  ["..", "NOT_FOUND"],
+  ["../../etc/passwd", "NOT_FOUND"],
+  ["/etc/passwd", "NOT_FOUND"],
+  ["/", "NOT_FOUND"],
+  [".", "NOT_FOUND"],
+  ["%2e%2e%2fetc", "NOT_FOUND"],
+  ["..\\..\\secret", "NOT_FOUND"],
+  [`${LOGIN}\0.jsonl`, "NOT_FOUND"],
+  ["fix login\ntest", "NOT_FOUND"],
+  ["\u001b[31mlogin", "NOT_FOUND"],
+  ["__proto__", "NOT_FOUND"],
+  ["constructor", "NOT_FOUND"],
+  [".*", "NOT_FOUND"],
+  ["[", "NOT_FOUND"],
+  ["a".repeat(100_000), "NOT_FOUND"],
+];
+
+test("resolveSession() gives the expected session, ambiguity or none for each reference, and again from its cache", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  for (const round of ["first", "second"]) {
+    const seen = TABLE.map(([reference]) => [round, reference, outcome(reference, context)]);
+    expect(seen).toEqual(TABLE.map(([reference, expected]) => [round, reference, expected]));
+  }
+});
+
+test("resolveSession() describes what it found", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  expect(resolveSession("discord", context)).toMatchObject({
+    id: CHAT,
+    agent: "claude",
+    name: "discord",
+    cwd: home.project,
+  });
+  expect(resolveSession("staging rollout", context).name).toBe("staging-rollout");
+  expect(resolveSession(HELPER, context).parentId).toBe(LOGIN);
+  expect(resolveSession(GONE, context)).toMatchObject({
+    agent: "claude",
+    file: join(home.paths.claude, "projects", "-gone", `${GONE}.jsonl`),
+    name: "old migration plan",
+    cwd: "/gone",
+    updatedAt: "2026-01-05T00:00:00.000Z",
+    size: 0,
+  });
+});
+
+test("resolveSession() lets subagents be named by a beginning only where they are asked for", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  expect(outcome("agent-a3f0", { ...context, subagents: true })).toBe(HELPER);
+});
+
+test("resolveSession() says which sessions an ambiguous reference fits, five at most, the newest first", () => {
+  using home = temporaryHome();
+  const ids = [1, 2, 3, 4, 5, 6, 7].map((n) => uuidFrom(`same ${n}`));
+  for (const [index, id] of ids.entries()) age(claude(home, id, "Deploy"), (index + 1) * 3600);
+  const error = failure("deploy", { paths: home.paths, cwd: home.root });
+  expect(error.message).toBe('Cannot tell which session "deploy" is: it fits 7, the newest 5 are listed');
+  expect(error.hint).toBe(
+    `use an id: ${ids
+      .slice(0, 5)
+      .map((id, n) => `${id} "Deploy" (claude, ${n + 1}h ago)`)
+      .join(", ")}`,
+  );
+  expect(error.details.candidates).toEqual(
+    ids.slice(0, 5).map((id, n) => ({ id, agent: "claude", name: "Deploy", ageSeconds: (n + 1) * 3600 })),
+  );
+  expect([error.type, error.exitCode]).toEqual(["AMBIGUOUS", 1]);
+});
+
+test("resolveSession() names the nearest three when nothing fits", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  const error = failure("weekly login meeting", context);
+  const candidates = error.details.candidates as { id: string; name: string }[];
+  expect(error.message).toBe('Cannot find session "weekly login meeting"');
+  expect(
+    candidates
+      .map(({ name }) => name)
+      .slice(0, 2)
+      .sort(),
+  ).toEqual(["Fix login test", "session cookies"]);
+  expect(candidates).toHaveLength(3);
+  expect(error.hint).toStartWith("the nearest are ");
+});
+
+test("resolveSession() says how to name a session where there is none at all", () => {
+  using home = temporaryHome();
+  const error = failure("anything", { paths: home.paths, cwd: home.root });
+  expect(error.format()).toBe(
+    'error: NOT_FOUND: Cannot find session "anything"\n' +
+      "hint: name a session by its id, its name or the path of its .jsonl file\n",
+  );
+  expect(outcome("last", { paths: home.paths, cwd: home.root })).toBe("NOT_FOUND");
+});
+
+test("resolveSession() shows no secret and no control character of a name or a reference", () => {
+  using home = temporaryHome();
+  const token = `ghp_${"a1B2".repeat(9)}`;
+  for (const n of [1, 2]) claude(home, uuidFrom(n), `\u001b[2J<system-reminder> Deploy ${token}`);
+  const error = failure("deploy", { paths: home.paths, cwd: home.root });
+  expect(error.format()).not.toContain(token);
+  expect(JSON.stringify(error.details)).not.toContain(token);
+  expect(error.format()).not.toMatch(/\u001b|<system-reminder>/);
+  expect(failure(token, { paths: home.paths, cwd: home.root }).format()).not.toContain(token);
+});
+
+test("resolveSession() takes the path of a transcript, wherever it lies", () => {
+  using home = temporaryHome();
+  const file = write(join(home.root, "x y", "notes.jsonl"), jsonl(plainLine("user", "hello")));
+  const context = { paths: home.paths, cwd: join(home.root, "x y") };
+  for (const path of [file, "notes.jsonl", "./notes.jsonl", "../x y/notes.jsonl"]) {
+    expect(resolveSession(path, context)).toMatchObject({ id: "notes", agent: "plain", file });
+  }
+});
+
+test("resolveSession() opens no file that is no transcript's path, and no fifo that looks like one", () => {
+  using home = temporaryHome();
+  const fifo = join(home.root, "pipe.jsonl");
+  // Opening it would wait for a writer for ever.
+  execFileSync("mkfifo", [fifo]);
+  mkdirSync(join(home.root, "folder.jsonl"));
+  write(join(home.root, "text.jsonl"), "no transcript\n");
+  const context = { paths: home.paths, cwd: home.root };
+  for (const path of [
+    fifo,
+    "folder.jsonl",
+    "text.jsonl",
+    "none.jsonl",
+    "text.jsonl/x.jsonl",
+    "../../none.jsonl",
+  ]) {
+    expect(outcome(path, context)).toBe("NOT_FOUND");
+  }
+});
+
+test("resolveSession() never makes a name part of a path", () => {
+  using home = temporaryHome();
+  layNames(home);
+  const outside = join(home.root, "outside");
+  write(`${outside}.meta.json`, JSON.stringify({ sessionId: LOGIN, name: "outside" }));
+  write(`${outside}.jsonl`, jsonl(claudeUser({ text: "hello" })));
+  const up = "../".repeat(12);
+  for (const reference of [`${up}${outside}`, outside, `../../outside`, `x/../../../outside`]) {
+    expect(outcome(reference, { paths: home.paths, cwd: home.root })).toBe("NOT_FOUND");
+  }
+});
+
+test("resolveSession() `last` passes over sessions in which nothing was said", () => {
+  using home = temporaryHome();
+  age(claude(home, LOGIN), 60);
+  writeClaude(home, { id: uuidFrom("empty"), rows: "" });
+  expect(outcome("last", { paths: home.paths, cwd: home.root })).toBe(LOGIN);
+  expect(outcome("last", { paths: home.paths, cwd: home.root, current: LOGIN })).toBe("NOT_FOUND");
+});
+
+test("resolveSession() takes copies of one session for one", () => {
+  using home = temporaryHome();
+  const mind = join(home.root, "mind");
+  const rows = [piHeader({ id: "mail-1" }), piUser({ text: "hello" })];
+  const piFile = age(writePi(home, { id: "mail-1", rows }), 100);
+  writeVolute(mind, "email", { piFile });
+  const copy = join(mind, ".volute", "pi-sessions", "email", piFile.split("/").pop() ?? "");
+  for (const reference of ["mail-1", "mail", "email"]) {
+    expect(resolveSession(reference, { paths: home.paths, cwd: mind })).toMatchObject({
+      id: "mail-1",
+      file: copy,
+    });
+  }
+  age(copy, 200);
+  // The newer file, with the name that hangs on the older.
+  for (const reference of ["mail-1", "mail", "email"]) {
+    expect(resolveSession(reference, { paths: home.paths, cwd: mind }).file).toBe(piFile);
+  }
+});
+
+test("resolveSession() knows only given transcripts where some are given", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  const given = join(home.root, "given");
+  write(join(given, "standup.jsonl"), jsonl(plainLine("user", "hello")));
+  const paths = { ...context.paths, transcripts: [given] };
+  const outcomes = ["standup", "stand", "fix login test", LOGIN, GONE, "discord", "last"].map((reference) =>
+    outcome(reference, { ...context, paths }),
+  );
+  expect(outcomes).toEqual(["standup", "standup", ...Array(4).fill("NOT_FOUND"), "standup"]);
+});
+
+test("resolveSession() notices at once what changed since its cache was written", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  const long = new Date(Date.now() - 60_000);
+  const settle = () => utimesSync(home.paths.meta, long, long);
+  const names = (...references: string[]) => references.map((reference) => outcome(reference, context));
+  settle();
+  expect(names("staging-rollout", "night watch")).toEqual([DEPLOY, "NOT_FOUND"]);
+  const file = metaFile(home.paths, { id: DEPLOY, agent: "claude" });
+  // Replaced, as our own writer does it.
+  writeFileSync(`${file}.tmp`, JSON.stringify({ sessionId: DEPLOY, name: "night watch" }));
+  renameSync(`${file}.tmp`, file);
+  expect(names("staging-rollout", "night watch")).toEqual(["NOT_FOUND", DEPLOY]);
+  settle();
+  expect(names("night watch")).toEqual([DEPLOY]);
+  // Edited in place: the folder shows nothing of it.
+  writeFileSync(file, JSON.stringify({ sessionId: DEPLOY, name: "early bird" }));
+  settle();
+  expect(names("night watch", "early bird")).toEqual(["NOT_FOUND", DEPLOY]);
+  settle();
+  rmSync(file);
+  expect(names("early bird", "deploy to staging")).toEqual(["NOT_FOUND", DEPLOY]);
+  // A title that the host appended, and one that it keeps in a file of its own.
+  const transcript = resolveSession(DEPLOY, context).file;
+  writeFileSync(transcript, jsonl(claudeState("custom-title", { customTitle: "Blue" }, DEPLOY)), {
+    flag: "a",
+  });
+  expect(names("blue", "deploy to staging")).toEqual([DEPLOY, "NOT_FOUND"]);
+  write(
+    join(transcript.replace(".jsonl", ""), "custom-title.json"),
+    JSON.stringify({ customTitle: "Green" }),
+  );
+  expect(names("green", "blue")).toEqual([DEPLOY, "NOT_FOUND"]);
+});
+
+test("resolveSession() treats a corrupt or hostile name cache as missing", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  const cache = join(home.paths.home, "names.json");
+  expect(outcome("staging rollout", context)).toBe(DEPLOY);
+  const whole = readFileSync(cache, "utf8");
+  const folder = JSON.stringify(home.paths.meta);
+  const hostile = [
+    "",
+    "{",
+    "[]",
+    whole.slice(0, whole.length / 2),
+    '{"version": 99, "titles": {}, "folders": {}}',
+    '{"version": 1, "titles": [1], "folders": 3}',
+    `{"version": 1, "titles": {"x": null}, "folders": {${folder}: null}}`,
+    `{"version": 1, "titles": {}, "folders": {${folder}: {"state": "", "metas": {"x.meta.json": 1, "y.meta.json": ["", {"id": 7}]}}}}`,
+    whole.replace(/"Fix login test"/g, "17"),
+  ];
+  for (const text of hostile) {
+    writeFileSync(cache, text);
+    expect(["staging rollout", "old migration plan", REPORT].map((name) => outcome(name, context))).toEqual([
+      DEPLOY,
+      GONE,
+      REPORT,
+    ]);
+  }
+});
+
+test("resolveSession() keeps names in a file for its user alone, and needs none", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  expect(outcome("staging rollout", context)).toBe(DEPLOY);
+  expect(statSync(join(home.paths.home, "names.json")).mode & 0o777).toBe(0o600);
+  const blocked = write(join(home.root, "blocked"), "a file where our home should be");
+  const paths = { ...home.paths, home: blocked, meta: join(blocked, "sessions-meta") };
+  expect(outcome("fix login test", { ...context, paths })).toBe(LOGIN);
+});
+
+test("resolveSession() survives meta files that are no meta", () => {
+  using home = temporaryHome();
+  const context = layNames(home);
+  for (const [index, text] of ["", "{", "[]", "null", '{"sessionId": 3}', '{"name": "x"}'].entries()) {
+    write(join(home.paths.meta, `broken-${index}.meta.json`), text);
+  }
+  mkdirSync(join(home.paths.meta, "folder.meta.json"));
+  write(metaFile(home.paths, { id: LOGIN, agent: "claude" }), '{"sessionId":');
+  expect(["fix login test", "staging rollout"].map((name) => outcome(name, context))).toEqual([
+    LOGIN,
+    DEPLOY,
+  ]);
+});
