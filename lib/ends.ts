@@ -1,6 +1,7 @@
 /** What the first and last 64 KiB of a transcript say of the session: its host's title, its latest directory. */
 
-import { join } from "node:path";
+import { lstatSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { readJson } from "./files.ts";
 import { type JsonRecord, recordOf, stringOf } from "./json.ts";
 import { parseLine, readHeadBytes, readTailBytes } from "./jsonl.ts";
@@ -48,7 +49,7 @@ export function cleanName(name: unknown): string | undefined {
 
 /** The user's word before the client's, and of each the last. */
 function claudeTitle({ file, size }: Pick<Session, "file" | "size">): string | undefined {
-  const kept = cleanName(recordOf(readJson(claudeTitleFile(file))).customTitle);
+  const kept = keptTitle(claudeTitleFile(file));
   if (kept !== undefined) return kept;
   const parts = readEnds(file, size);
   const last = (type: string, key: string) => {
@@ -61,6 +62,13 @@ function claudeTitle({ file, size }: Pick<Session, "file" | "size">): string | u
     last("ai-title", "aiTitle") ??
     ownSummary(parts)
   );
+}
+
+/** A link could lead to another's title, and a pipe would wait for a writer. */
+function keptTitle(file: string): string | undefined {
+  const isOwn = lstatSync(dirname(file), { throwIfNoEntry: false })?.isDirectory() === true;
+  if (!isOwn || lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
+  return cleanName(recordOf(readJson(file)).customTitle);
 }
 
 /** Old versions wrote summaries of other sessions too: one counts when the row it describes is seen here. */
