@@ -209,12 +209,16 @@ describe("readEntries()", () => {
       { type: "response_item", payload: { type: "custom_tool_call", name: "apply_patch", input: patch } },
       call("shell", { arguments: JSON.stringify({ command: ["bash", "-lc", "npm test"] }) }),
       call("shell", { arguments: "not json" }),
+      call("shell", { arguments: JSON.stringify({ command: ["apply_patch", patch] }) }),
+      call("exec_command", { arguments: JSON.stringify({ cmd: `apply_patch <<'E'\n${patch}\nE` }) }),
     ]);
     const tools = [...readEntries(path)].map((entry) => entry.tool);
     expect(tools).toEqual([
       { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
       { name: "shell", target: "npm test", action: "run", paths: [] },
       { name: "shell", target: "not json", action: "run", paths: [] },
+      { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
+      { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
     ]);
   });
 });

@@ -86,7 +86,9 @@ function itemEntries(payload: JsonRecord, common: Common, { head, results }: Ent
 }
 
 function toolEntry(payload: JsonRecord, input: unknown, common: Common): Entry {
-  const tool = toolCall(stringOf(payload.name) ?? "tool", shellInput(input));
+  const patch = shellPatch(input);
+  const name = stringOf(payload.name) ?? "tool";
+  const tool = patch === undefined ? toolCall(name, shellInput(input)) : toolCall("apply_patch", patch);
   return {
     ...common,
     kind: "tool",
@@ -102,6 +104,14 @@ function parsedArguments(text: unknown): unknown {
   } catch {
     return text;
   }
+}
+
+/** The patch of an `apply_patch` that was called through a shell. */
+function shellPatch(input: unknown): string | undefined {
+  if (!isRecord(input)) return undefined;
+  const command = input.command ?? input.cmd;
+  const text = arrayOf(command).length > 0 ? arrayOf(command).join("\n") : String(command ?? "");
+  return /(?:^|\n)\s*apply_patch\b[\s\S]*\*\*\* Begin Patch/.test(text) ? text : undefined;
 }
 
 /** `["bash", "-lc", "npm test"]` says no more than its last word. */

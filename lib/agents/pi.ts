@@ -139,3 +139,8 @@ function contextTokens(usage: unknown): number | undefined {
   const sum = parts.reduce<number>((all, part) => all + (numberOf(part) ?? 0), 0);
   return sum > 0 ? sum : undefined;
 }
+
+/** The data of an extension's custom entry of one type; undefined for any other record. */
+export function customEntry(record: JsonRecord, customType: string): unknown {
+  return record.type === "custom" && record.customType === customType ? record.data : undefined;
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env bun
+/**
+ * Prints what was said and done in another session, newest part first found, oldest line first shown.
+ *
+ * Reads the transcript from its end, so a huge one takes no longer than a small one.
+ *
+ * @module
+ */
+
+import {
+  choiceFlag,
+  integerFlag,
+  note,
+  parseFlags,
+  print,
+  printJson,
+  runMain,
+  timeFlag,
+  usageError,
+  warnIgnored,
+} from "../lib/cli.ts";
+import { loadConfig, pathsReading } from "../lib/config.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { offsetOfLine, withFile } from "../lib/jsonl.ts";
+import { compilePatterns, oneLine, redact } from "../lib/redact.ts";
+import { resolveSession } from "../lib/resolve.ts";
+import type { Agent, Entry, Session } from "../lib/session.ts";
+import { describeSession, listSessions } from "../lib/sessions.ts";
+import { formatLocal } from "../lib/times.ts";
+import { type Head, numberLines, readEntries, readHead, readLastEntries } from "../lib/transcript.ts";
+
+const USAGE = `\
+Usage: bun scripts/session-reader.ts <session> [options]
+       bun scripts/session-reader.ts --list [options]
+
+<session>: id, unique start of an id (4+), name, part of a name, transcript path, or "last".
+
+Options:
+  --lines <n>       Last entries to print (default: 50)
+  --line <l>        Print the entry at this transcript line and those around it
+  --around <k>      With --line: entries before and after (default: 10)
+  --since <t>       Only entries since then: 2026-02-03, yesterday, 7d, "last week"
+  --utc             Times in UTC (default: the configured or system's time zone)
+  --full            Whole compaction summaries and tool calls
+  --list            List sessions, newest first; --agent claude|pi|codex|plain,
+                    --project <folder or name>, -n <count> (default: 20)
+  --subagents       Subagents' sessions too
+  --sessions <path> Read this file or folder instead of the agents' own (repeatable)
+  --json            One JSON document       --quiet  No remarks on stderr
+
+Examples:
+  bun scripts/session-reader.ts discord --lines 50
+  bun scripts/session-reader.ts --list --agent pi -n 5
+`;
+
+/** A tool call's line is cut here, brackets included. */
+const TOOL_LINE_MAX = 160;
+const AGENTS = ["claude", "pi", "codex", "plain"] as const;
+
+/** How a log is written out. */
+export interface LogStyle {
+  /** IANA name. */
+  timezone: string;
+  full: boolean;
+  /** What to redact besides the known secrets. */
+  patterns: readonly RegExp[];
+}
+
+/** A transcript's last `lines` entries as text. */
+export function readSessionLog(options: {
+  jsonlPath: string;
+  format: "agent-sdk" | "pi" | "codex" | "plain";
+  /** @default {50} */
+  lines?: number;
+}): string {
+  const agent: Agent = options.format === "agent-sdk" ? "claude" : options.format;
+  const head: Head = { ...readHead(options.jsonlPath), agent };
+  const { entries } = readLastEntries(options.jsonlPath, { count: options.lines ?? 50, head });
+  const style = { timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, full: false, patterns: [] };
+  return entries.map((entry) => formatEntry(entry, style)).join("\n");
+}
+
+/** The entries of a session around one of its lines: `around` before it, those at it, `around` after it. */
+export function readAround(file: string, line: number, around: number): Entry[] {
+  const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, line, size));
+  if (offset === undefined) {
+    throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${line}: "${file}" has fewer lines`, {
+      hint: "leave out --line to see its end",
+    });
+  }
+  const before = readLastEntries(file, { count: around, before: offset }).entries;
+  numberLines(file, before);
+  const entries = before;
+  let after = 0;
+  const from = { offset, line: line - 1 };
+  for (const entry of readEntries(file, { from, unterminated: "accept" })) {
+    if (entry.line !== line && ++after > around) break;
+    entries.push(entry);
+  }
+  return entries;
+}
+
+/** One entry as it is printed. */
+function formatEntry(entry: Entry, { timezone, full, patterns }: LogStyle): string {
+  const time = `[${entry.at ? formatLocal(entry.at, timezone) : "no time"}]`;
+  const text = redact(entry.text, patterns);
+  switch (entry.kind) {
+    case "user":
+      return `${time} User: ${text}`;
+    case "assistant":
+      return `${time} Assistant: ${text}`;
+    case "summary":
+      if (full) return `${time} [Compacted]\n${text}`;
+      return `${time} [Compacted: ${[...text].length} characters, --full to show]`;
+    default:
+      return `${time} [${full ? text : oneLine(text, TOOL_LINE_MAX - 2)}]`;
+  }
+}
+
+function entryJson(entry: Entry, patterns: readonly RegExp[]) {
+  const { line, at, kind, tool } = entry;
+  const text = redact(entry.text, patterns);
+  if (!tool) return { line, at: at ?? null, kind, text };
+  const { name, action } = tool;
+  return { line, at: at ?? null, kind, text, tool: { name, target: redact(tool.target, patterns), action } };
+}
+
+function sessionJson(session: Session, patterns: readonly RegExp[]) {
+  const { id, name, agent, cwd, file } = session;
+  return { id, name: name === undefined ? null : redact(name, patterns), agent, cwd: cwd ?? null, file };
+}
+
+/** The part of a session that was asked for. */
+function readPart(
+  session: Session,
+  { lines, line, around }: { lines: number; line: number | undefined; around: number },
+  since: Date | undefined,
+): { entries: Entry[]; skipped: number } {
+  if (line !== undefined) return { entries: readAround(session.file, line, around), skipped: 0 };
+  const { entries, skipped } = readLastEntries(session.file, { count: lines });
+  if (!since) return { entries, skipped };
+  const after = since.toISOString();
+  const recent = entries.filter((entry) => (entry.at ?? after) >= after);
+  if (recent.length === lines)
+    note(`the last ${lines} entries since then, there may be more: --lines ${lines * 10}`);
+  return { entries: recent, skipped };
+}
+
+function header({ id, name, agent, cwd }: Session, patterns: readonly RegExp[]): string {
+  const title = oneLine(redact(name ?? id, patterns), TOOL_LINE_MAX);
+  return `# ${title} · ${agent} · ${id} · ${cwd ?? "?"}`;
+}
+
+function printList(
+  sessions: Session[],
+  { patterns, timezone, json }: { patterns: readonly RegExp[]; timezone: string; json: boolean },
+): void {
+  if (json) {
+    const rows = sessions.map((session) => {
+      const { updatedAt, size } = session;
+      return { ...sessionJson(session, patterns), updatedAt, size };
+    });
+    printJson({ sessions: rows });
+    return;
+  }
+  if (sessions.length === 0) note("no sessions found");
+  for (const { id, name, agent, cwd, updatedAt, size } of sessions) {
+    const title = name === undefined ? "" : `${oneLine(redact(name, patterns), 80)} · `;
+    print(
+      `${formatLocal(updatedAt, timezone)} · ${title}${agent} · ${id} · ${cwd ?? "?"} · ${Math.ceil(size / 1024)} KiB`,
+    );
+  }
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values, words } = parseFlags(
+    args,
+    {
+      lines: { type: "string" },
+      line: { type: "string" },
+      around: { type: "string" },
+      since: { type: "string" },
+      utc: { type: "boolean", default: false },
+      full: { type: "boolean", default: false },
+      list: { type: "boolean", default: false },
+      agent: { type: "string" },
+      project: { type: "string" },
+      n: { type: "string", short: "n" },
+      subagents: { type: "boolean", default: false },
+      sessions: { type: "string", multiple: true },
+      json: { type: "boolean", default: false },
+    },
+    { max: 1 },
+  );
+  const limit = integerFlag("-n", values.n, 20, { min: 1 });
+  const agent = choiceFlag("--agent", values.agent, AGENTS);
+  const input = {
+    lines: integerFlag("--lines", values.lines, 50, { min: 1 }),
+    line: values.line === undefined ? undefined : integerFlag("--line", values.line, 1, { min: 1 }),
+    around: integerFlag("--around", values.around, 10),
+  };
+  if (!values.list && words[0] === undefined) {
+    throw usageError("Expected a session", 'name one, or see them with --list; "last" is the most recent');
+  }
+  const config = await loadConfig(process.env, process.cwd());
+  warnIgnored(config.ignored);
+  const paths = pathsReading(config, values.sessions, process.cwd());
+  const patterns = compilePatterns(config.settings.redact.extra);
+  const timezone = values.utc ? "UTC" : config.settings.timezone;
+  if (values.list) {
+    const { project, subagents, json } = values;
+    const sessions = listSessions(paths, { agent, project, subagents, limit, described: true });
+    printList(sessions, { patterns, timezone, json });
+    return;
+  }
+  const since = values.since === undefined ? undefined : timeFlag("--since", values.since, timezone);
+  const session = describeSession(
+    resolveSession(words[0] ?? "", {
+      paths,
+      cwd: process.cwd(),
+      current: config.currentSession,
+      subagents: values.subagents,
+    }),
+    paths,
+  );
+  const { entries, skipped } = readPart(session, input, since);
+  if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
+  if (values.json) {
+    if (input.line === undefined) numberLines(session.file, entries);
+    const { startedAt, updatedAt } = session;
+    printJson({
+      session: { ...sessionJson(session, patterns), startedAt: startedAt ?? null, updatedAt },
+      entries: entries.map((entry) => entryJson(entry, patterns)),
+      skipped,
+    });
+    return;
+  }
+  print(header(session, patterns));
+  const style = { timezone, full: values.full, patterns };
+  if (entries.length > 0) print(entries.map((entry) => formatEntry(entry, style)).join("\n"));
+  else note("nothing was said yet");
+}
+
+if (import.meta.main) await runMain(USAGE, main);

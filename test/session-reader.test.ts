@@ -1,0 +1,264 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readSessionLog } from "../scripts/session-reader.ts";
+import { claudeUser } from "./support/claude.ts";
+import { FIXTURES, HIDDEN } from "./support/fixtures.ts";
+import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";
+import { jsonl } from "./support/rows.ts";
+import { BUN_FLAGS, ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
+
+const home = temporaryHome();
+layFixtures(home);
+
+function reader(args: string[], env = home.env) {
+  return runScript("session-reader", args, { env, cwd: home.project });
+}
+
+function fixtures(args: string[]) {
+  return reader([...args, "--sessions", join(ROOT, "test", "fixtures")]);
+}
+
+describe("session-reader <session>", () => {
+  test("prints a header, messages in full and each tool call on one line", async () => {
+    const { stdout, stderr, exitCode } = await fixtures(["019b1e77", "--utc"]);
+    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    expect(stdout).toBe(`\
+# 019b1e77-30aa-7c22-9d81-4f6b2e8c7a90 · codex · 019b1e77-30aa-7c22-9d81-4f6b2e8c7a90 · /home/dev/shop
+[2025-12-14 11:30:02] User: Write the deploy script for the shop: build, push, restart.
+[2025-12-14 11:30:05] [shell ls deploy]
+[2025-12-14 11:30:10] Assistant: There is a compose file only. I write deploy/deploy.sh with the three steps.
+[2025-12-14 11:30:19] [Compacted: 81 characters, --full to show]
+[2025-12-14 11:30:32] User: It must stop when a step fails.
+[2025-12-14 11:30:35] [apply_patch deploy/deploy.sh]
+[2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it ends at the first step that fails.
+`);
+  });
+
+  test("shows nothing that is not conversation, of any host", async () => {
+    for (const name of ["posting frequency", "01a18c11", "3d0a7c52", "019c6f2a", "standup"]) {
+      const { stdout, exitCode } = await fixtures([name, "--lines", "1000"]);
+      expect({ name, exitCode }).toEqual({ name, exitCode: 0 });
+      expect(stdout.split("\n").length).toBeGreaterThan(3);
+      expect(stdout).not.toContain(HIDDEN);
+    }
+  });
+
+  test("keeps to the last N, and shows compaction summaries whole with --full", async () => {
+    const last = await fixtures(["019b1e77", "--lines", "2"]);
+    expect(last.stdout.trimEnd().split("\n").length).toBe(3);
+    const full = await fixtures(["019b1e77", "--full"]);
+    expect(full.stdout).toContain("[Compacted]\n");
+  });
+
+  test("shows the entries around a line, with the line numbers of the file", async () => {
+    const { stdout } = await fixtures(["posting frequency", "--line", "42", "--around", "1", "--json"]);
+    const { entries } = JSON.parse(stdout);
+    expect(entries.map((entry: { line: number; kind: string }) => [entry.line, entry.kind])).toEqual([
+      [40, "tool"],
+      [42, "assistant"],
+    ]);
+    const beyond = await fixtures(["posting frequency", "--line", "4200"]);
+    expect(beyond.exitCode).toBe(1);
+    expect(beyond.stdout).toBe("");
+    expect(beyond.stderr).toStartWith("error: NOT_FOUND: Cannot show line 4200: ");
+  });
+
+  test("leaves out what was said before --since", async () => {
+    const { stdout } = await fixtures(["019b1e77", "--utc", "--since", "2025-12-14 11:30:30"]);
+    expect(stdout.split("\n")[1]).toStartWith("[2025-12-14 11:30:32] User: It must stop");
+  });
+
+  test("gives one JSON document with null where nothing is known", async () => {
+    const { stdout } = await fixtures(["standup", "--json", "--lines", "1"]);
+    const { session, entries, skipped } = JSON.parse(stdout);
+    expect(session).toEqual({
+      id: "standup",
+      name: null,
+      agent: "plain",
+      cwd: null,
+      file: FIXTURES.plain.standup.file,
+      startedAt: FIXTURES.plain.standup.startedAt,
+      updatedAt: session.updatedAt,
+    });
+    expect(Object.keys(entries[0])).toEqual(["line", "at", "kind", "text"]);
+    expect(skipped).toBe(0);
+  });
+
+  test("redacts secrets in text, tool targets and JSON", async () => {
+    using own = temporaryHome();
+    const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
+    writeClaude(own, { rows: [claudeUser({ text: `use ${token} please\u001b[31m` })] });
+    for (const extra of [[], ["--json"]]) {
+      const { stdout } = await runScript("session-reader", ["last", ...extra], {
+        env: own.env,
+        cwd: own.project,
+      });
+      expect(stdout).toContain("use [redacted:");
+      expect(stdout).not.toContain(token);
+      expect(stdout).not.toContain("\\u001b");
+      expect(stdout).not.toContain("\u001b");
+    }
+  });
+
+  test("writes all of a long answer to a pipe and survives a reader that leaves", async () => {
+    using own = temporaryHome();
+    const rows = Array.from({ length: 3000 }, (_, i) =>
+      claudeUser({ text: `message ${i} ${"x".repeat(300)}` }),
+    );
+    writeClaude(own, { rows });
+    const options = { env: own.env, cwd: own.project };
+    const whole = await runScript("session-reader", ["last", "--lines", "3000"], options);
+    expect(whole.stdout.trimEnd().split("\n").length).toBe(3001);
+    const command = [process.execPath, ...BUN_FLAGS, scriptPath("session-reader"), "last", "--lines", "3000"];
+    const piped = await runCommand(["sh", "-c", `"$@" | head -1`, "sh", ...command], options);
+    expect(piped.stdout).toStartWith("# ");
+    expect({ stderr: piped.stderr, exitCode: piped.exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  });
+});
+
+describe("session-reader --list", () => {
+  test("lists the sessions of all hosts, newest first, without subagents", async () => {
+    const { stdout } = await reader(["--list", "--json"]);
+    const { sessions } = JSON.parse(stdout) as {
+      sessions: { agent: string; updatedAt: string; id: string }[];
+    };
+    expect(new Set(sessions.map((session) => session.agent))).toEqual(new Set(["claude", "pi", "codex"]));
+    const times = sessions.map((session) => session.updatedAt);
+    expect(times).toEqual(times.toSorted().reverse());
+    expect(sessions.some((session) => session.id.startsWith("agent-"))).toBe(false);
+    expect(Object.keys(sessions[0] ?? {})).toEqual([
+      "id",
+      "name",
+      "agent",
+      "cwd",
+      "file",
+      "updatedAt",
+      "size",
+    ]);
+    const { stdout: two } = await reader(["--list", "--agent", "pi", "-n", "2"]);
+    expect(two.trimEnd().split("\n").length).toBe(2);
+  });
+
+  test("says so when there are none, and exits 0", async () => {
+    using empty = temporaryHome();
+    const listed = await runScript("session-reader", ["--list"], { env: empty.env, cwd: empty.project });
+    expect(listed).toEqual({ stdout: "", stderr: "no sessions found\n", exitCode: 0 });
+  });
+});
+
+describe("session-reader with bad input", () => {
+  const wrong: [string[], string][] = [
+    [[], "error: Expected a session\n"],
+    [["a", "b"], 'error: Cannot use argument "b": one too many\n'],
+    [["last", "--line"], "error: Option '--line <value>' argument missing\n"],
+    [["last", "--lines", "-3"], 'error: Cannot use --lines "-3": expected a whole number of at least 1\n'],
+    [
+      ["last", "--lines", "1e9x"],
+      'error: Cannot use --lines "1e9x": expected a whole number of at least 1\n',
+    ],
+    [["last", "--since", "soon"], 'error: Cannot use --since "soon": not a time\n'],
+    [
+      ["--list", "--agent", "cursor"],
+      'error: Cannot use --agent "cursor": expected claude or pi or codex or plain\n',
+    ],
+    [["--frob"], "error: Unknown option '--frob'\n"],
+  ];
+  for (const [args, message] of wrong) {
+    test(`refuses ${JSON.stringify(args)} with exit 2, an error and a hint`, async () => {
+      const { stdout, stderr, exitCode } = await reader(args);
+      expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
+      expect(stderr).toStartWith(message);
+      expect(stderr.trimEnd().split("\n")[1]).toStartWith("hint: ");
+      expect(stderr.trimEnd().split("\n").length).toBe(2);
+    });
+  }
+
+  test("says what it could not find, read or use as a name", async () => {
+    const folder = join(home.root, "odd");
+    mkdirSync(join(folder, "inner"), { recursive: true });
+    writeFileSync(join(folder, "empty.jsonl"), "");
+    writeFileSync(join(folder, "binary.jsonl"), Buffer.from([0, 255, 254, 10, 0]));
+    for (const reference of [
+      "nobody",
+      "../../etc/passwd",
+      "\u0000",
+      join(folder, "inner"),
+      join(folder, "empty.jsonl"),
+      join(folder, "binary.jsonl"),
+      join(folder, "gone.jsonl"),
+    ]) {
+      const { stdout, stderr, exitCode } = await reader([reference.replace("\u0000", "\u0001")]);
+      expect({ reference, stdout, exitCode }).toEqual({ reference, stdout: "", exitCode: 1 });
+      expect(stderr).toStartWith("error: NOT_FOUND: ");
+      expect(stderr).toContain("\nhint: ");
+      expect(stderr).not.toContain("    at ");
+    }
+  });
+
+  test("a broken config.json is one error, not a crash", async () => {
+    using own = temporaryHome();
+    mkdirSync(own.paths.home);
+    writeFileSync(own.paths.config, "{");
+    const { stdout, stderr, exitCode } = await runScript("session-reader", ["--list"], {
+      env: own.env,
+      cwd: own.project,
+    });
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+    expect(stderr).toStartWith("error: CONFIG_INVALID: ");
+  });
+
+  test("prints help of at most 25 lines", async () => {
+    const { stdout, exitCode } = await reader(["--help"]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toStartWith("Usage: bun scripts/session-reader.ts");
+    expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(25);
+  });
+});
+
+describe("session-reader in an untrusted folder", () => {
+  test("ignores what the folder's .env says of us, with one warning", async () => {
+    using own = temporaryHome();
+    writeClaude(own, { rows: [claudeUser({ text: "mine" })] });
+    writeFileSync(join(own.project, ".env"), `CLAUDE_CONFIG_DIR=${join(own.root, "evil")}\n`);
+    const plain = await runCommand([process.execPath, scriptPath("session-reader"), "last"], {
+      env: own.env,
+      cwd: own.project,
+    });
+    expect(plain.stdout).toContain("User: mine");
+    expect(plain.stderr).toBe("warning: ignored from this folder's .env: CLAUDE_CONFIG_DIR\n");
+  });
+});
+
+test("readSessionLog() gives the log of a transcript in the format it is told", () => {
+  const file = join(home.root, "sdk.jsonl");
+  const at = "2026-02-12T10:30:05.000Z";
+  writeFileSync(
+    file,
+    jsonl(
+      {
+        type: "user",
+        message: { role: "user", content: [{ type: "text", text: "how do I deploy this?" }] },
+        timestamp: at,
+      },
+      {
+        type: "assistant",
+        message: {
+          role: "assistant",
+          content: [
+            { type: "text", text: "Two steps" },
+            { type: "tool_use", name: "Edit", input: { file_path: "home/MEMORY.md" } },
+          ],
+        },
+        timestamp: at,
+      },
+    ),
+  );
+  expect(readSessionLog({ jsonlPath: file, format: "agent-sdk" })).toBe(`\
+[2026-02-12 10:30:05] User: how do I deploy this?
+[2026-02-12 10:30:05] Assistant: Two steps
+[2026-02-12 10:30:05] [Edit home/MEMORY.md]`);
+  expect(readSessionLog({ jsonlPath: file, format: "agent-sdk", lines: 1 })).toBe(
+    "[2026-02-12 10:30:05] [Edit home/MEMORY.md]",
+  );
+});
