@@ -1,82 +1,13 @@
-/** Which files are sessions: found by place and name, told by content only where place and name do not say. */
+/** Found files as sessions: by place and name, by content only where these do not say. */
 
 import { statSync } from "node:fs";
 import { basename } from "node:path";
-import type { Paths } from "./config.ts";
-import {
-  claudeTranscripts,
-  claudeTranscriptsOf,
-  codexId,
-  codexTranscripts,
-  givenTranscripts,
-  isClaudeSubagent,
-  openclawTranscripts,
-  type PlaceOptions,
-  piTranscripts,
-  type TranscriptFile,
-} from "./places.ts";
-import { projectDirectories } from "./project.ts";
-import type { Agent, Session } from "./session.ts";
+import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
+import type { Session } from "./session.ts";
 import { type Head, readHead } from "./transcript.ts";
-import { type VoluteSessions, voluteSessions } from "./volute.ts";
-
-export interface FindOptions {
-  agent?: Agent | undefined;
-  /** Whether subagent transcripts are found too. @default {false} */
-  subagents?: boolean | undefined;
-  /** Only sessions that may belong to this directory's project. @default all */
-  directory?: string | undefined;
-  /** Whether files started more than a month ago may be missing, where that saves time. @default {false} */
-  recent?: boolean | undefined;
-  /** Where to look for Volute's folder from. @default `directory`, else the process's directory */
-  cwd?: string | undefined;
-}
 
 /** What an id may look like that pi took from its user: never a path. */
 const PI_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
-
-/** Every file that is a transcript by place and name, or may be one by its content. No transcript is opened. */
-export function* findTranscripts(paths: Paths, options: FindOptions = {}): Generator<TranscriptFile> {
-  if (paths.transcripts.length > 0) {
-    yield* givenTranscripts(paths.transcripts);
-    return;
-  }
-  const { agent, directory, subagents = false, recent = false } = options;
-  const places: PlaceOptions = {
-    subagents,
-    recent,
-    directories: directory === undefined ? undefined : directoriesOf(directory),
-  };
-  const volute = voluteSessions(options.cwd ?? directory ?? process.cwd());
-  if (agent === undefined || agent === "claude") yield* findClaude(paths, { places, volute });
-  if (agent === undefined || agent === "pi") {
-    yield* volute.transcripts;
-    yield* piTranscripts(paths, places);
-    yield* openclawTranscripts(paths);
-  }
-  if (agent === undefined || agent === "codex") yield* codexTranscripts(paths, places);
-}
-
-function* findClaude(
-  paths: Paths,
-  { places, volute }: { places: PlaceOptions; volute: VoluteSessions },
-): Generator<TranscriptFile> {
-  const unseen = new Set(volute.names.keys());
-  for (const found of claudeTranscripts(paths, places)) {
-    const id = found.id ?? "";
-    if (unseen.delete(id) || volute.names.has(id)) yield { ...found, name: volute.names.get(id) };
-    else yield volute.ephemeral.has(id) ? { ...found, ephemeral: true } : found;
-  }
-  // A mind's sessions are its own wherever they work.
-  for (const id of places.directories ? unseen : []) {
-    for (const found of claudeTranscriptsOf(paths, id)) yield { ...found, name: volute.names.get(id) };
-  }
-}
-
-/** The directory as it was given stays beside the real ones: hosts differ in resolving symlinks. */
-export function directoriesOf(directory: string): string[] {
-  return [...new Set([directory, ...projectDirectories(directory)])];
-}
 
 /** A found file as a session; undefined when it is gone, no transcript, or not changed after the given time. */
 export function sessionOf(

@@ -8,9 +8,10 @@
 import { homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Paths } from "./config.ts";
-import { findTranscripts, newestCopies, sessionOf } from "./discovery.ts";
+import { newestCopies, sessionOf } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
 import { SessionMemoryError } from "./errors.ts";
+import { findTranscripts } from "./find.ts";
 import { metaFile } from "./meta.ts";
 import { likeName, type Named, nearest, sameName } from "./name-match.ts";
 import { knownNames, type MetaName, nameOf, readMetaName } from "./names.ts";

@@ -6,8 +6,9 @@
 
 import { basename, dirname, resolve } from "node:path";
 import type { Paths } from "./config.ts";
-import { directoriesOf, findTranscripts, headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
+import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
 import { lastDirectory } from "./ends.ts";
+import { directoriesOf, findTranscripts } from "./find.ts";
 import { nameOf } from "./names.ts";
 import { encodeClaudeCwd } from "./places.ts";
 import { projectKeys } from "./project.ts";
