@@ -56,6 +56,7 @@ function words(random: Random, count: number): string {
 /** The session the digest is made for, and the others of its project, newest last. */
 export interface SessionField {
   current: string;
+  currentFile: string;
   inProject: string[];
 }
 
@@ -64,16 +65,17 @@ export interface SessionField {
  * last half hour, the rest over the last month.
  */
 export function writeSessionField(home: TemporaryHome): SessionField {
-  const inProject: string[] = [];
+  const files: string[] = [];
   for (let i = 0; i < 3000; i++) {
     const cwd = i < 300 ? home.project : `${home.root}/other-${i % 90}`;
     const file = writeSession(home, i, cwd);
     const age = i % 10 === 0 ? 60 + (i % 1700) : 7200 + ((i * 977) % 2_500_000);
     const time = Date.now() / 1000 - age;
     utimesSync(file, time, time);
-    if (i > 0 && i < 300) inProject.push(file);
+    if (i < 300) files.push(file);
   }
-  return { current: uuidFrom("bench 0"), inProject };
+  const [currentFile = "", ...inProject] = files;
+  return { current: uuidFrom("bench 0"), currentFile, inProject };
 }
 
 function writeSession(home: TemporaryHome, number: number, cwd: string): string {
