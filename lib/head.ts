@@ -13,8 +13,8 @@ import type { Agent } from "./session.ts";
 const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
 const HEAD_MAX_BYTES = 1024 * 1024;
-/** plain is last: it takes any line with a role and content. */
-const FORMATS: readonly Format[] = [claude, pi, codex, plain];
+/** Their rows can be told from any other's; plain takes any line with a role and content. */
+const HOSTS: readonly Format[] = [claude, pi, codex];
 
 /**
  * Tells which agent wrote a file and what its first rows say of the session.
@@ -28,24 +28,43 @@ export function readHead(file: string): Head | undefined {
   return headOf(readHeadBytes(file, HEAD_MAX_BYTES)) ?? head;
 }
 
+/** Reads no further than the head is known: a small file would be parsed twice. */
 function headOf(bytes: Buffer): Head | undefined {
   const records: JsonRecord[] = [];
+  let format: Format | undefined;
+  let head: Head | undefined;
   for (let start = 0; start < bytes.length; ) {
     const newline = bytes.indexOf(10, start);
     const end = newline === -1 ? bytes.length : newline;
-    records.push(...parseLine(bytes.subarray(start, end)).records);
+    for (const record of parseLine(bytes.subarray(start, end)).records) {
+      records.push(record);
+      if (format && head) format.readHead(record, head);
+      else {
+        format = HOSTS.find((host) => host.matches(record));
+        head = format && headFrom(format, records);
+      }
+    }
+    if (head && isComplete(head)) return head;
     start = end + 1;
   }
-  for (const format of FORMATS) {
-    if (!records.some((record) => format.matches(record))) continue;
-    const head: Head = { agent: format.agent };
-    for (const record of records) format.readHead(record, head);
-    return head;
-  }
-  return undefined;
+  if (head) return head;
+  return records.some((record) => plain.matches(record)) ? headFrom(plain, records) : undefined;
+}
+
+function headFrom(format: Format, records: readonly JsonRecord[]): Head {
+  const head: Head = { agent: format.agent };
+  for (const record of records) format.readHead(record, head);
+  return head;
+}
+
+/** Whether later rows can add nothing. */
+function isComplete({ agent, id, cwd, startedAt, typedEvents }: Head): boolean {
+  if (cwd === undefined || startedAt === undefined) return false;
+  if (agent === "codex") return id !== undefined && typedEvents === true;
+  return agent === "claude" || (agent === "pi" && id !== undefined);
 }
 
 /** The format of an agent. */
 export function formatOf(agent: Agent): Format {
-  return FORMATS.find((format) => format.agent === agent) ?? plain;
+  return HOSTS.find((host) => host.agent === agent) ?? plain;
 }

@@ -45,7 +45,9 @@ export function withFile<T>(file: string, use: (descriptor: number, size: number
 
 /** Yields the lines of an open file from the byte `from` up to its end as it is when reached. */
 export function* linesForward(descriptor: number, from = 0): Generator<Line> {
-  let buffer = Buffer.allocUnsafe(FORWARD_BLOCK_BYTES);
+  // Most transcripts are small: a whole block for each would cost more than reading them.
+  const rest = fstatSync(descriptor).size - from + 1;
+  let buffer = Buffer.allocUnsafe(Math.max(1024, Math.min(FORWARD_BLOCK_BYTES, rest)));
   let filled = 0; // bytes of the unfinished line at the front of the buffer
   let offset = from; // file position of buffer[0]
   let skipping = 0; // bytes already dropped of an overlong line
@@ -249,7 +251,8 @@ function balancedEnd(text: string, start: number): number {
   return -1;
 }
 
-function readFully(descriptor: number, position: number, length: number): Buffer {
+/** Reads exactly `length` bytes, fewer if the file ends before. */
+export function readFully(descriptor: number, position: number, length: number): Buffer {
   const buffer = Buffer.allocUnsafe(length);
   let filled = 0;
   while (filled < length) {
