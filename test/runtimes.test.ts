@@ -1,0 +1,122 @@
+/** The scripts on the other runtimes: the same words and results as on Bun, from any directory. */
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { FIXTURES } from "./support/fixtures.ts";
+import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
+import { type Finished, ROOT, runCommand, scriptPath } from "./support/run.ts";
+
+const { posting, deploy } = FIXTURES.claude;
+
+/** Commands for each script with the exit code each must have, run one after the other in one home. */
+const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
+  "session-reader": [
+    [0, "--list", "--json"],
+    [0, posting.id, "--utc"],
+    [1, "no such session"],
+    [2, "--lines", "x"],
+  ],
+  "activity-summary": [[0, "--peek", "--current", deploy.id, "--since", "2026-01-01", "--max-chars", "2000"]],
+  embed: [
+    [0, "--no-vectors", "--quiet"],
+    [0, "--status", "--json"],
+  ],
+  search: [[0, "what did Jason say about posting frequency", "--json", "--quiet"]],
+  health: [[0, "--json"]],
+  "index-meta": [[0, posting.id, "--force", "--json"]],
+  "session-reference": [[0, `what came of @@${posting.id}?`, "--json"]],
+  "query-session": [[1, posting.id, "how often do we post?"]],
+  "save-session": [[0, posting.id, "--dir", "memory"]],
+  "observe-compact": [[0, posting.id, "--observe", "--render"]],
+};
+
+const RUNTIMES = [
+  { name: "Node", command: nodeCommand() },
+  { name: "Deno", command: denoCommand() },
+];
+const SCRIPTS = readdirSync(join(ROOT, "scripts")).map((file) => basename(file, ".ts"));
+
+for (const { name, command } of RUNTIMES) {
+  if (command) describe(name, () => onRuntime(command));
+  else
+    test.skip(`${name} is neither on PATH (new enough) nor named by SESSION_MEMORY_TEST_${name.toUpperCase()}`, () => {});
+}
+
+function onRuntime(command: string[]): void {
+  test.each(SCRIPTS)(
+    "%s does what it does on Bun",
+    async (script) => {
+      const commands = COMMANDS[script];
+      if (!commands) throw new RangeError(`Expected commands for ${script}: add them to COMMANDS`);
+      const all: typeof commands = [[0, "--help"], ...commands];
+      const args = all.map(([, ...words]) => words);
+      const [ours, theirs] = await Promise.all([
+        runAll([process.execPath], script, args),
+        runAll(command, script, args),
+      ]);
+      expect(theirs).toEqual(ours);
+      expect(theirs.map(({ exitCode }) => exitCode)).toEqual(all.map(([exitCode]) => exitCode));
+    },
+    60_000,
+  );
+
+  test("loads every file that others import", async () => {
+    using home = temporaryHome();
+    const loader = join(ROOT, "test", "support", "load.ts");
+    const files = [...filesIn("lib"), ...filesIn("hooks/pi")];
+    const env = { ...home.env, DENO_DIR };
+    const { stdout, stderr, exitCode } = await runCommand([...command, loader, ...files], {
+      env,
+      cwd: home.project,
+    });
+    const said = stderr.replace(/^\(node:\d+\) ExperimentalWarning.*\n(?:\(Use .*\n)?/gm, "");
+    expect({ stdout, stderr: said, exitCode }).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+  }, 60_000);
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(ROOT, folder, name));
+}
+
+/** What a script's commands print and return in a home with the fixtures, without what differs from run to run. */
+async function runAll(runtime: string[], script: string, commands: string[][]): Promise<Finished[]> {
+  using home = temporaryHome();
+  layFixtures(home);
+  const env = { ...home.env, NO_COLOR: "1", DENO_DIR, DENO_NO_UPDATE_CHECK: "1" };
+  const results: Finished[] = [];
+  for (const args of commands) {
+    const command = [...runtime, scriptPath(script), ...args];
+    results.push(stable(await runCommand(command, { env, cwd: home.project }), home));
+  }
+  return results;
+}
+
+const DENO_DIR = mkdtempSync(join(tmpdir(), "deno-"));
+
+function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Finished {
+  const clean = (text: string) =>
+    text
+      .replaceAll(home.root, "<root>")
+      .replaceAll(home.root.replace(/[^a-zA-Z0-9]/g, "-"), "<root>")
+      .replace(/(?<=hint: the nearest are ).*/, "<some>")
+      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, (time) => (time > "2026-03" ? "<now>" : time));
+  return { stdout: clean(stdout), stderr: clean(stderr), exitCode };
+}
+
+/** A Node that strips types: 22.18 or newer. */
+function nodeCommand(): string[] | undefined {
+  const node = process.env.SESSION_MEMORY_TEST_NODE ?? Bun.which("node");
+  if (!node || !existsSync(node)) return undefined;
+  const { stdout } = Bun.spawnSync([node, "--version"]);
+  const [major = 0, minor = 0] = stdout.toString().slice(1).split(".").map(Number);
+  return major > 22 || (major === 22 && minor >= 18) ? [node] : undefined;
+}
+
+function denoCommand(): string[] | undefined {
+  const deno = process.env.SESSION_MEMORY_TEST_DENO ?? Bun.which("deno");
+  return deno && existsSync(deno) ? [deno, "run", "-A"] : undefined;
+}
