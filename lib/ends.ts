@@ -22,6 +22,18 @@ export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): st
   }
 }
 
+/** The title that the user gave in the host, not the host itself; undefined where the two cannot be told apart. */
+export function givenTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
+  try {
+    if (session.agent === "pi") return piTitle(session);
+    if (session.agent !== "claude") return undefined;
+    const kept = cleanName(recordOf(readJson(claudeTitleFile(session.file))).customTitle);
+    return kept ?? lastTitle(readEnds(session.file, session.size), "custom-title", "customTitle");
+  } catch {
+    return undefined; // gone since it was listed, or not ours to read
+  }
+}
+
 /** The file in which Claude Code keeps a title given by the user. */
 export function claudeTitleFile(transcript: string): string {
   return join(transcript.replace(/\.jsonl$/, ""), "custom-title.json");
@@ -52,16 +64,17 @@ function claudeTitle({ file, size }: Pick<Session, "file" | "size">): string | u
   const kept = keptTitle(claudeTitleFile(file));
   if (kept !== undefined) return kept;
   const parts = readEnds(file, size);
-  const last = (type: string, key: string) => {
-    for (const row of rowsBackward(parts, `"${type}"`)) if (row.type === type) return cleanName(row[key]);
-    return undefined;
-  };
   return (
-    last("custom-title", "customTitle") ??
-    last("agent-name", "agentName") ??
-    last("ai-title", "aiTitle") ??
+    lastTitle(parts, "custom-title", "customTitle") ??
+    lastTitle(parts, "agent-name", "agentName") ??
+    lastTitle(parts, "ai-title", "aiTitle") ??
     ownSummary(parts)
   );
+}
+
+function lastTitle(parts: readonly Buffer[], type: string, key: string): string | undefined {
+  for (const row of rowsBackward(parts, `"${type}"`)) if (row.type === type) return cleanName(row[key]);
+  return undefined;
 }
 
 /** A link could lead to another's title, and a pipe would wait for a writer. */

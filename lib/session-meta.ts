@@ -1,0 +1,284 @@
+/**
+ * Makes a session's meta: whether it is due, what of the conversation is read for it, and whose words it is made of (a
+ * model's where there is one, else the session's own by rule).
+ */
+
+import type { CompleteJson } from "./answers.ts";
+import { cleanEntry, cleaner, tidyName } from "./clean.ts";
+import type { Paths, Settings } from "./config.ts";
+import { conversationText } from "./conversation.ts";
+import { givenTitle } from "./ends.ts";
+import { describeError, type ErrorType, SessionMemoryError } from "./errors.ts";
+import { readExclusion } from "./exclusion.ts";
+import { META_SCHEMA_VERSION, metaFile, type ReadMeta, RULES, type SessionMeta, updateMeta } from "./meta.ts";
+import { appendMetaState, fileMark, type MetaState, metaStateKey, transcriptMark } from "./meta-state.ts";
+import { parentFile } from "./parents.ts";
+import { oneLine } from "./redact.ts";
+import type { Entry, Session } from "./session.ts";
+import { isCircumstantial, type Summary, summarizeByRule } from "./summarize.ts";
+import { formatLocal } from "./times.ts";
+import { readActiveBranch, readHead } from "./transcript.ts";
+
+/** What a model reads of a conversation: about 12,000 tokens. */
+const INPUT_MAX_BYTES = 48_000;
+const PREVIOUS_MAX_CHARS = 4000;
+/** Another process may be waiting for its model. */
+const LOCK_WAIT_MS = 120_000;
+const DESCRIPTION_CHARS = 300;
+const SUMMARY_CHARS = 4000;
+const TAG_CHARS = 40;
+const TAGS_MAX = 5;
+
+export interface MetaOptions {
+  paths: Paths;
+  settings: Pick<Settings, "minNewUserMessages" | "timezone" | "redact" | "exclude">;
+  /** The model; without one the meta is made by rule. */
+  complete?: CompleteJson | undefined;
+  /** Whether it is made although it is not due. @default {false} */
+  force?: boolean;
+  /** The last look at this session, if any. */
+  state?: MetaState | undefined;
+  signal?: AbortSignal | undefined;
+  now?: () => Date;
+}
+
+export interface MetaOutcome {
+  sessionId: string;
+  status: "indexed" | "not-due" | "failed";
+  name: string | undefined;
+  /** Null where the price is unknown. */
+  usd: number | null;
+  /** The model asked, or `rules`. */
+  model: string;
+  usage?: { input: number; output: number } | undefined;
+  /** `TYPE: message`. */
+  error?: string | undefined;
+  errorType?: ErrorType | undefined;
+  /** Whether asking the model for another session would fail the same way. */
+  isLasting?: boolean;
+  /** What the user should know: a meta file that could not be read. */
+  warning?: string | undefined;
+}
+
+/** Whether the last look tells without opening a file that nothing is due. */
+export function isKnownNotDue(session: Session, options: MetaOptions): boolean {
+  const { state, paths, settings, complete, force = false } = options;
+  if (!state || force) return false;
+  if (state.transcript !== transcriptMark(session) || state.meta !== fileMark(metaFile(paths, session)))
+    return false;
+  if (state.byRules && complete) return false;
+  const isModelMade = state.meta !== "" && !state.byRules;
+  return state.newUsers < settings.minNewUserMessages || (isModelMade && !complete);
+}
+
+/**
+ * Makes a session's meta file when it is due.
+ *
+ * A model's failure is an outcome, not an exception, and leaves the present file as it is; where there is none yet, one
+ * is made by rule.
+ */
+export async function indexMeta(session: Session, options: MetaOptions): Promise<MetaOutcome> {
+  const outcome: MetaOutcome = {
+    sessionId: session.id,
+    status: "not-due",
+    name: undefined,
+    usd: 0,
+    model: RULES,
+  };
+  const file = metaFile(options.paths, session);
+  const seen: Partial<MetaState> = {};
+  try {
+    const written = await updateMeta(file, LOCK_WAIT_MS, (current) =>
+      makeMeta(session, { current, outcome, seen, options }),
+    );
+    if (written) outcome.name = written.name;
+    if (written && !outcome.error) outcome.status = "indexed";
+    const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
+    const { newUsers = 0, byRules = false, name } = seen;
+    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name });
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) && !isSystemError(error)) throw error;
+    fail(outcome, error);
+  }
+  return outcome;
+}
+
+interface Making {
+  current: ReadMeta;
+  outcome: MetaOutcome;
+  /** Filled in for the bookkeeping. */
+  seen: Partial<MetaState>;
+  options: MetaOptions;
+}
+
+async function makeMeta(
+  session: Session,
+  { current, outcome, seen, options }: Making,
+): Promise<SessionMeta | undefined> {
+  const { meta, problem } = current;
+  const { complete, settings, force = false } = options;
+  if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
+  outcome.name = meta?.name;
+  const { hasText } = readExclusion(settings.exclude);
+  const entries = readActiveBranch(session.file).entries.filter(({ text }) => !hasText(text));
+  const fresh = newEntries(entries, meta);
+  const newUsers = fresh.filter(({ kind }) => kind === "user").length;
+  const byRules = meta?.model === RULES;
+  Object.assign(seen, { newUsers, byRules, name: options.state?.name });
+  // What a model wrote is not replaced by rules because the model is away.
+  const grew = newUsers >= settings.minNewUserMessages && (!meta || byRules || complete !== undefined);
+  const isDue = grew || (byRules && complete !== undefined) || force;
+  if (!isDue || !entries.some(isSpoken)) return undefined;
+
+  const clean = cleaner(settings.redact);
+  const made = await summarize(session, { entries, fresh, clean, meta, outcome, options });
+  if (!made) return undefined;
+  const name = givenName(session, meta, options.state) ?? made.name;
+  // Our own word for it: as long as the file has another one, that is the user's.
+  Object.assign(seen, { newUsers: 0, byRules: made.model === RULES, name: made.name });
+  return assembled(
+    session,
+    { ...made, name: clean(name) },
+    { entries, meta, now: (options.now ?? (() => new Date()))() },
+  );
+}
+
+interface Material {
+  entries: Entry[];
+  fresh: Entry[];
+  clean: (text: string) => string;
+  meta: SessionMeta | undefined;
+  outcome: MetaOutcome;
+  options: MetaOptions;
+}
+
+/** By the model, else by rule; undefined when the model failed and the present meta is kept. */
+async function summarize(
+  session: Session,
+  material: Material,
+): Promise<(Summary & { model: string }) | undefined> {
+  const { complete } = material.options;
+  if (complete) {
+    try {
+      return await byModel(complete, material);
+    } catch (error) {
+      if (!(error instanceof SessionMemoryError)) throw error;
+      fail(material.outcome, error);
+      if (material.meta) return undefined;
+    }
+  }
+  return { ...byRule(session, material), model: RULES };
+}
+
+async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
+  const { META_SYSTEM, metaAnswer, metaPrompt, metaUpdatePrompt } = await import("./prompts.ts");
+  const { entries, fresh, clean, meta, outcome, options } = material;
+  const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
+  const { text } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
+    maxBytes: INPUT_MAX_BYTES,
+    clean,
+  });
+  const answer = await complete({
+    feature: "meta",
+    system: META_SYSTEM,
+    prompt: goesOn ? metaUpdatePrompt(previousText(meta, clean), text) : metaPrompt(text),
+    schema: metaAnswer,
+    signal: options.signal,
+  });
+  Object.assign(outcome, { usd: answer.usd, usage: answer.usage, model: answer.model });
+  const { name, description, summary, tags } = answer.value;
+  return {
+    name: tidyName(clean(name)),
+    description: oneLine(clean(description), DESCRIPTION_CHARS),
+    summary: clean(summary).slice(0, SUMMARY_CHARS).toWellFormed(),
+    tags: [...new Set(tags.map((tag) => oneLine(clean(tag).toLowerCase(), TAG_CHARS)))].slice(0, TAGS_MAX),
+    model: answer.model,
+  };
+}
+
+function byRule(session: Session, { entries, clean, meta, options }: Material): Summary {
+  const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
+  const cwd = readHead(session.file)?.cwd ?? session.cwd;
+  const where = {
+    project: cwd?.split(/[\\/]/).findLast(Boolean) ?? session.agent,
+    date: formatLocal(at, options.settings.timezone).slice(0, 10),
+  };
+  const made = summarizeByRule(
+    entries.map((entry) => cleanEntry(entry, clean)),
+    where,
+  );
+  // A name that changed with each look would be no reference.
+  const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force;
+  return { ...made, name: isKept ? meta.name : tidyName(made.name) };
+}
+
+/** A name that the user gave: in the host, or by editing the meta file. */
+function givenName(
+  session: Session,
+  meta: SessionMeta | undefined,
+  state: MetaState | undefined,
+): string | undefined {
+  const title = givenTitle(session);
+  if (title !== undefined) return title;
+  return meta && state?.name !== undefined && meta.name !== state.name ? meta.name : undefined;
+}
+
+function assembled(
+  session: Session,
+  made: Summary & { model: string },
+  { entries, meta, now }: { entries: Entry[]; meta: SessionMeta | undefined; now: Date },
+): SessionMeta {
+  const { name, description, summary, tags, model } = made;
+  const last = entries.at(-1);
+  return {
+    schemaVersion: META_SCHEMA_VERSION,
+    sessionId: session.id,
+    sessionFile: session.file,
+    parentSessionFile: parentFile(session),
+    name,
+    description,
+    summary,
+    tags,
+    cwd: readHead(session.file)?.cwd ?? session.cwd ?? "",
+    createdAt: meta?.createdAt ?? now.toISOString(),
+    updatedAt: now.toISOString(),
+    model,
+    lastIndexedLeafId: last?.id ?? `line:${last?.line ?? 0}`,
+  };
+}
+
+/** The entries after the last one that the meta knows; all when it knows none of this branch. */
+function newEntries(entries: Entry[], meta: SessionMeta | undefined): Entry[] {
+  if (!meta) return entries;
+  const line = /^line:(\d+)$/.exec(meta.lastIndexedLeafId)?.[1];
+  if (line !== undefined) return entries.filter((entry) => entry.line > Number(line));
+  const known = entries.findLastIndex(({ id }) => id === meta.lastIndexedLeafId);
+  return entries.slice(known + 1);
+}
+
+function isSpoken({ kind, text }: Entry): boolean {
+  return (kind === "user" || kind === "assistant" || kind === "summary") && text.trim() !== "";
+}
+
+function previousText(
+  { name, description, summary, tags }: SessionMeta,
+  clean: (text: string) => string,
+): string {
+  const text = `name: ${name}\ndescription: ${description}\nsummary: ${summary}\ntags: ${tags.join(", ")}`;
+  return clean(text).slice(0, PREVIOUS_MAX_CHARS).toWellFormed();
+}
+
+function fail(outcome: MetaOutcome, error: unknown): void {
+  const type = error instanceof SessionMemoryError ? error.type : "STORAGE_ERROR";
+  outcome.status = "failed";
+  outcome.error = `${type}: ${error instanceof SessionMemoryError ? error.message : describeError(error)}`;
+  outcome.errorType = type;
+  const isOfModel = type === "MODEL_FAILED" || type === "BUDGET_EXCEEDED";
+  outcome.isLasting =
+    isOfModel && error instanceof SessionMemoryError && (type === "BUDGET_EXCEEDED" || !error.recoverable);
+}
+
+/** The transcript went away while it was read, or the disk is full. */
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && "code" in error && typeof error.code === "string";
+}

@@ -1,0 +1,170 @@
+#!/usr/bin/env bun
+/**
+ * Gives sessions a name, a description, a summary and tags.
+ *
+ * Asks the model that config.json names; without one, rules take them from the session's own words.
+ *
+ * @module
+ */
+
+import type { CompleteJson } from "../lib/answers.ts";
+import {
+  note,
+  parseFlags,
+  print,
+  printJson,
+  runMain,
+  startProgress,
+  usageError,
+  warn,
+  warnIgnored,
+} from "../lib/cli.ts";
+import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
+import { configuredModel } from "../lib/configured-model.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { readExclusion } from "../lib/exclusion.ts";
+import { metaStateKey, readMetaStates } from "../lib/meta-state.ts";
+import { resolveSession } from "../lib/resolve.ts";
+import type { Session } from "../lib/session.ts";
+import { indexMeta, isKnownNotDue, type MetaOptions, type MetaOutcome } from "../lib/session-meta.ts";
+import { describeSession, listSessions } from "../lib/sessions.ts";
+import { formatCost } from "../lib/spend.ts";
+
+const USAGE = `\
+Usage: bun scripts/index-meta.ts [options] [<session>…]
+
+Writes name, description, summary and tags of sessions into their meta files. A session is due after 5 new user
+messages (minNewUserMessages), and once a model is there when rules made its meta.
+
+Options:
+      --new              All sessions, unchanged ones unopened (default)
+      --all              All sessions, each one opened
+      --force            Also sessions that are not due
+      --sessions <path>  Transcripts in place of the agents' own (repeatable)
+      --json             One JSON document
+      --quiet            No progress and warnings
+  -h, --help             Show this help
+
+<session> is an id, a name, last, or a path. Without an llm block in config.json nothing leaves the machine.
+
+Examples:
+  bun scripts/index-meta.ts --new
+  bun scripts/index-meta.ts --force "fix login test"
+`;
+
+export interface IndexAllOptions extends Omit<MetaOptions, "state"> {
+  /** Whether every session is opened, changed or not. @default {false} */
+  thorough?: boolean;
+  progress?: (done: number, total: number) => void;
+}
+
+/** Makes the meta of each session that is due; outcomes in the sessions' order. */
+export async function indexSessions(
+  sessions: readonly Session[],
+  options: IndexAllOptions,
+): Promise<MetaOutcome[]> {
+  const states = readMetaStates(options.paths.home);
+  const outcomes: MetaOutcome[] = [];
+  let complete: CompleteJson | undefined = options.complete;
+  for (const [done, session] of sessions.entries()) {
+    const state = states.get(metaStateKey(session));
+    const own = { ...options, complete, state };
+    if (!options.thorough && isKnownNotDue(session, own)) {
+      outcomes.push({ sessionId: session.id, status: "not-due", name: state?.name, usd: 0, model: "" });
+      continue;
+    }
+    const outcome = await indexMeta(session, own);
+    outcomes.push(outcome);
+    // What failed for good fails for all: the rest is made by rule where it has no meta yet.
+    if (outcome.isLasting) complete = undefined;
+    options.progress?.(done + 1, sessions.length);
+  }
+  return outcomes;
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values, words } = parseFlags(args, {
+    new: { type: "boolean", default: false },
+    all: { type: "boolean", default: false },
+    force: { type: "boolean", default: false },
+    sessions: { type: "string", multiple: true },
+    json: { type: "boolean", default: false },
+  });
+  if (words.length > 0 && (values.all || values.new)) {
+    throw usageError(
+      "Cannot use a session together with --all or --new",
+      "name sessions, or give one of the flags",
+    );
+  }
+  if (values.all && values.new) throw usageError("Cannot use --all together with --new", "give one of them");
+  const loaded = await loadConfig(process.env, process.cwd());
+  warnIgnored(loaded.ignored);
+  const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
+
+  const sessions = words.length > 0 ? named(words, config) : listed(config);
+  const progress = startProgress("sessions");
+  const outcomes = await indexSessions(sessions, {
+    paths: config.paths,
+    settings: config.settings,
+    complete: await configuredModel(config),
+    force: values.force,
+    thorough: values.all || words.length > 0,
+    progress: progress.update,
+  });
+  progress.end();
+  for (const { warning } of outcomes) if (warning) warn(warning);
+  if (values.json) printJson({ sessions: outcomes.map(toJson) });
+  else report(outcomes, { all: words.length > 0 });
+  refuseFailures(outcomes);
+}
+
+function named(references: readonly string[], { paths, currentSession }: Config): Session[] {
+  const context = { paths, cwd: process.cwd(), current: currentSession };
+  return references.map((reference) => resolveSession(reference, context));
+}
+
+/** All sessions but those that the user keeps out. */
+function listed({ paths, settings }: Config): Session[] {
+  const { hasSession, needsProject } = readExclusion(settings.exclude);
+  const needsName = settings.exclude.sessions.length > 0;
+  return listSessions(paths, { cwd: process.cwd() }).filter(
+    (session) => !hasSession(needsProject || needsName ? describeSession(session, paths) : session),
+  );
+}
+
+function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {
+  return { sessionId, status, name, usd, ...(error === undefined ? {} : { error }) };
+}
+
+/** One line per session; of many, those with nothing to say are only counted. */
+function report(outcomes: readonly MetaOutcome[], { all }: { all: boolean }): void {
+  for (const { sessionId, status, name, usd, usage, error } of outcomes) {
+    if (status === "not-due" && !all) continue;
+    const cost = usage ? ` · ${formatCost(usd, usage.input + usage.output)}` : "";
+    print(`${status} ${sessionId} ${status === "failed" ? error : (name ?? "(no name yet)")}${cost}`);
+  }
+  const count = (status: MetaOutcome["status"]) =>
+    outcomes.filter((outcome) => outcome.status === status).length;
+  const asked = outcomes.filter(({ usage }) => usage);
+  const usd = asked.reduce<number | null>(
+    (sum, { usd }) => (sum === null || usd === null ? null : sum + usd),
+    0,
+  );
+  const tokens = asked.reduce((sum, { usage }) => sum + (usage?.input ?? 0) + (usage?.output ?? 0), 0);
+  const cost = asked.length > 0 ? ` · ${formatCost(usd, tokens)}` : "";
+  note(`${count("indexed")} indexed, ${count("not-due")} not due, ${count("failed")} failed${cost}`);
+}
+
+function refuseFailures(outcomes: readonly MetaOutcome[]): void {
+  const failed = outcomes.filter(({ status }) => status === "failed");
+  const first = failed[0];
+  if (!first) return;
+  const why = first.error?.replace(/^\w+: /, "");
+  throw new SessionMemoryError(
+    first.errorType ?? "MODEL_FAILED",
+    failed.length === 1 ? `${why}` : `${why} (and ${failed.length - 1} more sessions failed)`,
+    { hint: "run it again later; sessions without a meta file were described by rule" },
+  );
+}
+
+if (import.meta.main) await runMain(USAGE, main);
