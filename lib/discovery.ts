@@ -2,9 +2,10 @@
 
 import { statSync } from "node:fs";
 import { basename } from "node:path";
+import type { Head } from "./agents/format.ts";
+import { readHead } from "./head.ts";
 import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 import type { Session } from "./session.ts";
-import { type Head, readHead } from "./transcript.ts";
 
 /** What an id may look like that pi took from its user: never a path. */
 const PI_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;

@@ -1,17 +1,23 @@
-/**
- * What sessions are called: the name Volute gives one, its meta file's, its host's title.
- *
- * Names of thousands of sessions are kept in one file beside our other state, so that a reference in a prompt costs
- * stats, not reads. It is only a cache: each name is kept with the size and time of the file it was read from.
- */
+/** What sessions are called: the name Volute gives one, its meta file's, its host's title. */
 
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Paths } from "./config.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
-import { readJson, replaceFile } from "./files.ts";
+import { readJson } from "./files.ts";
 import { isRecord, recordOf, stringOf } from "./json.ts";
 import { metaDirectory, metaFile } from "./meta.ts";
+import {
+  type KeptFolder,
+  type KeptMeta,
+  type KeptTitle,
+  type NameCache,
+  readNameCache,
+  stateOf,
+  statOf,
+  writeNameCache,
+} from "./name-cache.ts";
+import type { TranscriptFile } from "./places.ts";
 import { redact } from "./redact.ts";
 import type { Session } from "./session.ts";
 
@@ -27,65 +33,21 @@ export interface MetaName {
 export interface KnownNames {
   /** Host titles by transcript. */
   titles: Map<string, string>;
-  /** By meta file. */
-  metas: Map<string, MetaName>;
+  /** Names by session id, with the meta file that they stand in. */
+  metas: Map<string, { name: string; file: string }>;
 }
 
-/** A fact read from a file, after the state that the file was in. */
-type Kept<T> = [state: string, value: T];
-
-interface Folder {
-  /** Empty when the folder changed so recently that a later change might not show. */
-  state: string;
-  metas: Record<string, Kept<MetaName | null>>;
-}
-
-interface NameCache {
-  version: number;
-  /** By transcript. */
-  titles: Record<string, Kept<string | null>>;
-  folders: Record<string, Folder>;
-}
-
-const CACHE_VERSION = 1;
 /** So many titles read anew are worth writing the cache; those of a few running sessions always change. */
 const WORTH_WRITING = 40;
 /** A folder changed twice within a tick of its clock looks the same after both. */
 const SETTLED_MS = 2000;
+/** A session not changed for so long is seldom taken up again. */
+const IDLE_MS = 86_400_000;
 const META_SUFFIX = ".meta.json";
 
 /** The name of one session, by the rules for all; undefined when nobody gave it one. */
 export function nameOf(session: Session, paths: Paths): string | undefined {
   return session.name ?? readMetaName(metaFile(paths, session))?.name ?? hostTitle(session);
-}
-
-/**
- * The host titles of these sessions, and the names in all meta files.
- *
- * `thorough` looks at every meta file. Otherwise those in a folder that did not change are taken as they were, which
- * misses a file that was edited in place.
- */
-export function knownNames(
-  sessions: readonly Session[],
-  { paths, thorough }: { paths: Paths; thorough: boolean },
-): KnownNames {
-  const file = join(paths.home, "names.json");
-  const old = readCache(file);
-  const titles = titlesOf(sessions, old.titles);
-  const folders: Record<string, Folder> = {};
-  for (const folder of [paths.meta, metaDirectory(paths, "pi")]) {
-    folders[folder] = metasIn(folder, { before: old.folders[folder], thorough });
-  }
-  const isNew = Object.entries(folders).some(([folder, now]) => {
-    const before = old.folders[folder];
-    return now !== before && (before !== undefined || Object.keys(now.metas).length > 0);
-  });
-  if (isNew || titles.read >= WORTH_WRITING) {
-    // A listing of given files is not all there is.
-    const kept = paths.transcripts.length > 0 ? { ...old.titles, ...titles.kept } : titles.kept;
-    writeCache(file, { version: CACHE_VERSION, titles: kept, folders });
-  }
-  return { titles: titles.names, metas: metaNames(folders) };
 }
 
 /** What a meta file says; undefined when it is missing or corrupt. */
@@ -102,24 +64,73 @@ export function readMetaName(file: string): MetaName | undefined {
   };
 }
 
-function titlesOf(sessions: readonly Session[], old: NameCache["titles"]) {
-  const kept: NameCache["titles"] = {};
-  const names = new Map<string, string>();
-  const hasFolder = foldersBeside();
-  let read = 0;
-  for (const { file, agent, size, updatedAt } of sessions) {
-    if (agent !== "claude" && agent !== "pi") continue;
-    const given = agent === "claude" && hasFolder(file) ? stateOf(claudeTitleFile(file)) : "";
-    const state = `${size} ${updatedAt} ${given}`;
-    let entry = old[file];
-    if (entry?.[0] !== state) {
-      entry = [state, safeName(hostTitle({ file, agent, size })) ?? null];
-      read++;
-    }
-    kept[file] = entry;
-    if (typeof entry[1] === "string") names.set(file, entry[1]);
+/**
+ * The host titles of these transcripts, and the names in all meta files.
+ *
+ * `thorough` looks at every file. Otherwise what is kept is taken for true of transcripts that had been idle for a day
+ * and of meta files in a folder that did not change: a title given to an old session since, or a meta file edited in
+ * place, is then missed.
+ */
+export function knownNames(
+  files: readonly TranscriptFile[],
+  { paths, thorough }: { paths: Paths; thorough: boolean },
+): KnownNames {
+  const old = readNameCache(paths);
+  const { titles, read } = titlesOf(files, { old, thorough });
+  const folders: Record<string, KeptFolder> = {};
+  let isNew = read >= WORTH_WRITING;
+  for (const folder of [paths.meta, metaDirectory(paths, "pi")]) {
+    const before = isKeptFolder(old.folders[folder]) ? old.folders[folder] : undefined;
+    const now = metasIn(folder, { before, thorough });
+    folders[folder] = now;
+    isNew ||= now !== before && (before !== undefined || Object.keys(now.metas).length > 0);
   }
-  return { kept, names, read };
+  if (isNew) {
+    // A listing of given files is not all there is.
+    writeNameCache(paths, {
+      titles: paths.transcripts.length > 0 ? { ...old.titles, ...titles } : titles,
+      folders,
+    });
+  }
+  return { titles: titleNames(titles), metas: metaNames(folders) };
+}
+
+function titlesOf(
+  files: readonly TranscriptFile[],
+  { old, thorough }: { old: NameCache; thorough: boolean },
+): { titles: NameCache["titles"]; read: number } {
+  const titles: NameCache["titles"] = {};
+  const hasFolder = foldersBeside();
+  const idleBefore = Date.now() - IDLE_MS;
+  let read = 0;
+  for (const { file, agent } of files) {
+    if (agent !== "claude" && agent !== "pi") continue;
+    const kept = old.titles[file];
+    if (!thorough && Array.isArray(kept) && kept[2] < idleBefore) {
+      titles[file] = kept;
+      continue;
+    }
+    const now = readTitle({ file, agent, kept, hasOwnFolder: agent === "claude" && hasFolder(file) });
+    if (now && now !== kept) read++;
+    if (now) titles[file] = now;
+  }
+  return { titles, read };
+}
+
+interface TitleSource {
+  file: string;
+  agent: "claude" | "pi";
+  kept: KeptTitle | undefined;
+  hasOwnFolder: boolean;
+}
+
+/** What was kept where it still stands. */
+function readTitle({ file, agent, kept, hasOwnFolder }: TitleSource): KeptTitle | undefined {
+  const stat = statOf(file);
+  if (!stat?.isFile()) return undefined;
+  const state = `${stat.size} ${stat.mtimeMs} ${hasOwnFolder ? stateOf(claudeTitleFile(file)) : ""}`;
+  if (Array.isArray(kept) && kept[0] === state) return kept;
+  return [state, safeName(hostTitle({ file, agent, size: stat.size })) ?? null, stat.mtimeMs];
 }
 
 /** Whether Claude Code made a folder for a session, found by one listing for all sessions that lie together. */
@@ -139,32 +150,54 @@ function foldersBeside(): (file: string) => boolean {
 /** Gives `before` itself back when nothing changed. */
 function metasIn(
   folder: string,
-  { before, thorough }: { before: Folder | undefined; thorough: boolean },
-): Folder {
+  { before, thorough }: { before: KeptFolder | undefined; thorough: boolean },
+): KeptFolder {
   const changed = statOf(folder)?.mtimeMs;
   const state = changed !== undefined && Date.now() - changed > SETTLED_MS ? String(changed) : "";
-  const isKnown = isRecord(before) && isRecord(before.metas) && before.state === state;
-  if (!thorough && isKnown && state !== "") return before;
-  const old = isRecord(before) && isRecord(before.metas) ? before.metas : {};
-  const metas: Folder["metas"] = {};
+  if (before && !thorough && state !== "" && before.state === state) return before;
+  const metas: KeptFolder["metas"] = {};
   let read = 0;
   for (const name of namesIn(folder)) {
     if (!name.endsWith(META_SUFFIX)) continue;
-    const file = join(folder, name);
-    const fileState = stateOf(file);
-    const entry = old[name];
-    if (entry?.[0] !== fileState) read++;
-    metas[name] = entry?.[0] === fileState ? entry : [fileState, readMetaName(file) ?? null];
+    const kept = before?.metas[name];
+    const now = readKept(join(folder, name), kept);
+    if (now !== kept) read++;
+    metas[name] = now;
   }
-  const isSame = isKnown && read === 0 && Object.keys(metas).length === Object.keys(old).length;
-  return isSame ? before : { state, metas };
+  const old = Object.keys(before?.metas ?? {}).length;
+  return before?.state === state && read === 0 && Object.keys(metas).length === old
+    ? before
+    : { state, metas };
 }
 
-function metaNames(folders: Record<string, Folder>): Map<string, MetaName> {
-  const names = new Map<string, MetaName>();
+function readKept(file: string, kept: KeptMeta | undefined): KeptMeta {
+  const state = stateOf(file);
+  if (Array.isArray(kept) && kept[0] === state) return kept;
+  const meta = readMetaName(file);
+  return [state, meta?.id ?? null, meta?.name ?? null];
+}
+
+function isKeptFolder(value: unknown): value is KeptFolder {
+  return isRecord(value) && typeof value.state === "string" && isRecord(value.metas);
+}
+
+function titleNames(titles: NameCache["titles"]): Map<string, string> {
+  const names = new Map<string, string>();
+  for (const file in titles) {
+    const kept = titles[file];
+    if (Array.isArray(kept) && typeof kept[1] === "string") names.set(file, kept[1]);
+  }
+  return names;
+}
+
+function metaNames(folders: Record<string, KeptFolder>): KnownNames["metas"] {
+  const names: KnownNames["metas"] = new Map();
   for (const [folder, { metas }] of Object.entries(folders)) {
-    for (const [name, [, value]] of Object.entries(metas)) {
-      if (isRecord(value) && typeof value.id === "string") names.set(join(folder, name), value);
+    for (const base in metas) {
+      const kept = metas[base];
+      const [, id, name] = Array.isArray(kept) ? kept : [];
+      if (typeof id === "string" && typeof name === "string")
+        names.set(id, { name, file: `${folder}/${base}` });
     }
   }
   return names;
@@ -173,39 +206,6 @@ function metaNames(folders: Record<string, Folder>): Map<string, MetaName> {
 /** What is shown and kept of a name. */
 function safeName(name: unknown): string | undefined {
   return typeof name === "string" ? cleanName(redact(name)) : undefined;
-}
-
-/** Changes when the file does; empty when there is none. */
-function stateOf(file: string): string {
-  const stat = statOf(file);
-  return stat ? `${stat.size} ${stat.mtimeMs} ${stat.ino}` : "";
-}
-
-function readCache(file: string): NameCache {
-  const record = recordOf(readJson(file));
-  if (record.version !== CACHE_VERSION) return { version: CACHE_VERSION, titles: {}, folders: {} };
-  // Each entry is checked where it is used: walking thousands here would cost as much as reading them.
-  return {
-    version: CACHE_VERSION,
-    titles: recordOf(record.titles) as NameCache["titles"],
-    folders: recordOf(record.folders) as NameCache["folders"],
-  };
-}
-
-function writeCache(file: string, cache: NameCache): void {
-  try {
-    replaceFile(file, JSON.stringify(cache), { durable: false });
-  } catch {
-    // a full disk or a read-only home: the next time costs as much as this one
-  }
-}
-
-function statOf(path: string) {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined; // behind a folder that we may not enter
-  }
 }
 
 function namesIn(folder: string): string[] {

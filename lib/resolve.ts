@@ -15,10 +15,10 @@ import { findTranscripts } from "./find.ts";
 import { metaFile } from "./meta.ts";
 import { likeName, type Named, nearest, sameName } from "./name-match.ts";
 import { knownNames, type MetaName, nameOf, readMetaName } from "./names.ts";
-import { agentOfFile } from "./places.ts";
+import { agentOfFile, type TranscriptFile } from "./places.ts";
 import { oneLine, redact } from "./redact.ts";
 import type { Agent, Session } from "./session.ts";
-import { describeSession, hasConversation, sessionAt } from "./sessions.ts";
+import { describeSession, hasConversation, listSessions, sessionAt } from "./sessions.ts";
 import { formatAge } from "./times.ts";
 
 export interface ResolveContext {
@@ -58,7 +58,7 @@ export function resolveSession(reference: string, context: ResolveContext): Sess
     .replace(/^@@/, "")
     .replace(/^"(.*)"$/, "$1");
   // What no name or path of ours can hold is not worth looking for.
-  if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted, [], context);
+  if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted, [], context.paths);
   const session =
     wanted === "last" ? lastSession(context) : (atPath(wanted, context) ?? named(wanted, context));
   return describeSession(session, context.paths);
@@ -71,112 +71,142 @@ function atPath(wanted: string, { cwd }: ResolveContext): Session | undefined {
   return sessionAt(path);
 }
 
-function lastSession(context: ResolveContext): Session {
-  const last = allSessions(context).find(
-    (session) => session.id !== context.current && hasConversation(session),
+function lastSession({ paths, cwd, current }: ResolveContext): Session {
+  const last = listSessions(paths, { cwd }).find(
+    (session) => session.id !== current && hasConversation(session),
   );
-  if (!last) throw notFound("last", [], context);
+  if (!last) throw notFound("last", [], paths);
   return last;
 }
 
-function named(wanted: string, context: ResolveContext): Session {
-  const exact = byId(wanted, context);
-  if (exact.length > 0) return one(wanted, exact, context);
-  const sessions = allSessions(context);
-  const quick = withNames(sessions, context, { thorough: false });
-  const prefixed = byPrefix(wanted, quick);
-  if (prefixed.length === 1) return one(wanted, prefixed, context);
-  const found = sameName(wanted, quick);
-  if (found.length === 1 && found.every((session) => isCalled(session, wanted, context))) {
-    return one(wanted, found, context);
+/** What a reference may mean: a session's transcript with its copies, or a meta file whose transcript is gone. */
+interface Known {
+  id: string;
+  files: TranscriptFile[];
+  metaFile?: string;
+}
+
+/** Looks in the order of cost: at file names, at names as they were kept, at every name as it stands now. */
+function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext): Session {
+  const found = [...findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") })];
+  const exact = withId(wanted, found);
+  if (exact.length > 0) return one(wanted, exact, paths);
+  const files = identified(found).filter((file) => subagents || !isSubagent(file));
+  const kept = withNames(files, { paths, thorough: false });
+  const begun = sessionsOf(withBeginning(wanted, kept), paths);
+  if (begun.length === 1) return one(wanted, begun, paths);
+  const called = sessionsOf(sameName(wanted, kept), paths);
+  if (called.length === 1 && called.every((session) => isCalled(session, wanted, paths))) {
+    return one(wanted, called, paths);
   }
-  // A meta file edited in place may change any other answer.
-  const all = withNames(sessions, context, { thorough: true });
-  const same = sameName(wanted, all);
-  if (same.length > 0) return one(wanted, same, context);
-  if (prefixed.length > 0) return one(wanted, prefixed, context);
-  const like = likeName(wanted, all);
-  if (like.length > 0) return one(wanted, like, context);
-  const ids = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
-  throw notFound(wanted, nearest(wanted, ids, NEAREST_SHOWN), context);
+  // Any other answer may be another one by names that were not looked at.
+  const known = withNames(files, { paths, thorough: true });
+  const same = sessionsOf(sameName(wanted, known), paths);
+  if (same.length > 0) return one(wanted, same, paths);
+  if (begun.length > 0) return one(wanted, begun, paths);
+  const like = sessionsOf(likeName(wanted, known), paths);
+  if (like.length > 0) return one(wanted, like, paths);
+  throw notFound(wanted, nearestTo(wanted, known, paths), paths);
 }
 
-/** Told from file names, so that a full id costs no more than listing folders. */
-function byId(wanted: string, { paths, cwd }: ResolveContext): Session[] {
-  const sessions: Session[] = [];
-  for (const found of findTranscripts(paths, { cwd, subagents: wanted.startsWith("agent-") })) {
-    const mayBe = found.id === undefined ? basename(found.file).includes(wanted) : found.id === wanted;
-    const session = mayBe ? sessionOf(found) : undefined;
-    if (session?.id === wanted) sessions.push(session);
+function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
+  const mayBe = found.filter(({ id, file }) =>
+    id === undefined ? basename(file).includes(wanted) : id === wanted,
+  );
+  const sessions = mayBe.map((file) => sessionOf(file)).filter((session) => session?.id === wanted);
+  return newestCopies(sessions.filter((session) => session !== undefined));
+}
+
+/** The files with what their content tells where their names do not, and without what Volute does not list. */
+function identified(found: readonly TranscriptFile[]): TranscriptFile[] {
+  const files: TranscriptFile[] = [];
+  for (const file of found) {
+    if (file.ephemeral) continue;
+    const told = file.agent !== undefined && file.id !== undefined ? file : sessionOf(file);
+    if (told) files.push(told);
   }
-  return newestCopies(sessions);
+  return files;
 }
 
-function byPrefix(wanted: string, all: readonly Named<Session>[]): Session[] {
-  const sessions = all.map(({ item }) => item);
-  const exact = sessions.filter(({ id }) => id === wanted);
-  if (exact.length > 0 || wanted.length < PREFIX_MIN) return exact;
-  const prefix = wanted.toLowerCase();
-  return sessions.filter(({ id }) => id.toLowerCase().startsWith(prefix));
+function isSubagent({ subagent, parentId }: TranscriptFile): boolean {
+  return subagent === true || parentId !== undefined;
 }
 
-function allSessions({ paths, cwd, subagents = false }: ResolveContext): Session[] {
-  const sessions: Session[] = [];
-  for (const found of findTranscripts(paths, { cwd, subagents })) {
-    const session = found.ephemeral ? undefined : sessionOf(found);
-    if (session && (subagents || session.parentId === undefined)) sessions.push(session);
-  }
-  return newestCopies(sessions);
-}
-
-/** Sessions with all their names, and after them those of which only the meta file is left. */
+/** All sessions with all their names, and after them those of which only the meta file is left. */
 function withNames(
-  sessions: readonly Session[],
-  { paths }: ResolveContext,
-  { thorough }: { thorough: boolean },
-): Named<Session>[] {
-  const { titles, metas } = knownNames(sessions, { paths, thorough });
-  const byId = new Map([...metas.values()].map((meta) => [meta.id, meta]));
-  const all = sessions.map((item) => {
-    const meta = byId.get(item.id);
-    byId.delete(item.id);
-    return {
-      item,
-      names: [item.name, meta?.name, titles.get(item.file)].filter((name) => name !== undefined),
-    };
-  });
-  if (paths.transcripts.length > 0) return all;
-  return [...all, ...[...byId.values()].flatMap((meta) => withoutTranscript(meta, paths))];
+  files: readonly TranscriptFile[],
+  { paths, thorough }: { paths: Paths; thorough: boolean },
+): Named<Known>[] {
+  const { titles, metas } = knownNames(files, { paths, thorough });
+  const all = new Map<string, { item: Known; names: string[] }>();
+  const seen = new Set<string>();
+  for (const found of files) {
+    const { id = "", agent, file, name } = found;
+    const key = `${agent} ${id}`;
+    const known = all.get(key) ?? { item: { id, files: [] }, names: [] };
+    known.item.files.push(found);
+    for (const each of [name, metas.get(id)?.name, titles.get(file)]) if (each) known.names.push(each);
+    all.set(key, known);
+    seen.add(id);
+  }
+  // Given transcripts are all there is.
+  for (const [id, { name, file }] of paths.transcripts.length > 0 ? [] : metas) {
+    if (!seen.has(id)) all.set(`meta ${id}`, { item: { id, files: [], metaFile: file }, names: [name] });
+  }
+  return [...all.values()];
 }
 
-/** A session whose host has deleted the transcript, or keeps it where we do not look. */
-function withoutTranscript(meta: MetaName, paths: Paths): Named<Session>[] {
-  const { id, name, sessionFile, cwd, updatedAt } = meta;
-  if (sessionFile === undefined || name === undefined) return [];
-  const time = Date.parse(updatedAt ?? "");
-  const item: Session = {
-    id,
-    agent: agentOfFile(sessionFile, paths),
-    file: sessionFile,
-    name,
-    cwd,
+function withBeginning(wanted: string, all: readonly Named<Known>[]): Known[] {
+  const prefix = wanted.toLowerCase();
+  const items = all.map(({ item }) => item);
+  if (wanted.length < PREFIX_MIN) return items.filter(({ id }) => id === wanted);
+  const begun = items.filter(({ id }) => id.toLowerCase().startsWith(prefix));
+  const exact = begun.filter(({ id }) => id === wanted);
+  return exact.length > 0 ? exact : begun;
+}
+
+/** The nearest first, not the newest. */
+function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Paths): Session[] {
+  const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
+  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => sessionsOf([known], paths));
+}
+
+function sessionsOf(known: readonly Known[], paths: Paths): Session[] {
+  const sessions = known.flatMap(({ files, metaFile }) => {
+    const meta = metaFile === undefined ? undefined : readMetaName(metaFile);
+    return meta ? [withoutTranscript(meta, paths)] : files.map((file) => sessionOf(file));
+  });
+  return newestCopies(sessions.filter((session) => session !== undefined));
+}
+
+/** A session whose transcript the host has deleted, or keeps where we do not look. */
+function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
+  if (meta.sessionFile === undefined) return undefined;
+  const there = sessionAt(meta.sessionFile);
+  if (there?.id === meta.id) return there;
+  const time = Date.parse(meta.updatedAt ?? "");
+  return {
+    id: meta.id,
+    agent: agentOfFile(meta.sessionFile, paths),
+    file: meta.sessionFile,
+    name: meta.name,
+    cwd: meta.cwd,
     updatedAt: new Date(Number.isNaN(time) ? 0 : time).toISOString(),
     size: 0,
   };
-  return [{ item, names: [name] }];
 }
 
 /** Whether the name that was found is still the one that the files say. */
-function isCalled(session: Session, wanted: string, { paths }: ResolveContext): boolean {
+function isCalled(session: Session, wanted: string, paths: Paths): boolean {
   const names = [session.name, readMetaName(metaFile(paths, session))?.name, hostTitle(session)];
   return sameName(wanted, [{ item: session, names: names.filter((name) => name !== undefined) }]).length > 0;
 }
 
-function one(wanted: string, sessions: readonly Session[], context: ResolveContext): Session {
+function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {
   const [session, ...others] = sessions;
-  if (!session) throw notFound(wanted, [], context);
+  if (!session) throw notFound(wanted, [], paths);
   if (others.length === 0) return session;
-  const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), context);
+  const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
   const shown = others.length < AMBIGUOUS_SHOWN ? "" : `, the newest ${AMBIGUOUS_SHOWN} are listed`;
   throw new SessionMemoryError(
     "AMBIGUOUS",
@@ -185,8 +215,8 @@ function one(wanted: string, sessions: readonly Session[], context: ResolveConte
   );
 }
 
-function notFound(wanted: string, near: readonly Session[], context: ResolveContext): SessionMemoryError {
-  const candidates = candidatesOf(near, context);
+function notFound(wanted: string, near: readonly Session[], paths: Paths): SessionMemoryError {
+  const candidates = candidatesOf(near, paths);
   const hint =
     candidates.length > 0
       ? `the nearest are ${listOf(candidates)}`
@@ -197,7 +227,7 @@ function notFound(wanted: string, near: readonly Session[], context: ResolveCont
   });
 }
 
-function candidatesOf(sessions: readonly Session[], { paths }: ResolveContext): Candidate[] {
+function candidatesOf(sessions: readonly Session[], paths: Paths): Candidate[] {
   return sessions.map((session) => {
     const name = nameOf(session, paths);
     return {

@@ -5,7 +5,6 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Head, isoTime, type TreeNode, textOf } from "./agents/format.ts";
@@ -261,9 +260,9 @@ export async function parseSessionFile(absPath: string): Promise<SessionFile | n
       lineMap.push(entry.line);
     }
     const content = lines.join("\n");
-    const hash = createHash("sha256")
-      .update(`${content}\n${lineMap.join(",")}`)
-      .digest("hex");
+    // The global: importing node:crypto would double the start of everything that reads transcripts.
+    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
+    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
     return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
   } catch {
     return null; // promised: no reason is wanted, validateSessionFile gives it
