@@ -26,27 +26,35 @@ const BARE_REST = /(?:[^\s"'`\\,;<>()[\]{}|&]|&(?![\w.-]{1,40}=|&)|\\(?!["'`nrt\
 const NAME_MAX = 60;
 
 const BEARER = /(?<![A-Za-z])(bearer[ \t]{1,4})([A-Za-z0-9._~+/=-]{16,})/gi;
-/** `curl -u name:password` */
+/** `curl -u name:password`, on the line of the command's name. */
+const CURL = /\b(?:curl|wget|https?|xh|hurl)\b[^\n]*$/;
 const CURL_USER =
   /((?:^|\s)(?:-u|--user|--proxy-user)[ =]{1,2}["']?[^\s:"'$]{1,100}:)([^\s"'$<{][^\s"']{3,})/g;
-const URL_USER = /:\/\/([^\s:@/?#"'`<>\\]{0,256})(?::([^\s/"'`<>\\]{1,256}))?@/g;
+const URL_USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s/"'`<>\\]{1,256}))?@/g;
 
 /** Whether the name before a separator at `at` may be followed by a secret. A cheap first look. */
 export function endsSensitiveName(text: string, at: number): boolean {
   let end = at;
   while (end > 0 && at - end < 12 && isBetween(text.charCodeAt(end - 1))) end--;
-  const tail = text.slice(Math.max(0, end - 3), end).toLowerCase();
-  const possible = NAME_TAILS.has(tail) || /[0-9]$/.test(tail);
-  return possible && NAME_END.test(text.slice(Math.max(0, end - 28), end));
+  return NAME_TAILS.has(tailCode(text, end)) && NAME_END.test(text.slice(Math.max(0, end - 28), end));
 }
 
+const DIGIT_TAIL = -1;
 const NAME_END = new RegExp(`(?:${NAME.source})$`, "i");
-/** The last three letters of all names and suffixes. */
+/** The last three letters of all names and suffixes, as numbers. */
 const NAME_TAILS = new Set(
-  "ord swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary".split(
-    " ",
-  ),
+  "ord swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary"
+    .split(" ")
+    .map((tail) => tailCode(tail, 3))
+    .concat(DIGIT_TAIL),
 );
+
+/** The three characters before `end` in one number, without making a string; a digit stands for all suffixes with one. */
+function tailCode(text: string, end: number): number {
+  const last = text.charCodeAt(end - 1);
+  if (last >= 0x30 && last <= 0x39) return DIGIT_TAIL;
+  return ((text.charCodeAt(end - 3) | 0x20) << 16) | ((text.charCodeAt(end - 2) | 0x20) << 8) | (last | 0x20);
+}
 
 /** White space, quotes, escapes, brackets and halves of longer separators. */
 function isBetween(code: number): boolean {
@@ -67,46 +75,65 @@ function isBetween(code: number): boolean {
 export function replaceAssigned(text: string, mark: (kind: string) => string): string {
   let result = "";
   let done = 0;
+  let runEnd = 0;
+  let tries = 0;
   NAME.lastIndex = 0;
   for (let name = NAME.exec(text); name; name = NAME.exec(text)) {
-    const found = valueAfter(text, name.index, NAME.lastIndex);
-    if (!found) continue;
-    result += text.slice(done, found.start) + mark(found.kind);
-    done = found.end;
-    NAME.lastIndex = found.end;
+    tries = name.index < runEnd ? tries + 1 : 0;
+    if (tries > TRIES_MAX) {
+      NAME.lastIndex = runEnd;
+      continue;
+    }
+    const value = valueAfter(text, name.index, NAME.lastIndex);
+    if (!value) continue;
+    runEnd = Math.max(runEnd, value.end);
+    if (!value.secret) continue;
+    result += text.slice(done, value.start) + mark(value.kind);
+    done = value.end;
+    NAME.lastIndex = value.end;
   }
   return done === 0 ? text : result + text.slice(done);
 }
 
-interface Found {
+/** A value of many names in a row (`key=key=key=…`) is tried from this many of them. */
+const TRIES_MAX = 8;
+
+interface Value {
   kind: string;
   start: number;
   end: number;
+  secret: boolean;
 }
 
-function valueAfter(text: string, keyword: number, nameEnd: number): Found | undefined {
+function valueAfter(text: string, keyword: number, nameEnd: number): Value | undefined {
   const name = wholeName(text, keyword, nameEnd);
-  if (!isName(text, keyword, name) || HARMLESS.test(name)) return undefined;
+  const inMarker = text.startsWith("[redacted:", nameEnd - name.length - 10);
+  if (inMarker || !isName(text, keyword, name) || HARMLESS.test(name)) return undefined;
+  const signature = /sig(?:nature)?$/i.test(name);
+  // a model's signature under its thinking is no secret, one in an address opens it
+  if (signature && !/[?&;]/.test(text[nameEnd - name.length - 1] ?? "")) return undefined;
   const flag = name.startsWith("--");
-  let start = skip(SEPARATOR, text, nameEnd);
-  const separated = start > nameEnd;
-  if (!separated && flag) start = skip(FLAG_SEPARATOR, text, nameEnd);
-  if (start === nameEnd) return undefined;
-  const open = skip(OPEN_QUOTE, text, start);
-  const quoted = open > start;
-  const afterScheme = skip(SCHEME, text, open);
-  const value = skip(quoted ? QUOTED_START : BARE_START, text, afterScheme);
-  const sample = text.slice(afterScheme, value);
+  let afterName = skip(SEPARATOR, text, nameEnd);
+  if (afterName === nameEnd && flag) afterName = skip(FLAG_SEPARATOR, text, nameEnd);
+  if (afterName === nameEnd) return undefined;
+  const open = skip(OPEN_QUOTE, text, afterName);
+  const quoted = open > afterName;
+  const start = skip(SCHEME, text, open);
+  const sampleEnd = skip(quoted ? QUOTED_START : BARE_START, text, start);
   // a call or an index is code that gets the value from elsewhere
-  if (!quoted && /[([]/.test(text[value] ?? "")) return undefined;
-  const strong = STRONG.test(name.replace(SUFFIX, "")) || (flag && name.endsWith("token"));
-  const exact = /^(?:[A-Z0-9_]+|_[a-z]\w*)$/.test(name) && text[nameEnd] === "=" && start === nameEnd + 1;
-  const literal = quoted || flag || exact || afterScheme > open;
-  if (!looksSecret(sample, { strong, literal, exact: exact || afterScheme > open })) return undefined;
-  const end = skip(quoted ? QUOTED_REST : BARE_REST, text, value);
-  return { kind: kindOf(name), start: afterScheme, end: trimEnd(text, afterScheme, end, quoted) };
+  if (!quoted && /[([]/.test(text[sampleEnd] ?? "")) return undefined;
+  const end = skip(quoted ? QUOTED_REST : BARE_REST, text, sampleEnd);
+  const exact = start > open || (text[nameEnd] === "=" && afterName === nameEnd + 1 && EXACT_NAME.test(name));
+  const secret = looksSecret(text.slice(start, sampleEnd), {
+    strong: STRONG.test(name.replace(SUFFIX, "")) || (flag && name.endsWith("token")) || signature,
+    literal: quoted || flag || exact,
+    exact,
+  });
+  return { kind: kindOf(name), start, end: quoted ? end : trimEnd(text, start, end), secret };
 }
 
+/** Environment variables and npm's `_authToken`: what follows is the value itself, never code. */
+const EXACT_NAME = /^(?:[A-Z0-9_]+|_[a-z]\w*)$/;
 const SUFFIX =
   /[_-]?(?:base|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2})$/i;
 
@@ -139,9 +166,9 @@ function skip(pattern: RegExp, text: string, from: number): number {
   return pattern.test(text) ? pattern.lastIndex : from;
 }
 
-function trimEnd(text: string, start: number, end: number, quoted: boolean): number {
+function trimEnd(text: string, start: number, end: number): number {
   let last = end;
-  while (!quoted && last > start && /[.:!?]/.test(text[last - 1] ?? "")) last--;
+  while (last > start && /[.:!?]/.test(text[last - 1] ?? "")) last--;
   return last;
 }
 
@@ -155,10 +182,12 @@ export function replaceCredentials(text: string, mark: (kind: string) => string)
     })
     .replace(BEARER, (whole, scheme: string, token: string) =>
       looksSecret(token, { strong: true, literal: false, exact: false })
-        ? scheme + mark("bearer-token")
+        ? scheme + mark("authorization")
         : whole,
     )
-    .replace(CURL_USER, (_, before: string) => before + mark("password"));
+    .replace(CURL_USER, (whole, before: string, _password, offset: number, all: string) =>
+      CURL.test(all.slice(Math.max(0, offset - 300), offset)) ? before + mark("password") : whole,
+    );
 }
 
 /** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */

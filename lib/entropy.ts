@@ -9,9 +9,12 @@ export interface ValueContext {
   exact: boolean;
 }
 
-/** Stand-ins for a value. */
+/** Stand-ins for a value: templates, variables, masks. */
 const PLACEHOLDER =
-  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$|(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object)(?:$|[_-]|me|[A-Z]))|example|placeholder|changeme|redacted|_here$|-here$|[*•xX]{4}|\.{3}|…|\$\{|\{\{/i;
+  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|_here$|-here$|[*•xX]{4}|\.{3}|…|\$\{|\{\{/i;
+/** Stand-ins that are words. */
+const PLACEHOLDER_WORD =
+  /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object)(?:$|[_-]|me)/i;
 /** Code that gets the value from elsewhere: a chain of names. */
 const NAME_CHAIN = /^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[!?]?$/;
 const PATH = /^(?:~|\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|:\/\//;
@@ -25,15 +28,16 @@ export function looksSecret(value: string, { strong, literal, exact }: ValueCont
   const text = literal ? value : value.replace(/[.,:;!?]+$/, "");
   if (text.length < 6 || PLACEHOLDER.test(text) || PATH.test(text)) return false;
   if (NAME_CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""))) return false;
-  if (strong && exact && text.length >= 8) return true;
+  if (strong && exact && text.length >= 8) return !PLACEHOLDER_WORD.test(text) || looksRandom(text);
   if (/^[\d.,_-]+$/.test(text)) return false;
   if (UUID.test(text)) return strong;
   if (HEX.test(text)) return strong && text.length >= HEX_SECRET_MIN;
-  if (looksRandom(text)) return true;
-  if (!strong) return false;
+  if (looksRandom(strong ? text : longestPart(text))) return true;
+  if (!strong || PLACEHOLDER_WORD.test(text)) return false;
   const mixed = /[A-Za-z]/.test(text) && /[0-9]/.test(text);
-  const odd = /[^\w.:/-]/.test(text);
-  if (literal) return (mixed || odd) && !isWords(text);
+  const odd = /[^\w.:/|-]/.test(text);
+  const shuffled = text.length >= RANDOM_MIN && countChanges(text) / text.length >= 0.3;
+  if (literal) return (mixed || odd || shuffled) && !isWords(text);
   return text.length >= 8 && mixed && odd;
 }
 
@@ -43,7 +47,12 @@ export function looksRandom(text: string): boolean {
   const changes = countChanges(text);
   const ratio = changes / text.length;
   if (new Set(text).size < 9) return false;
-  return /[0-9]/.test(text) ? changes >= 5 && ratio >= 0.25 : text.length >= 20 && ratio >= 0.42;
+  return /[0-9]/.test(text) ? changes >= 5 && ratio >= 0.25 : ratio >= 0.42;
+}
+
+/** Cache keys and the like are words, versions and hashes in a row; a random value has a long piece of its own. */
+function longestPart(text: string): string {
+  return text.split(/[-_.:/]/).reduce((longest, part) => (part.length > longest.length ? part : longest), "");
 }
 
 /** `my-secret-name-2`, `getServerSideProps`, `v1.2.3`: words and small numbers joined in the usual ways. */
@@ -52,8 +61,8 @@ function isWords(text: string): boolean {
   const words = parts.filter((part) => /[A-Za-z]/.test(part));
   const numbers = parts.length - words.length;
   const letters = words.reduce((sum, word) => sum + word.length, 0);
-  const joined = /[-_./:]/.test(text) || numbers === 0;
-  return joined && !/[^\w./:@-]/.test(text) && numbers <= 2 && letters / Math.max(1, words.length) >= 3.5;
+  const joined = /[-_./:|]/.test(text) || numbers === 0;
+  return joined && !/[^\w./:@|-]/.test(text) && numbers <= 2 && letters / Math.max(1, words.length) >= 3.5;
 }
 
 function countChanges(text: string): number {

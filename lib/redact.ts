@@ -1,8 +1,8 @@
 /**
  * Secrets and control characters out of any text that leaves a transcript.
  *
- * One pass over the characters decides which of the specific patterns are worth trying, so that ordinary text costs
- * one loop. Secrets become `[redacted:<kind>]`; redacting twice changes nothing more.
+ * A cheap look at the characters decides which of the specific patterns are worth trying, so that ordinary text costs
+ * little. Secrets become `[redacted:<kind>]`; redacting twice changes nothing more.
  */
 
 import { endsSensitiveName, replaceAssigned, replaceCredentials } from "./assigned-secrets.ts";
@@ -13,35 +13,31 @@ import { mayBeToken, replaceTokens } from "./token-formats.ts";
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** No token is shorter than this in its longest part. */
 const LONG_WORD = 16;
-/** How far before and after a long word a token's sign may stand. */
-const SIGN_REACH = 12;
+/** How far before a long word its token's sign may stand: some tokens have dots, dollars or slashes in them. */
+const SIGN_REACH = 48;
 /** A replacement can uncover another one (its neighbour was a letter); this many rounds settle everything seen. */
 const ROUNDS_MAX = 4;
 
 /** Addresses whose path is the secret. */
 const WEBHOOK = /hooks\.slack|webhooks\/|webhookb2\//;
 
+/** A flag with a telling name; its value may follow after a space. */
+const SECRET_FLAG = /--(?=[A-Za-z])[\w-]{0,40}?(?:pass|pwd|secret|token|key|auth|credential)/i;
+const SLASH = 0x2f;
+
 const CONTROL = 1;
 const TOKEN = 2;
 const ASSIGNMENT = 4;
-const URL = 8;
+const CREDENTIAL = 8;
 
-/** What a character is, as bits; those of a word are collected. */
-const LOWER = 1;
-const UPPER = 2;
-const DIGIT = 4;
-const JOINT = 8;
-const WORD = LOWER | UPPER | DIGIT | JOINT;
-const SEPARATOR = 16;
-const CONTROL_CHARACTER = 32;
+const WORD = 1;
+const SEPARATOR = 2;
+const CONTROL_CHARACTER = 3;
 const CLASSES = Uint8Array.from({ length: 128 }, (_, code) => {
   if ((code < 32 && code !== 9 && code !== 10) || code === 127) return CONTROL_CHARACTER;
   const character = String.fromCharCode(code);
-  if (/[a-z]/.test(character)) return LOWER;
-  if (/[A-Z]/.test(character)) return UPPER;
-  if (/[0-9]/.test(character)) return DIGIT;
-  if (/[_-]/.test(character)) return JOINT;
-  return /[:=]/.test(character) ? SEPARATOR : 0;
+  if (/[:=]/.test(character)) return SEPARATOR;
+  return /[A-Za-z0-9_-]/.test(character) ? WORD : 0;
 });
 
 /** The text without secrets and control characters; newline and tab stay. */
@@ -118,38 +114,69 @@ function cut(text: string, max: number): string {
   return text;
 }
 
-/** Which kinds of things to look for, from one look at each character. */
+/** Which kinds of things to look for. */
 function inspect(text: string): number {
-  let found = text.includes("earer ") ? URL : 0;
-  if (text.includes("PRIVATE KEY")) found |= TOKEN;
-  let word = 0;
-  let bits = 0;
-  for (let i = 0; i <= text.length; i++) {
-    const code = i < text.length ? text.charCodeAt(i) : 0x20;
-    const kind = code < 128 ? (CLASSES[code] ?? 0) : isControl(code) ? CONTROL_CHARACTER : 0;
-    if (kind & WORD) {
-      word++;
-      bits |= kind;
-      continue;
-    }
-    if (word >= LONG_WORD && !(found & TOKEN) && isUnusual(word, bits)) {
-      if (mayBeToken(text.slice(Math.max(0, i - word - SIGN_REACH), i + 1))) found |= TOKEN;
-    }
-    const flag = code === 0x20 && word > 4 && text.startsWith("--", i - word);
-    word = 0;
-    bits = 0;
-    if (kind === SEPARATOR && text.startsWith("//", i + 1)) found |= URL;
-    else if ((kind === SEPARATOR || flag) && !(found & ASSIGNMENT) && endsSensitiveName(text, i))
-      found |= ASSIGNMENT;
-    else if (kind === CONTROL_CHARACTER) found |= CONTROL;
-  }
-  if (found & URL && WEBHOOK.test(text)) found |= TOKEN;
+  let found = inspectCharacters(text);
+  if (text.includes("PRIVATE KEY") || hasTokenSign(text)) found |= TOKEN | CREDENTIAL;
+  if (text.includes("--") && SECRET_FLAG.test(text)) found |= ASSIGNMENT;
+  if (found & CREDENTIAL && WEBHOOK.test(text)) found |= TOKEN;
   return found;
 }
 
+function inspectCharacters(text: string): number {
+  let found = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const kind = code < 128 ? CLASSES[code] : isControl(code) ? CONTROL_CHARACTER : 0;
+    if (kind === CONTROL_CHARACTER) found |= CONTROL;
+    else if (kind === SEPARATOR) {
+      if (text.charCodeAt(i + 1) === SLASH && text.charCodeAt(i + 2) === SLASH) found |= CREDENTIAL;
+      else if (!(found & ASSIGNMENT) && !isSeparator(text, i - 1) && endsSensitiveName(text, i))
+        found |= ASSIGNMENT;
+    }
+  }
+  return found;
+}
+
+/** `key :=` and `key ===` are looked at once. */
+function isSeparator(text: string, at: number): boolean {
+  return CLASSES[text.charCodeAt(at)] === SEPARATOR;
+}
+
+/** Looks at every sixteenth character: a long word cannot hide between two of them. */
+function hasTokenSign(text: string): boolean {
+  let start = 0;
+  for (let last = LONG_WORD - 1; last < text.length; last = start + LONG_WORD - 1) {
+    let at = last;
+    while (at >= start && isWord(text, at)) at--;
+    if (at >= start) {
+      start = at + 1;
+      continue;
+    }
+    let end = last + 1;
+    while (isWord(text, end)) end++;
+    if (isUnusual(text, start, end) && mayBeToken(text.slice(Math.max(0, start - SIGN_REACH), end + 1)))
+      return true;
+    start = end + 1;
+  }
+  return false;
+}
+
+function isWord(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code < 128 && CLASSES[code] === WORD;
+}
+
 /** Nearly all long words of ordinary text are names without a digit; a token of 32 random characters has one. */
-function isUnusual(length: number, bits: number): boolean {
-  return (bits & DIGIT) !== 0 || length >= 2 * LONG_WORD || bits === UPPER;
+function isUnusual(text: string, start: number, end: number): boolean {
+  if (end - start >= 2 * LONG_WORD) return true;
+  let upper = true;
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x30 && code <= 0x39) return true;
+    if (code < 0x41 || code > 0x5a) upper = false;
+  }
+  return upper;
 }
 
 /** C1 controls, zero-width and direction-changing characters, and the first half of the invisible tag characters. */
@@ -160,14 +187,16 @@ function isControl(code: number): boolean {
   return code === 0x200b || code >= 0x2060 || (code >= 0x202a && code <= 0x202e);
 }
 
-function replaceSecrets(text: string, found: number): string {
+function replaceSecrets(text: string, first: number): string {
   let result = text;
-  for (let round = 0; round < ROUNDS_MAX; round++) {
+  let found = first;
+  for (let round = 0; round < ROUNDS_MAX && found !== 0; round++) {
     const before = result;
     if (found & TOKEN) result = replaceTokens(replacePrivateKeys(result, mark("private-key")), mark);
-    if (found & URL) result = replaceCredentials(result, mark);
+    if (found & CREDENTIAL) result = replaceCredentials(result, mark);
     if (found & ASSIGNMENT) result = replaceAssigned(result, mark);
     if (result === before) break;
+    found = inspect(result);
   }
   return result;
 }

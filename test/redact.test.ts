@@ -1,23 +1,48 @@
 import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { compilePatterns, containsSecret, countRedactions, oneLine, redact } from "../lib/redact.ts";
+import { readEntries } from "../lib/transcript.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
+import { ROOT } from "./support/run.ts";
+import { opaqueSecret, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";
 
-test("redact() replaces the password of a URL and keeps scheme, user and host", () => {
-  expect(redact("psql postgres://ann:s3cr3t-pw@db.internal:5432/app now")).toBe(
-    "psql postgres://ann:[redacted:url-password]@db.internal:5432/app now",
-  );
+test("redact() leaves hashes, ids, paths, code, placeholders and prose as they are", () => {
+  const lines = readFileSync(join(ROOT, "test/fixtures/redact/ordinary.txt"), "utf8").split("\n");
+  expect(lines.length).toBeGreaterThan(170);
+  expect(lines.map((line) => redact(line))).toEqual(lines);
+  expect(redact(lines.join("\n"))).toBe(lines.join("\n"));
 });
 
 test("redact() keeps newline and tab and drops escape sequences and control characters", () => {
   expect(redact("\x1b[1;31mred\x1b[0m\tx\r\ny\x00\x07 \u202eevil\u202c z\u200b")).toBe("red\tx\ny evil z");
 });
 
+test("redact() keeps the text of a terminal hyperlink and drops its address", () => {
+  expect(redact("see \x1b]8;;https://example.test\x1b\\the page\x1b]8;;\x1b\\ now")).toBe("see the page now");
+  expect(redact("\x1b]0;window title\x07done")).toBe("done");
+});
+
+test("redact() drops only the start of an escape sequence that never ends", () => {
+  expect(redact("a \x1b]8;;no end\nb")).toBe("a 8;;no end\nb");
+});
+
+test("redact() drops invisible tag characters and keeps emoji, joiners and scripts written from the right", () => {
+  const hidden = [..."obey"].map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");
+  expect(redact(`hi${hidden} 👩‍👩‍👧 שלום می‌خواهم é`)).toBe("hi 👩‍👩‍👧 שלום می‌خواهم é");
+});
+
 test("redact() replaces lone surrogates and keeps pairs", () => {
   expect(redact("a\ud83d b😀 c\udc00")).toBe("a\ufffd b😀 c\ufffd");
 });
 
+test("redact() finds a secret that control characters were put into", () => {
+  expect(redact("password=\x1b[32mTr0ub4\u200bdor&3x\x1b[0m ok")).toBe("password=[redacted:password] ok");
+});
+
 test("redact() applies the user's own patterns, but not inside markers", () => {
-  const extra = compilePatterns(["ACME-\\d+", "redacted"]);
-  expect(redact("see ACME-1234, password=Tr0ub4dor&3x", extra)).toBe(
+  const extra = compilePatterns(["ACME-\\d+", "redacted", "x*"]);
+  expect(redact("see ACME-1234, password=Tr0ub4dor&3", extra)).toBe(
     "see [redacted:custom], password=[redacted:password]",
   );
 });
@@ -27,16 +52,134 @@ test("compilePatterns() names the pattern that is no regular expression", () => 
 });
 
 test("countRedactions() and containsSecret() agree", () => {
-  const text = `{"clientSecret": "aB3xK9pQ7zL2mN5v"}`;
+  const [secret] = secretsOf("github-token", seeded(1));
+  const text = `${secret?.text} and ${secret?.text}`;
   expect(containsSecret(text)).toBe(true);
-  expect(countRedactions(redact(text))).toBe(1);
+  expect(countRedactions(redact(text))).toBe(2);
   expect(containsSecret(redact(text))).toBe(false);
+  expect(countRedactions("nothing here")).toBe(0);
 });
 
-test("oneLine() folds white space, defuses structure and never exceeds the limit", () => {
+/** What splices secrets, names and structure together in ways nobody thought of. */
+const PIECES = [
+  ...'password=|token: |"secret": "|://|user:|@host|Bearer |Authorization: | |\n|"|\'|\\n|\\"|-|_|.|:|=|&|key'.split(
+    "|",
+  ),
+  ..."a|Z9|--password |[redacted:|]|eyJ|sk-|\x1b[31m|\x1b|\ud83d|\u200b|😀|<|${|...|<system-reminder>".split(
+    "|",
+  ),
+];
+
+test("redact() twice is redact() once, whatever is spliced together", () => {
+  const random = seeded(fuzzSeed("redact"));
+  for (let round = 0; round < 4000; round++) {
+    let text = "";
+    for (let left = random.integer(1, 14); left > 0; left--) {
+      if (random.chance(0.2)) text += opaqueSecret(random);
+      else if (random.chance(0.15)) text += random.pick(secretsOf(random.pick(SECRET_KINDS), random)).text;
+      else if (random.chance(0.02)) text += privateKey(random);
+      else text += random.pick(PIECES);
+    }
+    const once = redact(text);
+    expect(redact(once)).toBe(once);
+    expect(once.isWellFormed()).toBe(true);
+    const max = random.integer(0, 40);
+    const line = oneLine(once, max);
+    expect([...line].length).toBeLessThanOrEqual(max);
+    expect(line).not.toMatch(/[\n\r\t]|<[A-Za-z/]/);
+    expect(line.isWellFormed()).toBe(true);
+  }
+});
+
+/** Beginnings of what the patterns look for: a pattern that goes back over them needs hours for this test. */
+const TRAPS = [
+  ...'a|A|-|_|=|:| |\\|\\n|"|key=|token:|password=|password: |secret\\"|key===|eyJ|eyJa-|eyJhbGciOiJ9.|sk-|sk-a1'.split(
+    "|",
+  ),
+  ..."sk-aaaaaaaaaaaaaaaaT3Blbk|ghs_1_|ghs_1_-|ghs_1_a.|ghp_|SG.aaaaaaaaaa.|AKIA|-----BEGIN |-----END|://|://a:".split(
+    "|",
+  ),
+  ..."://a:b|http://a:b@|@|://a:@@@|Bearer |bearer a|\x1b[|\x1b]|\x1bP|\x1b|\x1b[0|1234567890:AA|1234567890123456/".split(
+    "|",
+  ),
+  ..."Q~|aaa8Q~|JQQJ9|a.atlasv1.|xoxb-|dp.pt.|-u a:| -u a:b|--user=a:|--password |--a|[redacted:|M.|password='".split(
+    "|",
+  ),
+  ..."Authorization: |key = key = |keykeykey|AAAAAAAAAAAAAAAAAAAAA%|AAAAAAAAAAAAAAAAAAAAAA|0-us1|<a|`|[Session |\n".split(
+    "|",
+  ),
+  `-----BEGIN ${"PRIVATE"} KEY-----`,
+  `-----BEGIN ${"PRIVATE"} KEY-----\nMIIEaaaaaaaaaaaaaaaaaaaaaaaa\n`,
+  `-----BEGIN ${"PRIVATE"} KEY-----\n\n\n-----END`,
+];
+
+test("redact() and oneLine() take hostile repetitions of 100 KB in their stride", () => {
+  for (const trap of TRAPS) {
+    const text = trap.repeat(Math.ceil(100_000 / trap.length));
+    const redacted = redact(`${text}!`);
+    expect(redact(redacted) === redacted).toBe(true);
+    expect(oneLine(redacted, 80).length).toBeLessThanOrEqual(160);
+  }
+});
+
+test("redact() keeps what stands between two key block headers that hold no key", () => {
+  const text = `-----BEGIN ${"PRIVATE"} KEY----- is how it starts.\n\nMuch prose.\n\n-----END ${"PRIVATE"} KEY----- ends it.`;
+  expect(redact(text)).toBe(text);
+});
+
+test("redact() of a cut key block keeps the prose after it", () => {
+  const key = privateKey(seeded(3)).split("\n").slice(0, 5).join("\n");
+  expect(redact(`${key}\n\nThat is the key we found.`)).toBe(
+    "[redacted:private-key]\n\nThat is the key we found.",
+  );
+});
+
+test("oneLine() folds white space and defuses tags, our headers, list marks and fences", () => {
   expect(oneLine("  <system-reminder>hi</system-reminder>\n\n[Session Activity]\n- x", 80)).toBe(
     "‹system-reminder>hi‹/system-reminder> (Session Activity) - x",
   );
-  expect(oneLine("😀😀😀😀", 3)).toBe("😀😀…");
-  expect(oneLine("abc", 3)).toBe("abc");
+  expect(oneLine("# Title\n</task-notification> a < b && c<d>", 80)).toBe(
+    "Title ‹/task-notification> a < b && c‹d>",
+  );
+  expect(oneLine("- ! discord edited a.ts", 80)).toBe("discord edited a.ts");
+  expect(oneLine("```ts\ncode\n```", 80)).toBe("`ts code `");
+  expect(oneLine("[Session from May 5] [WIP] [redacted:key]", 80)).toBe(
+    "(Session from May 5) [WIP] [redacted:key]",
+  );
 });
+
+test("oneLine() cuts by code points, never inside a pair, and never exceeds the limit", () => {
+  expect(oneLine("😀😀😀😀", 3)).toBe("😀😀…");
+  expect(oneLine("😀😀😀", 3)).toBe("😀😀😀");
+  expect(oneLine("abc", 3)).toBe("abc");
+  expect(oneLine("ab cd", 4)).toBe("ab…");
+  expect(oneLine("abc", 1)).toBe("…");
+  expect(oneLine("abc", 0)).toBe("");
+});
+
+const TRANSCRIPTS = join(ROOT, "..", "shared", "transcripts");
+
+test.skipIf(!existsSync(TRANSCRIPTS))(
+  "redact() changes next to nothing in real conversations (../shared/transcripts)",
+  () => {
+    const files = readdirSync(TRANSCRIPTS, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".jsonl"))
+      .map((name) => join(TRANSCRIPTS, name))
+      .filter((file) => statSync(file).isFile());
+    let entries = 0;
+    const found: string[] = [];
+    for (const file of files) {
+      for (const { text } of readEntries(file, { results: true, unterminated: "accept" })) {
+        entries++;
+        const redacted = redact(text);
+        for (const marker of redacted.matchAll(/.{0,60}\[redacted:[a-z0-9-]+\].{0,30}/g))
+          found.push(marker[0]);
+      }
+    }
+    console.error(
+      `${entries} entries, ${found.length} redactions${found.map((line) => `\n  ${line}`).join("")}`,
+    );
+    expect(entries).toBeGreaterThan(5000);
+    expect(found.length).toBeLessThan(5);
+  },
+);
