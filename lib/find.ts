@@ -31,41 +31,41 @@ export interface FindOptions {
 }
 
 /** Every file that is a transcript by place and name, or may be one by its content. */
-export function* findTranscripts(paths: Paths, options: FindOptions = {}): Generator<TranscriptFile> {
-  if (paths.transcripts.length > 0) {
-    yield* givenTranscripts(paths.transcripts);
-    return;
-  }
+export function findTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
+  if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
   const { agent, directory, subagents = false, recent = false } = options;
-  const places: PlaceOptions = {
-    subagents,
-    recent,
-    directories: directory === undefined ? undefined : directoriesOf(directory),
-  };
+  const directories = directory === undefined ? undefined : directoriesOf(directory);
+  const places: PlaceOptions = { subagents, recent, directories };
   const volute = voluteSessions(options.cwd ?? directory ?? process.cwd());
-  if (agent === undefined || agent === "claude") yield* findClaude(paths, { places, volute });
-  if (agent === undefined || agent === "pi") {
-    yield* volute.transcripts;
-    yield* piTranscripts(paths, places);
-    yield* openclawTranscripts(paths);
-  }
-  if (agent === undefined || agent === "codex") yield* codexTranscripts(paths, places);
+  const isWanted = (candidate: Agent) => agent === undefined || agent === candidate;
+  return [
+    ...(isWanted("claude") ? findClaude(paths, { places, volute }) : []),
+    ...(isWanted("pi") ? volute.transcripts : []),
+    ...(isWanted("pi") ? piTranscripts(paths, places) : []),
+    ...(isWanted("pi") ? openclawTranscripts(paths) : []),
+    ...(isWanted("codex") ? codexTranscripts(paths, places) : []),
+  ];
 }
 
-function* findClaude(
+function findClaude(
   paths: Paths,
   { places, volute }: { places: PlaceOptions; volute: VoluteSessions },
-): Generator<TranscriptFile> {
-  const unseen = new Set(volute.names.keys());
-  for (const found of claudeTranscripts(paths, places)) {
-    const id = found.id ?? "";
-    if (unseen.delete(id) || volute.names.has(id)) yield { ...found, name: volute.names.get(id) };
-    else yield volute.ephemeral.has(id) ? { ...found, ephemeral: true } : found;
+): TranscriptFile[] {
+  const found = claudeTranscripts(paths, places);
+  const { names, ephemeral } = volute;
+  if (names.size + ephemeral.size === 0) return found;
+  const unseen = new Set(names.keys());
+  for (const transcript of found) {
+    const { id = "" } = transcript;
+    unseen.delete(id);
+    if (names.has(id)) transcript.name = names.get(id);
+    else if (ephemeral.has(id)) transcript.ephemeral = true;
   }
   // A mind's sessions are its own wherever they work.
   for (const id of places.directories ? unseen : []) {
-    for (const found of claudeTranscriptsOf(paths, id)) yield { ...found, name: volute.names.get(id) };
+    for (const elsewhere of claudeTranscriptsOf(paths, id)) found.push({ ...elsewhere, name: names.get(id) });
   }
+  return found;
 }
 
 /** The directory as it was given stays beside the real ones: hosts differ in resolving symlinks. */

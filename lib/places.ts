@@ -5,8 +5,8 @@
  * either listed at its own place or lies outside, where a link must not take us.
  */
 
-import { type Dirent, lstatSync, readdirSync, statSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { type Dirent, existsSync, lstatSync, readdirSync, statSync } from "node:fs";
+import { basename, join, resolve, sep } from "node:path";
 import type { Paths } from "./config.ts";
 import type { Agent } from "./session.ts";
 
@@ -41,6 +41,7 @@ const CODEX_RECENT_DAYS = 31;
 const CLAUDE_FOLDER_MAX = 200;
 /** Deeper folders hold no transcripts. */
 const DEPTH_MAX = 16;
+const SUFFIX = ".jsonl";
 const PI_NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/;
 const CODEX_NAME = /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/;
 const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
@@ -62,41 +63,45 @@ export function encodePiCwd(directory: string): string {
 }
 
 /** Claude Code: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions, beside it. */
-export function* claudeTranscripts(paths: Paths, options: PlaceOptions): Generator<TranscriptFile> {
+export function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
+  const found: TranscriptFile[] = [];
   const root = join(paths.claude, "projects");
   for (const folder of foldersIn(root, options.directories && claudeFolderOf(options.directories))) {
-    for (const entry of entriesOf(join(root, folder))) {
-      const path = join(root, folder, entry.name);
-      if (isTranscript(entry)) yield* claudeTranscript(path, options);
-      else if (options.subagents && entry.isDirectory()) {
-        yield* claudeSubagents(join(path, "subagents"), entry.name);
+    const place = join(root, folder);
+    for (const entry of entriesOf(place)) {
+      if (isTranscript(entry)) {
+        const id = entry.name.slice(0, -SUFFIX.length);
+        const file = `${place}${sep}${entry.name}`;
+        if (!isClaudeSubagent(id)) found.push({ file, agent: "claude", id });
+        else if (options.subagents && !isCompactionLog(id)) {
+          found.push({ file, agent: "claude", id, subagent: true });
+        }
+      } else if (options.subagents && entry.isDirectory()) {
+        found.push(...claudeSubagents(join(place, entry.name, "subagents"), entry.name));
       }
     }
   }
+  return found;
 }
 
-function* claudeTranscript(file: string, { subagents }: PlaceOptions): Generator<TranscriptFile> {
-  const id = basename(file, ".jsonl");
-  if (!isClaudeSubagent(id)) yield { file, agent: "claude", id };
-  else if (subagents && !isCompactionLog(id)) yield { file, agent: "claude", id, subagent: true };
-}
-
-function* claudeSubagents(folder: string, parentId: string): Generator<TranscriptFile> {
+function claudeSubagents(folder: string, parentId: string): TranscriptFile[] {
+  const found: TranscriptFile[] = [];
   for (const file of transcriptsUnder(folder)) {
-    const id = basename(file, ".jsonl");
+    const id = basename(file, SUFFIX);
     if (!isClaudeSubagent(id) || isCompactionLog(id)) continue;
-    yield { file, agent: "claude", id, subagent: true, parentId };
+    found.push({ file, agent: "claude", id, subagent: true, parentId });
   }
+  return found;
 }
 
 /** The transcripts of one Claude Code session in whatever folder they lie, where the id is a plain word. */
-export function* claudeTranscriptsOf(paths: Paths, id: string): Generator<TranscriptFile> {
-  if (!/^[A-Za-z0-9-]+$/.test(id)) return;
+export function claudeTranscriptsOf(paths: Paths, id: string): TranscriptFile[] {
+  if (!/^[A-Za-z0-9-]+$/.test(id)) return [];
   const root = join(paths.claude, "projects");
-  for (const folder of foldersIn(root)) {
-    const file = join(root, folder, `${id}.jsonl`);
-    if (lstatSync(file, { throwIfNoEntry: false })?.isFile()) yield { file, agent: "claude", id };
-  }
+  const files = foldersIn(root).map((folder) => join(root, folder, `${id}${SUFFIX}`));
+  return files
+    .filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isFile())
+    .map((file) => ({ file, agent: "claude", id }));
 }
 
 /** Whether a Claude Code file stem is a subagent's. */
@@ -110,14 +115,16 @@ function isCompactionLog(id: string): boolean {
 }
 
 /** pi: `sessions/--<folder>--/<time>_<id>.jsonl`, and flat files where the user moved them to. */
-export function* piTranscripts(paths: Paths, { directories }: PlaceOptions): Generator<TranscriptFile> {
+export function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptFile[] {
   const root = join(paths.pi, "sessions");
-  for (const folder of foldersIn(root, directories && piFolderOf(directories))) {
-    for (const file of transcriptsUnder(join(root, folder))) yield piTranscript(file);
+  const isWanted = directories === undefined ? () => true : piFolderOf(directories);
+  const files: string[] = [];
+  for (const entry of entriesOf(root)) {
+    if (isTranscript(entry)) files.push(join(root, entry.name));
+    else if (entry.isDirectory() && isWanted(entry.name)) addTranscripts(join(root, entry.name), files);
   }
-  for (const entry of entriesOf(root)) if (isTranscript(entry)) yield piTranscript(join(root, entry.name));
-  if (!paths.piSessions || paths.piSessions === root) return;
-  for (const file of transcriptsUnder(paths.piSessions)) yield piTranscript(file);
+  if (paths.piSessions && paths.piSessions !== root) addTranscripts(paths.piSessions, files);
+  return files.map(piTranscript);
 }
 
 /** Extensions put other files there: a name that is not pi's own leaves the answer to the content. */
@@ -127,29 +134,29 @@ export function piTranscript(file: string): TranscriptFile {
 }
 
 /** OpenClaw writes pi's format. */
-export function* openclawTranscripts(paths: Paths): Generator<TranscriptFile> {
+export function openclawTranscripts(paths: Paths): TranscriptFile[] {
   const root = join(paths.openclaw, "agents");
-  for (const agent of foldersIn(root)) {
+  return foldersIn(root).flatMap((agent) => {
     const folder = join(root, agent, "sessions");
-    for (const entry of entriesOf(folder)) {
-      if (!isTranscript(entry)) continue;
-      const file = join(folder, entry.name);
-      yield { file, agent: "pi", id: UUID_NAME.exec(entry.name)?.[1] };
-    }
-  }
+    return entriesOf(folder)
+      .filter(isTranscript)
+      .map(({ name }) => ({ file: join(folder, name), agent: "pi", id: UUID_NAME.exec(name)?.[1] }));
+  });
 }
 
 /** Codex: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, and `archived_sessions`. */
-export function* codexTranscripts(paths: Paths, { recent }: PlaceOptions): Generator<TranscriptFile> {
+export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): TranscriptFile[] {
   const folders = recent
     ? recentDays(paths)
     : [join(paths.codex, "sessions"), join(paths.codex, "archived_sessions")];
+  const found: TranscriptFile[] = [];
   for (const folder of folders) {
     for (const file of transcriptsUnder(folder)) {
       const id = codexId(file);
-      if (id !== undefined) yield { file, agent: "codex", id };
+      if (id !== undefined) found.push({ file, agent: "codex", id });
     }
   }
+  return found;
 }
 
 /** The id in a rollout's file name. */
@@ -161,6 +168,7 @@ export function codexId(file: string): string | undefined {
 function recentDays(paths: Paths): string[] {
   const days: string[] = [];
   const root = join(paths.codex, "sessions");
+  if (!existsSync(root)) return days;
   // The folder's day is the local one, so tomorrow's may be there already by UTC.
   for (let ago = -1; ago <= CODEX_RECENT_DAYS; ago++) {
     const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
@@ -177,29 +185,33 @@ export function agentOfFile(file: string, paths: Paths): Agent {
 }
 
 /** Files, and folders with all below them, that stand in place of the agents' own. Whose they are their content tells. */
-export function* givenTranscripts(places: readonly string[]): Generator<TranscriptFile> {
-  const seen = new Set<string>();
+export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
+  const files = new Set<string>();
   for (const place of places) {
-    const files = isFile(place) ? [place] : transcriptsUnder(place);
-    for (const file of files) {
-      if (seen.has(file) || (file !== place && isCompactionLog(basename(file)))) continue;
-      seen.add(file);
-      yield { file };
-    }
+    if (isFile(place)) files.add(place);
+    else for (const file of transcriptsUnder(place)) if (!isCompactionLog(basename(file))) files.add(file);
   }
+  return [...files].map((file) => ({ file }));
 }
 
 /** Every `*.jsonl` below a folder. */
-export function* transcriptsUnder(folder: string, depth = 0): Generator<string> {
+export function transcriptsUnder(folder: string): string[] {
+  const files: string[] = [];
+  addTranscripts(folder, files);
+  return files;
+}
+
+// A list and plain loops: generators cost the prompt hook as much as all its other work.
+function addTranscripts(folder: string, files: string[], depth = 0): void {
   for (const entry of entriesOf(folder)) {
-    const path = join(folder, entry.name);
-    if (isTranscript(entry)) yield path;
-    else if (entry.isDirectory() && depth < DEPTH_MAX) yield* transcriptsUnder(path, depth + 1);
+    if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
+    else if (entry.isDirectory() && depth < DEPTH_MAX)
+      addTranscripts(join(folder, entry.name), files, depth + 1);
   }
 }
 
 function isTranscript(entry: Dirent): boolean {
-  return entry.isFile() && entry.name.endsWith(".jsonl");
+  return entry.name.endsWith(SUFFIX) && entry.isFile();
 }
 
 function foldersIn(root: string, isWanted: (name: string) => boolean = () => true): string[] {

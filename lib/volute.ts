@@ -60,9 +60,9 @@ function newestTranscript(folder: string): string | undefined {
 
 function isDirectory(path: string): boolean {
   try {
-    return statSync(path).isDirectory();
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch {
-    return false;
+    return false; // below a file, or behind a folder that we may not enter
   }
 }
 
