@@ -106,13 +106,13 @@ export interface ReadLastOptions {
   results?: boolean;
 }
 
-/** Fills in `line` of entries in file order that were read from the end. */
-export function numberLines(file: string, entries: Entry[]): void {
+/** Fills in `line` of entries that were read from the end, counting on from a line whose place is known. */
+export function numberLines(file: string, entries: Entry[], known = { line: 1, offset: 0 }): void {
   withFile(file, (descriptor) => {
-    let line = 1;
-    let offset = 0;
+    let { line, offset } = known;
     for (const entry of entries) {
-      line += countLines(descriptor, offset, entry.offset);
+      if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
+      else line -= countLines(descriptor, entry.offset, offset);
       offset = entry.offset;
       entry.line = line;
     }

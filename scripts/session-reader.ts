@@ -89,7 +89,7 @@ export function readAround(file: string, line: number, around: number): Entry[] 
     });
   }
   const before = readLastEntries(file, { count: around, before: offset }).entries;
-  numberLines(file, before);
+  numberLines(file, before, { line, offset });
   const entries = before;
   let after = 0;
   const from = { offset, line: line - 1 };

@@ -8,6 +8,7 @@ import { LINE_MAX_BYTES, linesBackward, linesForward, withFile } from "../lib/js
 import type { Entry } from "../lib/session.ts";
 import {
   type Head,
+  numberLines,
   type ReadProgress,
   readActiveBranch,
   readEntries,
@@ -149,6 +150,9 @@ describe.each(FORMATS)("%s", (format) => {
       for (const count of [1, random.integer(1, forward.length), forward.length + 5]) {
         const { entries } = readLastEntries(file, { count, head, results: true });
         expect(entries).toEqual(forward.slice(-count).map((entry) => ({ ...entry, line: 0 })));
+        const { line, offset } = random.pick(forward);
+        numberLines(file, entries, { line, offset });
+        expect(entries).toEqual(forward.slice(-count));
       }
     }
   });
