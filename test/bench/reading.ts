@@ -8,6 +8,8 @@ import {
   atMost,
   type BenchRow,
   bun,
+  emptyScript,
+  figure,
   inTemporaryFolder,
   interleaved,
   median,
@@ -55,17 +57,40 @@ async function tail(folder: string): Promise<BenchRow[]> {
   writeTranscript(small, MIB);
   writeTranscript(large, 1024 * MIB);
   const env = { PATH: process.env.PATH, HOME: folder };
-  const command = (path: string) => bun(scriptPath("session-reader"), path, "--lines", "50", "--quiet");
-  const read = async (path: string) => {
-    const { ms, stdout } = await timeProcess(command(path), { env });
+  const command = (path: string, ...flags: string[]) =>
+    bun(scriptPath("session-reader"), path, "--lines", "50", "--quiet", ...flags);
+  const read = async (path: string, ...flags: string[]) => {
+    const { ms, stdout } = await timeProcess(command(path, ...flags), { env });
     if (stdout.split("\n").length < 50) throw new Error("Expected 50 entries");
     return ms;
   };
   const medians = await interleaved({ large: () => read(large), small: () => read(small) }, 21);
+  const empty = emptyScript(folder);
+  const reading = join(folder, "read.ts");
+  writeFileSync(reading, READ);
+  const counting = await interleaved(
+    {
+      json: () => read(large, "--json"),
+      line: () => read(large, "--line", "100000", "--around", "60"),
+      read: async () => (await timeProcess(bun(reading, large), { env })).ms,
+      empty: async () => (await timeProcess(bun(empty), { env })).ms,
+    },
+    7,
+  );
   const size = `${(statSync(large).size / MIB / 1024).toFixed(1)} GB`;
   return [
     atMost("session-reader --lines 50: 1 GB / 1 MB", medians.large / medians.small, 1.3, {
       detail: times(medians.large, medians.small),
+    }),
+    atMost("session-reader --json on 1 GB / empty Bun", counting.json / counting.empty, 10, {
+      detail: times(counting.json, counting.empty),
+    }),
+    atMost("session-reader --line on 1 GB / empty Bun", counting.line / counting.empty, 10, {
+      detail: times(counting.line, counting.empty),
+    }),
+    figure("  1 GB read and dropped / empty Bun", counting.read / counting.empty, {
+      unit: "x",
+      detail: times(counting.read, counting.empty),
     }),
     atMost(`peak memory of session-reader on ${size}`, median(await peaks(command(large), env)), 100, {
       unit: "MiB",
@@ -85,6 +110,14 @@ for (const line of readFileSync(process.argv[2], "utf8").split("\\n")) {
   if (line !== "" && JSON.parse(line)) rows++;
 }
 console.log(rows);
+`;
+
+/** The floor under whatever counts lines. */
+const READ = `\
+import { openSync, readSync } from "node:fs";
+const descriptor = openSync(process.argv[2], "r");
+const block = Buffer.allocUnsafe(1 << 20);
+while (readSync(descriptor, block, 0, block.length, null) > 0);
 `;
 
 const ENTRIES = `\
