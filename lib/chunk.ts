@@ -5,9 +5,9 @@
  */
 
 import { cutText, shorten } from "./cut.ts";
+import { headerWords, writeHeader } from "./header.ts";
 import { splitJoined } from "./identifiers.ts";
 import type { Chunk, Entry, Exchange } from "./session.ts";
-import { localTime } from "./times.ts";
 import { estimateTokens } from "./tokens.ts";
 import { describeText } from "./topics.ts";
 
@@ -15,13 +15,15 @@ export { estimateTokens };
 
 /** The hard limit; cl100k tokens of a chunk's content. */
 const MAX_TOKENS = 500;
-/** Messages are gathered up to this many tokens. */
-const GATHER_TOKENS = 300;
+/** Messages are gathered up to this many tokens; by the estimate, which is a quarter high. */
+const GATHER_TOKENS = 380;
+/** And no further than this from line to line: between them lie the rows of tool work. */
+const GATHER_LINES = 60;
 /** A message beyond this many is cut. */
 const WHOLE_TOKENS = 470;
 /** "Assistant: " and the line break. */
 const LABEL_TOKENS = 4;
-/** Characters of the user's words that say what a chunk is about. */
+/** Characters of the first message that say what an exchange is about. */
 const CONTEXT_CHARACTERS = 160;
 /** Characters of one tool call that are searchable. */
 const TOOL_CHARACTERS = 240;
@@ -65,7 +67,7 @@ export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[
   const messages = readMessages(exchange.entries, context.redact);
   const first = messages[0];
   if (first === undefined) return [];
-  const about = describeContext(first);
+  const about = firstWords(first);
   return gather(messages).map((group, i) =>
     makeChunk(group, { context, about, index: context.firstIndex + i }),
   );
@@ -78,13 +80,8 @@ export function fullTextColumns(chunk: Chunk): {
   tools: string;
   extra: string;
 } {
-  const header = chunk.contextContent.slice(0, chunk.contextContent.length - chunk.content.length).trimEnd();
-  return {
-    content: chunk.content,
-    header,
-    tools: chunk.tools,
-    extra: splitJoined(chunk.content, chunk.tools),
-  };
+  const { content, tools } = chunk;
+  return { content, header: headerWords(chunk), tools, extra: splitJoined(content, tools) };
 }
 
 /** The exchange's messages, redacted, with each tool call beside the text it followed. */
@@ -138,7 +135,8 @@ function gather(messages: readonly Message[]): Message[][] {
     tokens = 0;
   };
   for (const message of messages) {
-    if (tokens + message.tokens > GATHER_TOKENS) close();
+    const isFar = group[0] !== undefined && message.line - group[0].line > GATHER_LINES;
+    if (isFar || tokens + message.tokens > GATHER_TOKENS) close();
     if (message.tokens > WHOLE_TOKENS) {
       for (const piece of cutMessage(message)) groups.push([piece]);
       continue;
@@ -168,10 +166,7 @@ function makeChunk(
     .join("\n");
   const { topics, hasDecision, hasAction } = describeText(content);
   const first = group[0] as Message;
-  const { user, assistant } = context.participants;
-  const header =
-    `[Session from ${formatMoment(first.at, context.timezone)}]\n[Participants: ${user} and ${assistant}]\n` +
-    `[Topics: ${topics.join(", ")}]\n[Context: ${about}]\n\n`;
+  const header = writeHeader({ at: first.at, topics, about, ...context });
   return {
     sessionId: context.sessionId,
     index,
@@ -197,59 +192,11 @@ function makeChunk(
 }
 
 /** The exchange in one line: how its first message begins. */
-function describeContext({ speaker, text }: Message): string {
+function firstWords({ speaker, text }: Message): string {
   const line = text
     .slice(0, CONTEXT_CHARACTERS * 3)
     .replace(/\s+/g, " ")
     .trim()
     .replaceAll("]", ")");
   return `${speaker === "user" ? "User asks" : "Assistant says"}: ${shorten(line, CONTEXT_CHARACTERS)}`;
-}
-
-const MONTHS = "January February March April May June July August September October November December".split(
-  " ",
-);
-
-/** `February 5, 2026 at 10:30 AM Melbourne time`. */
-function formatMoment(iso: string | undefined, timezone: string): string {
-  const time = iso === undefined ? Number.NaN : Date.parse(iso);
-  if (Number.isNaN(time)) return "an unknown date";
-  const local = new Date(time + zoneOffset(time, timezone));
-  const hour = local.getUTCHours();
-  const minute = String(local.getUTCMinutes()).padStart(2, "0");
-  const clock = `${hour % 12 || 12}:${minute} ${hour < 12 ? "AM" : "PM"}`;
-  const day = `${MONTHS[local.getUTCMonth()]} ${local.getUTCDate()}, ${local.getUTCFullYear()}`;
-  return `${day} at ${clock} ${zoneName(timezone)}`;
-}
-
-/** `Australia/Melbourne` → Melbourne time; `UTC` stays. */
-function zoneName(timezone: string): string {
-  const city = timezone.slice(timezone.lastIndexOf("/") + 1);
-  return city === timezone ? timezone : `${city.replaceAll("_", " ")} time`;
-}
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-const QUARTER_MS = HOUR_MS / 4;
-const offsets = new Map<string, number>();
-
-/** What a zone's clock is ahead of UTC. Asking the calendar is slow, and the answer is the same for most whole days. */
-function zoneOffset(time: number, timezone: string): number {
-  if (timezone === "UTC") return 0;
-  const day = Math.floor(time / DAY_MS) * DAY_MS;
-  const atStart = knownOffset(day, timezone);
-  if (atStart === knownOffset(day + DAY_MS, timezone)) return atStart;
-  return knownOffset(Math.floor(time / QUARTER_MS) * QUARTER_MS, timezone);
-}
-
-function knownOffset(time: number, timezone: string): number {
-  const key = `${time} ${timezone}`;
-  let offset = offsets.get(key);
-  if (offset === undefined) {
-    const { year, month, day, hour, minute, second } = localTime(new Date(time), timezone);
-    offset = Date.UTC(year, month - 1, day, hour, minute, second) - time;
-    if (offsets.size > 10_000) offsets.clear();
-    offsets.set(key, offset);
-  }
-  return offset;
 }

@@ -296,7 +296,7 @@ describe("fullTextColumns()", () => {
     ]);
     expect(chunk && fullTextColumns(chunk)).toEqual({
       content: "User: why is parseHTMLFile slow? 数据库 snake_case",
-      header: chunk?.contextContent.split("\n\n")[0] ?? "",
+      header: "February 5, 2026\nperformance\nwhy is parseHTMLFile slow? 数据库 snake_case",
       tools: "Edit src/transcriptReader.ts",
       extra: "parse HTML File 数据 据库 transcript Reader",
     });
