@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { checkCitations, textByLine } from "../lib/citations.ts";
+import type { Entry } from "../lib/session.ts";
+import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import type { Row } from "./support/rows.ts";
+import { runScript } from "./support/run.ts";
+
+const ID = "22222222-bbbb-4bbb-8bbb-000000000001";
+const token = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;
+
+let server: FakeOpenAI;
+let home: TemporaryHome;
+
+beforeAll(async () => {
+  server = await startFakeOpenAI();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  server.requests.length = 0;
+  home = temporaryHome({ KEY: "sk-test" });
+  const llm = {
+    baseUrl: server.baseUrl,
+    apiKeyEnv: "KEY",
+    model: "tiny",
+    prices: { tiny: { input: 1, output: 1 } },
+  };
+  write(home.paths.config, JSON.stringify({ llm }));
+});
+
+function conversation(): Row[] {
+  return chain(
+    [
+      claudeUser({
+        uuid: "u1",
+        text: "why did we choose WAL for the index?",
+        sessionId: ID,
+        cwd: home.project,
+      }),
+      claudeAssistant({
+        uuid: "a1",
+        text: "WAL, because   readers\nmust not block the hook.",
+        sessionId: ID,
+      }),
+      claudeAssistant({
+        uuid: "a2",
+        tools: [{ name: "Bash", input: { command: "sqlite3 memory.db" }, id: "t1" }],
+        sessionId: ID,
+      }),
+      claudeToolResult({
+        uuid: "r1",
+        toolUseId: "t1",
+        content: `journal_mode is wal, token ${token}`,
+        sessionId: ID,
+      }),
+    ].flat(),
+  );
+}
+
+async function ask(question: string, ...flags: string[]) {
+  const run = await runScript("query-session", [ID, question, ...flags], {
+    env: home.env,
+    cwd: home.project,
+  });
+  return {
+    ...run,
+    json: flags.includes("--json") && run.exitCode === 0 ? JSON.parse(run.stdout) : undefined,
+  };
+}
+
+function reply(value: object): void {
+  server.script({
+    kind: "chat",
+    content: JSON.stringify(value),
+    usage: { prompt_tokens: 900, completion_tokens: 100 },
+  });
+}
+
+test("an answer comes with the lines it stands on, and its price on stderr", async () => {
+  const file = writeClaude(home, { id: ID, rows: conversation() });
+  reply({
+    answer: "So that readers do not block the hook.",
+    confidence: "high",
+    citations: [{ line: 2, excerpt: "WAL, because readers must not block" }],
+  });
+  const { stdout, stderr, exitCode } = await ask("why WAL?");
+  expect(stdout).toBe(
+    `So that readers do not block the hook.\n\nconfidence: high\n${file}:2 "WAL, because readers must not block"\n`,
+  );
+  expect([stderr, exitCode]).toEqual(["$0.0010\n", 0]);
+});
+
+test("invented citations are dropped and the confidence goes down", async () => {
+  const file = writeClaude(home, { id: ID, rows: conversation() });
+  const citations = [
+    { line: 2, excerpt: "readers must not block the hook" },
+    { line: 1, excerpt: "readers must not block the hook" },
+    { line: 99, excerpt: "we measured it twice" },
+  ];
+  reply({ answer: "Because of the readers.", confidence: "high", citations });
+  expect((await ask("why WAL?", "--json")).json).toEqual({
+    answer: "Because of the readers.",
+    confidence: "medium",
+    citations: [{ file, line: 2, excerpt: "readers must not block the hook" }],
+    notes: ["2 of 3 citations did not stand in their lines and were dropped"],
+  });
+});
+
+test("an answer none of whose citations stands has low confidence", async () => {
+  writeClaude(home, { id: ID, rows: conversation() });
+  reply({
+    answer: "Postgres.",
+    confidence: "high",
+    citations: [{ line: 2, excerpt: "we moved to Postgres" }],
+  });
+  const { json } = await ask("which database?", "--json");
+  expect([json.confidence, json.citations]).toEqual(["low", []]);
+});
+
+test("what the model reads has line numbers and tool results about the question, and no secret", async () => {
+  writeClaude(home, { id: ID, rows: conversation() });
+  reply({ answer: "Not in this session.", confidence: "low", citations: [] });
+  const { stdout } = await ask(`which journal_mode, and is ${token} in it?`);
+  expect(stdout).toBe("Not in this session.\n\nconfidence: low\nnote: no line was cited\n");
+  const prompt: string = server.chats()[0]?.body.messages[1].content;
+  expect(prompt).toContain("L1 User: why did we choose WAL for the index?");
+  expect(prompt).toContain("L4 Result: journal_mode is wal, token [redacted:");
+  expect(server.requests.map(({ text }) => text).join()).not.toContain(token);
+});
+
+test("a secret that the model was told of elsewhere is not printed", async () => {
+  writeClaude(home, { id: ID, rows: conversation() });
+  reply({
+    answer: `The token is ${token}`,
+    confidence: "high",
+    citations: [{ line: 4, excerpt: `wal, token ${token}` }],
+  });
+  const { stdout } = await ask("which token?", "--json");
+  expect(stdout).not.toContain(token);
+});
+
+test("of a long session the passages about the question are read, wherever they stand", async () => {
+  const filler = (i: number) =>
+    claudeAssistant({ uuid: `f${i}`, text: `filler ${i} ${"lorem ipsum ".repeat(200)}`, sessionId: ID });
+  const rows = chain(
+    [
+      claudeUser({ uuid: "u0", text: "let us begin", sessionId: ID, cwd: home.project }),
+      ...Array.from({ length: 60 }, (_, i) => filler(i)).flat(),
+      ...claudeAssistant({
+        uuid: "needle",
+        text: "The retention of transcripts is thirty days.",
+        sessionId: ID,
+      }),
+      ...Array.from({ length: 60 }, (_, i) => filler(i + 60)).flat(),
+    ].flat(),
+  );
+  writeClaude(home, { id: ID, rows });
+  reply({
+    answer: "30 days.",
+    confidence: "high",
+    citations: [{ line: 62, excerpt: "The retention of transcripts is thirty days" }],
+  });
+  const { json } = await ask("how long are transcripts retained?", "--json");
+  expect([json.confidence, json.citations.length]).toEqual(["high", 1]);
+  expect(json.notes).toEqual([expect.stringMatching(/^\d+ messages of the session were left out to fit$/)]);
+  const prompt: string = server.chats()[0]?.body.messages[1].content;
+  expect(prompt).toContain("L62 Assistant: The retention of transcripts is thirty days.");
+  expect(prompt.length).toBeLessThan(105_000);
+});
+
+test("without a model it says what to run instead", async () => {
+  write(home.paths.config, "{}");
+  writeClaude(home, { id: ID, rows: conversation() });
+  const { stdout, stderr, exitCode } = await ask("why WAL?");
+  expect([stdout, exitCode]).toEqual(["", 1]);
+  expect(stderr).toBe(
+    `error: NO_MODEL: Cannot ask session "${ID}": config.json names no model\nhint: run bun scripts/search.ts --session ${ID} "why WAL?"\n`,
+  );
+});
+
+test("a model that fails is exit 1 without a stack", async () => {
+  writeClaude(home, { id: ID, rows: conversation() });
+  server.script({ kind: "status", status: 429 });
+  const { stderr, exitCode } = await ask("why WAL?");
+  expect([stderr.split("\n")[0], exitCode, server.chats().length]).toEqual([
+    "error: MODEL_FAILED: Cannot ask the model: the server answered 429 scripted failure",
+    1,
+    1,
+  ]);
+});
+
+const lines = new Map([
+  [1, "WAL, because readers must not block the hook"],
+  [2, "yes"],
+]);
+const checks: [string, number, string, boolean][] = [
+  ["the words themselves", 1, "because readers must not", true],
+  ["other white space", 1, "because  readers\n must not", true],
+  ["quotes and dots around it", 1, '"… readers must not block …"', true],
+  ["words that stand in another line", 2, "because readers must not", false],
+  ["a paraphrase", 1, "as readers should not block", false],
+  ["a fragment too short to tell", 1, "the", false],
+  ["a short line as a whole", 2, "yes", true],
+  ["a line that is not there", 7, "because readers must not", false],
+];
+
+test.each(checks)("checkCitations(): %s", (_, line, excerpt, stands) => {
+  const { citations } = checkCitations([{ line, excerpt }], "high", lines);
+  expect(citations.length === 1).toBe(stands);
+});
+
+test("several entries of one line are one text", () => {
+  const place = { line: 3, offset: 0, end: 0 };
+  const entries: Entry[] = [
+    { ...place, kind: "assistant", text: "I will\n edit" },
+    {
+      ...place,
+      kind: "tool",
+      text: "",
+      tool: { name: "Edit", target: "src/a.ts", action: "edit", paths: ["src/a.ts"] },
+    },
+  ];
+  expect([...textByLine(entries, (text) => text)]).toEqual([[3, "I will edit Edit src/a.ts"]]);
+});
