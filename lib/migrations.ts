@@ -2,7 +2,7 @@
  * The schema's history: an append-only list of SQL, one entry per version (`PRAGMA user_version`). Entries that were
  * released are never edited. Times are ISO-8601 UTC text.
  *
- * `session_embeddings` (vec0) is not here: its width is configured and its module may be missing (see vectors.ts).
+ * `session_embeddings` (vec0) is not here: its width is configured and its module may be missing (see chunk-vectors.ts).
  */
 
 export const MIGRATIONS: readonly string[] = [
@@ -53,10 +53,8 @@ CREATE TABLE embedders (
   UNIQUE (model, dimensions, recipe)
 ) STRICT;
 
--- AUTOINCREMENT: an id is never given again, so a row left in session_embeddings while sqlite-vec was not
--- loadable can never point at another chunk
 CREATE TABLE session_chunks (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  id INTEGER PRIMARY KEY,
   session_id TEXT NOT NULL,
   chunk_index INTEGER NOT NULL,
   timestamp TEXT NOT NULL,
@@ -82,15 +80,16 @@ CREATE TABLE session_chunks (
 ) STRICT;
 CREATE INDEX session_chunks_timestamp ON session_chunks(timestamp);
 CREATE INDEX session_chunks_hash ON session_chunks(content_hash) WHERE embedder IS NOT NULL;
-CREATE INDEX session_chunks_without_vector ON session_chunks(id) WHERE embedder IS NULL;
+CREATE INDEX session_chunks_embedder ON session_chunks(embedder);
 
 -- rowid = session_chunks.id; no copy of the text is kept, deletes need none
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
   content, header, tools, extra,
   tokenize = 'porter unicode61', content = '', contentless_delete = 1
 );
--- fewer, larger segments per transaction: a third off a cold run
-INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('hashsize', 16777216);
+-- one segment per transaction, and fewer merges: a fifth off a cold run
+INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('hashsize', 33554432);
+INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('automerge', 16);
 CREATE VIRTUAL TABLE chunks_vocab USING fts5vocab(chunks_fts, row);
 
 -- which session and line holds a transcript row; the same row elsewhere is a copy (a fork) and is not indexed again
@@ -125,7 +124,7 @@ CREATE TABLE searches (
 ) STRICT;
 CREATE INDEX searches_at ON searches(at);
 
--- facts about the index itself: vector_embedder (whose bits session_embeddings holds), vectors_stale
+-- facts about the index itself: vector_table (the embedder whose vectors session_embeddings holds, all of them)
 CREATE TABLE facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL

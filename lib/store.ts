@@ -4,7 +4,7 @@ import { SessionMemoryError } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openDatabase, type SqlDatabase, storageError } from "./sqlite.ts";
 
-/** An open index. Statements live with what they are about: index-writes.ts, vectors.ts, candidates.ts. */
+/** An open index. Statements live with what they are about: index-state.ts, chunk-rows.ts, chunk-vectors.ts, candidates.ts. */
 export interface Store {
   readonly db: SqlDatabase;
   close(): void;

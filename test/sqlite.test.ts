@@ -185,11 +185,11 @@ describe("openStore()", () => {
 
   test("keeps facts about the index", () => {
     const store = openStore(":memory:");
-    writeFact(store, "vector_embedder", "1");
-    writeFact(store, "vector_embedder", "2");
-    expect(readFact(store, "vector_embedder")).toBe("2");
-    writeFact(store, "vector_embedder", undefined);
-    expect(readFact(store, "vector_embedder")).toBeUndefined();
+    writeFact(store, "vector_table", "1");
+    writeFact(store, "vector_table", "2");
+    expect(readFact(store, "vector_table")).toBe("2");
+    writeFact(store, "vector_table", undefined);
+    expect(readFact(store, "vector_table")).toBeUndefined();
     store.close();
   });
 });

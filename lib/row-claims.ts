@@ -1,0 +1,99 @@
+/**
+ * Which session and line holds a transcript row: hosts write forks by copying rows, with their ids, into a new file,
+ * and a row is indexed where it was seen first.
+ */
+
+import type { Entry } from "./session.ts";
+import type { Store } from "./store.ts";
+import { entryKey } from "./transcript.ts";
+
+/** A session as the index numbers it. */
+interface Claimant {
+  number: number;
+  id: string;
+}
+
+export interface RowClaims {
+  /** The entries whose rows no other session or line has; the others are copies. */
+  claim(entries: readonly Entry[], session: Claimant): Entry[];
+  /** Whether any session has a row; undefined when its host gives rows no id. */
+  isKnown(entry: Entry): boolean | undefined;
+}
+
+/** A tool call goes with the message before it. */
+export function rowClaims(store: Store): RowClaims {
+  const { db } = store;
+  const take = db.prepare(
+    "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+  );
+  const holder = db.prepare("SELECT session, line FROM row_keys WHERE key = ?");
+  const noteCopy = db.prepare(
+    "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?",
+  );
+  function isOurs(entry: Entry, session: Claimant): boolean {
+    const key = entryKey(entry);
+    if (key === undefined) return true;
+    const number = hashKey(key);
+    if (take.run(number, session.number, entry.line).changes === 1) return true;
+    const row = holder.get(number);
+    if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
+    return row?.session === session.number && row.line === entry.line;
+  }
+  function claim(entries: readonly Entry[], session: Claimant): Entry[] {
+    let last: Entry | undefined;
+    let isTaken = true;
+    return entries.filter((entry) => {
+      const isSameRow = last?.line === entry.line && last.id === entry.id;
+      if (last === undefined || (entry.kind !== "tool" && !isSameRow)) isTaken = isOurs(entry, session);
+      last = entry;
+      return isTaken;
+    });
+  }
+  return { claim, isKnown: (entry) => isKnown(store, entry) };
+}
+
+function isKnown(store: Store, entry: Entry): boolean | undefined {
+  const key = entryKey(entry);
+  if (key === undefined) return undefined;
+  return store.db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(hashKey(key)) !== undefined;
+}
+
+/** Gives the transcript rows of sessions free: whoever has a copy of them may index it. */
+export function releaseRows(store: Store, sessionIds: readonly string[]): void {
+  const ids = JSON.stringify(sessionIds);
+  store.db
+    .prepare(
+      `DELETE FROM row_keys
+       WHERE session IN (SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?)))`,
+    )
+    .run(ids);
+  store.db.prepare("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))").run(ids);
+}
+
+/** The sessions whose copies of this session's rows were left out. */
+export function sessionsWithCopies(store: Store, ownerId: string): string[] {
+  return store.db
+    .prepare("SELECT session_id FROM copies WHERE owner_id = ?")
+    .all(ownerId)
+    .map((row) => String(row.session_id));
+}
+
+/** Gives a session's rows free and forgets what it copied and who copied it. */
+export function forgetRows(store: Store, { number, id }: Claimant): void {
+  store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(number);
+  store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id });
+}
+
+/** 53 bits of a row's key: an integer that SQLite and JavaScript both hold exactly. */
+function hashKey(key: string): number {
+  let a = 0xdeadbeef;
+  let b = 0x41c6ce57;
+  for (let i = 0; i < key.length; i++) {
+    const unit = key.charCodeAt(i);
+    a = Math.imul(a ^ unit, 2654435761);
+    b = Math.imul(b ^ unit, 1597334677);
+  }
+  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
+  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
+  return 4294967296 * (2097151 & b) + (a >>> 0);
+}

@@ -1,0 +1,197 @@
+/**
+ * A corpus of made-up coding sessions, the same for the same seed: Claude Code transcripts with prompts, answers, tool
+ * calls and their results, in words that follow Zipf's law as real ones do.
+ */
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Random, seeded } from "../support/random.ts";
+
+export interface CorpusOptions {
+  /** @default {3000} */
+  sessions?: number;
+  /** User and assistant rows in all. @default {78000} */
+  messages?: number;
+  /** Bytes of a file on average, reached by the results of tool calls. @default {16000} */
+  bytesPerSession?: number;
+  /** @default {1} */
+  seed?: number;
+}
+
+export interface Corpus {
+  files: string[];
+  bytes: number;
+}
+
+const WORDS =
+  `the of to in is that it for and we you on with this be as are not have can but if from or so will by
+  at one all when what there use add test file code function error run change data value type call line make need
+  server request response query table index session user message model cache config build deploy branch commit merge
+  review update remove check return string number list array object key field column row page route handler state
+  store client worker thread queue event timer retry timeout lock token header body path folder module import export
+  package version release install script command option flag default schema migration transaction rollback backup
+  restore replica shard pool connection socket stream buffer parser lexer compiler runtime engine renderer layout
+  style theme button form input output modal panel widget chart graph node edge tree leaf root branch stack heap
+  memory pointer reference closure callback promise async await iterator generator decorator interface class method
+  property attribute element selector event listener observer subscriber publisher topic channel broker consumer
+  producer payload encoder decoder serializer formatter validator sanitizer middleware gateway proxy balancer ingress
+  cluster container image volume secret certificate domain subnet firewall policy role permission audit log metric
+  trace span alert dashboard threshold latency throughput benchmark profile hotspot allocation leak overflow deadlock
+  race flake regression assertion fixture mock stub snapshot coverage lint warning diagnostic suggestion refactor
+  rename extract inline simplify document comment readme changelog license invoice customer order payment refund
+  discount currency tax report export calendar schedule reminder timezone locale translation encoding unicode emoji
+  image upload download thumbnail preview markdown template variable loop condition operator expression statement
+  keyword literal constant enum union tuple record generic constraint inference overload signature parameter argument
+  dashboards orders customers indexes queries tables sessions messages answers questions reasons decided instead
+  because slower faster smaller larger broken fixed missing wrong right better worse again still maybe probably
+  should could would might must never always sometimes usually after before during between without within across
+  journal checkpoint wal vacuum pragma trigger cursor planner optimizer statistics histogram cardinality bitmap bloom
+  filter hash digest salt nonce cipher signature handshake session cookie redirect login logout password profile
+  avatar notification webhook callback endpoint status code body header trailer chunk frame packet segment window`
+    .split(/\s+/)
+    .filter((word, position, all) => all.indexOf(word) === position);
+
+const TOOLS = ["Bash", "Read", "Edit", "Grep", "Write"];
+const ENDINGS = ["ts", "py", "go", "rs", "md", "sql", "json"];
+const FIRST_DAY = Date.UTC(2025, 8, 1);
+
+/** Writes the corpus as Claude Code keeps its projects: `<folder>/projects/<project>/<id>.jsonl`. */
+export function writeCorpus(folder: string, options: CorpusOptions = {}): Corpus {
+  const { sessions = 3000, messages = 78_000, bytesPerSession = 16_000, seed = 1 } = options;
+  const random = seeded(seed);
+  const corpus: Corpus = { files: [], bytes: 0 };
+  for (let number = 0; number < sessions; number++) {
+    const rows =
+      Math.round(((number + 1) * messages) / sessions) - Math.round((number * messages) / sessions);
+    const project = join(folder, "projects", `-home-dev-project-${number % 12}`);
+    mkdirSync(project, { recursive: true });
+    const text = sessionText(random, { number, rows, bytes: bytesPerSession });
+    const file = join(project, `${sessionId(number)}.jsonl`);
+    writeFileSync(file, text);
+    corpus.files.push(file);
+    corpus.bytes += Buffer.byteLength(text);
+  }
+  return corpus;
+}
+
+/** Words of a sentence length, with an identifier, a path or a number now and then. */
+export function sentence(random: Random, words: number): string {
+  const parts: string[] = [];
+  for (let i = 0; i < words; i++) parts.push(word(random));
+  const text = parts.join(" ");
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** A session's rows as text, `rows` of them user or assistant messages. */
+export function sessionText(
+  random: Random,
+  { number, rows, bytes }: { number: number; rows: number; bytes: number },
+): string {
+  const id = sessionId(number);
+  let time = FIRST_DAY + number * 3_600_000;
+  let parent: string | null = null;
+  const lines: string[] = [];
+  let callId: string | undefined;
+  const resultBytes = Math.max(40, (bytes / rows - 560) * 3.2);
+  for (let i = 0; i < rows; i++) {
+    time += random.integer(2, 90) * 1000;
+    const uuid = rowId(number, i);
+    const common = {
+      parentUuid: parent,
+      isSidechain: false,
+      userType: "external",
+      cwd: `/home/dev/project-${number % 12}`,
+      sessionId: id,
+      version: "2.1.329",
+      gitBranch: "main",
+      uuid,
+      timestamp: new Date(time).toISOString(),
+    };
+    if (callId !== undefined) {
+      const result = filler(random, resultBytes);
+      const content = [{ tool_use_id: callId, type: "tool_result", content: result }];
+      lines.push(JSON.stringify({ ...common, type: "user", message: { role: "user", content } }));
+      callId = undefined;
+    } else if (i % 6 === 0) {
+      const text = paragraph(random, random.integer(1, 3));
+      lines.push(JSON.stringify({ ...common, type: "user", message: { role: "user", content: text } }));
+    } else {
+      const block = random.chance(0.4)
+        ? toolUse(random, uuid)
+        : { type: "text", text: paragraph(random, random.integer(1, 6)) };
+      if (block.type === "tool_use") callId = uuid;
+      const message = {
+        id: `msg_${uuid}`,
+        type: "message",
+        role: "assistant",
+        model: "claude-opus-5-5",
+        content: [block],
+      };
+      lines.push(JSON.stringify({ ...common, type: "assistant", message }));
+    }
+    parent = uuid;
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+export function sessionId(number: number): string {
+  return `${hex(number, 8)}-5e55-4000-8000-${hex(number * 7919, 12)}`;
+}
+
+function rowId(session: number, row: number): string {
+  return `${hex(session, 8)}-${hex(row, 4)}-4000-9000-${hex(session * 104_729 + row, 12)}`;
+}
+
+function hex(number: number, digits: number): string {
+  return number.toString(16).padStart(digits, "0").slice(-digits);
+}
+
+function paragraph(random: Random, sentences: number): string {
+  return Array.from({ length: sentences }, () => sentence(random, random.integer(6, 18))).join(" ");
+}
+
+function toolUse(random: Random, id: string): { type: "tool_use"; id: string; name: string; input: object } {
+  const name = random.pick(TOOLS);
+  const input =
+    name === "Bash"
+      ? { command: `bun test ${path(random)} --timeout ${random.integer(10, 900)}` }
+      : name === "Grep"
+        ? { pattern: identifier(random), path: path(random) }
+        : { file_path: `/home/dev/${path(random)}` };
+  return { type: "tool_use", id, name, input };
+}
+
+function filler(random: Random, bytes: number): string {
+  const lines: string[] = [];
+  for (let length = 0; length < bytes; ) {
+    const line = `${random.integer(1, 900)}: ${sentence(random, 9)}`;
+    lines.push(line);
+    length += line.length + 2;
+  }
+  return lines.join("\n");
+}
+
+function word(random: Random): string {
+  const kind = random.next();
+  if (kind < 0.03) return identifier(random);
+  if (kind < 0.045) return `\`${path(random)}\``;
+  if (kind < 0.06) return String(random.integer(1, 9999));
+  return common(random);
+}
+
+/** The rank falls off so that the most frequent word makes about a twentieth of a text. */
+function common(random: Random): string {
+  const rank = Math.floor(WORDS.length ** random.next()) - 1;
+  return WORDS[Math.min(rank + random.integer(0, rank >> 2), WORDS.length - 1)] ?? "the";
+}
+
+function identifier(random: Random): string {
+  const [first, second] = [random.pick(WORDS), random.pick(WORDS)];
+  return random.chance(0.5)
+    ? `${first}${second.charAt(0).toUpperCase()}${second.slice(1)}`
+    : `${first}_${second}`;
+}
+
+function path(random: Random): string {
+  return `src/${random.pick(WORDS)}/${random.pick(WORDS)}-${random.pick(WORDS)}.${random.pick(ENDINGS)}`;
+}

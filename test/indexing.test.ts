@@ -1,0 +1,496 @@
+import { describe, expect, test } from "bun:test";
+import {
+  appendFileSync,
+  chmodSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { indexSessions } from "../lib/indexing.ts";
+import { listSessions } from "../lib/sessions.ts";
+import { openStore } from "../lib/store.ts";
+import { claudeCompaction, claudeUser } from "./support/claude.ts";
+import { layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import {
+  chunksOf,
+  contentOf,
+  countMatches,
+  indexHome,
+  openHomeStore,
+  settingsWith,
+  turn,
+} from "./support/index.ts";
+import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { plainLine } from "./support/plain.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+
+const ONE = uuidFrom("session one");
+const TWO = uuidFrom("session two");
+
+function state(store: ReturnType<typeof openStore>, id: string) {
+  return store.db
+    .prepare(
+      "SELECT status, chunk_count, skipped_lines, cursor_line, next_chunk, error FROM index_state WHERE session_id = ?",
+    )
+    .get(id);
+}
+
+describe("indexSessions()", () => {
+  test("puts every exchange of every agent's sessions into rows and full text", async () => {
+    using home = temporaryHome();
+    layFixtures(home);
+    const store = openStore(":memory:");
+    const report = await indexHome(home, store);
+    expect(report.failed).toEqual([]);
+    expect(report.sessions).toBe(listSessions(home.paths, { subagents: true }).length);
+    const sums = store.db
+      .prepare(
+        "SELECT count(*) AS chunks, (SELECT count(*) FROM chunks_fts) AS texts, (SELECT sum(chunk_count) FROM index_state) AS counted FROM session_chunks",
+      )
+      .get();
+    expect(sums).toEqual({ chunks: report.chunks, texts: report.chunks, counted: report.chunks });
+    expect(store.db.prepare("SELECT DISTINCT agent FROM sessions ORDER BY 1").all()).toEqual([
+      { agent: "claude" },
+      { agent: "codex" },
+      { agent: "pi" },
+    ]);
+    store.close();
+  });
+
+  test("touches nothing when nothing changed", async () => {
+    using home = temporaryHome();
+    layFixtures(home);
+    const store = openHomeStore(home);
+    await indexHome(home, store);
+    const before = contentOf(store);
+    const changes = store.db.prepare("SELECT total_changes() AS n").get();
+    const report = await indexHome(home, store);
+    expect(report).toEqual({
+      sessions: 0,
+      chunks: 0,
+      newChunks: 0,
+      skippedLines: 0,
+      quarantined: [],
+      failed: [],
+      left: 0,
+    });
+    expect(store.db.prepare("SELECT total_changes() AS n").get()).toEqual(changes);
+    expect(contentOf(store)).toEqual(before);
+    store.close();
+  });
+
+  test("adds what a session grew by and reads its open exchange again", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const file = writeClaude(home, { id: ONE, rows: [turn("first question", "first answer")] });
+    await indexHome(home, store);
+    expect(state(store, ONE)).toEqual({
+      status: "complete",
+      chunk_count: 1,
+      skipped_lines: 0,
+      cursor_line: 0,
+      next_chunk: 0,
+      error: null,
+    });
+    const [, late] = turn("unused", "an answer that came late");
+    appendFileSync(file, jsonl([late as Row], turn("second question", "second answer", { minute: 5 })));
+    const report = await indexHome(home, store);
+    expect({ ...report, failed: 0 }).toEqual({
+      sessions: 1,
+      chunks: 2,
+      newChunks: 2,
+      skippedLines: 0,
+      quarantined: [],
+      failed: 0,
+      left: 0,
+    });
+    expect(chunksOf(store, ONE)).toEqual([
+      "User: first question\nAssistant: first answer\nAssistant: an answer that came late",
+      "User: second question\nAssistant: second answer",
+    ]);
+    expect(state(store, ONE)).toEqual({
+      status: "complete",
+      chunk_count: 2,
+      skipped_lines: 0,
+      cursor_line: 3,
+      next_chunk: 1,
+      error: null,
+    });
+    expect([countMatches(store, "late"), countMatches(store, "first")]).toEqual([1, 1]);
+    store.close();
+  });
+
+  test("gives the same index however a session's bytes arrived", async () => {
+    const seed = fuzzSeed("indexing in pieces");
+    const random = seeded(seed);
+    for (let round = 0; round < 12; round++) {
+      using home = temporaryHome();
+      const rows = Array.from({ length: random.integer(1, 30) }, (_, i) =>
+        turn(`question ${i} ${"word ".repeat(random.integer(0, 400))}`, `answer ${i} é🎉`, {
+          minute: i,
+          tools: random.chance(0.3) ? [{ name: "Bash", input: { command: `bun test ${i}` } }] : [],
+        }),
+      );
+      const bytes = Buffer.from(jsonl(...rows));
+      const pieces = openStore(":memory:");
+      const file = writeClaude(home, { id: ONE, rows: "" });
+      for (let at = 0; at < bytes.length; ) {
+        at = Math.min(bytes.length, at + random.integer(1, bytes.length));
+        writeFileSync(file, bytes.subarray(0, at));
+        await indexHome(home, pieces);
+      }
+      const whole = openStore(":memory:");
+      await indexHome(home, whole);
+      expect(contentOf(pieces)).toEqual(contentOf(whole));
+      pieces.close();
+      whole.close();
+    }
+  });
+
+  test("leaves a half-written last line for later and loses nothing of it", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const text = jsonl(turn("question", "the whole answer"));
+    const file = writeClaude(home, { id: ONE, rows: text.slice(0, -30) });
+    await indexHome(home, store);
+    expect(chunksOf(store, ONE)).toEqual(["User: question"]);
+    writeFileSync(file, text);
+    await indexHome(home, store);
+    expect(chunksOf(store, ONE)).toEqual(["User: question\nAssistant: the whole answer"]);
+    store.close();
+  });
+
+  test("reads a replaced file from its start, also when it is larger than before", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const file = writeClaude(home, {
+      id: ONE,
+      rows: [turn("old words", "old answer"), turn("more", "again", { minute: 2 })],
+    });
+    await indexHome(home, store);
+    writeFileSync(
+      file,
+      jsonl(turn("new words", `new answer ${"x ".repeat(60)}`), turn("and more", "of it", { minute: 3 })),
+    );
+    await indexHome(home, store);
+    expect(chunksOf(store, ONE).map((text) => text.slice(0, 15))).toEqual([
+      "User: new words",
+      "User: and more\n",
+    ]);
+    expect([countMatches(store, "old"), countMatches(store, "new")]).toEqual([0, 1]);
+    writeFileSync(file, jsonl(turn("short", "one")));
+    await indexHome(home, store);
+    expect(chunksOf(store, ONE)).toEqual(["User: short\nAssistant: one"]);
+    store.close();
+  });
+
+  test("finds an edit of equal length far before the cursor with `all` only", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const padding = Array.from({ length: 40 }, (_, i) =>
+      turn(`question ${i}`, `answer ${"word ".repeat(40)}`, { minute: i }),
+    );
+    const rows = [...padding.slice(0, 20), turn("before", "EDITED"), ...padding.slice(20)];
+    const file = writeClaude(home, { id: ONE, rows });
+    await indexHome(home, store);
+    const before = store.db
+      .prepare("SELECT id, content FROM session_chunks WHERE content LIKE '%question 7%'")
+      .get();
+    writeFileSync(file, readFileSync(file, "utf8").replace("EDITED", "CHANGE"));
+    await indexHome(home, store);
+    expect(countMatches(store, "EDITED")).toBe(1);
+    const report = await indexHome(home, store, { all: true });
+    expect([report.newChunks, countMatches(store, "EDITED"), countMatches(store, "CHANGE")]).toEqual([
+      1, 0, 1,
+    ]);
+    expect(
+      store.db.prepare("SELECT id, content FROM session_chunks WHERE content LIKE '%question 7%'").get(),
+    ).toEqual(before);
+    store.close();
+  });
+
+  test("indexes rows that a fork copied once, and the fork's own", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const rows = [
+      turn("shared question", "shared answer", { sessionId: ONE }),
+      turn("only in one", "yes", { minute: 1, sessionId: ONE }),
+    ].flat();
+    const file = writeClaude(home, { id: ONE, rows });
+    const copied = rows.slice(0, 2).map((row) => ({ ...row, sessionId: TWO }));
+    const fork = writeClaude(home, {
+      id: TWO,
+      rows: [copied, turn("only in two", "yes", { minute: 2, sessionId: TWO })],
+    });
+    utimesSync(file, 1000, 1000);
+    await indexHome(home, store);
+    expect(chunksOf(store, ONE)).toEqual([
+      "User: shared question\nAssistant: shared answer",
+      "User: only in one\nAssistant: yes",
+    ]);
+    expect(chunksOf(store, TWO)).toEqual(["User: only in two\nAssistant: yes"]);
+    expect(store.db.prepare("SELECT * FROM copies").all()).toEqual([{ session_id: TWO, owner_id: ONE }]);
+    appendFileSync(fork, jsonl(turn("later in two", "yes", { minute: 3, sessionId: TWO })));
+    await indexHome(home, store);
+    expect(countMatches(store, "shared")).toBe(1);
+    store.close();
+  });
+
+  test("gives copied rows to the fork when the original is replaced by other words", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const rows = turn("shared question", "shared answer", { sessionId: ONE });
+    const file = writeClaude(home, { id: ONE, rows });
+    writeClaude(home, {
+      id: TWO,
+      rows: [rows.map((row) => ({ ...row, sessionId: TWO })), turn("own", "words", { minute: 2 })],
+    });
+    utimesSync(file, 1000, 1000);
+    await indexHome(home, store);
+    expect(chunksOf(store, TWO)).toEqual(["User: own\nAssistant: words"]);
+    writeFileSync(file, jsonl(turn("something else", "entirely", { sessionId: ONE })));
+    await indexHome(home, store);
+    await indexHome(home, store);
+    expect(chunksOf(store, ONE)).toEqual(["User: something else\nAssistant: entirely"]);
+    expect(chunksOf(store, TWO)).toEqual([
+      "User: shared question\nAssistant: shared answer",
+      "User: own\nAssistant: words",
+    ]);
+    store.close();
+  });
+
+  test("takes a row once that stands twice in one file, and short ids of other times as others", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const said = turn("once", "only");
+    writeClaude(home, { id: ONE, rows: [said, turn("between", "them", { minute: 1 }), said] });
+    const entry = (text: string, at: string) =>
+      piLinked([
+        piHeader({ id: TWO }),
+        piUser({ id: "aaaaaaaa", text, at }),
+        piAssistant({ id: "bbbbbbbb", text: "ok", at }),
+      ]);
+    writePi(home, { id: TWO, rows: entry("pi one", "2026-02-01T10:00:00.000Z") });
+    const third = uuidFrom("pi three");
+    writePi(home, {
+      id: third,
+      at: "2026-02-02T10:00:00.000Z",
+      rows: [piHeader({ id: third }), ...entry("pi two", "2026-02-02T10:00:00.000Z").slice(1)],
+    });
+    await indexHome(home, store);
+    expect(chunksOf(store, ONE)).toEqual(["User: once\nAssistant: only", "User: between\nAssistant: them"]);
+    expect([...chunksOf(store, TWO), ...chunksOf(store, third)]).toEqual([
+      "User: pi one\nAssistant: ok",
+      "User: pi two\nAssistant: ok",
+    ]);
+    store.close();
+  });
+
+  test("skips and counts lines that are no JSON, and quarantines a file with no message", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, {
+      id: ONE,
+      rows: `${jsonl(turn("a", "b"))}{"broken\nnot json\n${jsonl(turn("c", "d", { minute: 4 }))}`,
+    });
+    const noise = writeClaude(home, { id: TWO, rows: "\u0000\u0001\u0002 binary\nmore of it\n" });
+    const report = await indexHome(home, store);
+    expect(report.skippedLines).toBe(2);
+    expect(report.quarantined).toEqual([{ file: noise, reason: "2 of 2 lines are not JSON" }]);
+    expect(state(store, ONE)).toMatchObject({ status: "complete", chunk_count: 2, skipped_lines: 2 });
+    expect(state(store, TWO)).toMatchObject({
+      status: "quarantined",
+      chunk_count: 0,
+      error: "2 of 2 lines are not JSON",
+    });
+    expect((await indexHome(home, store)).quarantined).toEqual([]);
+    writeFileSync(noise, jsonl(turn("now it", "is one")));
+    await indexHome(home, store);
+    expect(state(store, TWO)).toMatchObject({ status: "complete", chunk_count: 1, error: null });
+    store.close();
+  });
+
+  test("goes on with the others when a file may not be read, and tries it again", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const file = writeClaude(home, { id: ONE, rows: [turn("secret", "file")] });
+    writeClaude(home, { id: TWO, rows: [turn("open", "file")] });
+    if (process.getuid?.() === 0) {
+      // root reads everything: a folder in the file's place fails for everybody
+      rmSync(file);
+      const sessions = listSessions(home.paths, { subagents: true });
+      write(join(file, "inner"), "");
+      sessions.push({ ...(sessions[0] as (typeof sessions)[0]), id: ONE, file });
+      const report = await indexSessions({ store, sessions, settings: settingsWith() });
+      expect([report.sessions, report.failed.map((failure) => failure.file)]).toEqual([1, [file]]);
+    } else {
+      chmodSync(file, 0);
+      const report = await indexHome(home, store);
+      expect([report.sessions, report.failed.map((failure) => failure.file)]).toEqual([1, [file]]);
+    }
+    expect(state(store, ONE)).toMatchObject({ status: "failed" });
+    expect(chunksOf(store, TWO)).toEqual(["User: open\nAssistant: file"]);
+    store.close();
+  });
+
+  test("keeps the newest 2,000 chunks of a session, says so, and stays there as it grows", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const rows = Array.from({ length: 2100 }, (_, i) => turn(`question number${i}`, "ok", { minute: i }));
+    const file = writeClaude(home, { id: ONE, rows });
+    const warnings: string[] = [];
+    const report = await indexHome(home, store, { onWarning: (text) => warnings.push(text) });
+    expect(report.chunks).toBe(2000);
+    expect(warnings).toEqual([`session ${ONE} is over 2000 chunks: only its newest are kept`]);
+    expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2099 });
+    expect([
+      countMatches(store, "number99"),
+      countMatches(store, "number100"),
+      countMatches(store, "number2099"),
+    ]).toEqual([0, 1, 1]);
+    expect((await indexHome(home, store)).sessions).toBe(0);
+    appendFileSync(file, jsonl(turn("question more", "ok", { minute: 2101 })));
+    await indexHome(home, store);
+    expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2100 });
+    expect(countMatches(store, "number100")).toBe(0);
+    store.close();
+  });
+
+  test("stops at its deadline between two exchanges and goes on from there", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, {
+      id: ONE,
+      rows: Array.from({ length: 3000 }, (_, i) => turn(`question ${i}`, "ok", { minute: i })),
+    });
+    let runs = 0;
+    for (let isDone = false; !isDone; runs++) {
+      await indexHome(home, store, { deadlineMs: 15 });
+      isDone = state(store, ONE)?.status === "partial" && Number(state(store, ONE)?.next_chunk) === 2999;
+      expect(runs).toBeLessThan(500);
+    }
+    const whole = openStore(":memory:");
+    await indexHome(home, whole);
+    expect(contentOf(store)).toEqual(contentOf(whole));
+    whole.close();
+    store.close();
+  });
+
+  test("stops with the storage error and keeps what was committed before", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: [turn("first", "one")] });
+    await indexHome(home, store);
+    const before = contentOf(store);
+    store.db.exec(
+      "CREATE TRIGGER full BEFORE INSERT ON session_chunks BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
+    );
+    writeClaude(home, { id: TWO, rows: [turn("second", "two")] });
+    await expect(indexHome(home, store)).rejects.toMatchObject({
+      type: "STORAGE_ERROR",
+      message: expect.stringContaining("disk is full"),
+    });
+    expect(contentOf(store)).toEqual(before);
+    store.db.exec("DROP TRIGGER full");
+    await indexHome(home, store);
+    expect(chunksOf(store, TWO)).toEqual(["User: second\nAssistant: two"]);
+    store.close();
+  });
+
+  test("keeps out sessions, projects and words that the settings exclude, also when they were indexed before", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const private_ = join(home.root, "private");
+    const file = writeClaude(home, {
+      id: ONE,
+      rows: [turn("keep me", "yes"), turn("the aubergine plan", "no", { minute: 1 })],
+    });
+    writeClaude(home, {
+      id: TWO,
+      cwd: private_,
+      rows: [claudeUser({ cwd: private_, text: "diary", sessionId: TWO })],
+    });
+    const third = uuidFrom("excluded by id");
+    writeClaude(home, { id: third, rows: [turn("unwanted", "session", { sessionId: third })] });
+    await indexHome(home, store);
+    expect([
+      countMatches(store, "diary"),
+      countMatches(store, "unwanted"),
+      countMatches(store, "aubergine"),
+    ]).toEqual([1, 1, 1]);
+    const settings = settingsWith({
+      exclude: { sessions: [third.slice(0, 8)], projects: [private_], patterns: ["auberg\\w+"] },
+    });
+    for (const id of [file]) utimesSync(id, new Date(), new Date());
+    await indexHome(home, store, { settings });
+    expect([
+      countMatches(store, "diary"),
+      countMatches(store, "unwanted"),
+      countMatches(store, "aubergine"),
+    ]).toEqual([0, 0, 0]);
+    expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: ONE }]);
+    expect(chunksOf(store, ONE)).toEqual(["User: keep me\nAssistant: yes"]);
+    store.close();
+  });
+
+  test("remembers where a session was compacted last", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, {
+      id: ONE,
+      rows: [turn("a", "b"), claudeCompaction({ summary: "so far" }), turn("c", "d", { minute: 3 })],
+    });
+    await indexHome(home, store);
+    expect(store.db.prepare("SELECT compacted_line FROM sessions").get()).toEqual({ compacted_line: 4 });
+    store.close();
+  });
+
+  test("holds two plain files of one name apart", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    for (const folder of ["a", "b"]) {
+      const paths = { ...home.paths, transcripts: [join(home.root, folder)] };
+      write(join(home.root, folder, "today.jsonl"), [
+        plainLine("user", `words of ${folder}`),
+        plainLine("assistant", "yes"),
+      ]);
+      await indexSessions({ store, sessions: listSessions(paths), settings: settingsWith() });
+    }
+    expect(store.db.prepare("SELECT content FROM session_chunks ORDER BY 1").all()).toEqual([
+      { content: "User: words of a\nAssistant: yes" },
+      { content: "User: words of b\nAssistant: yes" },
+    ]);
+    const ids = store.db
+      .prepare("SELECT id FROM sessions ORDER BY id")
+      .all()
+      .map((row) => String(row.id));
+    expect(ids[0]).toBe("today");
+    expect(ids[1]).toMatch(/^today~[0-9a-f]{6}$/);
+    store.close();
+  });
+
+  test("follows a transcript that was moved, without reading it again", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const file = writeClaude(home, { id: ONE, rows: [turn("moved", "file")] });
+    await indexHome(home, store);
+    const before = store.db.prepare("SELECT id FROM session_chunks").all();
+    const { mtime } = statSync(file);
+    const moved = writeClaude(home, {
+      id: ONE,
+      cwd: join(home.root, "elsewhere"),
+      rows: readFileSync(file, "utf8"),
+    });
+    utimesSync(moved, mtime, mtime);
+    rmSync(file);
+    const report = await indexHome(home, store);
+    expect([report.sessions, report.newChunks]).toEqual([1, 0]);
+    expect(store.db.prepare("SELECT id FROM session_chunks").all()).toEqual(before);
+    expect(store.db.prepare("SELECT file FROM sessions").get()).toEqual({ file: moved });
+    store.close();
+  });
+});

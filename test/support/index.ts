@@ -1,0 +1,87 @@
+/** An index made for one test: a store of its own over a home's transcripts, and what it holds as plain values. */
+
+import { defaultSettings, type Settings } from "../../lib/config.ts";
+import { type IndexOptions, type IndexReport, indexSessions } from "../../lib/indexing.ts";
+import { listSessions } from "../../lib/sessions.ts";
+import { openStore, type Store } from "../../lib/store.ts";
+import { claudeAssistant, claudeUser } from "./claude.ts";
+import type { TemporaryHome } from "./home.ts";
+import type { Row } from "./rows.ts";
+
+/** The default settings in UTC, with some of them changed. */
+export function settingsWith(changes: Partial<Settings> = {}): Settings {
+  return { ...defaultSettings(), timezone: "UTC", ...changes };
+}
+
+/** Indexes all of a home's sessions, oldest first. */
+export async function indexHome(
+  home: TemporaryHome,
+  store: Store,
+  options: Partial<Omit<IndexOptions, "store">> = {},
+): Promise<IndexReport> {
+  const sessions = listSessions(home.paths, { subagents: true }).reverse();
+  return await indexSessions({ store, sessions, settings: settingsWith(), ...options });
+}
+
+/** Opens a home's own index. */
+export function openHomeStore(home: TemporaryHome): Store {
+  return openStore(home.paths.database);
+}
+
+/** A prompt and its answer as rows, at a minute of the day. */
+export function turn(
+  prompt: string,
+  answer: string,
+  {
+    minute = 0,
+    sessionId,
+    tools = [],
+  }: { minute?: number; sessionId?: string; tools?: { name: string; input: Row }[] } = {},
+): Row[] {
+  const at = (second: number) => new Date(Date.UTC(2026, 1, 3, 14, minute, second)).toISOString();
+  const session = sessionId === undefined ? {} : { sessionId };
+  return [
+    claudeUser({ ...session, text: prompt, at: at(0) }),
+    ...claudeAssistant({ ...session, text: answer, at: at(20), tools }),
+  ];
+}
+
+/** All that search can find, without what differs between two runs (ids, creation times). */
+export function contentOf(store: Store): unknown {
+  const all = (sql: string) => store.db.prepare(sql).all();
+  return {
+    chunks: all(
+      `SELECT session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
+         exchange_line, hex(content_hash), content, context_content, tools, entry_ids, token_count,
+         hex(embedding) AS embedding, embedding_failures
+       FROM session_chunks ORDER BY session_id, chunk_index`,
+    ),
+    sessions: all(
+      "SELECT id, agent, file, cwd, project, parent_id, started_at, source_gone, compacted_line FROM sessions ORDER BY id",
+    ),
+    state: all(
+      `SELECT session_id, file_path, file_hash, chunk_count, status, size, cursor_offset, cursor_line, next_chunk,
+         skipped_lines, recipe, error FROM index_state ORDER BY session_id`,
+    ),
+    words: all("SELECT term, doc, cnt FROM chunks_vocab ORDER BY term"),
+    fullText: Number(store.db.prepare("SELECT count(*) AS n FROM chunks_fts").get()?.n),
+    rows: all("SELECT key, id, line FROM row_keys JOIN sessions ON number = session ORDER BY key"),
+    copies: all("SELECT * FROM copies ORDER BY 1, 2"),
+  };
+}
+
+/** The contents of a session's chunks, in order. */
+export function chunksOf(store: Store, sessionId: string): string[] {
+  return store.db
+    .prepare("SELECT content FROM session_chunks WHERE session_id = ? ORDER BY chunk_index")
+    .all(sessionId)
+    .map((row) => String(row.content));
+}
+
+/** How many chunks hold a word, asked of the full-text index. */
+export function countMatches(store: Store, word: string): number {
+  const match = `"${word.replaceAll('"', '""')}"`;
+  return Number(
+    store.db.prepare("SELECT count(*) AS n FROM chunks_fts WHERE chunks_fts MATCH ?").get(match)?.n,
+  );
+}
