@@ -1,0 +1,97 @@
+/** What a shell command was and how it ended, as far as its line and its output tell. */
+
+const COMMAND_CHARS = 80;
+const LINE_CHARS = 160;
+const COMMIT_CHARS = 100;
+const TOTAL_CHARS = 60;
+
+/** Commands whose ending is a fact of the project: tests, builds, releases, version control. */
+const TELLING =
+  /\b(?:tests?|spec|jest|vitest|pytest|mocha|playwright|check|lint|eslint|biome|ruff|mypy|tsc|typecheck|build|compile|make|cmake|cargo|gradle|mvn|dotnet|deploy|publish|release|migrate|migration|docker|kubectl|terraform|helm|systemctl|install|npm (?:i|ci|run)|git (?:commit|push|merge|rebase|tag|revert|reset|cherry-pick|stash))\b/;
+
+const LOOKING =
+  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|\[|diff|echo|printf|pwd|stat|file|tree|du|df|jq|awk|sort|mkdir|cp|mv|touch|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
+
+const FAILED =
+  /(?:exited with code|exit(?:ed)?(?: code| status)?:?|returned) [1-9]\d*|\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|FAILED|npm ERR!|error(?:\[\w+\])?:|fatal:|Traceback)/im;
+
+const ERROR_LINE =
+  /error|fail|exception|cannot|can't|could not|couldn't|not found|denied|refused|fatal|panic|unexpected|undefined|invalid|missing|timed? ?out|no such/i;
+
+/** Lines that frame an error and say nothing of it. */
+const FRAME =
+  /^(?:exit code|command exited|process exited|traceback|at |\s*\^|file "|npm err! (?:code|errno|a complete|path)|<\/?)/i;
+
+const TOTAL = /\b\d+ (?:pass(?:ed|ing)?|tests?|fail(?:ed|ing|ures?)?|errors?|warnings?|files?)\b[^\n]{0,60}/i;
+
+/** A command on one short line, without the directory change and variables before it. */
+export function commandName(command: string): string {
+  const first = command
+    .trim()
+    .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
+    .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
+    .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
+  const line = (first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim();
+  return line.length <= COMMAND_CHARS
+    ? line
+    : `${line.slice(0, COMMAND_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+/** Whether how a command ended is worth keeping: by what it calls, not by what its paths are called. */
+export function isTelling(command: string): boolean {
+  if (isLooking(command)) return false;
+  return command.split(/&&|\|\||[;|\n]/).some((part) => {
+    const words = part.trim().replace(/^\.\//, "").split(/\s+/).slice(0, 5);
+    return TELLING.test(words.filter((word) => !word.includes("/")).join(" "));
+  });
+}
+
+/** Whether a command only looks: finding nothing is no failure of the work. */
+export function isLooking(command: string): boolean {
+  return LOOKING.test(commandName(command));
+}
+
+/** Whether a command failed. */
+export function hasFailed(
+  output: string,
+  { isError, command }: { isError: boolean; command: string },
+): boolean {
+  if (isError) return true;
+  // Output of `cat` or `grep` may speak of anything.
+  if (!isTelling(command)) return false;
+  return FAILED.test(output.slice(-4000).replace(/\b0 (?:fail|error)\w*/gi, ""));
+}
+
+/** The line of an output that says what went wrong. */
+export function errorLine(output: string): string {
+  const lines = output
+    .slice(-20_000)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => /[\p{L}]/u.test(line) && !FRAME.test(line));
+  const isTrace = /^\s*Traceback/m.test(output);
+  const line = isTrace
+    ? lines.at(-1)
+    : (lines.find((candidate) => ERROR_LINE.test(candidate)) ?? lines.at(-1));
+  return (line ?? "no output").slice(0, LINE_CHARS).replace(/[\uD800-\uDBFF]$/, "");
+}
+
+/** What an output's last counts say, such as `12 pass, 0 fail`. */
+export function totalLine(output: string): string {
+  const counts = output.slice(-4000).match(new RegExp(TOTAL, "gi")) ?? [];
+  const last = counts.slice(-2).map((count) => count.replace(/\s+/g, " ").trim());
+  return last.join(", ").length <= TOTAL_CHARS ? last.join(", ") : (last.at(-1) ?? "").slice(0, TOTAL_CHARS);
+}
+
+/** The message of a `git commit`. */
+export function commitMessage(command: string): string | undefined {
+  if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(command)) return undefined;
+  // Targets are on one line: the subject ends where the body's list or blank line would begin.
+  const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(command);
+  const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(command);
+  const message = heredoc?.[1] ?? quoted?.[1] ?? quoted?.[2];
+  return message
+    ?.split(/\n| - | {2}|EOF/)[0]
+    ?.trim()
+    .slice(0, COMMIT_CHARS);
+}

@@ -1,0 +1,156 @@
+/** Observing one session into its ledger file: locked, resumable, backing off after failures. */
+
+import type { CompleteJson } from "./answers.ts";
+import type { Paths, Settings } from "./config.ts";
+import { hasCode, SessionMemoryError } from "./errors.ts";
+import { readExclusion } from "./exclusion.ts";
+import { withLock } from "./files.ts";
+import { appendLedgerFile, ledgerFile, readLedger } from "./ledger.ts";
+import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
+import { isStepDue, type ObserveOutcome, type ObserveSettings, observe } from "./observe.ts";
+import { noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
+import { compilePatterns, redact } from "./redact.ts";
+import { type ReflectOutcome, reflect } from "./reflect.ts";
+import { isReflectionDue } from "./reflect-rules.ts";
+import type { Entry, Session } from "./session.ts";
+import { readActiveBranch } from "./transcript.ts";
+
+export interface SessionContext {
+  paths: Paths;
+  settings: Settings;
+  /** The model. Without one, rules observe. */
+  complete?: CompleteJson | undefined;
+  signal?: AbortSignal | undefined;
+  /** How long to wait for another observer of this session. @default {0} */
+  waitMs?: number | undefined;
+  /** @default {Date.now} */
+  now?: (() => number) | undefined;
+  /** Told of each step: messages covered, and how many there are to cover. */
+  onStep?: ((done: number, total: number) => void) | undefined;
+}
+
+/** A session with all that its memory is made of. */
+export interface SessionMemoryState {
+  session: Session;
+  /** The conversation as it stands, tool results included. */
+  entries: Entry[];
+  ledger: Ledger;
+  /** Lines of the ledger file that were no records. */
+  skipped: number;
+  settings: ObserveSettings;
+}
+
+export interface SessionOutcome {
+  /** `backing-off`: the last attempts failed; `busy`: another observer is at it; `excluded`: config.json says so. */
+  status: "observed" | "nothing" | "failed" | "busy" | "backing-off" | "excluded";
+  observed?: ObserveOutcome;
+  reflected?: ReflectOutcome;
+  reason?: string;
+}
+
+/** Reads a session and its ledger, without the texts that config.json keeps out. */
+export function readSessionMemory(
+  session: Session,
+  { paths, settings }: Pick<SessionContext, "paths" | "settings">,
+): SessionMemoryState {
+  const exclusion = readExclusion(settings.exclude);
+  const isShown = ({ text }: Entry) => !exclusion.hasText(text);
+  const hasPatterns = settings.exclude.patterns.length > 0;
+  const read = readActiveBranch(session.file, { results: true }).entries;
+  const entries = hasPatterns ? read.filter(isShown) : read;
+  const { ledger, skipped } = readLedger(session, { paths, entries });
+  return { session, entries, ledger, skipped, settings: observeSettings(paths, settings.observe) };
+}
+
+/**
+ * Observes a session, and reflects when that is due. Two at once on one session: the second finds it `busy`, or waits
+ * and goes on from where the first left off.
+ */
+export async function observeSession(
+  session: Session,
+  options: SessionContext & { when?: "due" | "all" | undefined; maxSteps?: number | undefined },
+): Promise<SessionOutcome> {
+  const { paths, settings, when = "due", now = Date.now } = options;
+  if (readExclusion(settings.exclude).hasSession(session)) return { status: "excluded" };
+  const backoff = readBackoff(paths, session.id);
+  if (when === "due" && backoff && now() < backoff.notBefore)
+    return { status: "backing-off", reason: backoff.reason };
+  return await locked(session, options, async (): Promise<SessionOutcome> => {
+    const state = readSessionMemory(session, options);
+    const memory = foldLedger(state.ledger);
+    const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
+    if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) return { status: "nothing" };
+    const context = {
+      ...contextOf(state, options),
+      failures: backoff?.failures,
+      maxSteps: options.maxSteps,
+      when,
+    };
+    const observed = await observe({ ...context, entries: state.entries });
+    if (observed.failure !== undefined || backoff) {
+      noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: now() });
+    }
+    const reflected = await reflect({ ...context, ledger: observed.ledger });
+    const status = observed.failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
+    return { status, observed, reflected, ...(observed.failure ? { reason: observed.failure } : {}) };
+  });
+}
+
+/** Reflects on a session's ledger now, whatever its size. */
+export async function reflectSession(
+  session: Session,
+  options: SessionContext & { focus?: string | undefined },
+): Promise<SessionOutcome> {
+  return await locked(session, options, async (): Promise<SessionOutcome> => {
+    const state = readSessionMemory(session, options);
+    const reflected = await reflect({ ...contextOf(state, options), force: true, focus: options.focus });
+    return { status: "observed", reflected };
+  });
+}
+
+/** Begins a session's ledger anew: what it held is dropped, not deleted, and everything counts as not yet observed. */
+export async function forgetObservations(session: Session, options: SessionContext): Promise<SessionOutcome> {
+  return await locked(session, options, async (): Promise<SessionOutcome> => {
+    appendLedgerFile(ledgerFile(options.paths, session.id), {
+      kind: "dropped",
+      ids: "all",
+      reason: "rebuild",
+    });
+    noteAttempt(options.paths, { sessionId: session.id, failure: undefined, now: 0 });
+    return { status: "observed" };
+  });
+}
+
+function contextOf(state: SessionMemoryState, { paths, settings, complete, signal, onStep }: SessionContext) {
+  const patterns = compilePatterns(settings.redact.extra);
+  const file = ledgerFile(paths, state.session.id);
+  return {
+    ledger: state.ledger,
+    settings: state.settings,
+    timezone: settings.timezone,
+    redact: (text: string) => redact(text, patterns),
+    append: (record: LedgerRecord) => appendLedgerFile(file, record),
+    complete,
+    signal,
+    onStep,
+  };
+}
+
+async function locked(
+  session: Session,
+  { paths, waitMs = 0 }: SessionContext,
+  work: () => Promise<SessionOutcome>,
+): Promise<SessionOutcome> {
+  try {
+    return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, work);
+  } catch (error) {
+    if (error instanceof SessionMemoryError && error.type === "BUSY")
+      return { status: "busy", reason: error.message };
+    if (hasCode(error, "ENOENT")) {
+      throw new SessionMemoryError("NOT_FOUND", `Cannot read "${session.file}": it is gone`, {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,112 @@
+/** What a sentence does, told by its words alone: corrects, agrees, thanks, lays down a rule, decides, reports a finding. */
+
+/** "No, …", "still failing", "undo that": the work asked for before is not done. */
+const CORRECTION =
+  /^(?:no\b|nope|nein\b|non\b|not (?:that|what|like|quite|right)|wrong|stop\b|wait\b|hmm|undo|revert|roll ?back|that(?:'s| is|’s)? (?:not|wrong|isn)|that does(?:n't| not)|this (?:is|does)(?:n't| not)|you (?:forgot|missed|didn|broke|should(?:n't| not)?|were supposed)|it(?:'s| is|’s)? (?:still|not)|it (?:still|does(?:n't| not)|did(?:n't| not))|das (?:ist|war|geht|stimmt) (?:nicht|falsch)|ce n'est pas|eso no)|\b(?:still (?:fail|broken|not|wrong|getting|see|the same|have|does)|does ?n[o']t work|did ?n[o']t work|not working|same (?:error|problem|issue)|(?:funktioniert|geht) (?:immer noch )?nicht|ne (?:marche|fonctionne) pas|no funciona)/i;
+
+/** "Continue", "go on": the same work, further. */
+const GO_ON =
+  /^(?:please )?(?:continue|go on|go ahead|proceed|carry on|keep going|next|resume|do (?:it|that|so)|try again|retry|weiter|mach weiter|continue[rz]?|sigue|adelante|继续|続けて)\b[\s\w,.!]{0,40}$/iu;
+
+const AGREEMENT =
+  /^(?:yes|yep|yeah|yup|y|ok(?:ay)?|sure|fine|correct|exactly|right|agreed|sounds good|looks good|lgtm|perfect|great|good|nice|cool|awesome|excellent|ja|jep|genau|gut|passt|oui|d'accord|sí|si|vale|claro|是|好|はい|да)\b/iu;
+
+const THANKS = /^(?:thank(?:s| you)?|thx|ty|cheers|danke|merci|gracias|谢谢|ありがとう|спасибо)\b/iu;
+
+const PLEASANTRY =
+  /^(?:please|do (?:it|that|so)|go (?:ahead|for it)|that works|works(?: for me)?|so much|very much|a lot|again|to me|bitte|por favor|s'il (?:te|vous) plaît)\b/iu;
+
+/** What shall hold beyond the work at hand. */
+const RULE =
+  /\b(?:always|never|from now on|in (?:the )?future|remember (?:that|to)|prefer(?:s|red)?|rather than|instead of|must(?: not|n't)?|do(?:n't| not) (?:ever|use|touch|change|edit|modify|commit|push|delete|remove|add|create|write|run|mock|guess|assume)|only use|make sure|ensure|no (?:more )?(?:emojis?|comments|mocks)|immer|niemals?|ab jetzt|nicht mehr|toujours|jamais|siempre|nunca)\b/i;
+
+/** A choice made, or what was found to be the case. */
+const DECISION =
+  /\b(?:decided|decision|we(?:'ll| will| should) (?:use|go|keep|switch|drop)|(?:i'll|i will|let's|let us) (?:use|go with|keep|switch|stick)|going with|chose|chosen|opted|settled on|agreed|instead of|rather than|root cause|caused by|the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick|key) (?:is|was)|turns? out|because the|entschieden|die ursache|décidé|decidimos|la causa)\b/i;
+
+/** Words that open an answer and say nothing. */
+const FILLER =
+  /^(?:perfect|great|excellent|done|good|ok(?:ay)?|sure|now|let me|let's|i'll|i will|i'm going to|i can see|i see|looking|first|next|got it|absolutely|certainly|of course|you're (?:absolutely )?right|here(?:'s| is| are)|alright|the user|summary|changes(?: made)?|what (?:i|was) (?:did|done|changed|fixed))\b[^.!?:]{0,60}[.!:]?$/i;
+
+/** Whether a user's message says that the work before it is not done as wanted. */
+export function isCorrection(text: string): boolean {
+  return CORRECTION.test(text.trim());
+}
+
+/** Whether a user's message only says to go on with the work before it. */
+export function isGoOn(text: string): boolean {
+  return GO_ON.test(text.trim());
+}
+
+/** Whether a user's message is no more than agreement. */
+export function isAgreement(text: string): boolean {
+  return AGREEMENT.test(text.trim()) && saysNoMore(text);
+}
+
+/** Whether a user's message is no more than thanks. */
+export function isThanks(text: string): boolean {
+  return THANKS.test(text.trim()) && saysNoMore(text);
+}
+
+/** Whether nothing but a word is left of a message without its words of agreement and thanks. */
+function saysNoMore(text: string): boolean {
+  let rest = text.trim();
+  for (let before = ""; before !== rest; ) {
+    before = rest;
+    rest = rest
+      .replace(AGREEMENT, "")
+      .replace(THANKS, "")
+      .replace(PLEASANTRY, "")
+      .replace(/^[\s\p{P}\p{S}]+/u, "");
+  }
+  return rest === "" || (rest.length <= 20 && !/\s/.test(rest));
+}
+
+/** Whether a sentence lays down what shall hold from then on. */
+export function isRule(sentence: string): boolean {
+  return RULE.test(sentence);
+}
+
+/** Whether a sentence states a choice or a finding. */
+export function isDecision(sentence: string): boolean {
+  return DECISION.test(sentence);
+}
+
+/** The question that a text ends with, give or take a sentence. */
+export function pendingQuestion(text: string): string | undefined {
+  return sentences(text)
+    .slice(-2)
+    .findLast((sentence) => /[?？]["')\]*_`\s]*$/.test(sentence));
+}
+
+/** The sentences of a text without Markdown's marks and fenced code. */
+export function sentences(text: string): string[] {
+  return text
+    .replace(/```[\s\S]*?(?:```|$)/g, "\n")
+    .replace(/^\s*(?:\||\d+[.)]\s*$).*$/gm, "\n")
+    .split(/(?<=[^\s\d][.!?。！？]["')\]]?)\s+|\n+/u)
+    .map((sentence) =>
+      sentence
+        .replace(/^[\s>#*+-]*(?:\d+[.)]\s+)?/, "")
+        .replace(/\*\*|__/g, "")
+        .trim(),
+    )
+    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
+}
+
+/** The first sentences of a text that say something, up to `max` characters. */
+export function gist(text: string, max: number): string {
+  const all = sentences(text);
+  const telling = all.filter((sentence) => !FILLER.test(sentence));
+  let result = "";
+  for (const sentence of telling.length > 0 ? telling : all) {
+    if (result !== "" && result.length + sentence.length + 1 > max) break;
+    result = result === "" ? sentence : `${result} ${sentence}`;
+  }
+  return result.length <= max
+    ? result
+    : `${result
+        .slice(0, max - 1)
+        .replace(/[\uD800-\uDBFF]$/, "")
+        .trimEnd()}…`;
+}

@@ -1,0 +1,151 @@
+import { expect, test } from "bun:test";
+import {
+  compactionSummary,
+  isCompactionDue,
+  observationsAfterCompaction,
+  observationsToKeep,
+} from "../lib/compaction.ts";
+import { defaultSettings } from "../lib/config.ts";
+import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
+import { observe } from "../lib/observe.ts";
+import { renderObservations } from "../lib/render-observations.ts";
+import { answering, conversation, observing, type Turn } from "./support/conversation.ts";
+
+const TURNS: Turn[] = [
+  ["user", "never push to main; fix the login test"],
+  ["edit", "src/login.ts"],
+  ["assistant", "Fixed."],
+  ["user", "now the docs"],
+  ["edit", "README.md"],
+  ["assistant", "Written."],
+];
+const entries = conversation(TURNS);
+/** From "now the docs" on. */
+const KEPT = new Set(["row5", "row6", "row7"]);
+const RULES = { ...defaultSettings().observe, rules: true };
+
+function options(records: LedgerRecord[] = [], more = {}) {
+  return { ...observing(entries, { records, ...more }), keptIds: KEPT };
+}
+
+test("what was observed in the background is rendered at compaction without a model call", async () => {
+  const records: LedgerRecord[] = [];
+  await observe(
+    observing(entries.slice(0, 3), {
+      records,
+      complete: answering({
+        observations: [{ priority: "red", text: "Request: fix the login test", sources: [2] }],
+      }),
+    }),
+  );
+  const complete = answering(new Error("must not be called"));
+  const given = await compactionSummary(options(records, { complete }));
+  expect(given?.summary).toBe(renderObservations(records) as string);
+  expect(given?.details).toEqual({
+    schemaVersion: 1,
+    readFiles: [],
+    modifiedFiles: ["src/login.ts"],
+    observations: 1,
+    coversTo: 4,
+  });
+  expect(complete.requests).toHaveLength(0);
+});
+
+test("what is not yet covered is observed by the model at compaction, and the kept tail is not", async () => {
+  const records: LedgerRecord[] = [];
+  const complete = answering({
+    observations: [{ priority: "red", text: "Request: fix the login test", sources: [2] }],
+  });
+  const given = await compactionSummary(options(records, { complete }));
+  expect(given?.details.coversTo).toBe(4);
+  expect(complete.requests[0]?.prompt).not.toContain("now the docs");
+  expect(given?.ledger).toEqual(records);
+});
+
+test("an empty memory never replaces context (PR#39)", async () => {
+  for (const complete of [undefined, answering({ observations: [] }), answering(new Error("stream error"))]) {
+    const records: LedgerRecord[] = [];
+    expect(await compactionSummary(options(records, { complete }))).toBeUndefined();
+    expect(records).toEqual([]);
+  }
+  // Looked at and nothing found: covered, but nothing to put in its place.
+  const calls = conversation([
+    ["read", "a.ts"],
+    ["read", "b.ts"],
+  ]);
+  expect(
+    await compactionSummary({ ...observing(calls, { complete: answering({ observations: [] }) }) }),
+  ).toBeUndefined();
+});
+
+test("without a model rules stand in only where the settings allow it", async () => {
+  expect(await compactionSummary(options())).toBeUndefined();
+  const byRule = await compactionSummary(options([], { settings: RULES }));
+  expect(byRule?.summary).toContain("User: never push to main; fix the login test");
+  const afterFailure = await compactionSummary(
+    options([], { settings: RULES, complete: answering(new Error("gone")) }),
+  );
+  expect(afterFailure?.summary).toBe(byRule?.summary as string);
+});
+
+test("a summary that covers only a part is not given", async () => {
+  const records: LedgerRecord[] = [];
+  await observe(observing(entries.slice(0, 1), { records }));
+  expect(await compactionSummary(options(records))).toBeUndefined();
+});
+
+test("a compaction that was called off gives nothing", async () => {
+  const signal = AbortSignal.abort();
+  expect(await compactionSummary(options([], { settings: RULES, signal }))).toBeUndefined();
+});
+
+test("files add up over compactions, the host's own included", async () => {
+  const previousSummary =
+    "## Goal\n…\n\n<read-files>\nsrc/a.ts\n</read-files>\n\n<modified-files>\nsrc/b.ts\n</modified-files>";
+  const given = await compactionSummary({ ...options([], { settings: RULES }), previousSummary });
+  expect(given?.details).toMatchObject({
+    readFiles: ["src/a.ts"],
+    modifiedFiles: ["src/b.ts", "src/login.ts"],
+  });
+});
+
+test("a branch that is left is summarised from where it forked", async () => {
+  const given = await compactionSummary({ ...observing(entries, { settings: RULES }), afterLine: 4 });
+  expect(given?.summary).toContain("User: now the docs");
+  expect(given?.summary).not.toContain("login");
+  expect(given?.details).toMatchObject({ modifiedFiles: ["README.md"] });
+});
+
+test("a host compacts early at observer and retained tokens, when buffered and on", () => {
+  const settings = defaultSettings().observe;
+  expect([37_999, 38_000].map((tokens) => isCompactionDue(tokens, settings))).toEqual([false, true]);
+  expect(isCompactionDue(1e6, { ...settings, mode: "blocking" })).toBe(false);
+  expect(isCompactionDue(1e6, { ...settings, auto: false })).toBe(false);
+});
+
+test("what a host's summary must keep, and what it is told afterwards, fit and say what they are", async () => {
+  const records: LedgerRecord[] = [];
+  const long = Array.from({ length: 300 }, (_, i): Turn[] => [
+    ["user", `request ${i} ${"word ".repeat(20)}`],
+    ["assistant", `Answer ${i}.`],
+  ]).flat();
+  await observe(observing(conversation(long), { records }));
+  const lookUp = "More: bun ROOT/scripts/observe-compact.ts last --recall <id>";
+  for (const text of [
+    observationsToKeep(records, { maxChars: 10_000 }),
+    observationsAfterCompaction(records, { maxChars: 10_000, lookUp }),
+  ]) {
+    expect(text?.length).toBeLessThanOrEqual(10_000);
+    expect(text?.length).toBeGreaterThan(9000);
+    expect(text).toContain("\n## Observations\n");
+  }
+  expect(observationsAfterCompaction(records, { maxChars: 10_000, lookUp })).toEndWith(lookUp);
+  expect(observationsToKeep([], { maxChars: 10_000 })).toBeUndefined();
+  expect(observationsAfterCompaction([], { maxChars: 10_000, lookUp })).toBeUndefined();
+});
+
+test("observing at compaction leaves the kept tail for the next step", async () => {
+  const records: LedgerRecord[] = [];
+  await compactionSummary(options(records, { settings: RULES }));
+  expect([...foldLedger(records).covered]).toEqual([2, 3, 4]);
+});

@@ -1,0 +1,311 @@
+import { expect, test } from "bun:test";
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { defaultSettings } from "../lib/config.ts";
+import {
+  appendLedgerFile,
+  fileStem,
+  LEDGER_ENTRY_TYPE,
+  ledgerFile,
+  readLedger,
+  readLedgerFile,
+} from "../lib/ledger.ts";
+import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
+import { observeSession, readSessionMemory } from "../lib/observe-session.ts";
+import { noteAttempt, observeSettings, readBackoff, setObserveSettings } from "../lib/observe-state.ts";
+import type { Session } from "../lib/session.ts";
+import { readActiveBranch } from "../lib/transcript.ts";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { answering, linesOf, observationsOf } from "./support/conversation.ts";
+import { type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
+import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
+import { jsonl, type Row } from "./support/rows.ts";
+import { ROOT, runCommand } from "./support/run.ts";
+
+const RECORD: LedgerRecord = {
+  kind: "observed",
+  observations: [{ id: "aaaaaa", at: null, priority: "red", text: "User: größe 🔴", sources: [2] }],
+  coversTo: { line: 2 },
+  covers: "2",
+  by: "rules",
+};
+
+function sessionOf(agent: Session["agent"], file: string, id = basename(file, ".jsonl")): Session {
+  return { id, agent, file, updatedAt: "2026-02-03T14:30:00.000Z", size: 0 };
+}
+
+function claudeRows(count: number): Row[] {
+  return Array.from({ length: count }, (_, index) => [
+    claudeUser({
+      text: `request number ${index}: ${"please ".repeat(300)}`,
+      at: new Date(Date.UTC(2026, 1, 3, 14, index)).toISOString(),
+    }),
+    claudeAssistant({
+      text: `done with number ${index}`,
+      at: new Date(Date.UTC(2026, 1, 3, 14, index, 30)).toISOString(),
+    }),
+  ]).flat(2);
+}
+
+test("what is appended comes back, and only its owner can read the file", () => {
+  using home = temporaryHome();
+  const file = ledgerFile(home.paths, "s1");
+  appendLedgerFile(file, RECORD);
+  appendLedgerFile(file, { kind: "dropped", ids: ["aaaaaa"], reason: "" });
+  expect(readLedgerFile(file)).toEqual({
+    records: [RECORD, { kind: "dropped", ids: ["aaaaaa"], reason: "" }],
+    skipped: 0,
+  });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("a torn tail is not read, costs no later record, and is counted", () => {
+  const random = seeded(fuzzSeed("torn ledger"));
+  const line = Buffer.from(`${JSON.stringify(RECORD)}\n`);
+  for (let round = 0; round < 30; round++) {
+    using home = temporaryHome();
+    const file = ledgerFile(home.paths, "s1");
+    appendLedgerFile(file, RECORD);
+    const cut = random.integer(1, line.length - 1);
+    appendFileSync(file, line.subarray(0, cut));
+    expect(readLedgerFile(file)).toEqual({ records: [RECORD], skipped: 0 });
+    appendLedgerFile(file, { ...RECORD, covers: "3" });
+    const { records, skipped } = readLedgerFile(file);
+    // Only the newline was missing: then the record was whole.
+    const isWhole = cut === line.length - 1;
+    expect(records).toEqual(
+      isWhole ? [RECORD, RECORD, { ...RECORD, covers: "3" }] : [RECORD, { ...RECORD, covers: "3" }],
+    );
+    expect(skipped).toBe(isWhole ? 0 : 1);
+  }
+});
+
+test.each([
+  ["../../etc/passwd", "..=2F..=2Fetc=2Fpasswd"],
+  [".hidden", "=2Ehidden"],
+  ["a/b\\c", "a=2Fb=5Cc"],
+  ["01a1f9c6-fd51", "01a1f9c6-fd51"],
+  ["größe", "gr=C3=B6=C3=9Fe"],
+])("the ledger of a session with the id %j stays in its folder", (id, stem) => {
+  expect(fileStem(id).replace(/^=2E/, ".")).toBe(stem.replace(/^=2E/, "."));
+  expect(fileStem(id)).not.toMatch(/^\.|[/\\]/);
+});
+
+test("two observers at once on one session lose and double nothing", async () => {
+  using home = temporaryHome();
+  const file = writeClaude(home, { id: "11111111-1111-4111-8111-111111111111", rows: claudeRows(60) });
+  const script = join(home.root, "observer.ts");
+  writeFileSync(
+    script,
+    `import { loadConfig } from ${JSON.stringify(join(ROOT, "lib/config.ts"))};
+import { observeSession } from ${JSON.stringify(join(ROOT, "lib/observe-session.ts"))};
+const { paths, settings } = await loadConfig(process.env, "/");
+const session = ${JSON.stringify(sessionOf("claude", file))};
+for (let i = 0; i < 5; i++) await observeSession(session, { paths, settings, when: "all", waitMs: 20000 });`,
+  );
+  const runs = await Promise.all(
+    [1, 2, 3].map(() => runCommand([process.execPath, script], { env: home.env })),
+  );
+  expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([1, 2, 3].map(() => [0, ""]));
+  const { records, skipped } = readLedgerFile(ledgerFile(home.paths, sessionOf("claude", file).id));
+  expect(skipped).toBe(0);
+  const covers = records.flatMap((record) => (record.kind === "observed" ? record.covers.split(",") : []));
+  expect(new Set(covers).size).toBe(covers.length);
+  const said = linesOf(observationsOf(records)).filter((line) => line.includes("request number"));
+  expect(said).toHaveLength(60);
+  expect(existsSync(`${ledgerFile(home.paths, sessionOf("claude", file).id)}.lock`)).toBe(false);
+});
+
+test("an observer that finds another at work leaves it alone", async () => {
+  using home = temporaryHome();
+  const file = writeClaude(home, { rows: claudeRows(3) });
+  const session = sessionOf("claude", file);
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const slow = answering(async () => ({}));
+  const complete = Object.assign(async (...args: Parameters<typeof slow>) => {
+    await gate;
+    return slow(...args);
+  }) as typeof slow;
+  const settings = defaultSettings();
+  const first = observeSession(session, { paths: home.paths, settings, when: "all", complete });
+  await Bun.sleep(20);
+  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).toBe("busy");
+  release();
+  expect((await first).status).toBe("failed");
+});
+
+test("after failures an observer in the background waits, longer each time, and by hand it may try at once", async () => {
+  using home = temporaryHome();
+  const file = writeClaude(home, { rows: claudeRows(60) });
+  const session = sessionOf("claude", file);
+  let now = Date.UTC(2026, 1, 3);
+  const complete = answering({ observations: [] });
+  const context = { paths: home.paths, settings: defaultSettings(), complete, now: () => now };
+  const statuses: string[] = [];
+  // Half a day of turns every ten seconds.
+  for (let turn = 0; turn < 4320; turn++, now += 10_000)
+    statuses.push((await observeSession(session, context)).status);
+  expect(statuses.filter((status) => status === "failed")).toHaveLength(10);
+  expect(new Set(statuses)).toEqual(new Set(["failed", "backing-off"]));
+  expect(complete.requests).toHaveLength(20);
+  expect(readBackoff(home.paths, session.id)).toMatchObject({ failures: 10, reason: "it observed nothing" });
+  expect(readLedgerFile(ledgerFile(home.paths, session.id)).records).toEqual([]);
+  const byHand = await observeSession(session, { ...context, complete: undefined, when: "all" });
+  expect(byHand.status).toBe("observed");
+  expect(readBackoff(home.paths, session.id)).toBeUndefined();
+});
+
+test("waiting for the next attempt doubles up to six hours", () => {
+  using home = temporaryHome();
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 12; attempt++) {
+    noteAttempt(home.paths, { sessionId: "s", failure: "x", now: 0 });
+    waits.push((readBackoff(home.paths, "s")?.notBefore ?? 0) / 60_000);
+  }
+  expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
+});
+
+test("mode and thresholds set at run time persist, and what does not fit is refused", () => {
+  using home = temporaryHome();
+  const settings = defaultSettings().observe;
+  expect(
+    setObserveSettings(home.paths, {
+      settings,
+      changes: { mode: "blocking", retainTokens: "4000", auto: "off" },
+    }),
+  ).toEqual({
+    ...settings,
+    mode: "blocking",
+    retainTokens: 4000,
+    auto: false,
+  });
+  expect(observeSettings(home.paths, settings)).toMatchObject({
+    mode: "blocking",
+    retainTokens: 4000,
+    auto: false,
+  });
+  const set = (changes: Record<string, string>) => () =>
+    setObserveSettings(home.paths, { settings, changes });
+  expect(set({ speed: "1" })).toThrow("Cannot set speed=1: there is no such key");
+  expect(set({ mode: "fast" })).toThrow("Cannot set mode=fast: expected buffered or blocking");
+  expect(set({ stepTokens: "0" })).toThrow("Cannot set stepTokens=0: expected a whole number of at least 1");
+  writeFileSync(
+    join(home.paths.observations, "settings.json"),
+    '{"mode": 7, "retainTokens": "x", "stepTokens": 500, "foo": 1}',
+  );
+  expect(observeSettings(home.paths, settings)).toEqual({ ...settings, stepTokens: 500 });
+  writeFileSync(join(home.paths.observations, "settings.json"), "{broken");
+  expect(observeSettings(home.paths, settings)).toEqual(settings);
+});
+
+test("sessions and texts that config.json keeps out are not observed", async () => {
+  using home = temporaryHome();
+  const file = writeClaude(home, {
+    rows: [claudeUser({ text: "the codename is Heron" }), claudeUser({ text: "fix the login" })],
+  });
+  const session = sessionOf("claude", file);
+  const settings = defaultSettings();
+  settings.exclude.sessions = [session.id];
+  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).toBe(
+    "excluded",
+  );
+  settings.exclude = { sessions: [], projects: [], patterns: ["Heron"] };
+  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).toBe(
+    "observed",
+  );
+  expect(readFileSync(ledgerFile(home.paths, session.id), "utf8")).not.toContain("Heron");
+});
+
+/** A pi session: a trunk, and two branches that each have a ledger record of their own. */
+function branchedPi(live: "left" | "right"): Row[] {
+  const record = (id: string, text: string, line: number): Row => ({
+    type: "custom",
+    id,
+    timestamp: "2026-02-03T14:31:00.000Z",
+    customType: LEDGER_ENTRY_TYPE,
+    data: {
+      kind: "observed",
+      observations: [
+        {
+          id: `${id}xx`,
+          at: null,
+          priority: "red",
+          text,
+          sources: [line],
+          sourceIds: [line === 2 ? "u1" : `u-${id}`],
+        },
+      ],
+      coversTo: { line, id: line === 2 ? "u1" : `u-${id}` },
+      covers: String(line),
+      by: "fake",
+    },
+  });
+  const left = [
+    piUser({ id: "u-left", parentId: "k0", text: "left" }),
+    { ...record("left", "went left", 4), parentId: "u-left" },
+  ];
+  const right = [
+    piUser({ id: "u-rite", parentId: "k0", text: "right" }),
+    { ...record("rite", "went right", 6), parentId: "u-rite" },
+  ];
+  return [
+    piHeader(),
+    piUser({ id: "u1", parentId: null, text: "trunk" }),
+    { ...record("k0", "the trunk", 2), parentId: "u1" },
+    ...left,
+    ...right,
+    piAssistant({ id: "last", parentId: live === "left" ? "left" : "rite", text: "ok" }),
+  ];
+}
+
+test.each([
+  ["left", ["the trunk", "went left"]],
+  ["right", ["the trunk", "went right"]],
+] as const)("a pi session's ledger is that of its active branch: %s", (live, texts) => {
+  using home = temporaryHome();
+  const session = sessionOf("pi", writePi(home, { rows: branchedPi(live) }), PI_SESSION);
+  const { entries, ledger } = readSessionMemory(session, { paths: home.paths, settings: defaultSettings() });
+  expect(foldLedger(ledger).observations.map(({ text }) => text)).toEqual([...texts]);
+  expect(entries.map(({ text }) => text)).toEqual(["trunk", live, "ok"]);
+});
+
+test("a pi session observed by hand goes on where its own records end, and counts nothing twice", async () => {
+  using home = temporaryHome();
+  const session = sessionOf("pi", writePi(home, { rows: branchedPi("right") }), PI_SESSION);
+  const context = { paths: home.paths, settings: defaultSettings(), when: "all" as const };
+  await observeSession(session, context);
+  const texts = () =>
+    foldLedger(readSessionMemory(session, context).ledger).observations.map(({ text }) => text);
+  expect(texts()).toEqual(["the trunk", "went right", "Assistant: ok"]);
+  expect((await observeSession(session, context)).observed?.steps).toBe(0);
+});
+
+test("a fork's ledger stands on the fork's own lines", () => {
+  using home = temporaryHome();
+  const rows = branchedPi("right").filter(({ id }) => id !== "u-left" && id !== "left");
+  const session = sessionOf("pi", writePi(home, { rows }), PI_SESSION);
+  const { entries } = readActiveBranch(session.file, { results: true });
+  const { ledger } = readLedger(session, { paths: home.paths, entries });
+  const memory = foldLedger(ledger);
+  expect(memory.coversTo).toEqual({ line: 4, id: "u-rite" });
+  expect(memory.observations.map(({ sources }) => sources)).toEqual([[2], [4]]);
+  expect(entries.filter(({ line }) => !memory.covered.has(line)).map(({ text }) => text)).toEqual(["ok"]);
+});
+
+test("lines of a pi session that are no records of ours are passed over", () => {
+  using home: TemporaryHome = temporaryHome();
+  const rows: Row[] = [
+    piHeader(),
+    piUser({ id: "u1", parentId: null, text: "hi" }),
+    { type: "custom", id: "c1", parentId: "u1", customType: LEDGER_ENTRY_TYPE, data: { kind: "odd" } },
+    { type: "custom", id: "c2", parentId: "c1", customType: LEDGER_ENTRY_TYPE },
+    { type: "custom", id: "c3", parentId: "c2", customType: "another", data: RECORD },
+  ];
+  const file = writePi(home, { rows: jsonl(...rows) });
+  const { ledger } = readLedger(sessionOf("pi", file, PI_SESSION), { paths: home.paths, entries: [] });
+  expect(ledger).toEqual([]);
+});

@@ -1,0 +1,413 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defaultSettings } from "../lib/config.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { modelCompleter } from "../lib/llm.ts";
+import { foldLedger, type LedgerRecord, openThreads } from "../lib/observations.ts";
+import { observe } from "../lib/observe.ts";
+import {
+  coverage,
+  cutStep,
+  excerpt,
+  RESULT_CHARS,
+  rawTokens,
+  splitTail,
+  uncovered,
+} from "../lib/observe-step.ts";
+import { redact } from "../lib/redact.ts";
+import { openSpendLedger } from "../lib/spend.ts";
+import { estimateTokens } from "../lib/tokens.ts";
+import {
+  answering,
+  conversation,
+  entry,
+  linesOf,
+  observationsOf,
+  observing,
+  randomTurn,
+  type Turn,
+} from "./support/conversation.ts";
+import { type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
+import { simulate } from "./support/observe-simulation.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
+
+const root = mkdtempSync(join(tmpdir(), "observe-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const TURNS: Turn[] = [
+  ["user", "fix the flaky login test, keep the 5 s timeout"],
+  ["edit", "src/login.ts"],
+  ["run", "bun test login", "12 pass\n0 fail"],
+  ["assistant", "The refresh was not awaited. Fixed in src/login.ts:41."],
+];
+const GOOD = {
+  observations: [
+    { priority: "red", text: 'Request: "fix the flaky login test, keep the 5 s timeout"', sources: [2] },
+    {
+      priority: "🟡",
+      text: "✅ Login test fixed: refresh was not awaited (src/login.ts:41)",
+      sources: [2, 6],
+    },
+  ],
+};
+
+test("a model's observations get ids, the lines' own times and the files, and a ✅ settles its request", async () => {
+  const records: LedgerRecord[] = [];
+  const outcome = await observe(observing(conversation(TURNS), { records, complete: answering(GOOD) }));
+  expect(outcome).toMatchObject({ steps: 1, observations: 2, tokens: 15, usd: null });
+  expect(linesOf(observationsOf(records))).toEqual([
+    '- 🔴 (10:02) Request: "fix the flaky login test, keep the 5 s timeout"',
+    "- 🟡 (10:02) ✅ Login test fixed: refresh was not awaited (src/login.ts:41)",
+  ]);
+  const [record] = records;
+  expect(record).toMatchObject({
+    coversTo: { line: 6, id: "row6" },
+    covers: "2-6",
+    by: "fake-1",
+    files: { read: [], modified: ["src/login.ts"] },
+  });
+  expect(openThreads(foldLedger(records))).toEqual([]);
+});
+
+test("a later ✅ settles the request whose id it names", async () => {
+  const records: LedgerRecord[] = [];
+  const entries = conversation([...TURNS, ["user", "thanks"], ["assistant", "Deployed too."]]);
+  await observe(
+    observing(entries.slice(0, 1), {
+      records,
+      complete: answering({ observations: GOOD.observations.slice(0, 1) }),
+    }),
+  );
+  const [request] = observationsOf(records);
+  const done = { priority: "yellow", text: `✅ Fixed [${request?.id}]`, sources: [8] };
+  await observe(observing(entries, { records, complete: answering({ observations: [done] }) }));
+  expect(openThreads(foldLedger(records))).toEqual([]);
+});
+
+test("the prompt has the history first, the new lines with their numbers, and the task last", async () => {
+  const records: LedgerRecord[] = [];
+  const entries = conversation([...TURNS, ["user", "now the docs"]]);
+  await observe(observing(entries.slice(0, 5), { records }));
+  const complete = answering({
+    observations: [{ priority: "red", text: "Request: now the docs", sources: [7] }],
+  });
+  await observe(observing(entries, { records, complete }));
+  const prompt = complete.requests[0]?.prompt ?? "";
+  expect(prompt).toStartWith("<observations-so-far>\n- 🔴 (10:02) User: fix the flaky login test");
+  expect(prompt).toContain(
+    "<new-conversation>\n[7] (2026-02-12 10:07Z) User: now the docs\n</new-conversation>",
+  );
+  expect(prompt).toEndWith("Cite its line numbers.");
+});
+
+test("what the user said and the model passed over is kept by rule", async () => {
+  const records: LedgerRecord[] = [];
+  const only = { observations: [{ priority: "yellow", text: "the login test was fixed", sources: [6] }] };
+  await observe(observing(conversation(TURNS), { records, complete: answering(only) }));
+  expect(linesOf(observationsOf(records))).toEqual([
+    "- 🔴 (10:02) User: fix the flaky login test, keep the 5 s timeout",
+    "- 🟡 (10:06) the login test was fixed",
+  ]);
+});
+
+test("an observation that cites no given line or brings a date of its own is left out and counted", async () => {
+  const records: LedgerRecord[] = [];
+  const answer = {
+    observations: [
+      ...GOOD.observations,
+      { priority: "red", text: "invented", sources: [77] },
+      { priority: "red", text: "deployed on 2026-03-01", sources: [2] },
+    ],
+  };
+  await observe(observing(conversation(TURNS), { records, complete: answering(answer) }));
+  expect(observationsOf(records)).toHaveLength(2);
+  expect(records[0]).toMatchObject({ left: 2 });
+});
+
+const useless: [string, unknown, RegExp][] = [
+  ["empty", { observations: [] }, /^it observed nothing$/],
+  [
+    "all from elsewhere",
+    { observations: [{ priority: "red", text: "x", sources: [99] }] },
+    /^1 of 1 observations cite no given line$/,
+  ],
+  [
+    "the same line over and over",
+    { observations: [1, 2, 3].map(() => ({ priority: "red", text: "x", sources: [2] })) },
+    /^it repeats itself$/,
+  ],
+  [
+    "running in circles",
+    { observations: [{ priority: "red", text: "again and again the same thing ".repeat(40), sources: [2] }] },
+    /^it runs in circles$/,
+  ],
+  [
+    "longer than what it stands for",
+    {
+      observations: Array.from({ length: 60 }, (_, i) => ({
+        priority: "red",
+        text: `${i} quite ${i + 1} different ${i * 7} words ${i * 13} each ${i * 17} time ${i * 19} here`,
+        sources: [2],
+      })),
+    },
+    /^it is too long/,
+  ],
+  ["a broken stream", new Error("stream error"), /^stream error$/],
+];
+
+test.each(useless)(
+  "an answer that is %s is asked for once more, then the ledger stays where it was",
+  async (_, answer, reason) => {
+    const records: LedgerRecord[] = [];
+    const complete = answering(answer);
+    const outcome = await observe(observing(conversation(TURNS), { records, complete }));
+    expect(outcome.failure).toMatch(reason);
+    expect([outcome.steps, records.length, complete.requests.length]).toEqual([0, 0, 2]);
+  },
+);
+
+test.each(useless)("an answer that is %s the first time only does no harm", async (_, answer) => {
+  const records: LedgerRecord[] = [];
+  const outcome = await observe(
+    observing(conversation(TURNS), { records, complete: answering(answer, GOOD) }),
+  );
+  expect([outcome.failure, outcome.steps]).toEqual([undefined, 1]);
+  expect(observationsOf(records)).toHaveLength(2);
+});
+
+test("a call over the budget is not made twice", async () => {
+  const complete = answering(new SessionMemoryError("BUDGET_EXCEEDED", "Cannot call: over the cap"));
+  const outcome = await observe(observing(conversation(TURNS), { complete }));
+  expect([outcome.failure, complete.requests.length]).toEqual(["Cannot call: over the cap", 1]);
+});
+
+test("steps before a failure stand, and the next attempt goes on from there in smaller steps", async () => {
+  const random = seeded(3);
+  const entries = conversation(Array.from({ length: 60 }, () => randomTurn(random)).flat());
+  const settings = { ...defaultSettings().observe, stepTokens: 4000 };
+  const records: LedgerRecord[] = [];
+  const cite = ({ prompt }: { prompt: string }) => {
+    const line = Number(/<new-conversation>\n\[(\d+)\]/.exec(prompt)?.[1]);
+    return { observations: [{ priority: "yellow", text: `something about ${line}`, sources: [line] }] };
+  };
+  const complete = answering(cite, cite, new Error("gone"));
+  const outcome = await observe(observing(entries, { records, settings, complete }));
+  expect([outcome.steps, outcome.failure, records.length]).toEqual([2, "gone", 2]);
+  const reached = foldLedger(records).coversTo?.line ?? 0;
+  const again = answering(cite);
+  await observe(observing(entries, { records, settings, complete: again, failures: 2, maxSteps: 1 }));
+  const prompt = again.requests[0]?.prompt ?? "";
+  expect(Number(/<new-conversation>\n\[(\d+)\]/.exec(prompt)?.[1])).toBeGreaterThan(reached);
+  expect(estimateTokens(prompt.split("<new-conversation>")[1] ?? "")).toBeLessThan(1100);
+});
+
+test("recorded and hostile answers of a server over HTTP", async () => {
+  const server = await startFakeOpenAI();
+  const config = {
+    baseUrl: server.baseUrl,
+    apiKeyEnv: "OPENAI_API_KEY",
+    model: "fake",
+    dailyBudgetUsd: 1,
+    timeoutMs: 2000,
+    prices: {},
+  };
+  const complete = modelCompleter({
+    config,
+    env: {},
+    spend: openSpendLedger(root, { llm: config, timezone: "UTC" }),
+  });
+  const recorded = `Here are the observations:\n\`\`\`json\n${JSON.stringify(GOOD)}\n\`\`\``;
+  const tries: [Reply[], RegExp | undefined][] = [
+    [[recorded], undefined],
+    [["", "no idea", recorded], undefined],
+    [[{ kind: "chat", content: '{"observations":[{"priority":"red","te', finish: "length" }], /cut off/],
+    [["{}"], /observations/],
+    [[{ kind: "status", status: 401 }], /401/],
+    [[{ kind: "cut" }], /Cannot ask the model/],
+    [
+      [`{"observations": ${JSON.stringify([...Array(400)].map(() => GOOD.observations[0]))}}`],
+      /too long|repeats itself/,
+    ],
+  ];
+  for (const [replies, failure] of tries) {
+    server.script(...replies);
+    const records: LedgerRecord[] = [];
+    const outcome = await observe(observing(conversation(TURNS), { records, complete }));
+    if (failure) expect(outcome.failure).toMatch(failure);
+    else expect(outcome.failure).toBeUndefined();
+    expect(records).toHaveLength(failure ? 0 : 1);
+  }
+  await server.close();
+});
+
+test("a secret is in no prompt", async () => {
+  const secret = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
+  const complete = answering({ observations: [{ priority: "red", text: "push", sources: [2] }] });
+  await observe(
+    observing(
+      conversation([
+        ["user", `push with ${secret}`],
+        ["run", "env", `${"x ".repeat(690)}${secret}${" y".repeat(4000)}`],
+      ]),
+      { complete },
+    ),
+  );
+  expect(complete.requests).toHaveLength(1);
+  expect(complete.requests[0]?.prompt).not.toContain(secret.slice(0, 12));
+});
+
+test("a 1.7 MB tool result and a huge message are observed under their own lines, within the step", async () => {
+  const big = "0123456789abcdef ".repeat(100_000);
+  const complete = answering(
+    { observations: [{ priority: "yellow", text: "saw it", sources: [2] }] },
+    { observations: [{ priority: "yellow", text: "saw the rest", sources: [3] }] },
+    { observations: [{ priority: "yellow", text: "saw more", sources: [4] }] },
+  );
+  const records: LedgerRecord[] = [];
+  const turns: Turn[] = [
+    ["user", `begin here ${"many words ".repeat(60_000)} end there`],
+    ["run", "cat big.txt", big],
+  ];
+  const outcome = await observe(observing(conversation(turns), { records, complete }));
+  expect(outcome.failure).toBeUndefined();
+  for (const { prompt } of complete.requests) {
+    expect(estimateTokens(prompt.split("<new-conversation>")[1] ?? "")).toBeLessThanOrEqual(8100);
+  }
+  const sent = complete.requests.map(({ prompt }) => prompt).join("\n");
+  expect(sent).toMatch(/\[2\] \(2026-02-12 10:02Z\) User: begin here/);
+  expect(sent).toContain("end there");
+  expect(sent).toMatch(/\[4\].*Tool result: 0123456789abcdef/);
+  expect(foldLedger(records).coversTo?.line).toBe(4);
+});
+
+test("a step of calls alone may hold nothing, and is covered all the same", async () => {
+  const records: LedgerRecord[] = [];
+  await observe(
+    observing(
+      conversation([
+        ["read", "a.ts"],
+        ["read", "b.ts"],
+      ]),
+      { records, complete: answering({ observations: [] }) },
+    ),
+  );
+  expect(records).toMatchObject([{ observations: [], covers: "2-3", files: { read: ["a.ts", "b.ts"] } }]);
+});
+
+test("due: only full steps of what is older than the tail are observed", async () => {
+  const random = seeded(11);
+  const entries = conversation(Array.from({ length: 80 }, () => randomTurn(random)).flat());
+  const settings = { ...defaultSettings().observe, stepTokens: 2000, retainTokens: 3000 };
+  const records: LedgerRecord[] = [];
+  await observe(observing(entries, { records, settings, when: "due" }));
+  const left = uncovered(entries, foldLedger(records));
+  expect(rawTokens(left)).toBeGreaterThanOrEqual(3000);
+  expect(rawTokens(uncovered(splitTail(entries, 3000).older, foldLedger(records)))).toBeLessThan(2000);
+  const size = records.length;
+  await observe(observing(entries, { records, settings, when: "due" }));
+  expect(records).toHaveLength(size);
+});
+
+test("raw tokens are the host's where it reports them, and scale the rest", () => {
+  const text = "word ".repeat(100);
+  const plain = [1, 2, 3, 4].map((line) => entry(line, { kind: "assistant", text }));
+  const own = rawTokens(plain.slice(0, 1));
+  const reported = plain.map((item, index) => ({ ...item, contextTokens: 5000 + index * own * 2 }));
+  expect(rawTokens(plain)).toBe(own * 4);
+  expect(rawTokens(reported)).toBe(own * 7);
+  expect(rawTokens([...reported, entry(5, { kind: "user", text })])).toBe(own * 9);
+  // A smaller context than before was compacted: the estimate stands for these rows.
+  expect(rawTokens([reported[0] as never, { ...plain[1], contextTokens: 100 } as never])).toBe(own * 2);
+});
+
+test("steps are cut before a user message, keep a message and its calls together, and fit", () => {
+  const random = seeded(fuzzSeed("steps"));
+  for (let round = 0; round < 60; round++) {
+    const entries = conversation(
+      Array.from({ length: random.integer(1, 20) }, () => randomTurn(random)).flat(),
+    );
+    const maxTokens = random.integer(50, 3000);
+    let rest = entries;
+    const seen: number[] = [];
+    while (rest.length > 0) {
+      const step = cutStep(rest, { maxTokens, redact });
+      if (!step) throw new Error("a step that cannot be cut never ends");
+      expect(step.tokens).toBeLessThanOrEqual(maxTokens + 20);
+      expect(coverage(step).coversTo.line).toBe(step.entries.at(-1)?.line as number);
+      seen.push(...step.entries.map(({ line }) => line));
+      rest = rest.slice(step.entries.length);
+      expect(rest[0]?.line).not.toBe(step.entries.at(-1)?.line);
+    }
+    expect(seen).toEqual(entries.map(({ line }) => line));
+  }
+});
+
+test("an excerpt keeps both ends, says what is missing, and cuts no character in two", () => {
+  for (let max = 40; max < 90; max++) {
+    const cut = excerpt("😀".repeat(200), max);
+    expect(cut.isWellFormed()).toBe(true);
+    expect(cut).toMatch(/^😀.* … \[\d+ characters\] … .*😀$/u);
+    expect(cut.length).toBeLessThanOrEqual(max + 2);
+  }
+  expect(excerpt("short", 10)).toBe("short");
+  expect(excerpt("x".repeat(RESULT_CHARS), RESULT_CHARS)).toHaveLength(RESULT_CHARS);
+});
+
+test("what an abandoned branch taught is dropped, and comes back with the branch", async () => {
+  const trunk = conversation([
+    ["user", "build the parser"],
+    ["assistant", "Here it is, done."],
+  ]);
+  const left = conversation(
+    [
+      ["user", "write it in Rust"],
+      ["assistant", "Rust it is."],
+    ],
+    { from: 4 },
+  );
+  const right = conversation(
+    [
+      ["user", "write it in Zig"],
+      ["assistant", "Zig it is."],
+    ],
+    { from: 6 },
+  );
+  const records: LedgerRecord[] = [];
+  const said = () => linesOf(foldLedger(records).observations).join("\n");
+  await observe(observing([...trunk, ...left], { records }));
+  await observe(observing([...trunk, ...right], { records }));
+  expect(said()).toContain("Zig");
+  expect(said()).not.toContain("Rust");
+  await observe(
+    observing([...trunk, ...left, ...conversation([["user", "and test it"]], { from: 8 })], { records }),
+  );
+  expect(said()).toContain("write it in Rust");
+  expect(said()).not.toContain("Zig");
+  expect(said().match(/Rust/g)).toHaveLength(2);
+});
+
+test("a branch that was never observed is not taken for covered because later lines are", async () => {
+  const trunk = conversation([["user", "build the parser"]]);
+  const left = conversation([["user", "the left way"]], { from: 4 });
+  const right = conversation([["user", "the right way"]], { from: 6 });
+  const records: LedgerRecord[] = [];
+  await observe(observing([...trunk, ...right], { records }));
+  await observe(observing([...trunk, ...left], { records }));
+  expect(linesOf(foldLedger(records).observations)).toContain("- 🔴 (10:04) User: the left way");
+});
+
+test("60 random lives of a session lose nothing", async () => {
+  const first = fuzzSeed("observing");
+  const events = new Set<string>();
+  let given = 0;
+  for (let seed = first; seed < first + 60; seed++) {
+    const { problems, events: seen, given: compactions } = await simulate(seed);
+    if (problems.length > 0) throw new Error(`seed ${seed}: ${problems.slice(0, 3).join("; ")}`);
+    for (const event of Object.keys(seen)) events.add(event);
+    given += compactions;
+  }
+  expect(events.size).toBe(8);
+  expect(given).toBeGreaterThan(5);
+});

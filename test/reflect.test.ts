@@ -1,0 +1,262 @@
+import { expect, test } from "bun:test";
+import { SessionMemoryError } from "../lib/errors.ts";
+import {
+  foldLedger,
+  isOpen,
+  type LedgerRecord,
+  type Observation,
+  observationLine,
+  observationTokens,
+} from "../lib/observations.ts";
+import { observe } from "../lib/observe.ts";
+import { reflect } from "../lib/reflect.ts";
+import { isReflectionDue, reflectByRule, reflectionBasis } from "../lib/reflect-rules.ts";
+import {
+  answering,
+  conversation,
+  observationsOf,
+  observing,
+  randomTurn,
+  type Turn,
+} from "./support/conversation.ts";
+import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+
+function item(id: string, fields: Partial<Observation> = {}): Observation {
+  return {
+    id,
+    at: "2026-02-12T10:00:00.000Z",
+    local: "2026-02-12 10:00 UTC",
+    priority: "yellow",
+    text: `text of ${id}`,
+    sources: [2],
+    ...fields,
+  };
+}
+
+function ledgerOf(observations: Observation[], closes: string[] = []): LedgerRecord[] {
+  return [{ kind: "observed", observations, closes, coversTo: { line: 2 }, covers: "2", by: "rules" }];
+}
+
+function randomItems(random: Random): Observation[] {
+  return Array.from({ length: random.integer(1, 120) }, (_, index) =>
+    item(`${index}`.padStart(5, "0").concat("x"), {
+      priority: random.pick(["red", "yellow", "green"] as const),
+      text: random.pick([
+        "same words",
+        `fact ${random.integer(0, 20)} ${"word ".repeat(random.integer(1, 60))}`,
+      ]),
+      sources: [index + 2],
+      ...(random.chance(0.2) ? { subject: `run ${random.integer(0, 3)}` } : {}),
+      ...(random.chance(0.3) ? { thread: true as const } : {}),
+    }),
+  );
+}
+
+function context(records: LedgerRecord[], settings: Partial<ReturnType<typeof observing>["settings"]> = {}) {
+  const base = observing([], { records });
+  return { ...base, settings: { ...base.settings, ...settings } };
+}
+
+test("reflection by rule never grows, never empties, drops nothing open, and keeps order", () => {
+  const random = seeded(fuzzSeed("reflection by rule"));
+  for (let round = 0; round < 300; round++) {
+    const items = randomItems(random);
+    const closed = items.filter(() => random.chance(0.5)).map(({ id }) => id);
+    const ledger = ledgerOf(items, closed);
+    const memory = foldLedger(ledger);
+    const record = reflectByRule(memory, {
+      limit: random.integer(1, 4000),
+      focus: random.pick([undefined, "fact 3"]),
+    });
+    const after = foldLedger([...ledger, record]);
+    expect(after.observations.length).toBeGreaterThan(0);
+    expect(observationTokens(after.observations)).toBeLessThanOrEqual(observationTokens(memory.observations));
+    expect(observationTokens(after.observations)).toBe(record.tokens);
+    const kept = new Set(after.observations.map(({ id }) => id));
+    for (const observation of items)
+      if (isOpen(observation, memory)) expect(kept.has(observation.id)).toBe(true);
+    expect(after.observations).toEqual(items.filter(({ id }) => kept.has(id)));
+  }
+});
+
+test("repeats and superseded states go, the latest stays", () => {
+  const items = [
+    item("aaaaaa", { text: "the port is 8080" }),
+    item("bbbbbb", { text: "`bun test` failed: 1 fail", subject: "run bun test" }),
+    item("cccccc", { text: "The port  is 8080" }),
+    item("dddddd", { text: "✅ `bun test` failed: x; then it passed", subject: "run bun test" }),
+  ];
+  expect(reflectByRule(foldLedger(ledgerOf(items)), { limit: 40_000 }).dropped).toEqual(["aaaaaa", "bbbbbb"]);
+});
+
+test("what the focus names is kept before what is newer", () => {
+  const items = Array.from({ length: 40 }, (_, index) =>
+    item(`id${1000 + index}`, {
+      text: `${index === 0 ? "the deploy key" : "note"} ${index} ${"word ".repeat(20)}`,
+    }),
+  );
+  const memory = foldLedger(ledgerOf(items));
+  expect(reflectByRule(memory, { limit: 1000 }).dropped).toContain("id1000");
+  expect(reflectByRule(memory, { limit: 1000, focus: "Deploy" }).dropped).not.toContain("id1000");
+});
+
+test("a reflection that achieved nothing is not repeated on the same input", async () => {
+  const records = ledgerOf([item("aaaaaa", { priority: "red", text: "never push to main" })]);
+  const first = await reflect({ ...context(records), force: true });
+  expect([first.dropped, first.note]).toEqual([0, undefined]);
+  expect(records).toHaveLength(2);
+  const second = await reflect({ ...context(records), force: true });
+  expect(second.note).toBe("nothing is new since the last reflection");
+  expect(records).toHaveLength(2);
+});
+
+test("observations that cannot shrink below the limit are reflected on again only after growing", async () => {
+  const open = Array.from({ length: 40 }, (_, index) =>
+    item(`id${1000 + index}`, { priority: "red", text: `wish ${index} ${"word ".repeat(20)}` }),
+  );
+  const records = ledgerOf(open);
+  const limit = 500;
+  expect(isReflectionDue(foldLedger(records), limit)).toBe(true);
+  await reflect(context(records, { reflectorTokens: limit }));
+  expect(isReflectionDue(foldLedger(records), limit)).toBe(false);
+  records.push(...ledgerOf([item("zzzzzz", { text: "one more" })]));
+  expect(isReflectionDue(foldLedger(records), limit)).toBe(false);
+  records.push(
+    ...ledgerOf(
+      open.slice(0, 8).map((observation) => ({ ...observation, id: `n${observation.id.slice(1)}` })),
+    ),
+  );
+  expect(isReflectionDue(foldLedger(records), limit)).toBe(true);
+});
+
+test("the default threshold is reached by a long session, and reflection gets well below it", async () => {
+  const random = seeded(7);
+  const entries = conversation(Array.from({ length: 1500 }, () => randomTurn(random)).flat());
+  const records: LedgerRecord[] = [];
+  await observe(observing(entries, { records }));
+  const memory = foldLedger(records);
+  expect(isReflectionDue(memory, 40_000)).toBe(true);
+  const outcome = await reflect(context(records));
+  expect(outcome.dropped).toBeGreaterThan(100);
+  const after = foldLedger(records);
+  expect(
+    observationTokens(after.observations.filter((observation) => !isOpen(observation, after))),
+  ).toBeLessThan(20_000);
+});
+
+const TURNS: Turn[] = [
+  ["user", "never push to main"],
+  ["user", "fix the login"],
+  ["edit", "src/a.ts"],
+  ["assistant", "The cause was a stale cache on 2026-02-11."],
+  ["user", "now the docs"],
+  ["edit", "README.md"],
+  ["assistant", "The docs are updated with the new login flow."],
+];
+
+async function reflectable(): Promise<{ records: LedgerRecord[]; items: Observation[]; open: string[] }> {
+  const records: LedgerRecord[] = [];
+  await observe(observing(conversation(TURNS), { records }));
+  const memory = foldLedger(records);
+  const open = memory.observations.filter((observation) => isOpen(observation, memory)).map(({ id }) => id);
+  return { records, items: observationsOf(records), open };
+}
+
+test("a model's reflection is taken when it keeps what is open and is smaller", async () => {
+  const { records, items, open } = await reflectable();
+  const others = items.filter(({ id }) => !open.includes(id));
+  const complete = answering({
+    observations: [
+      ...open.map((id) => ({
+        ids: [id],
+        priority: "red",
+        text: "ignored: what is open stays word for word",
+      })),
+      {
+        ids: others.map(({ id }) => id),
+        priority: "🟡",
+        text: "✅ Login fixed (stale cache, 2026-02-11), docs updated",
+      },
+    ],
+  });
+  const outcome = await reflect({ ...context(records), complete, force: true, focus: "login" });
+  expect(outcome.by).toBe("fake-1");
+  const after = foldLedger(records);
+  expect(after.observations.map(({ text }) => text)).toEqual([
+    "User: never push to main",
+    "✅ Login fixed (stale cache, 2026-02-11), docs updated",
+    "User: now the docs",
+  ]);
+  expect(outcome.tokens.after).toBe(observationTokens(after.observations));
+  expect(after.observations[1]?.sources.length).toBe(new Set(others.flatMap(({ sources }) => sources)).size);
+  const again = await reflect({ ...context(records), complete, force: true, focus: "login" });
+  expect(again.note).toBe("nothing is new since the last reflection");
+  expect(complete.requests).toHaveLength(1);
+  expect(complete.requests[0]?.prompt).toContain("Keep with particular care what concerns: login");
+});
+
+type Answer = (state: { items: Observation[]; open: string[] }) => unknown;
+
+const refused: [string, Answer, RegExp][] = [
+  ["nothing kept", () => [], /it kept nothing/],
+  [
+    "an open 🔴 dropped",
+    ({ items, open }) =>
+      items.filter(({ id }) => id !== open[0]).map(({ id, text }) => ({ ids: [id], priority: "red", text })),
+    /dropped 1 open/,
+  ],
+  [
+    "an invented id",
+    ({ open }) => [
+      ...open.map((id) => ({ ids: [id], priority: "red", text: "x" })),
+      { ids: ["qqqqqq"], priority: "red", text: "y" },
+    ],
+    /invented the id qqqqqq/,
+  ],
+  [
+    "an invented date",
+    ({ items, open }) => [
+      ...open.map((id) => ({ ids: [id], priority: "red", text: "x" })),
+      {
+        ids: items.filter(({ id }) => !open.includes(id)).map(({ id }) => id),
+        priority: "yellow",
+        text: "done on 2026-03-01",
+      },
+    ],
+    /invented a date/,
+  ],
+  [
+    "no smaller",
+    ({ items }) => items.map(({ id, priority, text }) => ({ ids: [id], priority, text })),
+    /no smaller/,
+  ],
+  [
+    "running in circles",
+    ({ open }) => [{ ids: open, priority: "red", text: "and so on and on ".repeat(20) }],
+    /runs in circles|too long/,
+  ],
+];
+
+test.each(refused)("a model's reflection with %s is not taken", async (_, answer, reason) => {
+  const { records, items, open } = await reflectable();
+  const before = foldLedger(records).observations.map(observationLine);
+  const complete = answering({ observations: answer({ items, open }) });
+  const outcome = await reflect({ ...context(records), complete, force: true });
+  expect(outcome.note).toMatch(reason);
+  expect(foldLedger(records).observations.map(observationLine)).toEqual(before);
+});
+
+test("a model that fails leaves the reflection by rule", async () => {
+  const { records } = await reflectable();
+  const failure = new SessionMemoryError("MODEL_FAILED", "Cannot ask the model: gone");
+  const outcome = await reflect({ ...context(records), complete: answering(failure), force: true });
+  expect(outcome.note).toBe("the model's reflection failed: Cannot ask the model: gone");
+  expect(records.at(-1)).toMatchObject({ kind: "reflected", by: "rules" });
+});
+
+test("the basis names what there is and the focus", () => {
+  const items = [item("aaaaaa"), item("bbbbbb")];
+  expect(reflectionBasis(items)).toBe(reflectionBasis(items, ""));
+  expect(reflectionBasis(items)).not.toBe(reflectionBasis(items, "x"));
+  expect(reflectionBasis(items)).not.toBe(reflectionBasis(items.slice(1)));
+});
