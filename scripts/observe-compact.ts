@@ -1,0 +1,301 @@
+#!/usr/bin/env bun
+/**
+ * Keeps observations of a session, and renders them in the place of its raw history.
+ *
+ * Observes by rule; by a model where config.json names one.
+ *
+ * @module
+ */
+
+import {
+  choiceFlag,
+  integerFlag,
+  note,
+  parseFlags,
+  print,
+  printJson,
+  runMain,
+  startProgress,
+  usageError,
+  warn,
+  warnIgnored,
+} from "../lib/cli.ts";
+import { loadConfig, pathsReading } from "../lib/config.ts";
+import { configuredModel } from "../lib/configured-model.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { foldLedger } from "../lib/observations.ts";
+import type { ObserveOutcome } from "../lib/observe.ts";
+import {
+  forgetObservations,
+  observeSession,
+  readSessionMemory,
+  reflectSession,
+  type SessionContext,
+  type SessionOutcome,
+} from "../lib/observe-session.ts";
+import { setObserveSettings } from "../lib/observe-state.ts";
+import {
+  type ObservationStatus,
+  observationStatus,
+  type Recalled,
+  rawLines,
+  recallObservation,
+  statusText,
+} from "../lib/observe-view.ts";
+import { compilePatterns, redact } from "../lib/redact.ts";
+import type { ReflectOutcome } from "../lib/reflect.ts";
+import { observationLines, renderObservations } from "../lib/render-observations.ts";
+import { resolveSession } from "../lib/resolve.ts";
+import type { Session } from "../lib/session.ts";
+import { describeSession } from "../lib/sessions.ts";
+
+const USAGE = `\
+Usage: bun scripts/observe-compact.ts <session> [actions] [options]
+
+<session>: id, unique start of an id (4+), name, part of a name, transcript path, or "last".
+Several actions run in the order observe, reflect, render. None: --status.
+
+Actions:
+  --observe           Observe all that is new      --rebuild  Observe all again, from the start
+  --reflect [focus]   Condense the observations, keeping what the focus names
+  --render            Print what replaces the raw history
+  --status            Tokens, thresholds, mode, what is covered
+  --view obs|raw      Print the observations, or the conversation not yet observed
+  --recall <id>       Print an observation and the transcript lines it stands on
+  --dump              Print the ledger's records
+
+Options:
+  --max-chars <n>     Limit of --render (default: none)   --lines <n>  Limit of --view (default: 160)
+  --mode <m>          buffered or blocking; kept for all sessions
+  --set <key=value>   Keep a threshold: observerTokens, reflectorTokens, retainTokens, stepTokens,
+                      auto, rules
+  --sessions <path>   Read this file or folder instead of the agents' own (repeatable)
+  --json              One JSON document    --quiet  No remarks on stderr
+
+Examples:
+  bun scripts/observe-compact.ts last --observe --render
+  bun scripts/observe-compact.ts discord --recall k3f9a2
+`;
+
+/** Another observer of the same session is waited for so long. */
+const WAIT_MS = 30_000;
+
+const FLAGS = {
+  observe: { type: "boolean", default: false },
+  reflect: { type: "boolean", default: false },
+  render: { type: "boolean", default: false },
+  status: { type: "boolean", default: false },
+  dump: { type: "boolean", default: false },
+  rebuild: { type: "boolean", default: false },
+  "max-chars": { type: "string" },
+  view: { type: "string" },
+  lines: { type: "string" },
+  mode: { type: "string" },
+  set: { type: "string", multiple: true },
+  recall: { type: "string" },
+  sessions: { type: "string", multiple: true },
+  json: { type: "boolean", default: false },
+} as const;
+
+/** What one run was asked for. */
+interface Input {
+  reference: string;
+  focus: string | undefined;
+  observe: boolean;
+  reflect: boolean;
+  render: boolean;
+  status: boolean;
+  dump: boolean;
+  rebuild: boolean;
+  maxChars: number | undefined;
+  view: "obs" | "raw" | undefined;
+  lines: number;
+  recall: string | undefined;
+  changes: Record<string, string>;
+  sessions: string[] | undefined;
+  json: boolean;
+}
+
+/** What came of it: one property per action, in the order they ran. */
+interface Output {
+  session: { id: string; name: string | null; agent: string; file: string };
+  settings?: ObservationStatus["settings"];
+  observed?: Omit<ObserveOutcome, "ledger"> & Pick<SessionOutcome, "status">;
+  reflected?: Omit<ReflectOutcome, "ledger">;
+  rendered?: string | null;
+  status?: ObservationStatus;
+  view?: string[];
+  recalled?: Recalled;
+  records?: readonly unknown[];
+}
+
+function parseInput(args: string[]): Input {
+  const { values, words } = parseFlags(args, FLAGS, { max: 2 + args.length });
+  const pairs = [...(values.set ?? []), ...(values.set ? words.filter((word) => /^\w+=/.test(word)) : [])];
+  const rest = values.set ? words.filter((word) => !/^\w+=/.test(word)) : words;
+  const { reference, focus } = splitFocus(args, rest, values.reflect);
+  const mode = choiceFlag("--mode", values.mode, ["buffered", "blocking"] as const);
+  const changes = Object.fromEntries(pairs.map(parsePair));
+  const view = choiceFlag("--view", values.view, ["obs", "raw"] as const);
+  const { observe, reflect, render, dump, rebuild, recall, json } = values;
+  const isAsked =
+    observe || reflect || render || dump || rebuild || view !== undefined || recall !== undefined;
+  return {
+    reference,
+    focus,
+    observe,
+    reflect,
+    render,
+    dump,
+    rebuild,
+    view,
+    recall,
+    json,
+    status: values.status || (!isAsked && Object.keys(changes).length === 0 && mode === undefined),
+    maxChars:
+      values["max-chars"] === undefined
+        ? undefined
+        : integerFlag("--max-chars", values["max-chars"], 0, { min: 200 }),
+    lines: integerFlag("--lines", values.lines, 160, { min: 1 }),
+    changes: mode ? { ...changes, mode } : changes,
+    sessions: values.sessions,
+  };
+}
+
+/** The word after `--reflect` is its focus, unless it is the only word and so the session. */
+function splitFocus(
+  args: readonly string[],
+  words: readonly string[],
+  isReflecting: boolean,
+): { reference: string; focus: string | undefined } {
+  const after = args[args.indexOf("--reflect") + 1];
+  const focus =
+    isReflecting && words.length === 2 && after !== undefined && words.includes(after) ? after : undefined;
+  const left = focus === undefined ? [...words] : words.toSpliced(words.lastIndexOf(focus), 1);
+  if (left.length === 0) throw usageError("Expected a session", 'name one; "last" is the most recent');
+  if (left.length > 1) {
+    throw usageError(`Cannot use argument "${left[1]}": one too many`, "quote words that belong together");
+  }
+  return { reference: left[0] ?? "", focus };
+}
+
+function parsePair(pair: string): [string, string] {
+  const at = pair.indexOf("=");
+  if (at < 1)
+    throw usageError(`Cannot use --set "${pair}": expected key=value`, "try --set retainTokens=4000");
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+const NOTHING: ObserveOutcome = { ledger: [], steps: 0, observations: 0, tokens: 0, usd: 0 };
+
+/** Runs the actions in their order. */
+async function run(input: Input, session: Session, context: SessionContext): Promise<Output> {
+  const { id, name, agent, file } = session;
+  const output: Output = { session: { id, name: name ?? null, agent, file } };
+  if (input.rebuild) check(await forgetObservations(session, context));
+  if (input.observe || input.rebuild) {
+    const outcome = check(await observeSession(session, { ...context, when: "all" }));
+    const { ledger: _, ...observed } = outcome.observed ?? NOTHING;
+    output.observed = { ...observed, status: outcome.status };
+    if (outcome.reason) warn(`observing stopped: ${outcome.reason}`);
+  }
+  if (input.reflect) {
+    const { reflected } = check(await reflectSession(session, { ...context, focus: input.focus }));
+    if (reflected) {
+      const { ledger: _, ...rest } = reflected;
+      output.reflected = rest;
+    }
+  }
+  return { ...output, ...look(input, session, context) };
+}
+
+/** The actions that only read. */
+function look(input: Input, session: Session, context: SessionContext): Partial<Output> {
+  const output: Partial<Output> = {};
+  const state = readSessionMemory(session, context);
+  const style = { timezone: context.settings.timezone, redact: redactor(context) };
+  if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
+  if (input.render) output.rendered = renderObservations(state.ledger, { maxChars: input.maxChars }) ?? null;
+  if (input.status) output.status = observationStatus(state, context);
+  if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
+  if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
+  if (input.recall !== undefined) output.recalled = recallObservation(state, { id: input.recall, ...style });
+  if (input.dump) output.records = state.ledger;
+  return output;
+}
+
+function redactor({ settings }: SessionContext): (text: string) => string {
+  const patterns = compilePatterns(settings.redact.extra);
+  return (text) => redact(text, patterns);
+}
+
+function check(outcome: SessionOutcome): SessionOutcome {
+  if (outcome.status === "busy") {
+    throw new SessionMemoryError("BUSY", "Cannot observe: another observer of this session is at it", {
+      recoverable: true,
+      hint: "wait for it to end",
+    });
+  }
+  if (outcome.status === "excluded") {
+    throw new SessionMemoryError("VALIDATION_ERROR", "Cannot observe: config.json keeps this session out", {
+      hint: 'see "exclude" in config.json',
+    });
+  }
+  return outcome;
+}
+
+function report(output: Output): void {
+  const { observed, reflected, rendered, status, view, recalled, records } = output;
+  if (observed) note(`${observed.status}: ${observed.observations} observations in ${observed.steps} steps`);
+  if (reflected) {
+    const { dropped, tokens, note: remark } = reflected;
+    note(
+      `reflected: ${dropped} dropped, ${tokens.before} → ${tokens.after} tokens${remark ? `; ${remark}` : ""}`,
+    );
+  }
+  if (rendered === null) note("nothing is observed yet: --observe");
+  else if (rendered !== undefined) print(rendered);
+  if (status) print(statusText(status));
+  if (view) print(view.join("\n"));
+  if (recalled) print(recalled.text);
+  if (records) for (const record of records) print(JSON.stringify(record));
+}
+
+async function main(args: string[]): Promise<void> {
+  const input = parseInput(args);
+  const config = await loadConfig(process.env, process.cwd());
+  warnIgnored(config.ignored);
+  const paths = pathsReading(config, input.sessions, process.cwd());
+  const { settings, currentSession: current } = config;
+  const reference = { paths, cwd: process.cwd(), current, subagents: true };
+  const session = describeSession(resolveSession(input.reference, reference), paths);
+  const progress = startProgress("observed");
+  const context: SessionContext = {
+    paths,
+    settings,
+    waitMs: WAIT_MS,
+    complete: input.observe || input.rebuild || input.reflect ? await configuredModel(config) : undefined,
+    onStep: progress.update,
+  };
+  const changed =
+    Object.keys(input.changes).length > 0
+      ? setObserveSettings(paths, { settings: settings.observe, changes: input.changes })
+      : undefined;
+  const output = await run(input, session, context);
+  progress.end();
+  if (changed) output.settings = changed;
+  if (output.observed?.status === "failed") process.exitCode = 1;
+  if (input.json) {
+    printJson(output);
+    return;
+  }
+  if (changed)
+    note(
+      `set: ${Object.entries(input.changes)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(", ")}`,
+    );
+  report(output);
+}
+
+if (import.meta.main) await runMain(USAGE, main);

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { startFakeOpenAI } from "./support/fake-openai.ts";
+import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { type Finished, runScript } from "./support/run.ts";
+
+const ID = "3f2a9c10-1111-4111-8111-111111111111";
+let home: TemporaryHome;
+
+beforeAll(() => {
+  home = temporaryHome();
+  const at = (minute: number) => new Date(Date.UTC(2026, 1, 3, 14, minute)).toISOString();
+  const tools = [
+    {
+      name: "Edit",
+      input: { file_path: "/srv/app/src/login.ts", old_string: "a", new_string: "b" },
+      id: "t1",
+    },
+  ];
+  writeClaude(home, {
+    id: ID,
+    rows: [
+      claudeUser({ text: "fix the flaky login test", at: at(30) }),
+      claudeAssistant({ text: "I will look.", tools, at: at(31) }),
+      claudeToolResult({ toolUseId: "t1", content: "ok", at: at(32) }),
+      claudeAssistant({ text: "The refresh was not awaited; it is now.", at: at(33) }),
+      claudeUser({ text: "now deploy, key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", at: at(40) }),
+    ].flat(),
+  });
+});
+afterAll(() => home.remove());
+
+function run(...args: string[]): Promise<Finished> {
+  return runScript("observe-compact", args, { env: home.env });
+}
+
+test("a session is observed and rendered in one go, and the secret in it is nowhere", async () => {
+  const { stdout, stderr, exitCode } = await run("3f2a9c10", "--observe", "--render");
+  expect(exitCode).toBe(0);
+  expect(stderr).toBe("observed: 4 observations in 1 steps\n");
+  expect(stdout.replaceAll(/ \[\w{6}\]$/gm, "")).toBe(`\
+## Observations
+
+### 2026-02-03 (UTC)
+- 🔴 (14:30) User: fix the flaky login test
+- 🟢 (14:31) Edited login.ts
+- 🟡 (14:33) ✅ The refresh was not awaited; it is now.
+- 🔴 (14:40) User: now deploy, key [redacted:openai-key]
+
+## Open Threads
+- now deploy, key [redacted:openai-key]
+
+## Next Action Bias
+- Go on with: now deploy, key [redacted:openai-key]
+
+<modified-files>
+/srv/app/src/login.ts
+</modified-files>
+`);
+});
+
+test("rendering again gives the same bytes, and observing again adds nothing", async () => {
+  const first = await run(ID, "--render");
+  expect((await run(ID, "--observe", "--quiet")).stdout).toBe("");
+  expect((await run(ID, "--render")).stdout).toBe(first.stdout);
+});
+
+test("--recall prints an observation and the lines it stands on", async () => {
+  const { records } = JSON.parse((await run(ID, "--dump", "--json")).stdout);
+  const { id } = records[0].observations[2];
+  const { stdout } = await run(ID, "--recall", id);
+  expect(stdout).toContain(`✅ The refresh was not awaited; it is now. [${id}]\n`);
+  expect(stdout).toMatch(
+    /\.jsonl:\d+: \[2026-02-03 14:33:00\] Assistant: The refresh was not awaited; it is now\.\n$/,
+  );
+  const unknown = await run(ID, "--recall", "nothere");
+  expect([unknown.exitCode, unknown.stdout, unknown.stderr]).toEqual([
+    1,
+    "",
+    'error: NOT_FOUND: Cannot recall "nothere": no observation of this session has that id\nhint: see the ids with --view obs\n',
+  ]);
+});
+
+test("--reflect takes a focus, and without a second word the session", async () => {
+  for (const args of [
+    [ID, "--reflect", "login"],
+    ["--reflect", ID],
+    [ID, "--reflect"],
+  ]) {
+    const { exitCode, stderr } = await run(...args);
+    expect([exitCode, stderr.split(":")[0]]).toEqual([0, "reflected"]);
+  }
+  const { records } = JSON.parse((await run(ID, "--dump", "--json")).stdout);
+  expect(
+    records
+      .filter(({ kind }: { kind: string }) => kind === "reflected")
+      .map(({ focus }: { focus?: string }) => focus),
+  ).toContain("login");
+});
+
+test("--status and --view tell where a session stands, as one JSON document too", async () => {
+  const { stdout } = await run(ID, "--status", "--view", "obs", "--lines", "2", "--json");
+  const output = JSON.parse(stdout);
+  expect(output.session).toMatchObject({ id: ID, agent: "claude" });
+  expect(output.status).toMatchObject({
+    observer: "rules",
+    raw: { messages: 4, uncoveredMessages: 0, uncoveredTokens: 0 },
+    observations: { red: 2, yellow: 1, green: 1, open: 1, done: 1 },
+    backoff: null,
+  });
+  expect(output.view).toHaveLength(2);
+  expect((await run(ID)).stdout).toContain("observations  🔴 2 🟡 1 🟢 1, 1 open threads");
+  expect((await run(ID, "--view", "raw")).stdout.trim()).toBe("");
+});
+
+test("mode and thresholds are kept for the next run", async () => {
+  const { exitCode, stderr } = await run(
+    ID,
+    "--mode",
+    "blocking",
+    "--set",
+    "retainTokens=4000",
+    "stepTokens=5000",
+  );
+  expect([exitCode, stderr]).toEqual([0, "set: retainTokens=4000, stepTokens=5000, mode=blocking\n"]);
+  const { status } = JSON.parse((await run(ID, "--status", "--json")).stdout);
+  expect(status.settings).toMatchObject({ mode: "blocking", retainTokens: 4000, stepTokens: 5000 });
+});
+
+test("--rebuild observes all again with the same result", async () => {
+  const before = (await run(ID, "--render")).stdout;
+  expect((await run(ID, "--rebuild")).exitCode).toBe(0);
+  expect((await run(ID, "--render")).stdout).toBe(before);
+});
+
+test("--max-chars limits the rendering", async () => {
+  const { stdout } = await run(ID, "--render", "--max-chars", "200");
+  expect(stdout.trimEnd().length).toBeLessThanOrEqual(200);
+  expect(stdout).toMatch(/\(\d more observations? left out here\)\n$/);
+});
+
+test.each([
+  [[], "Expected a session"],
+  [[ID, "--max-chars", "5"], 'Cannot use --max-chars "5": expected a whole number of at least 200'],
+  [[ID, "--view", "all"], 'Cannot use --view "all": expected obs or raw'],
+  [[ID, "--mode", "fast"], 'Cannot use --mode "fast": expected buffered or blocking'],
+  [[ID, "--set", "retainTokens"], 'Cannot use --set "retainTokens": expected key=value'],
+  [[ID, "--set", "speed=1"], "Cannot set speed=1: there is no such key"],
+  [[ID, "second"], 'Cannot use argument "second": one too many'],
+  [[ID, "--frobnicate"], "Unknown option '--frobnicate'"],
+])("wrong usage %j is said in one line", async (args, message) => {
+  const { stdout, stderr, exitCode } = await run(...args);
+  expect([exitCode, stdout]).toEqual([2, ""]);
+  expect(stderr.split("\n")[0]).toStartWith(`error: ${message}`);
+  expect(stderr.split("\n")[1]).toStartWith("hint: ");
+});
+
+test("a session without conversation renders nothing, and says so", async () => {
+  const file = writeClaude(home, {
+    id: "44444444-1111-4111-8111-111111111111",
+    rows: [claudeUser({ text: "hi" })],
+  });
+  const { stdout, stderr, exitCode } = await run(file, "--render");
+  expect([exitCode, stdout, stderr]).toEqual([0, "", "nothing is observed yet: --observe\n"]);
+});
+
+test("a configured model observes; when it fails the run says so, keeps nothing, and exits 1", async () => {
+  using own = temporaryHome();
+  const server = await startFakeOpenAI();
+  mkdirSync(dirname(own.paths.config), { recursive: true });
+  writeFileSync(
+    own.paths.config,
+    JSON.stringify({ llm: { baseUrl: server.baseUrl, model: "fake" }, timezone: "UTC" }),
+  );
+  const file = writeClaude(own, {
+    id: ID,
+    rows: [claudeUser({ text: "fix the login" }), claudeAssistant({ text: "Done." })].flat(),
+  });
+  const env = { ...own.env, OPENAI_API_KEY: "sk-none" };
+  server.script("nonsense");
+  const failed = await runScript("observe-compact", [file, "--observe", "--json"], { env });
+  expect(failed.exitCode).toBe(1);
+  expect(failed.stderr).toContain("warning: observing stopped: ");
+  expect(JSON.parse(failed.stdout).observed).toMatchObject({ status: "failed", steps: 0 });
+  server.script(
+    JSON.stringify({ observations: [{ priority: "red", text: "Request: fix the login", sources: [1] }] }),
+  );
+  const fine = await runScript("observe-compact", [file, "--observe", "--render"], { env });
+  expect(fine.exitCode).toBe(0);
+  expect(fine.stdout).toContain("Request: fix the login");
+  await server.close();
+});
