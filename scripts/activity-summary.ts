@@ -1,0 +1,213 @@
+#!/usr/bin/env bun
+/**
+ * Tells what the other sessions did since this one last looked.
+ *
+ * Needs to know which session is looking: from the host's environment, or `--current`.
+ *
+ * @module
+ */
+
+import { readdirSync, statSync } from "node:fs";
+import {
+  choiceFlag,
+  integerFlag,
+  note,
+  parseFlags,
+  printJson,
+  runMain,
+  timeFlag,
+  warn,
+  warnIgnored,
+} from "../lib/cli.ts";
+import {
+  type Config,
+  defaultSettings,
+  loadConfig,
+  type Paths,
+  pathsReading,
+  type Settings,
+} from "../lib/config.ts";
+import { newestCopies, sessionOf } from "../lib/discovery.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { handOver } from "../lib/hand-over.ts";
+import { FIRST_LOOK_MS, type Look, type Looker, takeLook } from "../lib/look.ts";
+import { readMarks } from "../lib/marks.ts";
+import { resolveSession } from "../lib/resolve.ts";
+import type { Agent, Session } from "../lib/session.ts";
+import { describeSession, inProjectOf } from "../lib/sessions.ts";
+import { readHead } from "../lib/transcript.ts";
+import { type Updates, updatesOf } from "../lib/updates.ts";
+
+const USAGE = `\
+Usage: bun scripts/activity-summary.ts [options]
+
+Prints what the other sessions did since the current one last looked, or nothing. What is printed is marked as told.
+
+Options:
+  --current <session>  The session that looks (default: the one that runs this)
+  --scope <scope>      project: sessions of the same git repository or directory; all (default: project, or config)
+  --max-chars <n>      Length of the digest at most (default: 500, or config)
+  --since <t>          Tell what is newer than t (2026-02-03, yesterday, 7d), whatever was told; marks nothing
+  --peek               Mark nothing as told
+  --sessions <path>    Read this file or folder instead of the agents' own (repeatable)
+  --json               One JSON document       --quiet  No remarks on stderr
+  -h, --help           Show this help
+
+Environment: CLAUDE_CODE_SESSION_ID, PI_SESSION_ID name the current session; SESSION_MEMORY_HOME holds the marks.
+
+Examples:
+  bun scripts/activity-summary.ts --peek
+  bun scripts/activity-summary.ts --current discord --since 2h --scope all
+`;
+
+export interface UpdateOptions {
+  paths: Paths;
+  settings: Pick<Settings, "activity" | "exclude" | "redact">;
+  /** The session that looks. */
+  current: Looker;
+  /** @default {settings.activity.scope} */
+  scope?: "project" | "all" | undefined;
+  /** @default {settings.activity.maxChars} */
+  maxChars?: number | undefined;
+  /** Only what is newer, whatever was told before; nothing is marked then. */
+  since?: Date | undefined;
+  /** Milliseconds. @default now */
+  now?: number | undefined;
+  /** A look that was taken already. */
+  look?: Look | undefined;
+}
+
+/** What is new in the other sessions. Nothing counts as told before `commit()`. */
+export function readUpdates(options: UpdateOptions): Updates {
+  const { paths, settings, current, since, now } = options;
+  const scope = options.scope ?? settings.activity.scope;
+  const look =
+    options.look ?? takeLook({ paths, looker: current, scope, now, changedAfter: since?.getTime() });
+  const isGiven = paths.transcripts.length > 0;
+  const isInProject = scope === "all" ? () => true : inProjectOf(current.cwd, current.cwd);
+  const sessions = newestCopies(look.changed.flatMap(({ found }) => sessionOf(found) ?? [])).filter(
+    (session) =>
+      session.parentId === undefined &&
+      session.id !== current.id &&
+      // A folder that was named by hand counts as the project's where the files do not say.
+      (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined)),
+  );
+  const describe = (session: Session) => describeSession(session, paths);
+  const maxChars = options.maxChars ?? settings.activity.maxChars;
+  return updatesOf({ ...look, sessions, describe }, { settings, maxChars, since });
+}
+
+export interface SessionUpdateOptions {
+  /** Name of the session that looks. */
+  currentSession: string;
+  /** Folder with an entry `<name>` or `<name>.json` per session. */
+  sessionsDir: string;
+  /** Where the marks of all sessions are kept. */
+  cursorFile: string;
+  /** Path of a session's transcript; null when it has none yet. */
+  jsonlResolver: (sessionName: string) => string | null;
+  format: "agent-sdk" | "pi" | "codex" | "plain";
+}
+
+/** The digest of a folder of named sessions, marked as told on return; null when there is nothing new. */
+export function getSessionUpdates(options: SessionUpdateOptions): string | null {
+  const { currentSession, sessionsDir, cursorFile, jsonlResolver, format } = options;
+  if (!currentSession) return null;
+  const agent: Agent = format === "agent-sdk" ? "claude" : format;
+  const cursors = { path: cursorFile, looker: currentSession };
+  const own = jsonlResolver(currentSession) ?? undefined;
+  const sessions = sessionNames(sessionsDir)
+    .filter((name) => name !== currentSession)
+    .flatMap((name) => namedSession(name, agent, jsonlResolver(name)));
+  const now = Date.now();
+  const recent = sessions.filter(({ updatedAt }) => Date.parse(updatedAt) > now - FIRST_LOOK_MS);
+  const describe = (session: Session) => ({ ...session, cwd: readHead(session.file)?.cwd });
+  const cwd = (own !== undefined && isFile(own) && readHead(own)?.cwd) || process.cwd();
+  const settings = defaultSettings();
+  const updates = updatesOf(
+    {
+      looker: { id: currentSession, file: own, cwd },
+      now,
+      cursors,
+      marks: readMarks(cursors),
+      recent: recent.map(({ file }) => file),
+      sessions,
+      describe,
+    },
+    { settings, maxChars: settings.activity.maxChars },
+  );
+  updates.commit();
+  return updates.text;
+}
+
+/** Names that begin with `new-` are of sessions for the moment only. */
+function sessionNames(folder: string): string[] {
+  try {
+    const names = readdirSync(folder).map((name) => name.replace(/\.jsonl?$/, ""));
+    return [...new Set(names)].filter((name) => !name.startsWith("new-") && !name.startsWith("."));
+  } catch {
+    return []; // no session has been named yet
+  }
+}
+
+function namedSession(name: string, agent: Agent, file: string | null): Session[] {
+  const stat = file === null ? undefined : statSync(file, { throwIfNoEntry: false });
+  if (file === null || !stat?.isFile()) return [];
+  return [{ id: name, name, agent, file, updatedAt: stat.mtime.toISOString(), size: stat.size }];
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** The session that `--current` or the host names; undefined when neither does, or when there is none of that name. */
+function currentSession(flag: string | undefined, config: Config, paths: Paths): Looker | undefined {
+  const cwd = process.cwd();
+  const reference = flag ?? config.currentSession;
+  if (reference === undefined) return undefined;
+  try {
+    const session = resolveSession(reference, { paths, cwd, current: config.currentSession });
+    return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
+    // The host's own word is true before it has written a line.
+    return flag === undefined ? { id: reference, cwd } : undefined;
+  }
+}
+
+async function main(args: string[]): Promise<void> {
+  const config = await loadConfig(process.env, process.cwd());
+  warnIgnored(config.ignored);
+  const { values } = parseFlags(
+    args,
+    {
+      current: { type: "string" },
+      scope: { type: "string" },
+      "max-chars": { type: "string" },
+      since: { type: "string" },
+      peek: { type: "boolean" },
+      sessions: { type: "string", multiple: true },
+      json: { type: "boolean" },
+    },
+    { max: 0 },
+  );
+  const { settings } = config;
+  const paths = pathsReading(config, values.sessions, process.cwd());
+  const scope = choiceFlag("--scope", values.scope, ["project", "all"] as const);
+  const maxChars = integerFlag("--max-chars", values["max-chars"], settings.activity.maxChars, { min: 1 });
+  const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);
+  const current = currentSession(values.current, config, paths);
+  if (!current) {
+    warn("Cannot tell which session is looking, so nothing is told: name it with --current");
+    if (values.json) printJson({ sessions: [], overlaps: [] });
+    return;
+  }
+  const updates = readUpdates({ paths, settings, current, scope, maxChars, since });
+  for (const problem of updates.problems) warn(problem);
+  if (updates.skipped > 0) note(`${updates.skipped} damaged lines skipped`);
+  const output = values.json ? JSON.stringify(updates.report, null, 2) : updates.text;
+  if (output !== null && !handOver(`${output}\n`)) return;
+  if (!values.peek && !updates.commit()) warn("Cannot mark this as told: the cursor file is locked");
+}
+
+if (import.meta.main) await runMain(USAGE, main);

@@ -1,0 +1,188 @@
+import { expect, test } from "bun:test";
+import { type Activity, addEntry, emptyStretch, isNews, renderDigest } from "../lib/digest.ts";
+import type { Entry } from "../lib/session.ts";
+
+function activity(name: string, fields: Partial<Activity> = {}): Activity {
+  return { id: name, name, ageSeconds: 180, messages: 2, edited: [], read: [], ran: 0, ...fields };
+}
+
+function entry(kind: Entry["kind"], fields: Partial<Entry> = {}): Entry {
+  return { line: 1, offset: 0, end: 1, kind, text: "", ...fields };
+}
+
+function edit(...paths: string[]): Entry {
+  return entry("tool", { tool: { name: "Edit", target: paths.join(" "), action: "edit", paths } });
+}
+
+test("renderDigest() writes the promised lines", () => {
+  const text = renderDigest(
+    [
+      activity("discord", {
+        messages: 4,
+        firstUser: "how do I deploy this?",
+        lastAssistant: "Deployed, the health check is green.",
+        edited: ["a.ts", "b.ts"],
+        ran: 3,
+      }),
+      activity("email", {
+        ageSeconds: 1200,
+        firstUser: "new cron config request",
+        edited: [".config/schedules.json"],
+      }),
+    ],
+    { overlaps: [{ id: "discord", name: "discord", file: "src/deploy.ts", ageSeconds: 360 }], maxChars: 500 },
+  );
+  expect(text).toBe(
+    [
+      "[Session Activity]",
+      '- discord (3m ago, 4 messages): "how do I deploy this?" -> edited 2 files, ran 3 commands; "Deployed, the health check is green."',
+      '- email (20m ago, 2 messages): "new cron config request" -> updated .config/schedules.json',
+      "! discord edited src/deploy.ts, which you edited 6m ago",
+    ].join("\n"),
+  );
+});
+
+test("renderDigest() counts one thing and several in the right words, and leaves out what there was none of", () => {
+  const lines = [
+    activity("a", { messages: 1, ran: 1 }),
+    activity("b", { messages: 0, edited: ["x.ts"], read: ["y.ts"], ran: 2 }),
+    activity("c", { messages: 1, lastAssistant: "Done." }),
+    activity("d", { firstUser: "why?", lastAssistant: "Because." }),
+    activity("e", { firstUser: "hello" }),
+  ];
+  expect(renderDigest(lines, { maxChars: 500 })?.split("\n").slice(1)).toEqual([
+    "- a (3m ago, 1 message) -> ran 1 command",
+    "- b (3m ago, 0 messages) -> updated x.ts, read 1 file, ran 2 commands",
+    '- c (3m ago, 1 message) -> "Done."',
+    '- d (3m ago, 2 messages): "why?" -> "Because."',
+    '- e (3m ago, 2 messages): "hello"',
+  ]);
+});
+
+test("renderDigest() says nothing of nothing", () => {
+  expect(renderDigest([], { maxChars: 500 })).toBeNull();
+});
+
+const THREE = ["one", "two", "three"].map((name) =>
+  activity(name, { firstUser: `question of ${name}`, lastAssistant: `answer to ${name}` }),
+);
+
+test("renderDigest() gives up quoted last texts first, the oldest session's before the newest's", () => {
+  expect(renderDigest(THREE, { maxChars: 185 })).toBe(
+    [
+      "[Session Activity]",
+      '- one (3m ago, 2 messages): "question of one" -> "answer to one"',
+      '- two (3m ago, 2 messages): "question of two"',
+      '- three (3m ago, 2 messages): "question of three"',
+    ].join("\n"),
+  );
+});
+
+test("renderDigest() leaves out the oldest sessions when their bare lines do not fit, and says how many", () => {
+  expect(renderDigest(THREE, { maxChars: 130 })).toBe(
+    [
+      "[Session Activity]",
+      '- one (3m ago, 2 messages): "question of one"',
+      '- two (3m ago, 2 messages): "question of two"',
+      "- +1 more session",
+    ].join("\n"),
+  );
+  expect(renderDigest(THREE, { maxChars: 90 })).toBe(
+    ["[Session Activity]", '- one (3m ago, 2 messages): "question of one"', "- +2 more sessions"].join("\n"),
+  );
+  expect(renderDigest(THREE, { maxChars: 40 })).toBe("[Session Activity]\n- +3 more sessions");
+  expect(renderDigest(THREE, { maxChars: 36 })).toBeNull();
+});
+
+test("renderDigest() counts code points, not UTF-16 units", () => {
+  const rockets = "🚀".repeat(100);
+  const text = renderDigest([activity("a", { firstUser: rockets })], { maxChars: 149 });
+  expect(text).toBe(`[Session Activity]\n- a (3m ago, 2 messages): "${rockets}"`);
+  expect([...(text ?? "")].length).toBe(147);
+  expect(renderDigest([activity("a", { firstUser: rockets })], { maxChars: 146 })).toBe(
+    "[Session Activity]\n- +1 more session",
+  );
+});
+
+test("renderDigest() never exceeds its limit nor cuts a line, whatever the limit", () => {
+  const many = Array.from({ length: 12 }, (_, i) =>
+    activity(`session-${i}`, {
+      firstUser: `q${i} ✓`.repeat(i + 1),
+      lastAssistant: "é".repeat(i * 7),
+      ran: i,
+    }),
+  );
+  const overlaps = many.map(({ id, name }, i) => ({ id, name, file: `src/f${i}.ts`, ageSeconds: i }));
+  const whole = new Set(renderDigest(many, { overlaps, maxChars: 1e6 })?.split("\n"));
+  for (let maxChars = 1; maxChars < 2500; maxChars += 3) {
+    const text = renderDigest(many, { overlaps, maxChars });
+    if (text === null) continue;
+    expect([...text].length).toBeLessThanOrEqual(maxChars);
+    for (const line of text.split("\n")) {
+      const isKnown =
+        whole.has(line) ||
+        [...whole].some((known) => known.startsWith(`${line}; "`) || known.startsWith(`${line} -> "`)) ||
+        /^- \+\d+ more sessions?$|^! \+\d+ more files?$|^! \d+ files? edited here and elsewhere$/.test(line);
+      expect({ line, isKnown }).toEqual({ line, isKnown: true });
+    }
+  }
+});
+
+test("renderDigest() keeps room for sessions beside many warnings", () => {
+  const overlaps = Array.from({ length: 20 }, (_, i) => ({
+    id: "a",
+    name: "a",
+    file: `src/some/long/path/file-${i}.ts`,
+    ageSeconds: 60,
+  }));
+  const lines = renderDigest([activity("a", { ran: 1 })], { overlaps, maxChars: 300 })?.split("\n");
+  expect(lines).toEqual([
+    "[Session Activity]",
+    "- a (3m ago, 2 messages) -> ran 1 command",
+    "! a edited src/some/long/path/file-0.ts, which you edited 1m ago",
+    "! a edited src/some/long/path/file-1.ts, which you edited 1m ago",
+    "! +18 more files",
+  ]);
+});
+
+test("addEntry() counts a message once though it comes as several entries", () => {
+  const stretch = emptyStretch();
+  addEntry(stretch, entry("user", { id: "u", text: "do it", at: "2026-02-03T10:00:00.000Z" }));
+  addEntry(stretch, entry("assistant", { id: "m", text: "First", at: "2026-02-03T10:00:01.000Z" }));
+  addEntry(
+    stretch,
+    entry("tool", { id: "m", tool: { name: "Bash", target: "ls", action: "run", paths: [] } }),
+  );
+  addEntry(stretch, entry("assistant", { id: "m", text: "Second", at: "2026-02-03T10:00:01.000Z" }));
+  expect(stretch).toEqual({
+    messages: 2,
+    firstUser: "do it",
+    lastAssistant: "Second",
+    edited: new Map(),
+    read: new Set(),
+    ran: 1,
+    latest: "2026-02-03T10:00:01.000Z",
+    lastId: "m",
+  });
+});
+
+test("addEntry() counts files once, however often they were edited, and every file of a patch", () => {
+  const stretch = emptyStretch();
+  for (const tool of [edit("a.ts"), edit("a.ts", "b.ts"), edit("b.ts")]) addEntry(stretch, tool);
+  expect([...stretch.edited.keys()]).toEqual(["a.ts", "b.ts"]);
+});
+
+test("isNews() is true of words, edits and commands, not of summaries and reading", () => {
+  const read = entry("tool", { tool: { name: "Read", target: "a", action: "read", paths: ["a"] } });
+  const ran = entry("tool", { tool: { name: "Bash", target: "ls", action: "run", paths: [] } });
+  const verdict = (...entries: Entry[]) => {
+    const stretch = emptyStretch();
+    for (const one of entries) addEntry(stretch, one);
+    return isNews(stretch);
+  };
+  expect(verdict()).toBe(false);
+  expect(verdict(read, entry("summary", { text: "was compacted" }))).toBe(false);
+  expect(verdict(edit("a.ts"))).toBe(true);
+  expect(verdict(ran)).toBe(true);
+  expect(verdict(entry("assistant", { text: "hi" }))).toBe(true);
+});
