@@ -10,7 +10,9 @@ interface Format {
   bounded: boolean;
   /** Texts without any of these literals cannot hold the format. */
   literals: readonly string[];
-  pattern: RegExp;
+  /** Compiled when a text first holds one of the literals: a hundred at once would double a hook's start. */
+  source: string;
+  pattern?: RegExp;
 }
 
 /** Not inside a word; a letter that belongs to an escape such as `\n` does not count. */
@@ -19,19 +21,18 @@ const LEFT = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
 /** Prefixes that occur in nothing else, so they count even inside a longer word. */
 function distinct(kind: string, prefixes: string, rest: string): Format {
   const literals = prefixes.split(" ");
-  const pattern = new RegExp(`(?:${literals.map(escapeLiteral).join("|")})${rest}`, "g");
-  return { kind, bounded: false, literals, pattern };
+  return { kind, bounded: false, literals, source: `(?:${literals.map(escapeLiteral).join("|")})${rest}` };
 }
 
 /** Prefixes that end or start ordinary words, too. */
 function word(kind: string, prefixes: string, rest: string): Format {
   const format = distinct(kind, prefixes, rest);
-  return { ...format, bounded: true, pattern: new RegExp(LEFT + format.pattern.source, "g") };
+  return { ...format, bounded: true, source: LEFT + format.source };
 }
 
 /** Forms known by something in their middle. */
 function around(kind: string, literals: string, source: string): Format {
-  return { kind, bounded: false, literals: literals.split(" "), pattern: new RegExp(source, "g") };
+  return { kind, bounded: false, literals: literals.split(" "), source };
 }
 
 function escapeLiteral(text: string): string {
@@ -201,15 +202,17 @@ const FORMATS: readonly Format[] = [
 ];
 
 /** What a known form can be told by in one long word with a few characters around it. */
-const SIGN = new RegExp(
-  [
-    anyOf(FORMATS.filter((format) => !format.bounded)),
-    LEFT + anyOf(FORMATS.filter((format) => format.bounded)),
-    "earer ",
-    // a chat bot's token has no literal, only three parts of known lengths
-    `${LEFT}[MNO]${URL64}{23,27}\\.`,
-  ].join("|"),
-);
+function signPattern(): RegExp {
+  return new RegExp(
+    [
+      anyOf(FORMATS.filter((format) => !format.bounded)),
+      LEFT + anyOf(FORMATS.filter((format) => format.bounded)),
+      "earer ",
+      // a chat bot's token has no literal, only three parts of known lengths
+      `${LEFT}[MNO]${URL64}{23,27}\\.`,
+    ].join("|"),
+  );
+}
 
 /** One alternative per first letter: a third of the time of a plain list. */
 function anyOf(formats: readonly Format[]): string {
@@ -223,16 +226,21 @@ function anyOf(formats: readonly Format[]): string {
   return `(?:${groups.join("|")})`;
 }
 
+let sign: RegExp | undefined;
+
 /** Whether a long word, with some characters around it, may be part of a token. A cheap first look. */
 export function mayBeToken(word: string): boolean {
-  return SIGN.test(word);
+  sign ??= signPattern();
+  return sign.test(word);
 }
 
 /** The text with each token replaced. */
 export function replaceTokens(text: string, mark: (kind: string) => string): string {
   let result = text;
-  for (const { kind, literals, pattern } of FORMATS) {
-    if (literals.some((literal) => result.includes(literal))) result = result.replace(pattern, mark(kind));
+  for (const format of FORMATS) {
+    if (!format.literals.some((literal) => result.includes(literal))) continue;
+    format.pattern ??= new RegExp(format.source, "g");
+    result = result.replace(format.pattern, mark(format.kind));
   }
   return result;
 }
