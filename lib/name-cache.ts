@@ -9,10 +9,10 @@ import type { Paths } from "./config.ts";
 import { readJson, replaceFile } from "./files.ts";
 import { isRecord, recordOf } from "./json.ts";
 
-/** A transcript's state, the title found in it, and when it had last changed. */
-export type KeptTitle = [state: string, title: string | null, changed: number];
-/** A meta file's state, the session's id and name; no id where the file is no meta. */
-export type KeptMeta = [state: string, id: string | null, name: string | null];
+/** When a transcript had last changed and how large it was, and the title found in it. */
+export type KeptTitle = [changed: number, state: string, title: string | null];
+/** A meta file's state, the session's name, and its id where that is not the file's own name. */
+export type KeptMeta = [state: string, name: string | null, id?: string];
 
 export interface KeptFolder {
   /** Empty when the folder changed so recently that a later change might not show. */
@@ -26,25 +26,36 @@ export interface NameCache {
   /** By transcript. */
   titles: Record<string, KeptTitle>;
   folders: Record<string, KeptFolder>;
+  /** Transcripts that had changed last before this time were idle among many others. */
+  idleBefore: number;
 }
 
 const CACHE_VERSION = 1;
+/** So many transcripts are looked at each time: those that changed last are the ones that will change. */
+const ACTIVE_COUNT = 100;
 
 /** The names as they were kept. Entries are not checked: walking thousands would cost as much as reading them. */
 export function readNameCache(paths: Paths): NameCache {
-  const { version, titles, folders } = recordOf(readJson(cacheFile(paths)));
+  const { version, titles, folders, idleBefore } = recordOf(readJson(cacheFile(paths)));
   const isOurs = version === CACHE_VERSION && isRecord(titles) && isRecord(folders);
   return {
     version: CACHE_VERSION,
     titles: isOurs ? (titles as NameCache["titles"]) : {},
     folders: isOurs ? (folders as NameCache["folders"]) : {},
+    idleBefore: isOurs && typeof idleBefore === "number" ? idleBefore : 0,
   };
 }
 
 /** Keeps names for the next time. */
-export function writeNameCache(paths: Paths, cache: Omit<NameCache, "version">): void {
+export function writeNameCache(
+  paths: Paths,
+  { titles, folders }: Pick<NameCache, "titles" | "folders">,
+): void {
+  const changes = Object.values(titles).map((kept) => (Array.isArray(kept) ? kept[0] : 0));
+  const idleBefore = changes.sort((a, b) => b - a)[ACTIVE_COUNT] ?? 0;
+  const cache: NameCache = { version: CACHE_VERSION, titles, folders, idleBefore };
   try {
-    replaceFile(cacheFile(paths), JSON.stringify({ version: CACHE_VERSION, ...cache }), { durable: false });
+    replaceFile(cacheFile(paths), JSON.stringify(cache), { durable: false });
   } catch {
     // a full disk or a read-only home: the next time costs as much as this one
   }

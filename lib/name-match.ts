@@ -10,18 +10,36 @@ export interface Named<T> {
 
 /** A name as it is compared: case, `-`, `_` and the width of characters do not matter. */
 export function foldName(name: string): string {
-  return name
-    .normalize("NFKC")
+  const plain = isAscii(name) ? name : name.normalize("NFKC");
+  return plain
     .toLowerCase()
     .replace(/[\s_-]+/gu, " ")
     .trim();
 }
 
-/** Those that have exactly this name. */
-export function sameName<T>(reference: string, all: readonly Named<T>[]): T[] {
+/** Whether a name is exactly the one that a reference says. Made for thousands of names, most of them others. */
+export function nameMatcher(reference: string): (name: string) => boolean {
   const wanted = foldName(reference);
-  if (wanted === "") return [];
-  return all.filter(({ names }) => names.some((name) => foldName(name) === wanted)).map(({ item }) => item);
+  if (wanted === "") return () => false;
+  const isOther = otherAt(wanted.charCodeAt(0));
+  const isOtherEnd = otherAt(wanted.charCodeAt(wanted.length - 1));
+  return (name) =>
+    !isOther(name.charCodeAt(0)) &&
+    !isOtherEnd(name.charCodeAt(name.length - 1)) &&
+    foldName(name) === wanted;
+}
+
+/** Whether a character tells that two names differ without folding them: both are plain letters or digits. */
+function otherAt(wanted: number): (code: number) => boolean {
+  return (code) => isPlain(code) && isPlain(wanted) && (code > 64 ? code | 32 : code) !== wanted;
+}
+
+function isPlain(code: number): boolean {
+  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+}
+
+function isAscii(text: string): boolean {
+  return !/[^\p{ASCII}]/u.test(text);
 }
 
 /**
@@ -56,6 +74,7 @@ export function nearest<T>(reference: string, all: readonly Named<T>[], count: n
 }
 
 function holdsWhole(name: string, word: string): boolean {
+  if (!name.includes(word)) return false;
   return (
     ` ${name.replace(/[^\p{L}\p{N}\p{M}]+/gu, " ")} `.includes(` ${word} `) ||
     ` ${name} `.includes(` ${word} `)
@@ -64,7 +83,8 @@ function holdsWhole(name: string, word: string): boolean {
 
 /** Scripts without spaces have no beginnings of words: there a word counts wherever it stands. */
 function holdsBeginning(name: string, word: string): boolean {
-  if (/[^\p{ASCII}]/u.test(word) && name.includes(word)) return true;
+  if (!name.includes(word)) return false;
+  if (/[^\p{ASCII}]/u.test(word)) return true;
   return word.length > 1 && name.split(/[^\p{L}\p{N}\p{M}]+/u).some((part) => part.startsWith(word));
 }
 
@@ -99,10 +119,9 @@ function digits(name: string): string {
 
 /** Shared pairs of neighbouring characters, from 0 to 1. */
 function likeness(wanted: Set<string>, name: string): number {
-  const own = pairs(name);
   let shared = 0;
-  for (const pair of own) if (wanted.has(pair)) shared++;
-  return own.size + wanted.size === 0 ? 0 : (2 * shared) / (own.size + wanted.size);
+  for (let i = 0; i + 1 < name.length; i++) if (wanted.has(name.slice(i, i + 2))) shared++;
+  return (2 * shared) / Math.max(1, name.length - 1 + wanted.size);
 }
 
 function pairs(text: string): Set<string> {

@@ -30,19 +30,24 @@ export interface MetaName {
   updatedAt?: string | undefined;
 }
 
+/** A meta file with the id and the name that stand in it. */
+export interface NamedMeta {
+  id: string;
+  name: string;
+  file: string;
+}
+
 export interface KnownNames {
-  /** Host titles by transcript. */
-  titles: Map<string, string>;
-  /** Names by session id, with the meta file that they stand in. */
-  metas: Map<string, { name: string; file: string }>;
+  /** The host's title of a transcript. */
+  titleOf(file: string): string | undefined;
+  /** The meta files whose id and name pass a test. */
+  metasWhere(test: (id: string, name: string) => boolean): NamedMeta[];
 }
 
 /** So many titles read anew are worth writing the cache; those of a few running sessions always change. */
 const WORTH_WRITING = 40;
 /** A folder changed twice within a tick of its clock looks the same after both. */
 const SETTLED_MS = 2000;
-/** A session not changed for so long is seldom taken up again. */
-const IDLE_MS = 86_400_000;
 const META_SUFFIX = ".meta.json";
 
 /** The name of one session, by the rules for all; undefined when nobody gave it one. */
@@ -57,7 +62,7 @@ export function readMetaName(file: string): MetaName | undefined {
   if (id === undefined) return undefined;
   return {
     id,
-    name: safeName(record.name),
+    name: cleanName(record.name),
     sessionFile: stringOf(record.sessionFile),
     cwd: stringOf(record.cwd),
     updatedAt: stringOf(record.updatedAt),
@@ -67,8 +72,8 @@ export function readMetaName(file: string): MetaName | undefined {
 /**
  * The host titles of these transcripts, and the names in all meta files.
  *
- * `thorough` looks at every file. Otherwise what is kept is taken for true of transcripts that had been idle for a day
- * and of meta files in a folder that did not change: a title given to an old session since, or a meta file edited in
+ * `thorough` looks at every file. Otherwise what was kept is taken for true, but of the transcripts that had changed
+ * last and of meta files in a folder that changed: a title given to an idle session since, or a meta file edited in
  * place, is then missed.
  */
 export function knownNames(
@@ -87,29 +92,24 @@ export function knownNames(
   }
   if (isNew) {
     // A listing of given files is not all there is.
-    writeNameCache(paths, {
-      titles: paths.transcripts.length > 0 ? { ...old.titles, ...titles } : titles,
-      folders,
-    });
+    const all = paths.transcripts.length > 0 ? { ...old.titles, ...titles } : titles;
+    writeNameCache(paths, { titles: all, folders });
   }
-  return { titles: titleNames(titles), metas: metaNames(folders) };
+  return { titleOf: (file) => titleIn(titles[file]), metasWhere: (test) => metasWhere(folders, test) };
 }
 
 function titlesOf(
   files: readonly TranscriptFile[],
   { old, thorough }: { old: NameCache; thorough: boolean },
 ): { titles: NameCache["titles"]; read: number } {
-  const titles: NameCache["titles"] = {};
+  // Filled anew only where all are looked at: keeping what has since been deleted costs less than copying the rest.
+  const titles: NameCache["titles"] = thorough ? {} : old.titles;
   const hasFolder = foldersBeside();
-  const idleBefore = Date.now() - IDLE_MS;
   let read = 0;
   for (const { file, agent } of files) {
     if (agent !== "claude" && agent !== "pi") continue;
-    const kept = old.titles[file];
-    if (!thorough && Array.isArray(kept) && kept[2] < idleBefore) {
-      titles[file] = kept;
-      continue;
-    }
+    const kept = Array.isArray(old.titles[file]) ? old.titles[file] : undefined;
+    if (kept && !thorough && kept[0] < old.idleBefore) continue;
     const now = readTitle({ file, agent, kept, hasOwnFolder: agent === "claude" && hasFolder(file) });
     if (now && now !== kept) read++;
     if (now) titles[file] = now;
@@ -128,9 +128,13 @@ interface TitleSource {
 function readTitle({ file, agent, kept, hasOwnFolder }: TitleSource): KeptTitle | undefined {
   const stat = statOf(file);
   if (!stat?.isFile()) return undefined;
-  const state = `${stat.size} ${stat.mtimeMs} ${hasOwnFolder ? stateOf(claudeTitleFile(file)) : ""}`;
-  if (Array.isArray(kept) && kept[0] === state) return kept;
-  return [state, safeName(hostTitle({ file, agent, size: stat.size })) ?? null, stat.mtimeMs];
+  const state = hasOwnFolder ? `${stat.size} ${stateOf(claudeTitleFile(file))}` : String(stat.size);
+  if (kept && kept[0] === stat.mtimeMs && kept[1] === state) return kept;
+  return [stat.mtimeMs, state, safeName(hostTitle({ file, agent, size: stat.size })) ?? null];
+}
+
+function titleIn(kept: KeptTitle | undefined): string | undefined {
+  return kept && typeof kept[2] === "string" ? kept[2] : undefined;
 }
 
 /** Whether Claude Code made a folder for a session, found by one listing for all sessions that lie together. */
@@ -174,36 +178,32 @@ function readKept(file: string, kept: KeptMeta | undefined): KeptMeta {
   const state = stateOf(file);
   if (Array.isArray(kept) && kept[0] === state) return kept;
   const meta = readMetaName(file);
-  return [state, meta?.id ?? null, meta?.name ?? null];
+  const name = safeName(meta?.name);
+  if (!meta || name === undefined) return [state, null];
+  return basename(file) === `${meta.id}${META_SUFFIX}` ? [state, name] : [state, name, meta.id];
 }
 
 function isKeptFolder(value: unknown): value is KeptFolder {
   return isRecord(value) && typeof value.state === "string" && isRecord(value.metas);
 }
 
-function titleNames(titles: NameCache["titles"]): Map<string, string> {
-  const names = new Map<string, string>();
-  for (const file in titles) {
-    const kept = titles[file];
-    if (Array.isArray(kept) && typeof kept[1] === "string") names.set(file, kept[1]);
-  }
-  return names;
-}
-
-function metaNames(folders: Record<string, KeptFolder>): KnownNames["metas"] {
-  const names: KnownNames["metas"] = new Map();
+function metasWhere(
+  folders: Record<string, KeptFolder>,
+  test: (id: string, name: string) => boolean,
+): NamedMeta[] {
+  const found: NamedMeta[] = [];
   for (const [folder, { metas }] of Object.entries(folders)) {
     for (const base in metas) {
       const kept = metas[base];
-      const [, id, name] = Array.isArray(kept) ? kept : [];
-      if (typeof id === "string" && typeof name === "string")
-        names.set(id, { name, file: `${folder}/${base}` });
+      if (!Array.isArray(kept) || typeof kept[1] !== "string") continue;
+      const id = typeof kept[2] === "string" ? kept[2] : base.slice(0, -META_SUFFIX.length);
+      if (test(id, kept[1])) found.push({ id, name: kept[1], file: join(folder, base) });
     }
   }
-  return names;
+  return found;
 }
 
-/** What is shown and kept of a name. */
+/** What is kept of a name. */
 function safeName(name: unknown): string | undefined {
   return typeof name === "string" ? cleanName(redact(name)) : undefined;
 }

@@ -13,8 +13,8 @@ import { hostTitle } from "./ends.ts";
 import { SessionMemoryError } from "./errors.ts";
 import { findTranscripts } from "./find.ts";
 import { metaFile } from "./meta.ts";
-import { likeName, type Named, nearest, sameName } from "./name-match.ts";
-import { knownNames, type MetaName, nameOf, readMetaName } from "./names.ts";
+import { likeName, type Named, nameMatcher, nearest } from "./name-match.ts";
+import { type KnownNames, knownNames, type MetaName, type NamedMeta, nameOf, readMetaName } from "./names.ts";
 import { agentOfFile, type TranscriptFile } from "./places.ts";
 import { oneLine, redact } from "./redact.ts";
 import type { Agent, Session } from "./session.ts";
@@ -79,11 +79,17 @@ function lastSession({ paths, cwd, current }: ResolveContext): Session {
   return last;
 }
 
-/** What a reference may mean: a session's transcript with its copies, or a meta file whose transcript is gone. */
+/** What a reference may mean: a transcript, or a meta file whose transcript is gone. */
 interface Known {
   id: string;
-  files: TranscriptFile[];
+  found?: TranscriptFile;
   metaFile?: string;
+}
+
+/** Where all that a reference may mean was looked for. */
+interface Searched {
+  files: readonly TranscriptFile[];
+  paths: Paths;
 }
 
 /** Looks in the order of cost: at file names, at names as they were kept, at every name as it stands now. */
@@ -91,22 +97,23 @@ function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext
   const found = [...findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") })];
   const exact = withId(wanted, found);
   if (exact.length > 0) return one(wanted, exact, paths);
-  const files = identified(found).filter((file) => subagents || !isSubagent(file));
-  const kept = withNames(files, { paths, thorough: false });
-  const begun = sessionsOf(withBeginning(wanted, kept), paths);
+  const searched = { files: identified(found).filter((file) => subagents || !isSubagent(file)), paths };
+  const kept = knownNames(searched.files, { paths, thorough: false });
+  const begun = withBeginning(wanted, { searched, names: kept });
   if (begun.length === 1) return one(wanted, begun, paths);
-  const called = sessionsOf(sameName(wanted, kept), paths);
+  const called = withName(wanted, { searched, names: kept });
   if (called.length === 1 && called.every((session) => isCalled(session, wanted, paths))) {
     return one(wanted, called, paths);
   }
   // Any other answer may be another one by names that were not looked at.
-  const known = withNames(files, { paths, thorough: true });
-  const same = sessionsOf(sameName(wanted, known), paths);
+  const names = knownNames(searched.files, { paths, thorough: true });
+  const same = withName(wanted, { searched, names });
   if (same.length > 0) return one(wanted, same, paths);
   if (begun.length > 0) return one(wanted, begun, paths);
-  const like = sessionsOf(likeName(wanted, known), paths);
+  const all = withNames(searched, names);
+  const like = sessionsOf(likeName(wanted, all), searched);
   if (like.length > 0) return one(wanted, like, paths);
-  throw notFound(wanted, nearestTo(wanted, known, paths), paths);
+  throw notFound(wanted, nearestTo(wanted, all, searched), paths);
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
@@ -132,50 +139,81 @@ function isSubagent({ subagent, parentId }: TranscriptFile): boolean {
   return subagent === true || parentId !== undefined;
 }
 
-/** All sessions with all their names, and after them those of which only the meta file is left. */
-function withNames(
-  files: readonly TranscriptFile[],
-  { paths, thorough }: { paths: Paths; thorough: boolean },
-): Named<Known>[] {
-  const { titles, metas } = knownNames(files, { paths, thorough });
-  const all = new Map<string, { item: Known; names: string[] }>();
-  const seen = new Set<string>();
-  for (const found of files) {
-    const { id = "", agent, file, name } = found;
-    const key = `${agent} ${id}`;
-    const known = all.get(key) ?? { item: { id, files: [] }, names: [] };
-    known.item.files.push(found);
-    for (const each of [name, metas.get(id)?.name, titles.get(file)]) if (each) known.names.push(each);
-    all.set(key, known);
-    seen.add(id);
-  }
-  // Given transcripts are all there is.
-  for (const [id, { name, file }] of paths.transcripts.length > 0 ? [] : metas) {
-    if (!seen.has(id)) all.set(`meta ${id}`, { item: { id, files: [], metaFile: file }, names: [name] });
-  }
-  return [...all.values()];
+interface Search {
+  searched: Searched;
+  names: KnownNames;
 }
 
-function withBeginning(wanted: string, all: readonly Named<Known>[]): Known[] {
+function withBeginning(wanted: string, search: Search): Session[] {
   const prefix = wanted.toLowerCase();
-  const items = all.map(({ item }) => item);
-  if (wanted.length < PREFIX_MIN) return items.filter(({ id }) => id === wanted);
-  const begun = items.filter(({ id }) => id.toLowerCase().startsWith(prefix));
+  const begun = select(search, (id) => id.startsWith(prefix) || startsAlike(id, prefix));
   const exact = begun.filter(({ id }) => id === wanted);
-  return exact.length > 0 ? exact : begun;
+  return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
+}
+
+/** Folding thousands of ids that begin otherwise would be in vain. */
+function startsAlike(id: string, prefix: string): boolean {
+  return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
+}
+
+function withName(wanted: string, search: Search): Session[] {
+  const isWanted = nameMatcher(wanted);
+  return select(search, (_, name) => name !== undefined && isWanted(name));
+}
+
+/** The sessions whose id and one of their names pass a test. Nothing is kept of the thousands that do not. */
+function select(
+  { searched, names }: Search,
+  test: (id: string, name: string | undefined) => boolean,
+): Session[] {
+  const metas = names.metasWhere(test);
+  const ids = new Set(metas.map(({ id }) => id));
+  const known: Known[] = [];
+  for (const found of searched.files) {
+    const { id = "", file, name } = found;
+    if (ids.has(id) || test(id, name) || test(id, names.titleOf(file))) known.push({ id, found });
+  }
+  return sessionsOf([...known, ...withoutFile(metas, searched)], searched);
+}
+
+/** The meta files of sessions that have no transcript. Given transcripts are all there is. */
+function withoutFile(metas: readonly NamedMeta[], { files, paths }: Searched): Known[] {
+  if (paths.transcripts.length > 0 || metas.length === 0) return [];
+  const there = new Set(files.map(({ id }) => id));
+  return metas.filter(({ id }) => !there.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
+}
+
+/** All sessions with all their names, and after them those of which only the meta file is left. */
+function withNames(searched: Searched, { titleOf, metasWhere }: KnownNames): Named<Known>[] {
+  const metas = new Map(metasWhere(() => true).map((meta) => [meta.id, meta]));
+  const all: Named<Known>[] = searched.files.map((found) => {
+    const { id = "", file, name } = found;
+    const names = [name, metas.get(id)?.name, titleOf(file)].filter((each) => each !== undefined);
+    return { item: { id, found }, names };
+  });
+  for (const item of withoutFile([...metas.values()], searched)) {
+    all.push({ item, names: [metas.get(item.id)?.name ?? ""] });
+  }
+  return all;
 }
 
 /** The nearest first, not the newest. */
-function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Paths): Session[] {
+function nearestTo(wanted: string, all: readonly Named<Known>[], { files, paths }: Searched): Session[] {
   const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
-  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => sessionsOf([known], paths));
+  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => sessionsOf([known], { files, paths }));
 }
 
-function sessionsOf(known: readonly Known[], paths: Paths): Session[] {
-  const sessions = known.flatMap(({ files, metaFile }) => {
+/** Each with all its copies, since another one may be newer than the one that has the name. */
+function sessionsOf(known: readonly Known[], { files, paths }: Searched): Session[] {
+  const ids = new Set(known.map(({ id }) => id));
+  const agents = new Set(known.map(({ found }) => found?.agent));
+  const sessions = files
+    .filter(({ id = "", agent }) => ids.has(id) && agents.has(agent))
+    .map((file) => sessionOf(file));
+  for (const { metaFile } of known) {
     const meta = metaFile === undefined ? undefined : readMetaName(metaFile);
-    return meta ? [withoutTranscript(meta, paths)] : files.map((file) => sessionOf(file));
-  });
+    if (meta) sessions.push(withoutTranscript(meta, paths));
+  }
   return newestCopies(sessions.filter((session) => session !== undefined));
 }
 
@@ -198,8 +236,9 @@ function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
 
 /** Whether the name that was found is still the one that the files say. */
 function isCalled(session: Session, wanted: string, paths: Paths): boolean {
+  const isWanted = nameMatcher(wanted);
   const names = [session.name, readMetaName(metaFile(paths, session))?.name, hostTitle(session)];
-  return sameName(wanted, [{ item: session, names: names.filter((name) => name !== undefined) }]).length > 0;
+  return names.some((name) => name !== undefined && isWanted(name));
 }
 
 function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {

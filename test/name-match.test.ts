@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { typingDistance } from "../lib/distance.ts";
-import { foldName, likeName, type Named, nearest, sameName } from "../lib/name-match.ts";
+import { foldName, likeName, type Named, nameMatcher, nearest } from "../lib/name-match.ts";
 
 function named(...names: string[]): Named<string>[] {
   return names.map((name) => ({ item: name, names: [name] }));
@@ -18,10 +18,23 @@ test("foldName() makes case, hyphens, underscores, spaces and character width eq
   expect(foldName("Gro\u0308ße")).toBe(foldName("GRÖßE"));
 });
 
-test("sameName() wants the whole name", () => {
-  const all = named("fix login test", "Fix-Login-Test", "fix login", "fix login tests");
-  expect(sameName("fix_login_test", all)).toEqual(["fix login test", "Fix-Login-Test"]);
-  expect(sameName("", named("", "-"))).toEqual([]);
+test("nameMatcher() wants the whole name", () => {
+  const matches = (reference: string, ...names: string[]) => names.filter(nameMatcher(reference));
+  const names = [
+    "fix login test",
+    "Fix-Login-Test",
+    "_fix login test-",
+    "fix login",
+    "fix login tests",
+    "a fix login test",
+  ];
+  expect(matches("fix_login_test", ...names)).toEqual(names.slice(0, 3));
+  expect(matches("ｄｅｐｌｏｙ ２", "Deploy 2", "ｄｅｐｌｏｙ ２", "deploy 3")).toEqual([
+    "Deploy 2",
+    "ｄｅｐｌｏｙ ２",
+  ]);
+  expect(matches("é", "É", "E\u0301", "e")).toEqual(["É", "E\u0301"]);
+  expect(matches("", "", "-")).toEqual([]);
 });
 
 test.each([
