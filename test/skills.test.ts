@@ -10,6 +10,8 @@ const SKILLS = join(ROOT, "skills");
 const STANDARD_KEYS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 /** How every command of ours begins: the project folder must not steer it. */
 const START = "bun --no-env-file --no-install --config=ROOT/bunfig.toml ROOT/scripts/";
+/** A page's commands are processes one after the other. */
+const TIMEOUT_MS = 60_000;
 /** A fenced block that holds a script's help, told by its first words. */
 const USAGE_BLOCK = /^```text\n(Usage: bun scripts\/([\w-]+)\.ts[\s\S]*?)```$/gm;
 
@@ -32,19 +34,23 @@ describe.each(readdirSync(SKILLS))("skills/%s/SKILL.md", (name) => {
     expect(body.split("\n").length).toBeLessThan(500);
   });
 
-  test("carries the help of every script it names, word for word", async () => {
-    const blocks = new Map(
-      Array.from(page.matchAll(USAGE_BLOCK), (match) => [match[2] ?? "", match[1] ?? ""]),
-    );
-    expect([...blocks.keys()].sort()).toEqual(scriptsNamed(page));
-    for (const [script, text] of blocks) {
-      const { stdout, stderr, exitCode } = await runScript(script, ["--help"]);
-      expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
-      if (process.env.SESSION_MEMORY_TEST_UPDATE)
-        writeFileSync(file, readFileSync(file, "utf8").replace(text, stdout));
-      else expect(text).toBe(stdout);
-    }
-  });
+  test(
+    "carries the help of every script it names, word for word",
+    async () => {
+      const blocks = new Map(
+        Array.from(page.matchAll(USAGE_BLOCK), (match) => [match[2] ?? "", match[1] ?? ""]),
+      );
+      expect([...blocks.keys()].sort()).toEqual(scriptsNamed(page));
+      for (const [script, text] of blocks) {
+        const { stdout, stderr, exitCode } = await runScript(script, ["--help"]);
+        expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+        if (process.env.SESSION_MEMORY_TEST_UPDATE)
+          writeFileSync(file, readFileSync(file, "utf8").replace(text, stdout));
+        else expect(text).toBe(stdout);
+      }
+    },
+    TIMEOUT_MS,
+  );
 
   test("lets its reading commands run without approval in Claude Code, and no others", () => {
     const allowed = Array.from(String(front["allowed-tools"] ?? "").matchAll(/Bash\((.*?)\)/g), (match) =>
@@ -54,18 +60,22 @@ describe.each(readdirSync(SKILLS))("skills/%s/SKILL.md", (name) => {
     expect(body).toContain(ROOT_IN_CLAUDE);
   });
 
-  test("shows only commands that its scripts accept", async () => {
-    using home = temporaryHome();
-    layFixtures(home);
-    const commands = commandsOf(page);
-    expect(commands.length).toBeGreaterThan(0);
-    for (const command of commands) {
-      expect(command).toStartWith(START);
-      const words = shellWords(command.replaceAll("ROOT", ROOT));
-      const { stderr, exitCode } = await runCommand(words, { env: home.env, cwd: home.project });
-      expect({ command, wrong: exitCode === 2 ? stderr : "" }).toEqual({ command, wrong: "" });
-    }
-  });
+  test(
+    "shows only commands that its scripts accept",
+    async () => {
+      using home = temporaryHome();
+      layFixtures(home);
+      const commands = commandsOf(page);
+      expect(commands.length).toBeGreaterThan(0);
+      for (const command of commands) {
+        expect(command).toStartWith(START);
+        const words = shellWords(command.replaceAll("ROOT", ROOT));
+        const { stderr, exitCode } = await runCommand(words, { env: home.env, cwd: home.project });
+        expect({ command, wrong: exitCode === 2 ? stderr : "" }).toEqual({ command, wrong: "" });
+      }
+    },
+    TIMEOUT_MS,
+  );
 });
 
 const ROOT_IN_CLAUDE = "$" + "{CLAUDE_SKILL_DIR}/../..";

@@ -31,6 +31,16 @@ export async function rows(): Promise<BenchRow[]> {
 
   await timeProcess(bun(HOOK), options); // the first look sets the cursors
   const silent = await interleaved({ hook: () => hook(false), empty: baseline }, 21);
+  const own = await interleaved(
+    {
+      hook: () => {
+        appendNews(currentFile, home.project); // as between any two prompts of a real session
+        return hook(false);
+      },
+      empty: baseline,
+    },
+    21,
+  );
 
   const fresh = inProject.filter((_, index) => index % 50 === 4).slice(0, 5);
   const withNews = () => {
@@ -41,6 +51,9 @@ export async function rows(): Promise<BenchRow[]> {
   return [
     atMost("prompt hook, nothing new, 300 of 3,000 sessions / empty Bun", silent.hook / silent.empty, 3, {
       detail: times(silent.hook, silent.empty),
+    }),
+    atMost("  the same, its own session has gone on", own.hook / own.empty, 3, {
+      detail: times(own.hook, own.empty),
     }),
     atMost("prompt hook, news in 5 sessions / empty Bun", news.hook / news.empty, 5, {
       detail: times(news.hook, news.empty),
