@@ -1,0 +1,286 @@
+#!/usr/bin/env bun
+/**
+ * Saves the end of a session as a dated markdown note, named after what the session was about.
+ *
+ * Messages are one line each, redacted, and cut at 8,000 characters; the note says where in the transcript they stand.
+ *
+ * @module
+ */
+
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { cleaner } from "../lib/clean.ts";
+import {
+  integerFlag,
+  parseFlags,
+  print,
+  printJson,
+  runMain,
+  usageError,
+  warn,
+  warnIgnored,
+} from "../lib/cli.ts";
+import {
+  type Config,
+  defaultSettings,
+  expandPath,
+  loadConfig,
+  pathsReading,
+  resolvePaths,
+} from "../lib/config.ts";
+import { describeError, SessionMemoryError } from "../lib/errors.ts";
+import { readExclusion } from "../lib/exclusion.ts";
+import { logEvent } from "../lib/log.ts";
+import { metaFile, RULES, readMeta } from "../lib/meta.ts";
+import { findNote, renderNote, writeNote } from "../lib/note.ts";
+import { oneLine, redact } from "../lib/redact.ts";
+import { resolveSession } from "../lib/resolve.ts";
+import type { Entry, Session } from "../lib/session.ts";
+import { chooseSlug, type SlugOptions, sanitizeSlug } from "../lib/slug.ts";
+import { openSpendLedger } from "../lib/spend.ts";
+import { formatLocal } from "../lib/times.ts";
+import { readEntries } from "../lib/transcript.ts";
+
+const USAGE = `\
+Usage: bun scripts/save-session.ts <session> [options]
+
+Writes <dir>/YYYY-MM-DD-<slug>.md with the session's last messages and prints its path. A session saved
+again unchanged gives the same file; another one of that name gets -2, -3 and so on.
+<session>: id, unique start of an id (4+), name, part of a name, transcript path, or "last".
+
+Options:
+  --dir <folder>    Where notes go (default: memory)
+  --messages <n>    Last messages to keep (default: 15)
+  --slug <words>    Name of the note (default: what the session was about, by rule)
+  --llm-slug        Let the model of config.json name it
+  --sessions <path> Read this file or folder instead of the agents' own (repeatable)
+  --json            One JSON document       --quiet  No remarks on stderr
+
+Examples:
+  bun scripts/save-session.ts last
+  bun scripts/save-session.ts discord --dir notes --messages 30
+`;
+
+const MESSAGES = 15;
+const MESSAGE_MAX = 8000;
+const FIELD_MAX = 1000;
+
+export interface SaveOptions {
+  sessionFile: string;
+  /** Where the notes' folder lies. */
+  workspaceDir: string;
+  sessionKey: string;
+  sessionId: string;
+  /** What the session came from: `cli`, `discord`, an agent's name. */
+  source: string;
+  /** @default {15} */
+  messageCount?: number | undefined;
+  /** Lets a model name the note. */
+  slugOptions?: SlugOptions | undefined;
+  /** The notes' folder in `workspaceDir`. @default {"memory"} */
+  directory?: string | undefined;
+  /** The note's name; no model is asked then. */
+  slug?: string | undefined;
+  /** What the session is known to be about, better than rules could tell. */
+  topic?: string | undefined;
+  /** IANA name. @default {the system's} */
+  timezone?: string | undefined;
+  /** Redacts what is written. @default {redact} */
+  clean?: ((text: string) => string) | undefined;
+  /** Messages that are left out. */
+  excludes?: ((text: string) => boolean) | undefined;
+  /** The event log. @default {that of the environment's home} */
+  log?: string | undefined;
+}
+
+export interface Saved {
+  /** The note. */
+  path: string;
+  /** Whether it was written now; false when it was already there. */
+  created: boolean;
+  /** Messages in it. */
+  messages: number;
+}
+
+/** Saves the end of a session as a note; null, and a logged reason, when that is not possible. Never throws. */
+export async function saveSessionToMemory(options: SaveOptions): Promise<string | null> {
+  const { log = resolvePaths(process.env).log, sessionId } = options;
+  try {
+    const { path, created } = await saveSession(options);
+    logEvent(log, { event: "save-session", ok: true, session: sessionId, path, created });
+    return path;
+  } catch (error) {
+    logEvent(log, {
+      event: "save-session",
+      ok: false,
+      session: sessionId,
+      reason: redact(describeError(error)),
+    });
+    return null;
+  }
+}
+
+/**
+ * Saves the end of a session as a note.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` when nothing was said in it, `PARSE_ERROR` when it cannot be read,
+ * `STORAGE_ERROR` when the folder cannot be written.
+ */
+export async function saveSession(options: SaveOptions): Promise<Saved> {
+  const {
+    directory = "memory",
+    messageCount = MESSAGES,
+    timezone = systemTimezone(),
+    clean = redact,
+  } = options;
+  const entries = readConversation(options);
+  const messages = entries.filter(isMessage).slice(-messageCount);
+  const lines = messages.map(
+    ({ kind, text }) => `${kind === "user" ? "User" : "Assistant"}: ${oneLine(clean(text), MESSAGE_MAX)}`,
+  );
+  const at = messages.findLast((message) => message.at)?.at ?? modified(options.sessionFile);
+  const field = (text: string) => oneLine(clean(text), FIELD_MAX);
+  const text = renderNote({
+    time: `${formatLocal(at, timezone)} ${timezone}`,
+    sessionKey: field(options.sessionKey),
+    sessionId: field(options.sessionId),
+    source: field(options.source),
+    transcript: `${field(options.sessionFile)}:${messages[0]?.line}-${messages.at(-1)?.line}`,
+    lines,
+  });
+  const folder = resolve(options.workspaceDir, directory);
+  const date = formatLocal(at, timezone).slice(0, 10);
+  try {
+    const present = findNote(folder, text, { date, slug: options.slug });
+    if (present) return { path: present, created: false, messages: messages.length };
+    const conversation = { entries, content: lines.join("\n"), at, timezone, clean };
+    const slug = options.slug ?? (await chooseSlug(conversation, options));
+    return { ...writeNote(folder, `${date}-${slug}`, text), messages: messages.length };
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
+}
+
+function readConversation({ sessionFile, sessionId, excludes = () => false }: SaveOptions): Entry[] {
+  const entries: Entry[] = [];
+  try {
+    for (const entry of readEntries(sessionFile, { unterminated: "accept" })) {
+      if (!excludes(entry.text)) entries.push(entry);
+    }
+  } catch (cause) {
+    throw new SessionMemoryError(
+      "PARSE_ERROR",
+      `Cannot read session "${sessionId}": ${describeError(cause)}`,
+      {
+        hint: "see what is wrong with bun scripts/embed.ts --validate-only",
+        cause,
+      },
+    );
+  }
+  if (entries.some(isMessage)) return entries;
+  throw new SessionMemoryError("NOT_FOUND", `Cannot save session "${sessionId}": nothing was said in it`, {
+    hint: "name another session",
+  });
+}
+
+function isMessage({ kind, text }: Entry): boolean {
+  return (kind === "user" || kind === "assistant") && text.trim() !== "";
+}
+
+/** For transcripts without times. */
+function modified(file: string): string {
+  return statSync(file).mtime.toISOString();
+}
+
+function unwritable(folder: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !("code" in error)) return error;
+  const reason = describeError(error);
+  return new SessionMemoryError("STORAGE_ERROR", `Cannot save to "${folder}": ${reason}`, {
+    hint: "choose another folder with --dir",
+    cause: error,
+  });
+}
+
+function systemTimezone(): string {
+  return defaultSettings().timezone;
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values, words } = parseFlags(
+    args,
+    {
+      dir: { type: "string", default: "memory" },
+      messages: { type: "string" },
+      slug: { type: "string" },
+      "llm-slug": { type: "boolean", default: false },
+      sessions: { type: "string", multiple: true },
+      json: { type: "boolean", default: false },
+    },
+    { max: 1 },
+  );
+  const messageCount = integerFlag("--messages", values.messages, MESSAGES, { min: 1 });
+  const slug = slugFlag(values.slug);
+  if (words[0] === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
+  if (slug && values["llm-slug"]) {
+    throw usageError("Cannot use --slug together with --llm-slug", "give one of them");
+  }
+  const config = await loadConfig(process.env, process.cwd());
+  warnIgnored(config.ignored);
+  const paths = pathsReading(config, values.sessions, process.cwd());
+  const session = resolveSession(words[0], { paths, cwd: process.cwd(), current: config.currentSession });
+  const saved = await saveSession({
+    ...described(session, { ...config, paths }),
+    workspaceDir: process.cwd(),
+    directory: expandPath(values.dir, config.env, process.cwd()),
+    messageCount,
+    slug,
+    slugOptions: values["llm-slug"] ? configuredSlug(config) : undefined,
+  });
+  if (values.json) printJson({ ...saved, sessionId: session.id });
+  else print(saved.path);
+}
+
+function slugFlag(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  const slug = sanitizeSlug(value);
+  if (slug === "") {
+    throw usageError(`Cannot use --slug "${value}": it has no letters or digits`, 'try --slug "login test"');
+  }
+  return slug;
+}
+
+/** What config.json and the session's meta file add. */
+function described(session: Session, { settings, paths }: Config) {
+  const { meta } = readMeta(metaFile(paths, session));
+  return {
+    sessionFile: session.file,
+    sessionKey: session.name ?? session.id,
+    sessionId: session.id,
+    source: session.agent,
+    timezone: settings.timezone,
+    clean: cleaner(settings.redact),
+    excludes: readExclusion(settings.exclude).hasText,
+    log: paths.log,
+    topic: meta && meta.model !== RULES ? meta.name : undefined,
+  };
+}
+
+function configuredSlug({ settings, env, paths }: Config): SlugOptions {
+  const { llm } = settings;
+  if (!llm) {
+    throw new SessionMemoryError("NO_MODEL", "Cannot ask a model for a name: config.json names none", {
+      hint: "add an llm block to config.json, or leave out --llm-slug",
+    });
+  }
+  return {
+    provider: "openai",
+    apiKey: env[llm.apiKeyEnv] ?? "",
+    baseUrl: llm.baseUrl,
+    model: llm.model,
+    timeoutMs: llm.timeoutMs,
+    spend: openSpendLedger(paths.home, settings),
+    warn: (reason) => warn(`the model named nothing, so rules did: ${reason}`),
+  };
+}
+
+if (import.meta.main) await runMain(USAGE, main);
