@@ -169,6 +169,12 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
   return { env: trusted, ignored };
 }
 
+/** The environment of a hook. As hooks.json starts one, no project folder can have put a variable there. */
+export function hookEnvironment(): { env: Environment; ignored: string[] } {
+  if (process.execArgv.includes("--no-env-file")) return { env: process.env, ignored: [] };
+  return trustedEnvironment(process.env, process.cwd());
+}
+
 /** Which runtime loads what: the union of Bun's and Deno's habits. */
 function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
   const values = new Map<string, string[]>();

@@ -1,0 +1,86 @@
+/**
+ * For programs that run agents through the Agent SDK: what the other sessions did, before each prompt.
+ *
+ *     query({ prompt, options: { hooks: { UserPromptSubmit: [{ hooks: [userPromptSubmit()] }] } } })
+ */
+
+import {
+  type Environment,
+  type Paths,
+  resolvePaths,
+  type Settings,
+  trustedEnvironment,
+} from "../lib/config.ts";
+import { takeLook } from "../lib/look.ts";
+import { logFailure } from "./failure.ts";
+import { readPrompt, requireSettings } from "./prompt.ts";
+import { promptContext } from "./prompt-context.ts";
+
+export interface UserPromptSubmitOptions {
+  /** @default {process.env} */
+  env?: Environment;
+  /** Which sessions are looked at. @default {activity.scope of config.json} */
+  scope?: "project" | "all";
+  /** Length of the digest at most, in characters. @default {activity.maxChars of config.json} */
+  maxChars?: number;
+}
+
+/** What the SDK takes from a callback; an empty one changes nothing. */
+export interface HookOutput {
+  hookSpecificOutput?: { hookEventName: "UserPromptSubmit"; additionalContext: string };
+}
+
+/** A callback of the SDK: hook input, tool use id, abort signal. */
+export type HookCallback = (
+  input: unknown,
+  toolUseId?: string,
+  context?: { signal?: AbortSignal },
+) => Promise<HookOutput>;
+
+const HOOK = "agent-sdk";
+
+/** Makes the callback for `hooks.UserPromptSubmit` of the SDK's options. It never rejects. */
+export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCallback {
+  return async (input, _toolUseId, context) => {
+    const { env, ignored } = trustedEnvironment(options.env ?? process.env, process.cwd());
+    if (env.SESSION_MEMORY_DISABLE === "1") return {};
+    const paths = resolvePaths(env);
+    try {
+      if (ignored.length > 0)
+        logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
+      return answer(input, { paths, options, signal: context?.signal });
+    } catch (error) {
+      logFailure(paths, HOOK, error);
+      return {};
+    }
+  };
+}
+
+function answer(
+  input: unknown,
+  {
+    paths,
+    options,
+    signal,
+  }: { paths: Paths; options: UserPromptSubmitOptions; signal: AbortSignal | undefined },
+): HookOutput {
+  const prompt = readPrompt(input);
+  if (!prompt) return {};
+  const settings = withOptions(requireSettings(paths), options);
+  const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
+  const { text, delivered } = promptContext(look, { paths, settings });
+  // The SDK has the text once this turn of the event loop is over; an aborted one never took it.
+  setImmediate(() => {
+    if (!signal?.aborted) delivered();
+  });
+  if (text === undefined) return {};
+  return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: text } };
+}
+
+function withOptions(settings: Settings, { scope, maxChars }: UserPromptSubmitOptions): Settings {
+  const { activity } = settings;
+  return {
+    ...settings,
+    activity: { ...activity, scope: scope ?? activity.scope, maxChars: maxChars ?? activity.maxChars },
+  };
+}

@@ -1,0 +1,18 @@
+/** What a hook does about a failure: one line in the log, and nothing that would keep failing. */
+
+import { renameSync } from "node:fs";
+import type { Paths } from "../lib/config.ts";
+import { describeError, SessionMemoryError } from "../lib/errors.ts";
+import { logEvent } from "../lib/log.ts";
+
+/** Logs what kept a hook from its work; a damaged cursor file is put aside, so that the next look starts anew. */
+export function logFailure(paths: Paths, hook: string, error: unknown): void {
+  logEvent(paths.log, { event: `hook.${hook}`, ok: false, error: describeError(error) });
+  const file = error instanceof SessionMemoryError ? error.details.cursorFile : undefined;
+  if (typeof file !== "string") return;
+  try {
+    renameSync(file, `${file}.broken`);
+  } catch {
+    // gone, or not ours to move: the log line is all there is to do
+  }
+}

@@ -1,0 +1,33 @@
+/** A host's UserPromptSubmit input, and the settings it is answered by. On the silent path: nothing else is loaded. */
+
+import { type Paths, readHookSettings, type Settings } from "../lib/config.ts";
+import { isRecord, stringOf } from "../lib/json.ts";
+import type { Looker } from "../lib/look.ts";
+
+export interface Prompt {
+  /** The session it is written in. */
+  session: Looker;
+  text: string;
+}
+
+/** Such a prompt is the host's own: nobody typed it. */
+const NOT_TYPED = "<task-notification>";
+
+/** Reads the input; undefined for a prompt that no person wrote. */
+export function readPrompt(input: unknown): Prompt | undefined {
+  const id = isRecord(input) ? stringOf(input.session_id) : undefined;
+  if (!isRecord(input) || id === undefined) {
+    throw new Error("Cannot tell which session is looking: the input has no session_id");
+  }
+  const text = stringOf(input.prompt) ?? "";
+  if (text.trimStart().startsWith(NOT_TYPED)) return undefined;
+  const cwd = stringOf(input.cwd) ?? process.cwd();
+  return { session: { id, file: stringOf(input.transcript_path), cwd }, text };
+}
+
+/** The settings that hooks go by. */
+export function requireSettings(paths: Paths): Settings {
+  const settings = readHookSettings(paths);
+  if (!settings) throw new Error(`Cannot use "${paths.config}": scripts/health.ts says why`);
+  return settings;
+}

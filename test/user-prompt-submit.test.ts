@@ -1,0 +1,270 @@
+import { expect, test } from "bun:test";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
+import { ROOT, runCommand, runScript } from "./support/run.ts";
+
+const ME = uuidFrom("me");
+const OTHER = uuidFrom("other");
+const NAME = OTHER.slice(0, 8);
+const HOOK = "hooks/claude/user-prompt-submit.ts";
+/** What the host puts our folder in place of. */
+const PLUGIN_ROOT = ["$", "{CLAUDE_PLUGIN_ROOT}"].join("");
+const SILENCE = { stdout: "", stderr: "", exitCode: 0 };
+
+function input(home: TemporaryHome, fields: Record<string, unknown> = {}): string {
+  return JSON.stringify({
+    session_id: ME,
+    transcript_path: join(home.paths.claude, "projects", "not-there-yet", `${ME}.jsonl`),
+    cwd: home.project,
+    hook_event_name: "UserPromptSubmit",
+    prompt: "what now?",
+    ...fields,
+  });
+}
+
+function prompt(home: TemporaryHome, { stdin = input(home), env = {} as Record<string, string> } = {}) {
+  return runScript(HOOK, [], { cwd: home.project, env: { ...home.env, ...env }, stdin });
+}
+
+function other(home: TemporaryHome, words = "how do I deploy this?"): string {
+  const rows = [claudeUser({ text: words, at: secondsAgo(180), cwd: home.project })];
+  return writeClaude(home, { id: OTHER, rows });
+}
+
+function answered(text: string) {
+  const output = { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: text } };
+  return { stdout: `${JSON.stringify(output)}\n`, stderr: "", exitCode: 0 };
+}
+
+const NEWS = answered(`[Session Activity]\n- ${NAME} (3m ago, 1 message): "how do I deploy this?"`);
+
+function log(home: TemporaryHome): Record<string, unknown>[] {
+  if (!existsSync(home.paths.log)) return [];
+  const lines = readFileSync(home.paths.log, "utf8").trimEnd().split("\n");
+  return lines.map((line) => {
+    const { at, ...event } = JSON.parse(line);
+    expect(at).toMatch(/^\d{4}-\d\d-\d\dT/);
+    return event;
+  });
+}
+
+test("UserPromptSubmit hands over what is new, logs it, and says it once", async () => {
+  using home = temporaryHome();
+  other(home);
+  expect(await prompt(home)).toEqual(NEWS);
+  const { additionalContext } = JSON.parse(NEWS.stdout).hookSpecificOutput;
+  expect(log(home)).toEqual([{ event: "injected", ok: true, session: ME, text: additionalContext }]);
+  expect(await prompt(home)).toEqual(SILENCE);
+  expect(log(home).length).toBe(1);
+});
+
+test("UserPromptSubmit with nothing new writes nothing at all", async () => {
+  using home = temporaryHome();
+  other(home);
+  await prompt(home);
+  const cursors = join(home.paths.cursors, `${ME}.json`);
+  const before = readFileSync(cursors, "utf8");
+  expect(await prompt(home)).toEqual(SILENCE);
+  expect(readFileSync(cursors, "utf8")).toBe(before);
+  expect(readdirSync(home.paths.home).sort()).toEqual(["cursors", "log.ndjson"]);
+});
+
+test("UserPromptSubmit counts the session's edits from its last prompt on, silent ones included", async () => {
+  using home = temporaryHome();
+  const cwd = home.project;
+  const edit = (ago: number) =>
+    claudeAssistant({
+      at: secondsAgo(ago),
+      cwd,
+      tools: [{ name: "Edit", input: { file_path: join(cwd, "a.ts") } }],
+    });
+  const mine = writeClaude(home, { id: ME, rows: edit(300) });
+  const stdin = input(home, { transcript_path: mine });
+  expect(await prompt(home, { stdin })).toEqual(SILENCE);
+  const file = writeClaude(home, { id: OTHER, rows: edit(100) });
+  expect((await prompt(home, { stdin })).stdout).not.toContain("!");
+  appendFileSync(mine, jsonl(...edit(50)));
+  appendFileSync(file, jsonl(...edit(20)));
+  expect((await prompt(home, { stdin })).stdout).toContain(`! ${NAME} edited a.ts, which you edited 5`);
+});
+
+test("UserPromptSubmit does nothing when it is switched off", async () => {
+  using home = temporaryHome();
+  other(home);
+  expect(await prompt(home, { env: { SESSION_MEMORY_DISABLE: "1" } })).toEqual(SILENCE);
+  expect(existsSync(home.paths.home)).toBe(false);
+});
+
+test("UserPromptSubmit passes over prompts that the host wrote", async () => {
+  using home = temporaryHome();
+  other(home);
+  const stdin = input(home, { prompt: "<task-notification>done</task-notification>" });
+  expect(await prompt(home, { stdin })).toEqual(SILENCE);
+  expect(existsSync(home.paths.home)).toBe(false);
+});
+
+test.each([
+  ["input that is not JSON", "{", /JSON/],
+  ["input without a session", "{}", /^Cannot tell which session is looking: the input has no session_id$/],
+  ["input that is no object", "[]", /^Cannot tell which session is looking: the input has no session_id$/],
+])("UserPromptSubmit is silent on %s, and logs one line", async (_what, stdin, error) => {
+  using home = temporaryHome();
+  other(home);
+  expect(await prompt(home, { stdin })).toEqual(SILENCE);
+  expect(log(home)).toEqual([
+    { event: "hook.user-prompt-submit", ok: false, error: expect.stringMatching(error) },
+  ]);
+});
+
+test("UserPromptSubmit is silent on a broken config, logs one line, and loses nothing", async () => {
+  using home = temporaryHome();
+  other(home);
+  const config = write(home.paths.config, '{"activity": {"scope": "everything"}}');
+  expect(await prompt(home)).toEqual(SILENCE);
+  expect(log(home)).toEqual([
+    {
+      event: "hook.user-prompt-submit",
+      ok: false,
+      error: `Cannot use "${config}": scripts/health.ts says why`,
+    },
+  ]);
+  writeFileSync(config, "{}");
+  expect(await prompt(home)).toEqual(NEWS);
+});
+
+test("UserPromptSubmit is silent on a damaged cursor file, puts it aside, and tells the news next time", async () => {
+  using home = temporaryHome();
+  other(home);
+  const cursors = write(join(home.paths.cursors, `${ME}.json`), `{"${ME}": {"${OTHER}": {"off`);
+  expect(await prompt(home)).toEqual(SILENCE);
+  expect(log(home).map(({ event, ok }) => ({ event, ok }))).toEqual([
+    { event: "hook.user-prompt-submit", ok: false },
+  ]);
+  expect(readFileSync(`${cursors}.broken`, "utf8")).toBe(`{"${ME}": {"${OTHER}": {"off`);
+  expect(await prompt(home)).toEqual(NEWS);
+});
+
+test("UserPromptSubmit is silent where our folder cannot be written, and says the news again", async () => {
+  using home = temporaryHome();
+  other(home);
+  writeFileSync(home.paths.home, "a file in its place");
+  expect(await prompt(home)).toEqual(NEWS);
+  expect(await prompt(home)).toEqual(NEWS);
+});
+
+test("UserPromptSubmit killed between output and cursor tells it again, and loses nothing", async () => {
+  using home = temporaryHome();
+  other(home);
+  // A live process holds the lock, so the hook stands between its output and its cursor.
+  write(join(home.paths.cursors, `${ME}.json.lock`), `${process.pid} held`);
+  const child = Bun.spawn([process.execPath, join(ROOT, HOOK)], {
+    cwd: home.project,
+    env: home.env,
+    stdin: new Blob([input(home)]),
+    stdout: "pipe",
+  });
+  const { value } = await child.stdout.getReader().read();
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(Buffer.from(value ?? []).toString()).toBe(NEWS.stdout);
+  expect(readdirSync(home.paths.cursors)).toEqual([`${ME}.json.lock`]);
+  await runCommand(["rm", join(home.paths.cursors, `${ME}.json.lock`)]);
+  expect(await prompt(home)).toEqual(NEWS);
+  expect(await prompt(home)).toEqual(SILENCE);
+});
+
+// ── The project folder is not trusted ──
+
+function hostile(home: TemporaryHome): string {
+  const proof = join(home.root, "steered");
+  const variables = {
+    SESSION_MEMORY_HOME: join(home.project, "state"),
+    SESSION_MEMORY_SESSIONS: join(home.project, "planted"),
+    SESSION_MEMORY_DISABLE: "1",
+    CLAUDE_CONFIG_DIR: join(home.project, "claude"),
+    OPENAI_BASE_URL: "http://127.0.0.1:9/",
+    HOME: home.project,
+  };
+  const env = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
+  for (const name of [".env", ".env.local", ".env.development"])
+    write(join(home.project, name), env.join(""));
+  write(join(home.project, "evil.ts"), `require("node:fs").writeFileSync(${JSON.stringify(proof)}, "ran");`);
+  write(join(home.project, "bunfig.toml"), 'preload = ["./evil.ts"]\n');
+  mkdirSync(join(home.project, "claude", "projects"), { recursive: true });
+  return proof;
+}
+
+function commandOf(event: string): string[] {
+  const { hooks } = JSON.parse(readFileSync(join(ROOT, "hooks", "hooks.json"), "utf8"));
+  const { command, args } = hooks[event][0].hooks[0];
+  return [command, ...args].map((part: string) => part.replaceAll(PLUGIN_ROOT, ROOT));
+}
+
+test("a hostile project folder changes nothing for the command line of hooks.json", async () => {
+  using home = temporaryHome();
+  other(home);
+  const proof = hostile(home);
+  const [, ...args] = commandOf("UserPromptSubmit");
+  const options = { cwd: home.project, env: home.env, stdin: input(home) };
+  expect(await runCommand([process.execPath, ...args], options)).toEqual(NEWS);
+  expect(existsSync(proof)).toBe(false);
+  expect(existsSync(join(home.project, "state"))).toBe(false);
+  expect(existsSync(home.paths.cursors)).toBe(true);
+  expect(log(home).map(({ event }) => event)).toEqual(["injected"]);
+});
+
+test("a script started by hand in a hostile folder ignores its variables, with one warning", async () => {
+  using home = temporaryHome();
+  other(home);
+  write(
+    join(home.project, ".env"),
+    `SESSION_MEMORY_HOME=${join(home.project, "state")}\nOPENAI_BASE_URL=http://127.0.0.1:9/\nCLAUDE_CONFIG_DIR=${home.project}\n`,
+  );
+  const env = { ...home.env, CLAUDE_CODE_SESSION_ID: ME };
+  const script = join(ROOT, "scripts", "activity-summary.ts");
+  expect(await runCommand([process.execPath, script], { cwd: home.project, env })).toEqual({
+    stdout: `[Session Activity]\n- ${NAME} (3m ago, 1 message): "how do I deploy this?"\n`,
+    stderr: expect.stringMatching(
+      /^warning: ignored from this folder's \.env: (?:SESSION_MEMORY_HOME|OPENAI_BASE_URL|CLAUDE_CONFIG_DIR)(?:, \w+){2}\n$/,
+    ),
+    exitCode: 0,
+  });
+  expect(existsSync(join(home.project, "state"))).toBe(false);
+});
+
+/** Every module that a file loads before it runs. */
+function loadedBy(file: string, seen = new Set<string>()): string[] {
+  if (!seen.has(file)) {
+    seen.add(file);
+    const { imports } = new Bun.Transpiler({ loader: "ts" }).scan(readFileSync(file, "utf8"));
+    for (const { kind, path } of imports) {
+      if (kind !== "import-statement") continue;
+      if (path.startsWith(".")) loadedBy(join(dirname(file), path), seen);
+      else seen.add(path);
+    }
+  }
+  return [...seen];
+}
+
+test("the silent hook loads no more than it takes to look", () => {
+  const loaded = loadedBy(join(ROOT, HOOK)).map((path) => path.replace(`${ROOT}/`, ""));
+  expect(loaded.sort()).toEqual([
+    HOOK,
+    "hooks/prompt.ts",
+    "lib/config.ts",
+    "lib/errors.ts",
+    "lib/files.ts",
+    "lib/find.ts",
+    "lib/json.ts",
+    "lib/look.ts",
+    "lib/marks.ts",
+    "lib/places.ts",
+    "lib/project.ts",
+    "lib/volute.ts",
+    "node:fs",
+    "node:path",
+  ]);
+});
