@@ -1,7 +1,7 @@
 /** What sessions are called: the name Volute gives one, its meta file's, its host's title. */
 
 import { readdirSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import type { Paths } from "./config.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
 import { readJson } from "./files.ts";
@@ -40,6 +40,8 @@ export interface NamedMeta {
 export interface KnownNames {
   /** The host's title of a transcript. */
   titleOf(file: string): string | undefined;
+  /** The transcripts whose titles pass a test; also such as are no longer there. */
+  titledWhere(test: (title: string) => boolean): Set<string>;
   /** The meta files whose id and name pass a test. */
   metasWhere(test: (id: string, name: string) => boolean): NamedMeta[];
 }
@@ -95,7 +97,11 @@ export function knownNames(
     const all = paths.transcripts.length > 0 ? { ...old.titles, ...titles } : titles;
     writeNameCache(paths, { titles: all, folders });
   }
-  return { titleOf: (file) => titleIn(titles[file]), metasWhere: (test) => metasWhere(folders, test) };
+  return {
+    titleOf: (file) => titleIn(titles[file]),
+    titledWhere: (test) => titledWhere(titles, test),
+    metasWhere: (test) => metasWhere(folders, test),
+  };
 }
 
 function titlesOf(
@@ -104,51 +110,45 @@ function titlesOf(
 ): { titles: NameCache["titles"]; read: number } {
   // Filled anew only where all are looked at: keeping what has since been deleted costs less than copying the rest.
   const titles: NameCache["titles"] = thorough ? {} : old.titles;
-  const hasFolder = foldersBeside();
   let read = 0;
-  for (const { file, agent } of files) {
+  for (const { file, agent } of thorough ? files : doubtful(files, old)) {
     if (agent !== "claude" && agent !== "pi") continue;
     const kept = Array.isArray(old.titles[file]) ? old.titles[file] : undefined;
-    if (kept && !thorough && kept[0] < old.idleBefore) continue;
-    const now = readTitle({ file, agent, kept, hasOwnFolder: agent === "claude" && hasFolder(file) });
+    const now = readTitle({ file, agent }, kept);
     if (now && now !== kept) read++;
     if (now) titles[file] = now;
   }
   return { titles, read };
 }
 
-interface TitleSource {
-  file: string;
-  agent: "claude" | "pi";
-  kept: KeptTitle | undefined;
-  hasOwnFolder: boolean;
+/** The transcripts that had changed last, and those of which nothing is kept. */
+function doubtful(files: readonly TranscriptFile[], { titles, idleBefore }: NameCache): TranscriptFile[] {
+  const active = new Set<string>();
+  let kept = 0;
+  for (const file in titles) {
+    kept++;
+    if (!(Number(titles[file]?.[0]) < idleBefore)) active.add(file);
+  }
+  // Looking each file up costs more than all else here, and is in vain while there are no more of them.
+  const isGrown = files.length > kept;
+  return files.filter(({ file }) => active.has(file) || (isGrown && titles[file] === undefined));
 }
 
 /** What was kept where it still stands. */
-function readTitle({ file, agent, kept, hasOwnFolder }: TitleSource): KeptTitle | undefined {
+function readTitle(
+  { file, agent }: Pick<Session, "file" | "agent">,
+  kept: KeptTitle | undefined,
+): KeptTitle | undefined {
   const stat = statOf(file);
   if (!stat?.isFile()) return undefined;
-  const state = hasOwnFolder ? `${stat.size} ${stateOf(claudeTitleFile(file))}` : String(stat.size);
+  const own = agent === "claude" ? stateOf(claudeTitleFile(file)) : "";
+  const state = own === "" ? String(stat.size) : `${stat.size} ${own}`;
   if (kept && kept[0] === stat.mtimeMs && kept[1] === state) return kept;
   return [stat.mtimeMs, state, safeName(hostTitle({ file, agent, size: stat.size })) ?? null];
 }
 
 function titleIn(kept: KeptTitle | undefined): string | undefined {
-  return kept && typeof kept[2] === "string" ? kept[2] : undefined;
-}
-
-/** Whether Claude Code made a folder for a session, found by one listing for all sessions that lie together. */
-function foldersBeside(): (file: string) => boolean {
-  const listed = new Map<string, Set<string>>();
-  return (file) => {
-    const folder = dirname(file);
-    let names = listed.get(folder);
-    if (!names) {
-      names = new Set(namesIn(folder).filter((name) => !name.endsWith(".jsonl")));
-      listed.set(folder, names);
-    }
-    return names.has(basename(file, ".jsonl"));
-  };
+  return Array.isArray(kept) && typeof kept[2] === "string" ? kept[2] : undefined;
 }
 
 /** Gives `before` itself back when nothing changed. */
@@ -185,6 +185,15 @@ function readKept(file: string, kept: KeptMeta | undefined): KeptMeta {
 
 function isKeptFolder(value: unknown): value is KeptFolder {
   return isRecord(value) && typeof value.state === "string" && isRecord(value.metas);
+}
+
+function titledWhere(titles: NameCache["titles"], test: (title: string) => boolean): Set<string> {
+  const files = new Set<string>();
+  for (const file in titles) {
+    const title = titleIn(titles[file]);
+    if (title !== undefined && test(title)) files.add(file);
+  }
+  return files;
 }
 
 function metasWhere(

@@ -146,7 +146,9 @@ interface Search {
 
 function withBeginning(wanted: string, search: Search): Session[] {
   const prefix = wanted.toLowerCase();
-  const begun = select(search, (id) => id.startsWith(prefix) || startsAlike(id, prefix));
+  const isBegun = (id: string) => id.startsWith(prefix) || startsAlike(id, prefix);
+  const metas = search.names.metasWhere(isBegun);
+  const begun = sessionsFrom(search, { metas, isMeant: ({ id = "" }) => isBegun(id) });
   const exact = begun.filter(({ id }) => id === wanted);
   return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
 }
@@ -158,21 +160,19 @@ function startsAlike(id: string, prefix: string): boolean {
 
 function withName(wanted: string, search: Search): Session[] {
   const isWanted = nameMatcher(wanted);
-  return select(search, (_, name) => name !== undefined && isWanted(name));
+  const metas = search.names.metasWhere((_, name) => isWanted(name));
+  const ids = new Set(metas.map(({ id }) => id));
+  const titled = search.names.titledWhere(isWanted);
+  const isMeant = ({ id = "", file, name }: TranscriptFile) =>
+    ids.has(id) || (titled.size > 0 && titled.has(file)) || (name !== undefined && isWanted(name));
+  return sessionsFrom(search, { metas, isMeant });
 }
 
-/** The sessions whose id and one of their names pass a test. Nothing is kept of the thousands that do not. */
-function select(
-  { searched, names }: Search,
-  test: (id: string, name: string | undefined) => boolean,
+function sessionsFrom(
+  { searched }: Search,
+  { metas, isMeant }: { metas: readonly NamedMeta[]; isMeant: (file: TranscriptFile) => boolean },
 ): Session[] {
-  const metas = names.metasWhere(test);
-  const ids = new Set(metas.map(({ id }) => id));
-  const known: Known[] = [];
-  for (const found of searched.files) {
-    const { id = "", file, name } = found;
-    if (ids.has(id) || test(id, name) || test(id, names.titleOf(file))) known.push({ id, found });
-  }
+  const known: Known[] = searched.files.filter(isMeant).map((found) => ({ id: found.id ?? "", found }));
   return sessionsOf([...known, ...withoutFile(metas, searched)], searched);
 }
 
