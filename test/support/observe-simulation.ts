@@ -23,6 +23,8 @@ interface Row {
   /** Several for a message with calls. */
   entries: Entry[];
   record: LedgerRecord | undefined;
+  /** Ids of the rows that the record was made from, whatever lines they have by now. */
+  covers?: string[];
   /** On a compaction that we gave: the first row that stays raw. */
   keptFrom?: string | undefined;
 }
@@ -107,7 +109,11 @@ function lostMessages(host: Host): string[] {
   const path = pathOf(host);
   const kept = firstKept(path);
   const problems: string[] = [];
+  const truth = new Set(path.flatMap(({ covers = [] }) => covers));
   for (const [index, row] of path.entries()) {
+    const isClaimed = row.entries.some(({ line }) => memory.covered.has(line));
+    if (isClaimed && !truth.has(row.id))
+      problems.push(`row ${row.id} counts as covered and no record was made from it`);
     for (const entry of row.entries) {
       const isRaw = kept === -1 || index >= kept;
       if (!isRaw && !memory.covered.has(entry.line))
@@ -172,7 +178,11 @@ function contextOf(host: Host, random: Random) {
     timezone: "UTC",
     redact,
     rowIds: true,
-    append: (record: LedgerRecord) => append(host, { id: `l${host.issued}`, entries: [], record }),
+    append: (record: LedgerRecord) => {
+      const lines = foldLedger([record]).covered;
+      const covers = entriesOf(host).flatMap(({ id, line }) => (id && lines.has(line) ? [id] : []));
+      append(host, { id: `l${host.issued}`, entries: [], record, covers });
+    },
   };
 }
 

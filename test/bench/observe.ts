@@ -1,0 +1,244 @@
+/** What observations lose, how small they are, how much of a cached prompt they leave valid, and what rendering costs. */
+
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { compactionSummary } from "../../lib/compaction.ts";
+import { defaultSettings } from "../../lib/config.ts";
+import { foldLedger, type LedgerRecord, observationTokens } from "../../lib/observations.ts";
+import { observe } from "../../lib/observe.ts";
+import { RESULT_CHARS, rawTokens, uncovered } from "../../lib/observe-step.ts";
+import { renderObservations } from "../../lib/render-observations.ts";
+import type { Entry } from "../../lib/session.ts";
+import { estimateTokens } from "../../lib/tokens.ts";
+import { readActiveBranch } from "../../lib/transcript.ts";
+import { CLEAN, conversation, observing, randomTurn } from "../support/conversation.ts";
+import { simulate } from "../support/observe-simulation.ts";
+import { fuzzSeed, seeded } from "../support/random.ts";
+import { ROOT } from "../support/run.ts";
+import { atMost, type BenchRow, figure, median } from "./measure.ts";
+
+const TRANSCRIPTS = join(ROOT, "..", "shared", "transcripts");
+/** The session that is there without any real one. */
+const GENERATED = "generated";
+const LIVES = 500;
+/** From here on a session must shrink to a fifth. */
+const LARGE_TOKENS = 20_000;
+const TURNS = 50;
+const RENDER_TOKENS = 40_000;
+const REPETITIONS = 9;
+
+export async function rows(): Promise<BenchRow[]> {
+  return [...(await lives()), ...(await realSessions()), ...(await prefix()), ...(await speed())];
+}
+
+/** Random turns, steps, failures, compactions, branches, forks and restarts. */
+async function lives(): Promise<BenchRow[]> {
+  const first = fuzzSeed("lives of a session");
+  const lost: string[] = [];
+  let messages = 0;
+  let given = 0;
+  for (let seed = first; seed < first + LIVES; seed++) {
+    const life = await simulate(seed);
+    lost.push(...life.problems.map((problem) => `seed ${seed}: ${problem}`));
+    messages += life.messages;
+    given += life.given;
+  }
+  for (const problem of lost.slice(0, 5)) console.error(problem);
+  const detail = `${LIVES} lives from seed ${first}, ${messages} entries, ${given} compactions given`;
+  return [
+    atMost("observations: rows lost in random lives of a session", lost.length, 0, { unit: "", detail }),
+  ];
+}
+
+interface Observed {
+  file: string;
+  tokens: number;
+  ratio: number;
+  typed: number;
+  /** What should be in the rendering and is not. */
+  missing: string[];
+  /** Rows that are neither raw nor covered after steps as they come in turns, and cursors that went back. */
+  lost: number;
+}
+
+/** Every transcript there is, observed by rule. */
+async function realSessions(): Promise<BenchRow[]> {
+  if (!existsSync(TRANSCRIPTS)) {
+    console.error(
+      `no real transcripts at ${TRANSCRIPTS}: coverage and compression on a generated session only`,
+    );
+  }
+  const observed: Observed[] = [];
+  for (const [file, entries] of sessions()) observed.push(await observeWhole(file, entries));
+  const missing = observed.flatMap((session) => session.missing.map((what) => `${session.file}: ${what}`));
+  for (const what of missing.slice(0, 5)) console.error(what);
+  const typed = observed.reduce((sum, session) => sum + session.typed, 0);
+  return [
+    atMost("observations: rows lost in real sessions", sum(observed, "lost"), 0, {
+      unit: "",
+      detail: `${observed.length} sessions`,
+    }),
+    atMost("observations: typed messages and modified paths not rendered", missing.length, 0, {
+      unit: "",
+      detail: `${typed} messages`,
+    }),
+    ...compression(observed),
+  ];
+}
+
+/** The bar is for real sessions: made-up ones have as many words of the user's as one likes. */
+function compression(observed: readonly Observed[]): BenchRow[] {
+  const large = observed.filter(({ file, tokens }) => file !== GENERATED && tokens >= LARGE_TOKENS);
+  const worst = large.toSorted((a, b) => b.ratio - a.ratio)[0];
+  const middle = median(large.map(({ ratio }) => ratio));
+  if (!worst) return [];
+  return [
+    atMost("observations by rule / conversation, worst session", worst.ratio * 100, 20, {
+      unit: "%",
+      detail: `${large.length} sessions of ${LARGE_TOKENS} tokens and more, median ${(middle * 100).toFixed(1)} %`,
+    }),
+  ];
+}
+
+function sum(sessions: readonly Observed[], key: "lost"): number {
+  return sessions.reduce((total, session) => total + session[key], 0);
+}
+
+function* sessions(): Generator<[file: string, entries: Entry[]]> {
+  const random = seeded(41);
+  yield [GENERATED, conversation(Array.from({ length: 200 }, () => randomTurn(random)).flat())];
+  if (!existsSync(TRANSCRIPTS)) return;
+  for (const file of readdirSync(TRANSCRIPTS, { recursive: true, encoding: "utf8" }).sort()) {
+    if (!file.endsWith(".jsonl")) continue;
+    const { entries } = readActiveBranch(join(TRANSCRIPTS, file), { results: true });
+    if (entries.length > 0) yield [file, entries];
+  }
+}
+
+async function observeWhole(file: string, entries: Entry[]): Promise<Observed> {
+  const records: LedgerRecord[] = [];
+  await observe(observing(entries, { records }));
+  const text = renderObservations(records) ?? "";
+  const tokens = conversationTokens(entries);
+  const typed = entries.filter(({ kind }) => kind === "user");
+  return {
+    file,
+    tokens,
+    ratio: estimateTokens(text) / tokens,
+    typed: typed.length,
+    missing: [...typed.flatMap((entry) => missingWords(entry, text)), ...missingPaths(entries, text)],
+    lost: await lostInTurns(entries),
+  };
+}
+
+/** User and assistant text, tool lines, and tool results as far as a summariser would see them. */
+function conversationTokens(entries: readonly Entry[]): number {
+  return entries.reduce(
+    (total, { kind, text }) => total + estimateTokens(kind === "result" ? text.slice(0, RESULT_CHARS) : text),
+    0,
+  );
+}
+
+/** A short message stands there word for word, a longer one with its head and tail. */
+function missingWords({ text, line }: Entry, rendered: string): string[] {
+  const said = CLEAN(text);
+  const parts = [...said].length <= 300 ? [said] : [said.slice(0, 150), said.slice(-60)];
+  return parts.every((part) => rendered.includes(part)) ? [] : [`the message of line ${line}`];
+}
+
+function missingPaths(entries: readonly Entry[], rendered: string): string[] {
+  const paths = entries.flatMap(({ tool }) => (tool?.action === "edit" ? tool.paths.map(CLEAN) : []));
+  return [...new Set(paths)].filter((path) => !rendered.includes(`\n${path}\n`));
+}
+
+/** Observes after each user message as a host would, and counts what is neither raw nor covered at the end. */
+async function lostInTurns(entries: readonly Entry[]): Promise<number> {
+  const records: LedgerRecord[] = [];
+  const settings = { ...defaultSettings().observe, stepTokens: 2000, retainTokens: 1000 };
+  let lost = 0;
+  let reached = 0;
+  for (const [index, entry] of entries.entries()) {
+    if (entry.kind !== "user" && index + 1 < entries.length) continue;
+    await observe(observing(entries.slice(0, index + 1), { records, settings, when: "due" }));
+    const line = foldLedger(records).coversTo?.line ?? 0;
+    if (line < reached) lost++;
+    reached = line;
+  }
+  const { covered, coversTo } = foldLedger(records);
+  const raw = new Set(uncovered(entries, { covered }));
+  for (const entry of raw) if (entry.line < (coversTo?.line ?? 0)) lost++;
+  for (const line of covered) if (!entries.some((entry) => entry.line === line)) lost++;
+  return lost;
+}
+
+/** How much of one turn's rendering the next one begins with. */
+async function prefix(): Promise<BenchRow[]> {
+  const random = seeded(42);
+  const entries = conversation(Array.from({ length: TURNS }, () => randomTurn(random)).flat());
+  const ends = entries.flatMap(({ kind }, index) => (kind === "user" && index > 0 ? [index] : []));
+  const records: LedgerRecord[] = [];
+  const shares: number[] = [];
+  let changed = 0;
+  let before = "";
+  for (const end of [...ends, entries.length]) {
+    await observe(observing(entries.slice(0, end), { records }));
+    const text = renderObservations(records) ?? "";
+    const section = before.slice(0, before.indexOf("\n\n## Open Threads") + 1).trimEnd();
+    if (!text.startsWith(section)) changed++;
+    if (before !== "") shares.push(commonStart(before, text) / before.length);
+    before = text;
+  }
+  const detail = `${TURNS} turns, worst ${(Math.min(...shares) * 100).toFixed(1)} %`;
+  return [
+    atMost("observations: turns in which an earlier line changed", changed, 0, { unit: "" }),
+    figure("rendering: share of the last one's bytes that stay a prefix, median", median(shares) * 100, {
+      unit: "%",
+      detail,
+    }),
+  ];
+}
+
+function commonStart(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return at;
+}
+
+async function speed(): Promise<BenchRow[]> {
+  const random = seeded(43);
+  const records: LedgerRecord[] = [];
+  let entries: Entry[] = [];
+  while (observationTokens(foldLedger(records).observations) < RENDER_TOKENS) {
+    const more = Array.from({ length: 300 }, () => randomTurn(random)).flat();
+    entries = [...entries, ...conversation(more, { from: (entries.at(-1)?.line ?? 1) + 1 })];
+    await observe(observing(entries, { records }));
+  }
+  const json = records.map((record) => JSON.stringify(record));
+  const render = timed(() => renderObservations(records));
+  const limited = timed(() => renderObservations(records, { maxChars: 10_000 }));
+  const parse = timed(() => json.map((line) => JSON.parse(line)));
+  const started = performance.now();
+  await compactionSummary(observing(entries, { ledger: records }));
+  const compaction = performance.now() - started;
+  const size = `${observationTokens(foldLedger(records).observations)} tokens`;
+  return [
+    atMost(`rendering ${RENDER_TOKENS} tokens of observations`, render, 20, { unit: "ms", detail: size }),
+    figure("rendering / parsing the ledger's JSON", render / parse, { unit: "x" }),
+    atMost("rendering them within 10,000 characters", limited, 20, { unit: "ms" }),
+    atMost("compaction in buffered mode", compaction, 100, {
+      unit: "ms",
+      detail: `${rawTokens(entries)} tokens of history`,
+    }),
+  ];
+}
+
+function timed(work: () => unknown): number {
+  work();
+  return median(
+    Array.from({ length: REPETITIONS }, () => {
+      const started = performance.now();
+      work();
+      return performance.now() - started;
+    }),
+  );
+}
