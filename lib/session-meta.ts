@@ -38,6 +38,8 @@ export interface MetaOptions {
   force?: boolean;
   /** The last look at this session, if any. */
   state?: MetaState | undefined;
+  /** How long another process may hold the file. @default {120000} */
+  lockWaitMs?: number;
   signal?: AbortSignal | undefined;
   now?: () => Date;
 }
@@ -56,6 +58,8 @@ export interface MetaOutcome {
   errorType?: ErrorType | undefined;
   /** Whether asking the model for another session would fail the same way. */
   isLasting?: boolean;
+  /** User messages since the meta was made. */
+  newUsers?: number;
   /** What the user should know: a meta file that could not be read. */
   warning?: string | undefined;
 }
@@ -88,7 +92,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const file = metaFile(options.paths, session);
   const seen: Partial<MetaState> = {};
   try {
-    const written = await updateMeta(file, LOCK_WAIT_MS, (current) =>
+    const written = await updateMeta(file, options.lockWaitMs ?? LOCK_WAIT_MS, (current) =>
       makeMeta(session, { current, outcome, seen, options }),
     );
     if (written) outcome.name = written.name;
@@ -125,6 +129,7 @@ async function makeMeta(
   const newUsers = fresh.filter(({ kind }) => kind === "user").length;
   const byRules = meta?.model === RULES;
   Object.assign(seen, { newUsers, byRules, name: options.state?.name });
+  outcome.newUsers = newUsers;
   // What a model wrote is not replaced by rules because the model is away.
   const grew = newUsers >= settings.minNewUserMessages && (!meta || byRules || complete !== undefined);
   const isDue = grew || (byRules && complete !== undefined) || force;

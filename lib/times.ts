@@ -65,7 +65,7 @@ export function parseTime(
 
 /** `2026-02-12 10:30:05` in the time zone. */
 export function formatLocal(iso: string, timezone?: string): string {
-  const { year, month, day, hour, minute, second } = localTime(new Date(iso), timezone ?? systemTimezone());
+  const { year, month, day, hour, minute, second } = localTime(new Date(iso), timezone);
   return `${pad(year, 4)}-${pad(month)}-${pad(day)} ${pad(hour)}:${pad(minute)}:${pad(second)}`;
 }
 
@@ -78,8 +78,18 @@ export function formatAge(seconds: number): string {
   return `${Math.floor(age / 86_400)}d`;
 }
 
-/** The wall clock of an instant in a time zone. */
-export function localTime(date: Date, timezone: string): LocalTime {
+/** The wall clock of an instant in a time zone; the system's own without the milliseconds that loading zones costs. */
+export function localTime(date: Date, timezone?: string): LocalTime {
+  if (timezone === undefined) {
+    return {
+      year: date.getFullYear(),
+      month: date.getMonth() + 1,
+      day: date.getDate(),
+      hour: date.getHours(),
+      minute: date.getMinutes(),
+      second: date.getSeconds(),
+    };
+  }
   if (timezone === "UTC") {
     return {
       year: date.getUTCFullYear(),

@@ -1,0 +1,222 @@
+#!/usr/bin/env bun
+/**
+ * Turns the `@@name` references of a prompt into what is known of those sessions.
+ *
+ * On the prompt path: what a plain reference does not need is loaded only when it is.
+ *
+ * @module
+ */
+
+import { readFileSync } from "node:fs";
+import type { CompleteJson } from "../lib/answers.ts";
+import { cleaner } from "../lib/clean.ts";
+import { parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
+import { loadConfig, type Paths, pathsReading, type Settings } from "../lib/config.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { readExclusion } from "../lib/exclusion.ts";
+import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
+import {
+  type AnsweredQuestion,
+  ambiguousLine,
+  leftOutLine,
+  referenceBlock,
+  sessionLines,
+  unknownLine,
+} from "../lib/reference-block.ts";
+import { findReferences, type Reference } from "../lib/references.ts";
+import { type Candidate, resolveSession } from "../lib/resolve.ts";
+import type { Session } from "../lib/session.ts";
+import { sessionAt } from "../lib/sessions.ts";
+
+const USAGE = `\
+Usage: bun scripts/session-reference.ts [options] [<text> | -]
+
+Prints what is known of the sessions that a text mentions; nothing when it mentions none. Reads stdin without a text.
+  @@name             @@"two words", @@id-prefix and @@last too
+  @@name: question   the answer of query-session (needs the llm block in config.json)
+  @@name~2           with the 2 sessions it came from
+
+Options:
+      --sessions <path>  Transcripts in place of the agents' own (repeatable)
+      --json             One JSON document: references, text
+      --quiet            No warnings
+  -h, --help             Show this help
+
+At most 3 references of one text are followed.
+
+Examples:
+  bun scripts/session-reference.ts 'as in @@"fix login test"'
+  bun scripts/session-reference.ts '@@deploy: which port did we use?' --json
+`;
+
+const REFERENCES_MAX = 3;
+/** A larger transcript is not read while a prompt waits. */
+const READ_AT_ONCE_BYTES = 32 * 1024 * 1024;
+const LOCK_WAIT_MS = 200;
+const STDIN = 0;
+
+export interface ReferenceOptions {
+  paths: Paths;
+  settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages">;
+  /** @default the system's: knowing its name would cost a hook as much as starting */
+  timezone?: string | undefined;
+  cwd: string;
+  /** Id of the session in which the prompt is written. */
+  current?: string | undefined;
+  /** The model for `@@name: question`; asked for only when there is a question. */
+  model?: (() => Promise<CompleteJson | undefined>) | undefined;
+  /** Ends the questions that are still being answered. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface ReferenceOutcome {
+  reference: string;
+  outcome: "resolved" | "ambiguous" | "not_found" | "over_limit";
+  sessionId?: string;
+  candidates?: Candidate[];
+}
+
+export interface ReferenceContext {
+  references: ReferenceOutcome[];
+  /** What the model is given to know; empty when the prompt mentions no session. */
+  text: string;
+}
+
+/** Resolves the references of a prompt. One that cannot be followed is a line in the text, never a failure. */
+export async function referenceContext(prompt: string, options: ReferenceOptions): Promise<ReferenceContext> {
+  const references: ReferenceOutcome[] = [];
+  const lines: string[] = [];
+  const clean = cleaner(options.settings.redact);
+  for (const reference of findReferences(prompt)) {
+    if (references.length >= REFERENCES_MAX) {
+      references.push({ reference: reference.written, outcome: "over_limit" });
+      lines.push(leftOutLine(reference.written, REFERENCES_MAX, clean));
+      continue;
+    }
+    const followed = await follow(reference, clean, options);
+    references.push(followed.outcome);
+    lines.push(...followed.lines);
+  }
+  return { references, text: referenceBlock(lines) };
+}
+
+interface Followed {
+  outcome: ReferenceOutcome;
+  lines: string[];
+}
+
+async function follow(
+  reference: Reference,
+  clean: (text: string) => string,
+  options: ReferenceOptions,
+): Promise<Followed> {
+  const { written, name } = reference;
+  try {
+    const session = resolveSession(name, options);
+    if (readExclusion(options.settings.exclude).hasSession(session)) return unknown(written, [], clean);
+    const lines = await linesOf(session, reference, { ...options, clean });
+    return { outcome: { reference: written, outcome: "resolved", sessionId: session.id }, lines };
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    const candidates = (error.details.candidates ?? []) as Candidate[];
+    if (error.type === "NOT_FOUND") return unknown(written, candidates, clean);
+    if (error.type !== "AMBIGUOUS") throw error;
+    const lines = [ambiguousLine(written, candidates, clean)];
+    return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines };
+  }
+}
+
+function unknown(written: string, candidates: Candidate[], clean: (text: string) => string): Followed {
+  const lines = [unknownLine(written, candidates, clean)];
+  return { outcome: { reference: written, outcome: "not_found", candidates }, lines };
+}
+
+/** What is told of a session and, where asked for, of those it came from. */
+async function linesOf(
+  session: Session,
+  { written, question, ancestors }: Reference,
+  options: ReferenceOptions & { clean: (text: string) => string },
+): Promise<string[]> {
+  const style = { timezone: options.timezone, clean: options.clean };
+  const answer = question === undefined ? undefined : await answerTo(question, session, options);
+  const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
+  for (const [index, ancestor] of (await ancestorsOf(session, ancestors, options.paths)).entries()) {
+    const which = index === 0 ? "the session it came from" : `ancestor ${index + 1} of it`;
+    const meta = await metaOf(ancestor, options);
+    lines.push(...sessionLines({ written: `${written}, ${which},`, session: ancestor, meta }, style));
+  }
+  return lines;
+}
+
+/** The meta file's content; a session without one is described by rule on the spot. */
+async function metaOf(
+  session: Session,
+  { paths, settings }: ReferenceOptions,
+): Promise<SessionMeta | undefined> {
+  const file = metaFile(paths, session);
+  const known = readMeta(file).meta;
+  if (known || session.size > READ_AT_ONCE_BYTES) return known;
+  const { indexMeta } = await import("../lib/session-meta.ts");
+  await indexMeta(session, { paths, settings, force: true, lockWaitMs: LOCK_WAIT_MS });
+  return readMeta(file).meta;
+}
+
+/** The answer to a question, or why there is none: a prompt is not held up by a model's failure. */
+async function answerTo(
+  question: string,
+  session: Session,
+  { model, settings, signal }: ReferenceOptions,
+): Promise<AnsweredQuestion> {
+  try {
+    const complete = await model?.();
+    if (!complete)
+      return { question, answer: undefined, problem: `no model; use search.ts --session ${session.id}` };
+    const { querySession } = await import("./query-session.ts");
+    const {
+      answer: text,
+      confidence,
+      citations,
+    } = await querySession(session, question, { complete, settings, signal });
+    return { question, answer: { text, confidence, citations } };
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    return { question, answer: undefined, problem: error.message };
+  }
+}
+
+/** The sessions that a session came from, nearest first. */
+async function ancestorsOf(session: Session, count: number, paths: Paths): Promise<Session[]> {
+  if (count === 0) return [];
+  const { parentFile } = await import("../lib/parents.ts");
+  const line = [session];
+  while (line.length <= count) {
+    const file = parentFile(line.at(-1) ?? session);
+    const parent = file === undefined ? undefined : sessionAt(file, paths);
+    if (!parent || line.some((known) => known.file === parent.file)) break;
+    line.push(parent);
+  }
+  return line.slice(1);
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values, words } = parseFlags(
+    args,
+    { sessions: { type: "string", multiple: true }, json: { type: "boolean", default: false } },
+    { max: 1 },
+  );
+  const config = await loadConfig(process.env, process.cwd());
+  warnIgnored(config.ignored);
+  const given = words[0] ?? "-";
+  const { references, text } = await referenceContext(given === "-" ? readFileSync(STDIN, "utf8") : given, {
+    paths: pathsReading(config, values.sessions, process.cwd()),
+    settings: config.settings,
+    timezone: config.settings.timezone,
+    cwd: process.cwd(),
+    current: config.currentSession,
+    model: async () => (await import("../lib/configured-model.ts")).configuredModel(config),
+  });
+  if (values.json) printJson({ references, text });
+  else if (text !== "") print(text);
+}
+
+if (import.meta.main) await runMain(USAGE, main);
