@@ -440,3 +440,20 @@ test("resolveSession() survives meta files that are no meta", () => {
     DEPLOY,
   ]);
 });
+
+test("resolveSession() finds the names that idle ones among many sessions have now", () => {
+  using home = temporaryHome();
+  const context = { paths: home.paths, cwd: home.root };
+  const id = (n: number) => uuidFrom(`many ${n}`);
+  const day = 86_400;
+  const files = Array.from({ length: 160 }, (_, n) => age(claude(home, id(n), `Topic ${n}`), day + n * 60));
+  expect([outcome("topic 3", context), outcome("topic 150", context)]).toEqual([id(3), id(150)]);
+  const idle = files[150] ?? "";
+  writeFileSync(idle, jsonl(claudeState("custom-title", { customTitle: "Renamed" }, id(150))), { flag: "a" });
+  age(idle, day + 150 * 60);
+  expect([outcome("renamed", context), outcome("topic 150", context)]).toEqual([id(150), "NOT_FOUND"]);
+  // One that is new since the names were kept, and one that is gone.
+  claude(home, id(200), "Brand new");
+  rmSync(files[151] ?? "");
+  expect([outcome("brand new", context), outcome("topic 151", context)]).toEqual([id(200), "NOT_FOUND"]);
+});
