@@ -11,6 +11,8 @@ const END_BYTES = 64 * 1024;
 /** A longer one is no title: names are shown on one line among others. */
 const TITLE_MAX = 200;
 const NEWLINE = 10;
+/** A session has a few at most. */
+const SUMMARIES_MAX = 32;
 
 /** The title the host keeps for a session; undefined for hosts and sessions that have none. Never an invented one. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
@@ -27,7 +29,7 @@ export function givenTitle(session: Pick<Session, "agent" | "file" | "size">): s
   try {
     if (session.agent === "pi") return piTitle(session);
     if (session.agent !== "claude") return undefined;
-    const kept = cleanName(recordOf(readJson(claudeTitleFile(session.file))).customTitle);
+    const kept = keptTitle(claudeTitleFile(session.file));
     return kept ?? lastTitle(readEnds(session.file, session.size), "custom-title", "customTitle");
   } catch {
     return undefined; // gone since it was listed, or not ours to read
@@ -86,9 +88,12 @@ function keptTitle(file: string): string | undefined {
 
 /** Old versions wrote summaries of other sessions too: one counts when the row it describes is seen here. */
 function ownSummary(parts: readonly Buffer[]): string | undefined {
+  let tried = 0;
   for (const row of rowsBackward(parts, '"summary"')) {
     const leaf = row.type === "summary" ? stringOf(row.leafUuid) : undefined;
     if (leaf === undefined) continue;
+    // Each costs a search through all that was read.
+    if (++tried > SUMMARIES_MAX) return undefined;
     for (const described of rowsBackward(parts, `"${leaf}"`)) {
       if (described.uuid === leaf) return cleanName(row.summary);
     }

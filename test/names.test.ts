@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { cleanName, hostTitle, lastDirectory } from "../lib/ends.ts";
+import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/ends.ts";
 import { metaFile } from "../lib/meta.ts";
 import { nameOf } from "../lib/names.ts";
 import type { Session } from "../lib/session.ts";
@@ -111,6 +111,23 @@ test("hostTitle() knows no titles of Codex and plain transcripts, nor of a file 
   expect([codex, plain].map(({ agent }) => agent)).toEqual(["codex", "plain"]);
   expect([codex, plain].map(hostTitle)).toEqual([undefined, undefined]);
   expect(hostTitle({ agent: "claude", file: join(home.root, "none.jsonl"), size: 5 })).toBeUndefined();
+});
+
+test("hostTitle() does not try thousands of hostile summaries", () => {
+  using home = temporaryHome();
+  const rows = Array.from({ length: 2000 }, () => summary("x", "a"));
+  const file = writeClaude(home, { rows: [PROMPT, summary("Cookies", uuidFrom("prompt")), ...rows] });
+  expect(hostTitle(session(file))).toBeUndefined();
+});
+
+test("givenTitle() is the user's own, not the client's, and follows no link", () => {
+  using home = temporaryHome();
+  const given = (...rows: Row[]) => givenTitle(session(writeClaude(home, { rows: [PROMPT, ...rows] })));
+  expect([given(ai("Theirs")), given(ai("Theirs"), custom("Mine"))]).toEqual([undefined, "Mine"]);
+  const file = writeClaude(home, { rows: [PROMPT] });
+  write(join(home.root, "elsewhere", "custom-title.json"), '{"customTitle": "Foreign"}');
+  symlinkSync(join(home.root, "elsewhere"), file.replace(".jsonl", ""));
+  expect(givenTitle(session(file))).toBeUndefined();
 });
 
 test("lastDirectory() is the one that the last rows name", () => {
