@@ -33,12 +33,20 @@ const CREDENTIAL = 8;
 const WORD = 1;
 const SEPARATOR = 2;
 const CONTROL_CHARACTER = 3;
-const CLASSES = Uint8Array.from({ length: 128 }, (_, code) => {
-  if ((code < 32 && code !== 9 && code !== 10) || code === 127) return CONTROL_CHARACTER;
-  const character = String.fromCharCode(code);
-  if (/[:=]/.test(character)) return SEPARATOR;
-  return /[A-Za-z0-9_-]/.test(character) ? WORD : 0;
-});
+const CLASSES = characterClasses();
+
+function characterClasses(): Uint8Array {
+  const classes = new Uint8Array(128).fill(CONTROL_CHARACTER, 0, 0x20);
+  for (const [characters, kind] of [
+    ["\t\n", 0],
+    ["\x7f", CONTROL_CHARACTER],
+    [":=", SEPARATOR],
+    ["ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-", WORD],
+  ] as const) {
+    for (const character of characters) classes[character.charCodeAt(0)] = kind;
+  }
+  return classes;
+}
 
 /** The text without secrets and control characters; newline and tab stay. */
 export function redact(text: string, extra: readonly RegExp[] = []): string {
