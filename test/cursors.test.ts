@@ -1,0 +1,312 @@
+import { expect, test } from "bun:test";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defaultSettings } from "../lib/config.ts";
+import { holds, markAt, markAtEnd, setMarks } from "../lib/cursors.ts";
+import { cursorFileOf, hasMoved, readMarks } from "../lib/marks.ts";
+import { readEntries } from "../lib/transcript.ts";
+import { readUpdates } from "../scripts/activity-summary.ts";
+import { claudeUser } from "./support/claude.ts";
+import { temporaryHome, writeClaude } from "./support/home.ts";
+import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
+import { ROOT } from "./support/run.ts";
+
+const ME = "me";
+
+function folder(): { path: string; [Symbol.dispose](): void } {
+  const path = mkdtempSync(join(tmpdir(), "session-memory-cursors-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+test("holds() is true while a file grows, false once it was cut or replaced, even by a larger one", () => {
+  using place = folder();
+  const file = join(place.path, "a.jsonl");
+  const lines = (word: string, count: number) => `${word}\n`.repeat(count);
+  writeFileSync(file, lines("one", 5000));
+  const mark = markAtEnd(file);
+  expect(mark.offset).toBe(20_000);
+  appendFileSync(file, lines("more", 5));
+  expect(holds(file, mark)).toBe(true);
+  writeFileSync(file, lines("one", 4999));
+  expect(holds(file, mark)).toBe(false);
+  writeFileSync(file, lines("two", 9000));
+  expect(holds(file, mark)).toBe(false);
+  writeFileSync(file, lines("one", 4990) + lines("two", 4000));
+  expect(holds(file, mark)).toBe(false);
+  writeFileSync(file, "");
+  expect(holds(file, mark)).toBe(false);
+  expect(holds(file, markAt(file, 0))).toBe(true);
+});
+
+test("markAtEnd() stands after the last complete line, however long the rest is", () => {
+  using place = folder();
+  const file = join(place.path, "a.jsonl");
+  for (const [text, offset] of [
+    ["", 0],
+    ["torn", 0],
+    ["{}\n", 3],
+    [`{}\n${"x".repeat(3)}`, 3],
+    [`{}\n${"x".repeat(4095)}`, 3],
+    [`{}\n${"x".repeat(4096)}`, 3],
+    [`{}\n${"x".repeat(300_000)}`, 3],
+    ["x".repeat(300_000), 0],
+  ] as const) {
+    writeFileSync(file, text);
+    expect(markAtEnd(file).offset).toBe(offset);
+  }
+});
+
+test("hasMoved() is told from size and time alone", () => {
+  using place = folder();
+  const file = join(place.path, "a.jsonl");
+  writeFileSync(file, "{}\n");
+  const mark = markAtEnd(file);
+  const modifiedAt = Number(mark.fingerprint.split("@")[1]);
+  expect(hasMoved(mark, { size: 3, modifiedAt })).toBe(false);
+  expect(hasMoved(mark, { size: 3, modifiedAt: modifiedAt + 1 })).toBe(true);
+  expect(hasMoved(mark, { size: 4, modifiedAt })).toBe(true);
+});
+
+test("setMarks() keeps what another hook has set meanwhile, and of two marks that hold the farther", () => {
+  using place = folder();
+  const cursors = cursorFileOf(place.path, ME);
+  const [a, b, c] = ["a", "b", "c"].map((name) => join(place.path, `${name}.jsonl`)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const file of [a, b, c]) writeFileSync(file, "1\n2\n3\n4\n");
+  const advance = (id: string, file: string, offset: number) => ({ id, file, mark: markAt(file, offset) });
+  setMarks(cursors, [advance("a", a, 2), advance("c", c, 2)], undefined);
+  const seen = readMarks(cursors);
+  // Two hooks began from the same marks.
+  setMarks(cursors, [advance("a", a, 8), advance("b", b, 4)], seen);
+  setMarks(cursors, [advance("a", a, 4), advance("c", c, 6)], seen);
+  const offsets = () =>
+    Object.fromEntries([...(readMarks(cursors) ?? [])].map(([id, { offset }]) => [id, offset]));
+  expect(offsets()).toEqual({ a: 8, b: 4, c: 6 });
+  setMarks(cursors, [advance("a", a, 6)], readMarks(cursors));
+  expect(offsets().a).toBe(6); // not a conflict: the file was read from its start again
+});
+
+test("setMarks() prefers the mark of the file that is there over one of a file that was replaced", () => {
+  using place = folder();
+  const cursors = cursorFileOf(place.path, ME);
+  const file = join(place.path, "a.jsonl");
+  writeFileSync(file, "old\nold\nold\n");
+  const stale = markAt(file, 12);
+  writeFileSync(file, "new\nnew\nnew\nnew\n");
+  const fresh = markAt(file, 8);
+  for (const order of [
+    [stale, fresh],
+    [fresh, stale],
+  ]) {
+    rmSync(cursors.path, { force: true });
+    for (const mark of order) setMarks(cursors, [{ id: "a", file, mark }], new Map());
+    expect(readMarks(cursors)?.get("a")).toEqual(fresh);
+  }
+});
+
+test("setMarks() leaves the marks of other sessions in the file", () => {
+  using place = folder();
+  const path = join(place.path, "session-cursors.json");
+  const file = join(place.path, "a.jsonl");
+  writeFileSync(file, "1\n");
+  for (const looker of ["main", "email"]) {
+    setMarks({ path, looker }, [{ id: "a", file, mark: markAt(file, 2) }], undefined);
+  }
+  expect(Object.keys(JSON.parse(readFileSync(path, "utf8")))).toEqual(["main", "email"]);
+});
+
+test("setMarks() by many processes at once loses no mark", async () => {
+  using place = folder();
+  const script = join(place.path, "writer.ts");
+  writeFileSync(join(place.path, "a.jsonl"), "1\n");
+  writeFileSync(
+    script,
+    `import { markAt, setMarks } from ${JSON.stringify(join(ROOT, "lib", "cursors.ts"))};
+    const [folder, writer] = process.argv.slice(2);
+    const file = folder + "/a.jsonl";
+    for (let i = 0; i < 15; i++) {
+      const id = writer + "-" + i;
+      while (!setMarks({ path: folder + "/c.json", looker: "me" }, [{ id, file, mark: markAt(file, 2) }], new Map()));
+    }`,
+  );
+  const writers = ["a", "b", "c", "d"];
+  const runs = writers.map((writer) => Bun.spawn([process.execPath, script, place.path, writer]).exited);
+  expect(await Promise.all(runs)).toEqual([0, 0, 0, 0]);
+  const marks = readMarks({ path: join(place.path, "c.json"), looker: "me" });
+  const expected = writers.flatMap((writer) => Array.from({ length: 15 }, (_, i) => `${writer}-${i}`));
+  expect([...(marks?.keys() ?? [])].sort()).toEqual(expected.sort());
+});
+
+test.each([
+  ["no JSON", "{"],
+  ["no object", "[]"],
+  ["an entry that is no object", '{"me": 3}'],
+  ["a mark without an offset", '{"me": {"a": {}}}'],
+  ["a negative offset", '{"me": {"a": {"offset": -1}}}'],
+  ["an offset that is no whole number", '{"me": {"a": {"offset": 1.5}}}'],
+])("readMarks() refuses %s", (_what, text) => {
+  using place = folder();
+  const cursors = cursorFileOf(place.path, ME);
+  writeFileSync(cursors.path, text);
+  expect(() => readMarks(cursors)).toThrow(/^Cannot read cursors ".*": /);
+});
+
+// ── Fuzz: whatever happens to the bytes, complete messages are told once ──
+
+const OTHER = uuidFrom("other");
+
+test("a transcript that grows by any bytes tells every message exactly once, at most one line late", () => {
+  using home = temporaryHome();
+  const random = seeded(fuzzSeed("growth"));
+  const rows = Array.from({ length: 40 }, (_, i) =>
+    claudeUser({ text: `m${i} ✓🚀`, at: secondsAgo(600 - i), cwd: home.project }),
+  );
+  const bytes = Buffer.from(jsonl(...rows));
+  const file = writeClaude(home, { id: OTHER, rows: "" });
+  const look = lookOf(home);
+  let told = 0;
+  for (let written = 0; written < bytes.length; ) {
+    const next = Math.min(bytes.length, written + random.integer(1, 700));
+    appendFileSync(file, bytes.subarray(written, next));
+    written = next;
+    told += look();
+    const complete = bytes.subarray(0, written).reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0);
+    expect(told).toBe(complete);
+    expect(offsetOf(home)).toBe(bytes.lastIndexOf(10, written - 1) + 1);
+  }
+  expect(told).toBe(40);
+});
+
+test("every cut inside a line waits at that line's start", () => {
+  using home = temporaryHome();
+  const first = jsonl(claudeUser({ text: "first", at: secondsAgo(9), cwd: home.project }));
+  const second = Buffer.from(jsonl(claudeUser({ text: "zweite ✓🚀", at: secondsAgo(8), cwd: home.project })));
+  const file = writeClaude(home, { id: OTHER, rows: first });
+  const look = lookOf(home);
+  expect(look()).toBe(1);
+  for (let cut = 1; cut < second.length; cut++) {
+    writeFileSync(file, Buffer.concat([Buffer.from(first), second.subarray(0, cut)]));
+    expect(look()).toBe(0);
+    expect(offsetOf(home)).toBe(Buffer.byteLength(first));
+  }
+  writeFileSync(file, Buffer.concat([Buffer.from(first), second]));
+  expect(look()).toBe(1);
+});
+
+test("growth and replacement between two looks never lose a message, nor put a mark inside a line", () => {
+  using home = temporaryHome();
+  const random = seeded(fuzzSeed("replacement"));
+  let number = 0;
+  const message = () =>
+    jsonl(
+      claudeUser({
+        text: `n${++number} ${"x".repeat(random.integer(0, 3000))}`,
+        at: secondsAgo(1),
+        cwd: home.project,
+      }),
+    );
+  const file = writeClaude(home, { id: OTHER, rows: message() });
+  const look = lookOf(home);
+  expect(look()).toBe(1);
+  for (let round = 0; round < 60; round++) {
+    const added = Array.from({ length: random.integer(1, 6) }, message);
+    const isReplaced = random.chance(0.3);
+    if (isReplaced) writeFileSync(file, added.join(""));
+    else appendFileSync(file, added.join(""));
+    expect(look()).toBe(added.length);
+    expect(offsetOf(home)).toBe(readFileSync(file).length);
+    expect(look()).toBe(0);
+  }
+});
+
+test("flipped, spliced and torn bytes throw nothing, and what can be read is told", () => {
+  using home = temporaryHome();
+  const random = seeded(fuzzSeed("damage"));
+  for (let round = 0; round < 40; round++) {
+    const id = uuidFrom(`damaged ${round}`);
+    const rows = Array.from({ length: 12 }, (_, i) =>
+      claudeUser({ text: `d${i}`, at: secondsAgo(60), cwd: home.project }),
+    );
+    const file = writeClaude(home, { id, rows: "" });
+    writeFileSync(file, damage(Buffer.from(jsonl(...rows)), random));
+    // A flipped digit can make a row old, and a splice can repeat one.
+    const users = [...readEntries(file)].filter(
+      ({ at, kind }) => kind === "user" && (at ?? "9") > secondsAgo(3590),
+    );
+    const expected = users.filter(({ id }, i) => id === undefined || id !== users[i - 1]?.id).length;
+    // The directory may be damaged too.
+    const updates = readUpdates({ ...optionsOf(home), scope: "all" });
+    const session = updates.report.sessions.find((item) => item.id === id);
+    expect({ round, told: session?.messages ?? 0, problems: updates.problems }).toEqual({
+      round,
+      told: expected,
+      problems: [],
+    });
+    updates.commit();
+    rmSync(file);
+  }
+});
+
+test("two looks at once tell the same messages twice at worst, and none is lost after", () => {
+  using home = temporaryHome();
+  const random = seeded(fuzzSeed("two writers"));
+  const file = writeClaude(home, { id: OTHER, rows: "" });
+  let written = 0;
+  const seen = new Set<number>();
+  const told = (updates: ReturnType<typeof readUpdates>) => updates.report.sessions[0]?.messages ?? 0;
+  let marked = 0;
+  for (let round = 0; round < 40; round++) {
+    const grow = () => {
+      const count = random.integer(0, 4);
+      for (let i = 0; i < count; i++) {
+        appendFileSync(
+          file,
+          jsonl(claudeUser({ text: `w${written++}`, at: secondsAgo(1), cwd: home.project })),
+        );
+      }
+    };
+    grow();
+    const one = readUpdates(optionsOf(home));
+    grow();
+    const two = readUpdates(optionsOf(home));
+    for (let i = marked; i < marked + told(two); i++) seen.add(i);
+    expect(told(one)).toBeLessThanOrEqual(told(two));
+    marked += told(two);
+    for (const updates of random.chance(0.5) ? [one, two] : [two, one]) updates.commit();
+    expect(marked).toBe(written);
+    expect(offsetOf(home)).toBe(readFileSync(file).length);
+  }
+  expect(seen.size).toBe(written);
+});
+
+function optionsOf(home: ReturnType<typeof temporaryHome>) {
+  return { paths: home.paths, settings: defaultSettings(), current: { id: ME, cwd: home.project } };
+}
+
+/** Looks, marks, and says how many messages were told. */
+function lookOf(home: ReturnType<typeof temporaryHome>): () => number {
+  return () => {
+    const updates = readUpdates(optionsOf(home));
+    expect(updates.problems).toEqual([]);
+    expect(updates.commit()).toBe(true);
+    return updates.report.sessions.reduce((sum, { messages }) => sum + messages, 0);
+  };
+}
+
+function offsetOf(home: ReturnType<typeof temporaryHome>): number | undefined {
+  return readMarks(cursorFileOf(home.paths.cursors, ME))?.get(OTHER)?.offset ?? 0;
+}
+
+function damage(bytes: Buffer, random: Random): Buffer {
+  const copy = Buffer.from(bytes);
+  for (let i = random.integer(0, 5); i > 0; i--)
+    copy[random.integer(0, copy.length - 1)] = random.integer(0, 255);
+  const cut = random.integer(0, copy.length);
+  const resume = random.integer(0, copy.length);
+  return random.chance(0.5) ? Buffer.concat([copy.subarray(0, cut), copy.subarray(resume)]) : copy;
+}
