@@ -1,5 +1,6 @@
 /**
- * For programs that run agents through the Agent SDK: what the other sessions did, before each prompt.
+ * For programs that run agents through the Agent SDK: what the other sessions did and what is known of those that the
+ * prompt mentions, before each prompt.
  *
  *     query({ prompt, options: { hooks: { UserPromptSubmit: [{ hooks: [userPromptSubmit()] }] } } })
  */
@@ -15,6 +16,7 @@ import { takeLook } from "../lib/look.ts";
 import { logFailure } from "./failure.ts";
 import { readPrompt, requireSettings } from "./prompt.ts";
 import { promptContext } from "./prompt-context.ts";
+import { logReferences, promptReferences } from "./prompt-references.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
@@ -38,6 +40,8 @@ export type HookCallback = (
 ) => Promise<HookOutput>;
 
 const HOOK = "agent-sdk";
+/** Claude Code puts anything longer than 10,000 characters into a file. */
+const OUTPUT_MAX_CHARS = 9990;
 
 /** Makes the callback for `hooks.UserPromptSubmit` of the SDK's options. It never rejects. */
 export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCallback {
@@ -48,7 +52,7 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
     try {
       if (ignored.length > 0)
         logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
-      return answer(input, { paths, options, signal: context?.signal });
+      return await answer(input, { env, paths, options, signal: context?.signal });
     } catch (error) {
       logFailure(paths, HOOK, error);
       return {};
@@ -56,25 +60,30 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
   };
 }
 
-function answer(
-  input: unknown,
-  {
-    paths,
-    options,
-    signal,
-  }: { paths: Paths; options: UserPromptSubmitOptions; signal: AbortSignal | undefined },
-): HookOutput {
+interface Answering {
+  env: Environment;
+  paths: Paths;
+  options: UserPromptSubmitOptions;
+  signal: AbortSignal | undefined;
+}
+
+async function answer(input: unknown, { env, paths, options, signal }: Answering): Promise<HookOutput> {
   const prompt = readPrompt(input);
   if (!prompt) return {};
   const settings = withOptions(requireSettings(paths), options);
   const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
-  const { text, delivered } = promptContext(look, { paths, settings });
+  const activity = promptContext(look, { paths, settings });
+  const maxChars = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
+  const mentioned = await promptReferences(prompt, { env, paths, settings, maxChars });
   // The SDK has the text once this turn of the event loop is over; an aborted one never took it.
   setImmediate(() => {
-    if (!signal?.aborted) delivered();
+    if (signal?.aborted) return;
+    activity.delivered();
+    if (mentioned !== undefined) logReferences(paths, prompt, mentioned);
   });
-  if (text === undefined) return {};
-  return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: text } };
+  const additionalContext = [activity.text, mentioned].filter((part) => part !== undefined).join("\n\n");
+  if (additionalContext === "") return {};
+  return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext } };
 }
 
 function withOptions(settings: Settings, { scope, maxChars }: UserPromptSubmitOptions): Settings {

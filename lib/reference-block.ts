@@ -44,10 +44,10 @@ interface Style {
 }
 
 /** The whole block; empty when there is nothing in it. Lines that would make it too long are left out, and said to be. */
-export function referenceBlock(lines: readonly string[]): string {
-  if (lines.length === 0) return "";
+export function referenceBlock(lines: readonly string[], maxChars: number = BLOCK_MAX_CHARS): string {
+  let left = Math.min(maxChars, BLOCK_MAX_CHARS) - HEADER.length - 40;
+  if (lines.length === 0 || left <= 0) return "";
   const kept = [HEADER];
-  let left = BLOCK_MAX_CHARS - HEADER.length - 40;
   for (const [index, line] of lines.entries()) {
     if (line.length + 1 > left) return [...kept, `… ${lines.length - index} more lines left out`].join("\n");
     kept.push(line);

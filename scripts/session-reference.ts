@@ -65,6 +65,8 @@ export interface ReferenceOptions {
   current?: string | undefined;
   /** The model for `@@name: question`; asked for only when there is a question. */
   model?: (() => Promise<CompleteJson | undefined>) | undefined;
+  /** How long the text may be. @default {9000} */
+  maxChars?: number | undefined;
   /** Ends the questions that are still being answered. */
   signal?: AbortSignal | undefined;
 }
@@ -97,7 +99,7 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
     references.push(followed.outcome);
     lines.push(...followed.lines);
   }
-  return { references, text: referenceBlock(lines) };
+  return { references, text: referenceBlock(lines, options.maxChars) };
 }
 
 interface Followed {
