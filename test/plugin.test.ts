@@ -1,0 +1,64 @@
+/** The Claude Code plugin's files: what the client accepts, and commands that a project folder cannot steer. */
+
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./support/run.ts";
+
+const PLUGIN_ROOT = ["$", "{CLAUDE_PLUGIN_ROOT}"].join("");
+/** Events the client knows. */
+const EVENTS = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop", "SessionEnd"];
+
+interface Hook {
+  type: string;
+  command: string;
+  args: string[];
+  timeout?: number;
+}
+
+interface HooksFile {
+  description: string;
+  hooks: Record<string, { matcher?: string; hooks: Hook[] }[]>;
+}
+
+const { description, hooks }: HooksFile = JSON.parse(readFileSync(join(ROOT, "hooks", "hooks.json"), "utf8"));
+const commands = Object.values(hooks).flatMap((groups) => groups.flatMap((group) => group.hooks));
+
+test("plugin.json names the plugin as package.json does", () => {
+  const plugin = JSON.parse(readFileSync(join(ROOT, ".claude-plugin", "plugin.json"), "utf8"));
+  const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  expect(plugin.name).toBe(manifest.name);
+  expect(plugin.name).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/);
+  expect(plugin.version).toBe(manifest.version);
+  expect(plugin.license).toBe(manifest.license);
+});
+
+test("hooks.json wires known events only, among them every prompt", () => {
+  expect(description.length).toBeGreaterThan(0);
+  expect(Object.keys(hooks).filter((event) => !EVENTS.includes(event))).toEqual([]);
+  expect(hooks.UserPromptSubmit).toHaveLength(1);
+  // The client knows no matcher for prompts.
+  expect(hooks.UserPromptSubmit?.[0]?.matcher).toBeUndefined();
+});
+
+test("every hook is started without a shell, and without the project folder's settings", () => {
+  expect(commands.length).toBeGreaterThan(0);
+  for (const { type, command, args, timeout } of commands) {
+    expect({ type, command }).toEqual({ type: "command", command: "bun" });
+    expect(args.slice(0, 3)).toEqual([
+      "--no-env-file",
+      "--no-install",
+      `--config=${PLUGIN_ROOT}/bunfig.toml`,
+    ]);
+    expect(args).toHaveLength(4);
+    expect(existsSync(args[3]?.replace(PLUGIN_ROOT, ROOT) ?? "")).toBe(true);
+    // Seconds, and less than the client's own thirty for a prompt.
+    expect(timeout).toBeGreaterThan(0);
+    expect(timeout).toBeLessThanOrEqual(30);
+  }
+});
+
+test("bunfig.toml, which every hook is started with, runs nothing", () => {
+  const sections = readFileSync(join(ROOT, "bunfig.toml"), "utf8").match(/^\s*(?:\[.*\]|preload\b.*)/gm);
+  expect(sections?.map((line) => line.trim().split(/[\s=]/)[0])).toEqual(["[test]", "preload"]);
+});
