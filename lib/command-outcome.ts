@@ -4,6 +4,9 @@ const COMMAND_CHARS = 80;
 const LINE_CHARS = 160;
 const COMMIT_CHARS = 100;
 const TOTAL_CHARS = 60;
+/** A script pasted into a command says what it does at its beginning; what a command printed, at its end. */
+const COMMAND_READ_CHARS = 4000;
+const OUTPUT_READ_CHARS = 20_000;
 
 /** Commands whose ending is a fact of the project: tests, builds, releases, version control. */
 const TELLING =
@@ -27,6 +30,7 @@ const TOTAL = /\b\d+ (?:pass(?:ed|ing)?|tests?|fail(?:ed|ing|ures?)?|errors?|war
 /** A command on one short line, without the directory change and variables before it. */
 export function commandName(command: string): string {
   const first = command
+    .slice(0, COMMAND_READ_CHARS)
     .trim()
     .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
     .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
@@ -40,10 +44,13 @@ export function commandName(command: string): string {
 /** Whether how a command ended is worth keeping: by what it calls, not by what its paths are called. */
 export function isTelling(command: string): boolean {
   if (isLooking(command)) return false;
-  return command.split(/&&|\|\||[;|\n]/).some((part) => {
-    const words = part.trim().replace(/^\.\//, "").split(/\s+/).slice(0, 5);
-    return TELLING.test(words.filter((word) => !word.includes("/")).join(" "));
-  });
+  return command
+    .slice(0, COMMAND_READ_CHARS)
+    .split(/&&|\|\||[;|\n]/)
+    .some((part) => {
+      const words = part.trim().replace(/^\.\//, "").split(/\s+/).slice(0, 5);
+      return TELLING.test(words.filter((word) => !word.includes("/")).join(" "));
+    });
 }
 
 /** Whether a command only looks: finding nothing is no failure of the work. */
@@ -64,12 +71,12 @@ export function hasFailed(
 
 /** The line of an output that says what went wrong. */
 export function errorLine(output: string): string {
-  const lines = output
-    .slice(-20_000)
+  const end = output.slice(-OUTPUT_READ_CHARS);
+  const lines = end
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => /[\p{L}]/u.test(line) && !FRAME.test(line));
-  const isTrace = /^\s*Traceback/m.test(output);
+  const isTrace = /^[ \t]*Traceback/m.test(end);
   const line = isTrace
     ? lines.at(-1)
     : (lines.find((candidate) => ERROR_LINE.test(candidate)) ?? lines.at(-1));
@@ -85,10 +92,11 @@ export function totalLine(output: string): string {
 
 /** The message of a `git commit`. */
 export function commitMessage(command: string): string | undefined {
-  if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(command)) return undefined;
+  const start = command.slice(0, COMMAND_READ_CHARS);
+  if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(start)) return undefined;
   // Targets are on one line: the subject ends where the body's list or blank line would begin.
-  const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(command);
-  const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(command);
+  const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(start);
+  const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(start);
   const message = heredoc?.[1] ?? quoted?.[1] ?? quoted?.[2];
   return message
     ?.split(/\n| - | {2}|EOF/)[0]

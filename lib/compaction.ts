@@ -74,7 +74,7 @@ export async function compactionSummary(options: CompactionOptions): Promise<Com
       readFiles: files.read,
       modifiedFiles: files.modified,
       observations: memory.observations.length,
-      coversTo: memory.coversTo?.line ?? 0,
+      coversTo: memory.coversTo,
     },
   };
 }

@@ -1,6 +1,6 @@
 /** A ledger that a host copied into a fork: its line numbers are the old file's, and are found again by row ids. */
 
-import type { Ledger, LedgerPlace, LedgerRecord, Observation } from "./observations.ts";
+import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 import type { Entry } from "./session.ts";
 
 /**
@@ -11,23 +11,21 @@ import type { Entry } from "./session.ts";
 export function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
   const lineOf = new Map<string, number>();
   for (const { id, line } of entries) if (id !== undefined && !lineOf.has(id)) lineOf.set(id, line);
-  const hasMoved = ledger.some(
-    (record) => record.kind === "observed" && isElsewhere(record.coversTo, lineOf),
-  );
+  const hasMoved = ledger.some((record) => record.kind === "observed" && isElsewhere(record, lineOf));
   return hasMoved ? ledger.map((record) => relocate(record, lineOf)) : ledger;
 }
 
-function isElsewhere({ id, line }: LedgerPlace, lineOf: ReadonlyMap<string, number>): boolean {
-  const found = id === undefined ? undefined : lineOf.get(id);
-  return found !== undefined && found !== line;
+function isElsewhere({ coversTo, coversToId }: ObservedRecord, lineOf: ReadonlyMap<string, number>): boolean {
+  const found = coversToId === undefined ? undefined : lineOf.get(coversToId);
+  return found !== undefined && found !== coversTo;
 }
 
 function relocate(record: LedgerRecord, lineOf: ReadonlyMap<string, number>): LedgerRecord {
   if (record.kind === "dropped") return record;
   const observations = record.observations.map((observation) => relocateObservation(observation, lineOf));
   if (record.kind === "reflected") return { ...record, observations };
-  const line = (record.coversTo.id && lineOf.get(record.coversTo.id)) || record.coversTo.line;
-  return { ...record, observations, coversTo: { ...record.coversTo, line }, covers: `1-${line}` };
+  const coversTo = lineOf.get(record.coversToId ?? "") ?? record.coversTo;
+  return { ...record, observations, coversTo, covers: `1-${coversTo}` };
 }
 
 function relocateObservation(observation: Observation, lineOf: ReadonlyMap<string, number>): Observation {

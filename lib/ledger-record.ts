@@ -26,14 +26,15 @@ export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
     };
     return focus ? { ...record, focus } : record;
   }
-  if (value.kind !== "observed" || !isRecord(value.coversTo)) return undefined;
-  const line = numberOf(value.coversTo.line);
-  if (line === undefined) return undefined;
-  const id = stringOf(value.coversTo.id);
+  if (value.kind !== "observed") return undefined;
+  const coversTo = numberOf(value.coversTo);
+  if (coversTo === undefined) return undefined;
+  const coversToId = stringOf(value.coversToId);
   const record: ObservedRecord = {
     kind: "observed",
     observations,
-    coversTo: id ? { line, id } : { line },
+    coversTo,
+    ...(coversToId ? { coversToId } : {}),
     covers: stringOf(value.covers) ?? "",
     by,
   };

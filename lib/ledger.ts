@@ -74,11 +74,11 @@ export function readLedger(
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id));
   if (session.agent !== "pi") return { ledger: records, skipped };
   const own = ledgerFromData(customEntriesOf(session.file), entries);
-  const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo.line : 0)));
+  const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
   // After beginning anew the session's own records are dropped too, and nothing is there twice.
   const anew = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
   const further = records.filter(
-    (record, at) => (anew !== -1 && at >= anew) || record.kind !== "observed" || record.coversTo.line > reach,
+    (record, at) => (anew !== -1 && at >= anew) || record.kind !== "observed" || record.coversTo > reach,
   );
   return { ledger: [...own, ...further], skipped };
 }

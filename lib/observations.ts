@@ -45,17 +45,13 @@ export interface Files {
   modified: string[];
 }
 
-/** The last row a record covers. */
-export interface LedgerPlace {
-  line: number;
-  id?: string;
-}
-
 /** What one step of conversation gave. Without observations it still says that these lines were looked at. */
 export interface ObservedRecord {
   kind: "observed";
   observations: Observation[];
-  coversTo: LedgerPlace;
+  /** The last line it covers, and the host's id of that row. */
+  coversTo: number;
+  coversToId?: string;
   /** The lines it was made from: `12-14,17`. */
   covers: string;
   /** Ids of open requests that it settled. */
@@ -101,7 +97,8 @@ export interface Memory {
   /** Dropped because their branch was left. */
   left: Set<string>;
   covered: Set<number>;
-  coversTo: LedgerPlace | undefined;
+  /** The last line covered; 0 when nothing is. */
+  coversTo: number;
   files: { read: Set<string>; modified: Set<string> };
   reflected: { basis: string; tokens: number } | undefined;
 }
@@ -129,7 +126,7 @@ function emptyMemory(): Memory {
     closed: new Set(),
     left: new Set(),
     covered: new Set(),
-    coversTo: undefined,
+    coversTo: 0,
     files: { read: new Set(), modified: new Set() },
     reflected: undefined,
   };
@@ -147,7 +144,7 @@ function foldObserved(memory: Memory, live: Map<string, Observation>, record: Ob
   for (const [from, to] of lineRanges(record.covers)) {
     for (let line = from; line <= to; line++) memory.covered.add(line);
   }
-  if (!memory.coversTo || record.coversTo.line >= memory.coversTo.line) memory.coversTo = record.coversTo;
+  memory.coversTo = Math.max(memory.coversTo, record.coversTo);
 }
 
 function foldReflected(memory: Memory, live: Map<string, Observation>, record: ReflectedRecord): void {

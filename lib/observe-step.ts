@@ -104,13 +104,14 @@ export function cutStep(entries: readonly Entry[], options: StepOptions): Step |
 
 /** Which lines a step covers, as its record states them. */
 export function coverage(step: Pick<Step, "entries">): {
-  coversTo: { line: number; id?: string };
+  coversTo: number;
+  coversToId?: string;
   covers: string;
 } {
   const last = step.entries.at(-1);
-  const line = last?.line ?? 0;
   return {
-    coversTo: last?.id === undefined ? { line } : { line, id: last.id },
+    coversTo: last?.line ?? 0,
+    ...(last?.id === undefined ? {} : { coversToId: last.id }),
     covers: lineSpans(step.entries.map((entry) => entry.line)),
   };
 }
@@ -170,9 +171,17 @@ function rowText(row: readonly Entry[], redact: (text: string) => string): strin
     .map((entry) => {
       const time = entry.at ? ` (${entry.at.slice(0, 16).replace("T", " ")}Z)` : "";
       const speaker = entry.isError ? "Tool error" : SPEAKERS[entry.kind];
-      return `[${entry.line}]${time} ${speaker}: ${entryText(entry, redact).trim()}`;
+      return `[${entry.line}]${time} ${speaker}: ${asData(entryText(entry, redact))}`;
     })
     .join("\n");
+}
+
+/** A text that can neither end the conversation it stands in nor begin a message of its own. */
+function asData(text: string): string {
+  return text
+    .trim()
+    .replace(/<(?=\/?(?:new-conversation|observations))/gi, "‹")
+    .replace(/^\[(?=\d+\])/gm, " [");
 }
 
 /** Redacted before it is cut: half a secret is not recognised. */

@@ -24,7 +24,8 @@ export interface ObservationStatus {
   observer: string;
   raw: { messages: number; tokens: number; uncoveredMessages: number; uncoveredTokens: number };
   observations: { red: number; yellow: number; green: number; open: number; done: number; tokens: number };
-  coversTo: { line: number; id?: string } | null;
+  /** The last line covered; 0 when nothing is. */
+  coversTo: number;
   records: number;
   reflected: boolean;
   backoff: { failures: number; until: string; reason: string } | null;
@@ -48,7 +49,7 @@ export function observationStatus(
       uncoveredTokens: rawTokens(pending),
     },
     observations: { ...countObservations(memory), tokens: observationTokens(memory.observations) },
-    coversTo: memory.coversTo ?? null,
+    coversTo: memory.coversTo,
     records: ledger.length,
     reflected: memory.reflected !== undefined,
     backoff: backoff
@@ -79,7 +80,7 @@ export function statusText({
   return [
     `mode          ${mode}, automatic ${auto ? "on" : "off"}, observer ${observer}`,
     `conversation  ${raw.messages} messages, ${raw.tokens} tokens`,
-    `covered       ${coversTo ? `to line ${coversTo.line}` : "nothing yet"}; left: ${raw.uncoveredMessages} messages, ${raw.uncoveredTokens} tokens`,
+    `covered       ${coversTo > 0 ? `to line ${coversTo}` : "nothing yet"}; left: ${raw.uncoveredMessages} messages, ${raw.uncoveredTokens} tokens`,
     `observations  🔴 ${red} 🟡 ${yellow} 🟢 ${green}, ${open} open threads, ${observations.tokens} tokens`,
     `thresholds    step ${stepTokens}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`,
     ...(backoff

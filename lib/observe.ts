@@ -16,6 +16,7 @@ import {
   type LedgerRecord,
   type Memory,
   nameDrafts,
+  type Observation,
   type ObservedRecord,
 } from "./observations.ts";
 import { observeByRule, observePrompt } from "./observe-rules.ts";
@@ -115,8 +116,9 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   return outcome;
 }
 
-/** Whether `observe` would do a step now. */
+/** Whether a step is due in the background: in buffered mode, when what is older than the retained tail fills one. */
 export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
+  if (settings.mode !== "buffered") return false;
   const { older } = splitTail(entries, settings.retainTokens);
   return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
 }
@@ -127,10 +129,13 @@ function branchRecords(memory: Memory, entries: readonly Entry[]): LedgerRecord[
   const lines = new Set(entries.map(({ line }) => line));
   const isHere = ({ sources }: { sources: number[] }) => sources.some((line) => lines.has(line));
   const records: LedgerRecord[] = [];
-  const gone = memory.observations.filter((item) => !isHere(item)).map(({ id }) => id);
+  // Lines beyond the last one are no branch that was left: the file is shorter than it was, and nothing is known of them.
+  const last = entries.at(-1)?.line ?? 0;
+  const isLeft = (item: Observation) => !isHere(item) && item.sources.every((line) => line < last);
+  const gone = memory.observations.filter(isLeft).map(({ id }) => id);
   if (gone.length > 0) records.push({ kind: "dropped", ids: gone, reason: BRANCH_LEFT });
   const back = [...memory.left].flatMap((id) => memory.history.get(id) ?? []).filter(isHere);
-  if (back.length > 0 && memory.coversTo) {
+  if (back.length > 0) {
     records.push({
       kind: "observed",
       observations: back,

@@ -5,11 +5,20 @@ import { type Memory, observationLine, openThreads } from "./observations.ts";
 import type { Step } from "./observe-step.ts";
 import { estimateTokens } from "./tokens.ts";
 
+const WORDS: Record<string, string> = {
+  "🔴": "red",
+  "🟡": "yellow",
+  "🟢": "green",
+  high: "red",
+  medium: "yellow",
+  low: "green",
+};
+
+/** Models write the mark, with or without a variation selector, or the usual words. */
 const priority = z
   .string()
-  .transform(
-    (word) => ({ "🔴": "red", "🟡": "yellow", "🟢": "green" })[word.trim()] ?? word.trim().toLowerCase(),
-  )
+  .transform((text) => text.replaceAll("\uFE0F", "").trim().toLowerCase())
+  .transform((word) => WORDS[word] ?? word)
   .pipe(z.enum(["red", "yellow", "green"]));
 
 export const observerAnswer = z.object({

@@ -36,7 +36,7 @@ export function renderObservations(ledger: Ledger, options: RenderOptions = {}):
   const memory = foldLedger(ledger);
   const { afterLine } = options;
   if (afterLine !== undefined) {
-    const part = ledger.filter((record) => record.kind === "observed" && record.coversTo.line > afterLine);
+    const part = ledger.filter((record) => record.kind === "observed" && record.coversTo > afterLine);
     memory.files = foldLedger(part).files;
   }
   return renderMemory(memory, options);

@@ -83,7 +83,7 @@ export function pendingQuestion(text: string): string | undefined {
 export function sentences(text: string): string[] {
   return text
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
-    .replace(/^\s*(?:\||\d+[.)]\s*$).*$/gm, "\n")
+    .replace(/^[ \t]*(?:\||\d+[.)][ \t]*$).*$/gm, "\n")
     .split(/(?<=[^\s\d][.!?。！？]["')\]]?)\s+|\n+/u)
     .map((sentence) =>
       sentence

@@ -22,6 +22,7 @@ const FILES_MAX = 6;
 const AFTER_MAX = 4;
 const DECISION_CHARS = { min: 20, max: 240 };
 const REJECTION_CHARS = 300;
+const REJECTION_READ_CHARS = 10_000;
 
 /** An observation to be, with how easily it may be done without: 0 never, 4 first. */
 export interface Note {
@@ -91,8 +92,11 @@ function rejectionNotes(
   result: Entry,
   { call, clean }: { call: { tool: ToolCall } | undefined; clean: (text: string) => string },
 ): Note[] {
-  const words = /the user (?:said|provided the following reason[^:]*):\s*([\s\S]+)/i.exec(result.text)?.[1];
-  if (!result.isError || !words) return [];
+  if (!result.isError) return [];
+  const words = /the user (?:said|provided the following reason[^:]*):\s*([\s\S]+)/i.exec(
+    result.text.slice(0, REJECTION_READ_CHARS),
+  )?.[1];
+  if (!words) return [];
   const text = `User, turning down ${call?.tool.name ?? "a call"}: ${excerpt(clean(words), REJECTION_CHARS)}`;
   return [{ rank: 0, draft: { at: result.at ?? null, priority: "red", text, sources: [result.line] } }];
 }

@@ -26,7 +26,7 @@ import { ROOT, runCommand } from "./support/run.ts";
 const RECORD: LedgerRecord = {
   kind: "observed",
   observations: [{ id: "aaaaaa", at: null, priority: "red", text: "User: größe 🔴", sources: [2] }],
-  coversTo: { line: 2 },
+  coversTo: 2,
   covers: "2",
   by: "rules",
 };
@@ -239,7 +239,8 @@ function branchedPi(live: "left" | "right"): Row[] {
           sourceIds: [line === 2 ? "u1" : `u-${id}`],
         },
       ],
-      coversTo: { line, id: line === 2 ? "u1" : `u-${id}` },
+      coversTo: line,
+      coversToId: line === 2 ? "u1" : `u-${id}`,
       covers: String(line),
       by: "fake",
     },
@@ -291,7 +292,7 @@ test("a fork's ledger stands on the fork's own lines", () => {
   const { entries } = readActiveBranch(session.file, { results: true });
   const { ledger } = readLedger(session, { paths: home.paths, entries });
   const memory = foldLedger(ledger);
-  expect(memory.coversTo).toEqual({ line: 4, id: "u-rite" });
+  expect(memory.coversTo).toBe(4);
   expect(memory.observations.map(({ sources }) => sources)).toEqual([[2], [4]]);
   expect(entries.filter(({ line }) => !memory.covered.has(line)).map(({ text }) => text)).toEqual(["ok"]);
 });

@@ -34,7 +34,7 @@ function item(id: string, fields: Partial<Observation> = {}): Observation {
 }
 
 function ledgerOf(observations: Observation[], closes: string[] = []): LedgerRecord[] {
-  return [{ kind: "observed", observations, closes, coversTo: { line: 2 }, covers: "2", by: "rules" }];
+  return [{ kind: "observed", observations, closes, coversTo: 2, covers: "2", by: "rules" }];
 }
 
 function randomItems(random: Random): Observation[] {

@@ -55,7 +55,7 @@ test("an empty memory renders nothing, so that it never replaces context", () =>
   const covered: LedgerRecord = {
     kind: "observed",
     observations: [],
-    coversTo: { line: 3 },
+    coversTo: 3,
     covers: "2-3",
     by: "rules",
   };

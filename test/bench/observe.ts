@@ -160,13 +160,13 @@ async function lostInTurns(entries: readonly Entry[]): Promise<number> {
   for (const [index, entry] of entries.entries()) {
     if (entry.kind !== "user" && index + 1 < entries.length) continue;
     await observe(observing(entries.slice(0, index + 1), { records, settings, when: "due" }));
-    const line = foldLedger(records).coversTo?.line ?? 0;
+    const line = foldLedger(records).coversTo;
     if (line < reached) lost++;
     reached = line;
   }
   const { covered, coversTo } = foldLedger(records);
   const raw = new Set(uncovered(entries, { covered }));
-  for (const entry of raw) if (entry.line < (coversTo?.line ?? 0)) lost++;
+  for (const entry of raw) if (entry.line < coversTo) lost++;
   for (const line of covered) if (!entries.some((entry) => entry.line === line)) lost++;
   return lost;
 }

@@ -67,10 +67,10 @@ export async function simulate(seed: number): Promise<Simulated> {
   for (let count = random.integer(6, 24); count > 0; count--) {
     const event = random.pick(EVENTS);
     result.events[event] = (result.events[event] ?? 0) + 1;
-    const before = foldLedger(ledgerOf(host)).coversTo?.line ?? 0;
+    const before = foldLedger(ledgerOf(host)).coversTo;
     const isMoved = event === "branch" || event === "fork";
     await run(host, { event, random, problems: result.problems });
-    const after = foldLedger(ledgerOf(host)).coversTo?.line ?? 0;
+    const after = foldLedger(ledgerOf(host)).coversTo;
     if (!isMoved && after < before)
       result.problems.push(`${event}: the cursor went from ${before} to ${after}`);
     result.problems.push(...lostMessages(host).map((problem) => `${event}: ${problem}`));
