@@ -30,16 +30,16 @@ import {
 } from "../lib/config.ts";
 import { describeError, SessionMemoryError } from "../lib/errors.ts";
 import { readExclusion } from "../lib/exclusion.ts";
+import { readEnd } from "../lib/last-messages.ts";
 import { logEvent } from "../lib/log.ts";
 import { metaFile, RULES, readMeta } from "../lib/meta.ts";
 import { findNote, renderNote, writeNote } from "../lib/note.ts";
 import { oneLine, redact } from "../lib/redact.ts";
 import { resolveSession } from "../lib/resolve.ts";
-import type { Entry, Session } from "../lib/session.ts";
+import type { Session } from "../lib/session.ts";
 import { chooseSlug, type SlugOptions, sanitizeSlug } from "../lib/slug.ts";
 import { openSpendLedger } from "../lib/spend.ts";
 import { formatLocal } from "../lib/times.ts";
-import { readEntries } from "../lib/transcript.ts";
 
 const USAGE = `\
 Usage: bun scripts/save-session.ts <session> [options]
@@ -133,8 +133,8 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     timezone = systemTimezone(),
     clean = redact,
   } = options;
-  const entries = readConversation(options);
-  const messages = entries.filter(isMessage).slice(-messageCount);
+  const { entries, messages } = readEnd(options.sessionFile, messageCount, options.excludes);
+  if (messages.length === 0) throw nothingSaid(options.sessionId);
   const lines = messages.map(
     ({ kind, text }) => `${kind === "user" ? "User" : "Assistant"}: ${oneLine(clean(text), MESSAGE_MAX)}`,
   );
@@ -161,30 +161,9 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
   }
 }
 
-function readConversation({ sessionFile, sessionId, excludes = () => false }: SaveOptions): Entry[] {
-  const entries: Entry[] = [];
-  try {
-    for (const entry of readEntries(sessionFile, { unterminated: "accept" })) {
-      if (!excludes(entry.text)) entries.push(entry);
-    }
-  } catch (cause) {
-    throw new SessionMemoryError(
-      "PARSE_ERROR",
-      `Cannot read session "${sessionId}": ${describeError(cause)}`,
-      {
-        hint: "see what is wrong with bun scripts/embed.ts --validate-only",
-        cause,
-      },
-    );
-  }
-  if (entries.some(isMessage)) return entries;
-  throw new SessionMemoryError("NOT_FOUND", `Cannot save session "${sessionId}": nothing was said in it`, {
-    hint: "name another session",
-  });
-}
-
-function isMessage({ kind, text }: Entry): boolean {
-  return (kind === "user" || kind === "assistant") && text.trim() !== "";
+function nothingSaid(sessionId: string): SessionMemoryError {
+  const message = `Cannot save session "${sessionId}": nothing was said in it`;
+  return new SessionMemoryError("NOT_FOUND", message, { hint: "name another session" });
 }
 
 /** For transcripts without times. */

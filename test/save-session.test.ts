@@ -91,6 +91,19 @@ test("saveSessionToMemory() keeps the last messages only, one line each", async 
   expect(readFileSync(three ?? "", "utf8")).toContain(":18-20\n");
 });
 
+test("saveSessionToMemory() finds the last messages of a long session and their lines", async () => {
+  using home = temporaryHome();
+  const rows = Array.from({ length: 5000 }, (_, i) =>
+    plainLine(i % 3 ? "assistant" : "user", i % 2 ? `message ${i}` : " "),
+  );
+  const path = await save(home, rows, { messageCount: 4 });
+  const note = readFileSync(path ?? "", "utf8");
+  expect(note).toContain("session.jsonl:4994-5000\n");
+  expect(note).toEndWith(
+    "\n\nAssistant: message 4993\nUser: message 4995\nAssistant: message 4997\nAssistant: message 4999\n",
+  );
+});
+
 test("saving the same session again gives the same file, a grown one gives -2, another one -3", async () => {
   using home = temporaryHome();
   const first = await save(home, DEPLOY);
