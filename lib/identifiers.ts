@@ -3,10 +3,13 @@
  * write no spaces. The tokenizer itself splits at every other mark (`snake_case`, `dotted.name`, `some/path`).
  */
 
+/** Most texts have nothing to split; this tells faster than looking at each word. */
+const MAY_BE_JOINED = /[a-z][A-Z]|[A-Z]{2}[a-z]|[\u0e00-\uffff]/;
+
 /** The parts of joined names and the character pairs in one or more texts, each once, separated by spaces. */
 export function splitJoined(...texts: string[]): string {
   const found = new Set<string>();
-  for (const text of texts) collect(text, found);
+  for (const text of texts) if (MAY_BE_JOINED.test(text)) collect(text, found);
   return found.size === 0 ? "" : [...found].join(" ");
 }
 

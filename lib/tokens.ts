@@ -46,86 +46,91 @@ const PAIR_SCALE = 10;
 /** What a word's letter pairs may add before they count: ordinary words are one token. */
 const FREE = 100;
 const UPPER_PAIR = 60;
-const NEW_PART = 100;
-const DIGITS = 104;
+const NEW_PART = 112;
+const DIGIT = 100;
+const MORE_DIGIT = 34;
 const MARK = 100;
 const MORE_MARK = 66;
 const SAME_MARK = 12;
 const NEW_LINE = 100;
-const MORE_SPACE = 10;
+const MORE_SPACE = 22;
 
-const SPACE = 0;
-const LOWER = 1;
-const UPPER = 2;
-const DIGIT = 3;
-const OTHER_MARK = 4;
-const LINE_END = 5;
-const BEYOND_ASCII = 6;
+/** In the table of steps: the rest is what a letter pair adds to the word it is in. */
+const IN_WORD = 0x8000;
 
-const KINDS = new Uint8Array(128).fill(OTHER_MARK);
-for (let c = 0; c < 128; c++) {
-  if (c === 10 || c === 13) KINDS[c] = LINE_END;
-  else if (c <= 32) KINDS[c] = SPACE;
-  else if (c >= 48 && c <= 57) KINDS[c] = DIGIT;
-  else if (c >= 65 && c <= 90) KINDS[c] = UPPER;
-  else if (c >= 97 && c <= 122) KINDS[c] = LOWER;
-}
-
-const PAIR_COST = new Uint8Array(26 * 32);
+const PAIR_COST = new Uint8Array(26 * 26);
 for (const [first, row] of PAIRS.split(" ").entries()) {
   for (let second = 0; second < 26; second++)
-    PAIR_COST[first * 32 + second] = Number(row[second]) * PAIR_SCALE;
+    PAIR_COST[first * 26 + second] = Number(row[second]) * PAIR_SCALE;
 }
 
+/** Stands for anything beyond ASCII before a character: no letter, digit, mark or space. */
+const BEYOND = 1;
+
+/** What a character of ASCII costs after another one. */
+const STEPS = asciiSteps();
 const BEYOND_COST = beyondCosts();
 
 /** Estimates how many cl100k tokens `text` (or its part from `start` to `end`) has. */
 export function estimateTokens(text: string, start = 0, end = text.length): number {
   let cost = 0;
-  let before = LINE_END;
-  let previous = 0;
-  let run = 0;
-  let free = 0;
+  let word = 0;
+  let previous = 10;
   for (let i = start; i < end; i++) {
     const c = text.charCodeAt(i);
-    const kind = c < 128 ? (KINDS[c] as number) : BEYOND_ASCII;
-    if (kind === LOWER) {
-      if (before === LOWER || before === UPPER) {
-        const pair = PAIR_COST[((previous | 32) - 97) * 32 + c - 97] as number;
-        if (pair <= free) free -= pair;
-        else {
-          cost += pair - free;
-          free = 0;
-        }
-      } else {
-        const fresh = before !== DIGIT && before !== BEYOND_ASCII;
-        cost += before === OTHER_MARK ? MARKED_WORD : fresh ? WORD : NEW_PART;
-        free = fresh ? FREE : 0;
-      }
-    } else if (kind === UPPER) {
-      if (before === UPPER) {
-        cost += UPPER_PAIR;
-        free = 0;
-      } else {
-        const fresh = before !== DIGIT && before !== BEYOND_ASCII;
-        cost += before === OTHER_MARK ? MARKED_WORD : before === LOWER || !fresh ? NEW_PART : WORD;
-        free = fresh ? FREE : 0;
-      }
-    } else if (kind === OTHER_MARK) {
-      cost += before !== OTHER_MARK ? MARK : c === previous ? SAME_MARK : MORE_MARK;
-    } else if (kind === BEYOND_ASCII) {
+    if (c > 127) {
+      cost += word > FREE ? word - FREE : 0;
+      word = 0;
       // a drawn line is a few long tokens
-      cost += c === previous && c >= 0x2500 && c < 0x2580 ? 50 : (BEYOND_COST[c] as number);
-    } else {
-      run = kind === before ? run + 1 : 1;
-      if (kind === DIGIT) cost += run % 3 === 1 ? DIGITS : 0;
-      else if (kind === LINE_END) cost += run === 1 ? NEW_LINE : MORE_SPACE;
-      else cost += run > 2 ? MORE_SPACE : run === 2 || c !== 32 ? NEW_LINE : 0;
+      cost += c >= 0x2500 && c < 0x2580 && text.charCodeAt(i - 1) === c ? 50 : (BEYOND_COST[c] as number);
+      previous = BEYOND;
+      continue;
     }
-    before = kind;
+    const step = STEPS[(previous << 7) | c] as number;
     previous = c;
+    if (step >= IN_WORD) word += step - IN_WORD;
+    else {
+      cost += word > FREE ? step + word - FREE : step;
+      word = 0;
+    }
   }
-  return Math.ceil(cost / 98);
+  return Math.ceil((cost + (word > FREE ? word - FREE : 0)) / 98);
+}
+
+function asciiSteps(): Uint16Array {
+  const steps = new Uint16Array(128 * 128);
+  for (let before = 0; before < 128; before++) {
+    for (let c = 0; c < 128; c++) steps[(before << 7) | c] = stepCost(before, c);
+  }
+  return steps;
+}
+
+function stepCost(before: number, c: number): number {
+  const [is, was] = [kindOf(c), kindOf(before)];
+  if (is === "lower") {
+    if (was === "lower" || was === "upper")
+      return IN_WORD + (PAIR_COST[((before | 32) - 97) * 26 + c - 97] as number);
+    return wordStart(was, before);
+  }
+  if (is === "upper")
+    return was === "upper" ? UPPER_PAIR : was === "lower" ? NEW_PART : wordStart(was, before);
+  if (is === "digit") return was === "digit" ? MORE_DIGIT : DIGIT;
+  if (is === "mark") return was !== "mark" ? MARK : c === before ? SAME_MARK : MORE_MARK;
+  if (is === "line") return was === "line" ? MORE_SPACE : NEW_LINE;
+  return was === "space" ? MORE_SPACE : c === 32 ? 0 : NEW_LINE;
+}
+
+function wordStart(was: string, before: number): number {
+  if (was === "mark") return MARKED_WORD;
+  return was === "digit" || before === BEYOND ? NEW_PART : WORD;
+}
+
+function kindOf(c: number): "lower" | "upper" | "digit" | "line" | "space" | "mark" {
+  if (c >= 97 && c <= 122) return "lower";
+  if (c >= 65 && c <= 90) return "upper";
+  if (c >= 48 && c <= 57) return "digit";
+  if (c === 10 || c === 13) return "line";
+  return c <= 32 && c !== BEYOND ? "space" : "mark";
 }
 
 /** The cost of each UTF-16 unit beyond ASCII, by its script. */
