@@ -27,6 +27,8 @@ const EMBEDDING_TIMEOUT_MS = 120_000;
 /** Models that think before they answer spend output tokens on it, and take no temperature. */
 const REASONING_MODEL = /^(?:.*\/)?(?:o\d|gpt-[5-9])/;
 const REASONING_TOKENS = 4000;
+/** What Bun, Node and Deno say when no server took the request. */
+const NOT_REACHED = /refused|ENOTFOUND|EAI_AGAIN|unable to connect|client error \(Connect\)|redirect/i;
 /** The headers that a request of ours has; the client would add what the environment says. */
 const SENT_HEADERS = ["accept", "authorization", "content-type"];
 
@@ -176,8 +178,10 @@ async function call<T>(
   try {
     return await request(AbortSignal.any([limit, caller]));
   } catch (error) {
-    // Refused requests are free. One that was given up or cut off may be billed, so it stays counted at its estimate.
-    if (error instanceof APIError && error.status !== undefined) reservation.settle({ input: 0, output: 0 });
+    // A request that was refused is free. One that was given up or cut off may be billed, and stays at its estimate.
+    const isRefused =
+      error instanceof APIError && (error.status !== undefined || NOT_REACHED.test(describeError(error)));
+    if (isRefused) reservation.settle({ input: 0, output: 0 });
     const late = limit.aborted || error instanceof APIConnectionTimeoutError;
     if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
     if (caller.aborted || error instanceof APIUserAbortError) {
@@ -189,7 +193,10 @@ async function call<T>(
 
 function failure(type: ErrorType, error: unknown): SessionMemoryError {
   const status = error instanceof APIError ? error.status : undefined;
-  const what = redact(describeError(error)).slice(0, 300);
+  const what = redact(describeError(error))
+    .replaceAll(".:", ":")
+    .replace(/\. For more information, pass .*$/, "")
+    .slice(0, 300);
   if (status === undefined) return failed(type, what, { cause: error, kind: "connection" });
   const exhausted = error instanceof APIError && error.code === "insufficient_quota";
   const passing = !exhausted && (status === 408 || status === 409 || status === 429 || status >= 500);

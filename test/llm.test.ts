@@ -193,9 +193,10 @@ test("a caller can give up", async () => {
   );
 });
 
-test("a refused call costs nothing", async () => {
+test("a refused call costs nothing, nor does one that no server took", async () => {
   server.script({ kind: "status", status: 401 });
   await failureOf(ask());
+  await failureOf(ask({ config: { baseUrl: "http://127.0.0.1:9/v1" } }));
   expect(readSpendToday(home, "UTC").usd).toBe(0);
 });
 
