@@ -18,12 +18,14 @@ const LOOKING =
 const FAILED =
   /(?:exited with code|exit(?:ed)?(?: code| status)?:?|returned) [1-9]\d*|\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|FAILED|npm ERR!|error(?:\[\w+\])?:|fatal:|Traceback)/im;
 
+/** What names a failure, and what only may. */
+const STRONG_ERROR = /\b(?:\w*error|failed|failure|\w*exception|fatal|panic|FAIL)\b/i;
 const ERROR_LINE =
   /error|fail|exception|cannot|can't|could not|couldn't|not found|denied|refused|fatal|panic|unexpected|undefined|invalid|missing|timed? ?out|no such/i;
 
 /** Lines that frame an error and say nothing of it. */
 const FRAME =
-  /^(?:exit code|command exited|process exited|traceback|at |\s*\^|file "|npm err! (?:code|errno|a complete|path)|<\/?)/i;
+  /^(?:[=_*#~-]{3,}|exit code|command exited|process exited|traceback|at |\s*\^|file "|npm err! (?:code|errno|a complete|path)|<\/?)/i;
 
 const TOTAL = /\b\d+ (?:pass(?:ed|ing)?|tests?|fail(?:ed|ing|ures?)?|errors?|warnings?|files?)\b[^\n]{0,60}/i;
 
@@ -79,14 +81,21 @@ export function errorLine(output: string): string {
   const isTrace = /^[ \t]*Traceback/m.test(end);
   const line = isTrace
     ? lines.at(-1)
-    : (lines.find((candidate) => ERROR_LINE.test(candidate)) ?? lines.at(-1));
+    : (lines.find((candidate) => STRONG_ERROR.test(candidate)) ??
+      lines.find((candidate) => ERROR_LINE.test(candidate)) ??
+      lines.at(-1));
   return (line ?? "no output").slice(0, LINE_CHARS).replace(/[\uD800-\uDBFF]$/, "");
 }
 
 /** What an output's last counts say, such as `12 pass, 0 fail`. */
 export function totalLine(output: string): string {
   const counts = output.slice(-4000).match(new RegExp(TOTAL, "gi")) ?? [];
-  const last = counts.slice(-2).map((count) => count.replace(/\s+/g, " ").trim());
+  const last = counts.slice(-2).map((count) =>
+    count
+      .replace(/[=_*#~-]{3,}.*/s, "")
+      .replace(/\s+/g, " ")
+      .trim(),
+  );
   return last.join(", ").length <= TOTAL_CHARS ? last.join(", ") : (last.at(-1) ?? "").slice(0, TOTAL_CHARS);
 }
 

@@ -56,6 +56,8 @@ export async function compactionSummary(options: CompactionOptions): Promise<Com
     const part = { ...options, ledger, complete, when: "all" as const, beforeLine, afterLine, maxSteps };
     ledger = (await observe(part)).ledger;
   };
+  // A record that came late may tell of a branch that was left meanwhile: it must not speak for this one.
+  await close(undefined, 0);
   if (hasGap() && options.complete) await close(options.complete, GAP_STEPS_MAX);
   if (hasGap() && settings.rules) await close(undefined);
   if (hasGap() || options.signal?.aborted) return undefined;

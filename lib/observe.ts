@@ -225,12 +225,16 @@ async function observeByModel(step: Step, context: ModelObserving): Promise<Obse
       return makeRecord({ step, by: answer.model, ...accepted, drafts }, context);
     } catch (error) {
       outcome.failure = describeError(error);
-      const isPassing =
-        error instanceof SessionMemoryError ? error.type === "MODEL_FAILED" && error.recoverable : true;
-      if (!isPassing || signal?.aborted) return undefined;
+      if (!mayPass(error) || signal?.aborted) return undefined;
     }
   }
   return undefined;
+}
+
+/** A malformed answer was asked for again already, and no second call makes a budget or a key good. */
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof SessionMemoryError)) return true;
+  return error.type === "MODEL_FAILED" && error.recoverable && error.details.kind !== "malformed";
 }
 
 /** What the user said is in the memory whether the model cared for it or not. */

@@ -14,7 +14,7 @@ const AGREEMENT =
 const THANKS = /^(?:thank(?:s| you)?|thx|ty|cheers|danke|merci|gracias|谢谢|ありがとう|спасибо)\b/iu;
 
 const PLEASANTRY =
-  /^(?:please|do (?:it|that|so)|go (?:ahead|for it)|that works|works(?: for me)?|so much|very much|a lot|again|to me|bitte|por favor|s'il (?:te|vous) plaît)\b/iu;
+  /^(?:please|do (?:it|that|so)|go (?:ahead|for it)|that works|works(?: for me)?|so much|very much|(?:work|job|stuff|one)\b|a lot|again|to me|bitte|por favor|s'il (?:te|vous) plaît)\b/iu;
 
 /** What shall hold beyond the work at hand. */
 const RULE =

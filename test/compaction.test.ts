@@ -149,3 +149,20 @@ test("observing at compaction leaves the kept tail for the next step", async () 
   await compactionSummary(options(records, { settings: RULES }));
   expect([...foldLedger(records).covered]).toEqual([2, 3, 4]);
 });
+
+test("a record of another branch that came late does not speak for this one", async () => {
+  const other = conversation([["user", "write it in Rust"]], { from: 3 });
+  const here = conversation(
+    [
+      ["user", "write it in Zig"],
+      ["assistant", "Zig it is."],
+    ],
+    { from: 4 },
+  );
+  const records: LedgerRecord[] = [];
+  await observe(observing(other, { records }));
+  await observe({ ...observing(here, { records }), ledger: [] });
+  const given = await compactionSummary(observing(here, { records }));
+  expect(given?.summary).toContain("Zig");
+  expect(given?.summary).not.toContain("Rust");
+});

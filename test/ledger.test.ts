@@ -117,6 +117,41 @@ for (let i = 0; i < 5; i++) await observeSession(session, { paths, settings, whe
   expect(existsSync(`${ledgerFile(home.paths, sessionOf("claude", file).id)}.lock`)).toBe(false);
 });
 
+test("killed at any moment, the next observer goes on: nothing lost, nothing doubled, nothing rewritten", async () => {
+  using home = temporaryHome();
+  const random = seeded(fuzzSeed("killed observers"));
+  const session = sessionOf(
+    "claude",
+    writeClaude(home, { id: "22222222-1111-4111-8111-111111111111", rows: claudeRows(400) }),
+  );
+  const file = ledgerFile(home.paths, session.id);
+  let before = "";
+  for (let round = 0; round < 8; round++) {
+    const command = [
+      process.execPath,
+      join(ROOT, "scripts/observe-compact.ts"),
+      session.file,
+      "--observe",
+      "--quiet",
+    ];
+    const child = Bun.spawn(command, { env: home.env, stdout: "ignore", stderr: "ignore" });
+    await Bun.sleep(random.integer(40, 160));
+    child.kill("SIGKILL");
+    await child.exited;
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    expect(text.startsWith(before)).toBe(true);
+    before = text;
+  }
+  const settings = defaultSettings();
+  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).not.toBe(
+    "busy",
+  );
+  const { entries, ledger } = readSessionMemory(session, { paths: home.paths, settings });
+  const covers = ledger.flatMap((record) => (record.kind === "observed" ? record.covers.split(",") : []));
+  expect(new Set(covers).size).toBe(covers.length);
+  expect(foldLedger(ledger).covered.size).toBe(new Set(entries.map(({ line }) => line)).size);
+});
+
 test("an observer that finds another at work leaves it alone", async () => {
   using home = temporaryHome();
   const file = writeClaude(home, { rows: claudeRows(3) });

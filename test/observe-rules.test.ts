@@ -273,6 +273,10 @@ test("the telling line of an output is found", () => {
   expect(errorLine('Traceback (most recent call last):\n  File "a.py", line 1\nValueError: bad value')).toBe(
     "ValueError: bad value",
   );
+  expect(errorLine("=== FAILURES ===\nName Stmts Missing\nFAILED tests/a.py::b - assert 1 == 2")).toBe(
+    "FAILED tests/a.py::b - assert 1 == 2",
+  );
+  expect(totalLine("===== 66 passed in 4.15s ======")).toBe("66 passed in 4.15s");
   expect(errorLine("")).toBe("no output");
   expect(totalLine("Tests: 4 failed, 10 passed\n")).toBe("4 failed, 10 passed");
 });
@@ -296,7 +300,11 @@ test("what a message does is told by its words", () => {
     expect(isAgreement(text)).toBe(false);
   for (const text of ["continue", "weiter", "please go on"]) expect(isGoOn(text)).toBe(true);
   expect(isGoOn("continue with the login, then the logout, then tell me about the costs of it")).toBe(false);
-  expect([isThanks("thank you so much"), isThanks("thanks, but the login is broken")]).toEqual([true, false]);
+  expect([
+    isThanks("thank you so much"),
+    isAgreement("Excellent work, thank you!"),
+    isThanks("thanks, but the login is broken"),
+  ]).toEqual([true, true, false]);
   for (const text of ["never push to main", "always use tabs", "Bitte nie wieder, ab jetzt nur Tests"])
     expect(isRule(text)).toBe(true);
 });

@@ -221,25 +221,28 @@ test("recorded and hostile answers of a server over HTTP", async () => {
     spend: openSpendLedger(root, { llm: config, timezone: "UTC" }),
   });
   const recorded = `Here are the observations:\n\`\`\`json\n${JSON.stringify(GOOD)}\n\`\`\``;
-  const tries: [Reply[], RegExp | undefined][] = [
-    [[recorded], undefined],
-    [["", "no idea", recorded], undefined],
-    [[{ kind: "chat", content: '{"observations":[{"priority":"red","te', finish: "length" }], /cut off/],
-    [["{}"], /observations/],
-    [[{ kind: "status", status: 401 }], /401/],
-    [[{ kind: "cut" }], /Cannot ask the model/],
+  const tries: [Reply[], failure: RegExp | undefined, calls: number][] = [
+    [[recorded], undefined, 1],
+    [["", "no idea", recorded], undefined, 3],
+    [[{ kind: "chat", content: '{"observations":[{"priority":"red","te', finish: "length" }], /cut off/, 3],
+    [["{}"], /observations/, 3],
+    [[{ kind: "status", status: 401 }], /401/, 1],
+    [[{ kind: "cut" }], /Cannot ask the model/, 2],
     [
       [`{"observations": ${JSON.stringify([...Array(400)].map(() => GOOD.observations[0]))}}`],
       /too long|repeats itself/,
+      2,
     ],
   ];
-  for (const [replies, failure] of tries) {
+  for (const [replies, failure, calls] of tries) {
+    const before = server.requests.length;
     server.script(...replies);
     const records: LedgerRecord[] = [];
     const outcome = await observe(observing(conversation(TURNS), { records, complete }));
     if (failure) expect(outcome.failure).toMatch(failure);
     else expect(outcome.failure).toBeUndefined();
     expect(records).toHaveLength(failure ? 0 : 1);
+    expect(server.requests.length - before).toBe(calls);
   }
   await server.close();
 });
