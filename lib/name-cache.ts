@@ -8,39 +8,39 @@ import { join } from "node:path";
 import type { Paths } from "./config.ts";
 import { readJson, replaceFile } from "./files.ts";
 import { isRecord, recordOf } from "./json.ts";
+import type { Agent } from "./session.ts";
 
-/** When a transcript had last changed and how large it was, and the title found in it. */
-export type KeptTitle = [changed: number, state: string, title: string | null];
-/** A meta file's state, the session's name, and its id where that is not the file's own name. */
-export type KeptMeta = [state: string, name: string | null, id?: string];
+/** A transcript and its agent, when it had last changed, its size and its title file's state, and the title found. */
+export type KeptTitle = [file: string, agent: Agent, changed: number, state: string, title: string | null];
+/** A meta file's name and state, the session's name, and its id where that is not the file's own name. */
+export type KeptMeta = [base: string, state: string, name: string | null, id?: string];
 
 export interface KeptFolder {
   /** Empty when the folder changed so recently that a later change might not show. */
   state: string;
-  /** By file name. */
-  metas: Record<string, KeptMeta>;
+  metas: KeptMeta[];
 }
 
+/** Lists, not records by file: they are parsed and walked in half the time, and seldom looked up. */
 export interface NameCache {
   version: number;
-  /** By transcript. */
-  titles: Record<string, KeptTitle>;
+  titles: KeptTitle[];
   folders: Record<string, KeptFolder>;
   /** Transcripts that had changed last before this time were idle among many others. */
   idleBefore: number;
 }
 
-const CACHE_VERSION = 1;
+const CACHE_VERSION = 2;
 /** So many transcripts are looked at each time: those that changed last are the ones that will change. */
 const ACTIVE_COUNT = 100;
 
 /** The names as they were kept. Entries are not checked: walking thousands would cost as much as reading them. */
 export function readNameCache(paths: Paths): NameCache {
   const { version, titles, folders, idleBefore } = recordOf(readJson(cacheFile(paths)));
-  const isOurs = version === CACHE_VERSION && isRecord(titles) && isRecord(folders);
+  const isOurs = version === CACHE_VERSION && Array.isArray(titles) && isRecord(folders);
   return {
     version: CACHE_VERSION,
-    titles: isOurs ? (titles as NameCache["titles"]) : {},
+    titles: isOurs ? titles : [],
     folders: isOurs ? (folders as NameCache["folders"]) : {},
     idleBefore: isOurs && typeof idleBefore === "number" ? idleBefore : 0,
   };
@@ -51,7 +51,7 @@ export function writeNameCache(
   paths: Paths,
   { titles, folders }: Pick<NameCache, "titles" | "folders">,
 ): void {
-  const changes = Object.values(titles).map((kept) => (Array.isArray(kept) ? kept[0] : 0));
+  const changes = titles.map(([, , changed]) => changed);
   const idleBefore = changes.sort((a, b) => b - a)[ACTIVE_COUNT] ?? 0;
   const cache: NameCache = { version: CACHE_VERSION, titles, folders, idleBefore };
   try {

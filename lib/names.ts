@@ -1,7 +1,7 @@
 /** What sessions are called: the name Volute gives one, its meta file's, its host's title. */
 
 import { readdirSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { Paths } from "./config.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
 import { readJson } from "./files.ts";
@@ -19,7 +19,7 @@ import {
 } from "./name-cache.ts";
 import type { TranscriptFile } from "./places.ts";
 import { redact } from "./redact.ts";
-import type { Session } from "./session.ts";
+import type { Agent, Session } from "./session.ts";
 
 /** What a meta file says of who a session is. */
 export interface MetaName {
@@ -38,12 +38,15 @@ export interface NamedMeta {
 }
 
 export interface KnownNames {
-  /** The host's title of a transcript. */
-  titleOf(file: string): string | undefined;
-  /** The transcripts whose titles pass a test; also such as are no longer there. */
-  titledWhere(test: (title: string) => boolean): Set<string>;
+  /** The transcripts whose titles pass a test, with the titles; also such as are no longer there. */
+  titledWhere(test: (title: string) => boolean): Map<string, string>;
   /** The meta files whose id and name pass a test. */
-  metasWhere(test: (id: string, name: string) => boolean): NamedMeta[];
+  metasWhere(test: MetaTest): NamedMeta[];
+}
+
+interface MetaTest {
+  id?: (id: string) => boolean;
+  name?: (name: string) => boolean;
 }
 
 /** So many titles read anew are worth writing the cache; those of a few running sessions always change. */
@@ -92,63 +95,62 @@ export function knownNames(
     folders[folder] = now;
     isNew ||= now !== before && (before !== undefined || Object.keys(now.metas).length > 0);
   }
-  if (isNew) {
-    // A listing of given files is not all there is.
-    const all = paths.transcripts.length > 0 ? { ...old.titles, ...titles } : titles;
-    writeNameCache(paths, { titles: all, folders });
-  }
+  // A listing of given files is not all there is.
+  if (isNew) writeNameCache(paths, { titles: isAll(paths) ? titles : merged(old.titles, titles), folders });
   return {
-    titleOf: (file) => titleIn(titles[file]),
     titledWhere: (test) => titledWhere(titles, test),
     metasWhere: (test) => metasWhere(folders, test),
   };
 }
 
+function isAll(paths: Paths): boolean {
+  return paths.transcripts.length === 0;
+}
+
+function merged(old: readonly KeptTitle[], now: readonly KeptTitle[]): KeptTitle[] {
+  const known = new Set(now.map(([file]) => file));
+  return [...old.filter((kept) => Array.isArray(kept) && !known.has(kept[0])), ...now];
+}
+
 function titlesOf(
   files: readonly TranscriptFile[],
   { old, thorough }: { old: NameCache; thorough: boolean },
-): { titles: NameCache["titles"]; read: number } {
-  // Filled anew only where all are looked at: keeping what has since been deleted costs less than copying the rest.
-  const titles: NameCache["titles"] = thorough ? {} : old.titles;
+): { titles: KeptTitle[]; read: number } {
+  const titles: KeptTitle[] = [];
   let read = 0;
-  for (const { file, agent } of thorough ? files : doubtful(files, old)) {
-    if (agent !== "claude" && agent !== "pi") continue;
-    const kept = Array.isArray(old.titles[file]) ? old.titles[file] : undefined;
+  const look = (file: string, agent: Agent, kept?: KeptTitle) => {
     const now = readTitle({ file, agent }, kept);
     if (now && now !== kept) read++;
-    if (now) titles[file] = now;
+    if (now) titles.push(now);
+  };
+  const kept = old.titles.filter((each) => Array.isArray(each));
+  if (!thorough) {
+    for (const each of kept) {
+      if (each[2] < old.idleBefore) titles.push(each);
+      else look(each[0], each[1], each);
+    }
+    // Looking up each file costs more than all else here, and is in vain while there are no more of them.
+    if (files.length <= titles.length) return { titles, read };
+  }
+  const looked = new Set(titles.map(([file]) => file));
+  const before = new Map(thorough ? kept.map((each) => [each[0], each]) : []);
+  for (const { file, agent } of files) {
+    if ((agent === "claude" || agent === "pi") && !looked.has(file)) look(file, agent, before.get(file));
   }
   return { titles, read };
 }
 
-/** The transcripts that had changed last, and those of which nothing is kept. */
-function doubtful(files: readonly TranscriptFile[], { titles, idleBefore }: NameCache): TranscriptFile[] {
-  const active = new Set<string>();
-  let kept = 0;
-  for (const file in titles) {
-    kept++;
-    if (!(Number(titles[file]?.[0]) < idleBefore)) active.add(file);
-  }
-  // Looking each file up costs more than all else here, and is in vain while there are no more of them.
-  const isGrown = files.length > kept;
-  return files.filter(({ file }) => active.has(file) || (isGrown && titles[file] === undefined));
-}
-
 /** What was kept where it still stands. */
 function readTitle(
-  { file, agent }: Pick<Session, "file" | "agent">,
+  { file, agent }: { file: string; agent: Agent },
   kept: KeptTitle | undefined,
 ): KeptTitle | undefined {
   const stat = statOf(file);
   if (!stat?.isFile()) return undefined;
   const own = agent === "claude" ? stateOf(claudeTitleFile(file)) : "";
-  const state = own === "" ? String(stat.size) : `${stat.size} ${own}`;
-  if (kept && kept[0] === stat.mtimeMs && kept[1] === state) return kept;
-  return [stat.mtimeMs, state, safeName(hostTitle({ file, agent, size: stat.size })) ?? null];
-}
-
-function titleIn(kept: KeptTitle | undefined): string | undefined {
-  return Array.isArray(kept) && typeof kept[2] === "string" ? kept[2] : undefined;
+  const state = `${stat.size} ${own}`;
+  if (kept && kept[2] === stat.mtimeMs && kept[3] === state) return kept;
+  return [file, agent, stat.mtimeMs, state, safeName(hostTitle({ file, agent, size: stat.size })) ?? null];
 }
 
 /** Gives `before` itself back when nothing changed. */
@@ -159,54 +161,44 @@ function metasIn(
   const changed = statOf(folder)?.mtimeMs;
   const state = changed !== undefined && Date.now() - changed > SETTLED_MS ? String(changed) : "";
   if (before && !thorough && state !== "" && before.state === state) return before;
-  const metas: KeptFolder["metas"] = {};
-  let read = 0;
-  for (const name of namesIn(folder)) {
-    if (!name.endsWith(META_SUFFIX)) continue;
-    const kept = before?.metas[name];
-    const now = readKept(join(folder, name), kept);
-    if (now !== kept) read++;
-    metas[name] = now;
-  }
-  const old = Object.keys(before?.metas ?? {}).length;
-  return before?.state === state && read === 0 && Object.keys(metas).length === old
-    ? before
-    : { state, metas };
+  const old = new Map(before?.metas.filter((kept) => Array.isArray(kept)).map((kept) => [kept[0], kept]));
+  const names = namesIn(folder).filter((name) => name.endsWith(META_SUFFIX));
+  const metas = names.map((name) => readKept(folder, name, old.get(name)));
+  const isSame = metas.length === old.size && metas.every((kept) => kept === old.get(kept[0]));
+  return isSame && before?.state === state ? before : { state, metas };
 }
 
-function readKept(file: string, kept: KeptMeta | undefined): KeptMeta {
+function readKept(folder: string, base: string, kept: KeptMeta | undefined): KeptMeta {
+  const file = join(folder, base);
   const state = stateOf(file);
-  if (Array.isArray(kept) && kept[0] === state) return kept;
+  if (kept?.[1] === state) return kept;
   const meta = readMetaName(file);
   const name = safeName(meta?.name);
-  if (!meta || name === undefined) return [state, null];
-  return basename(file) === `${meta.id}${META_SUFFIX}` ? [state, name] : [state, name, meta.id];
+  if (!meta || name === undefined) return [base, state, null];
+  return base === `${meta.id}${META_SUFFIX}` ? [base, state, name] : [base, state, name, meta.id];
 }
 
 function isKeptFolder(value: unknown): value is KeptFolder {
-  return isRecord(value) && typeof value.state === "string" && isRecord(value.metas);
+  return isRecord(value) && typeof value.state === "string" && Array.isArray(value.metas);
 }
 
-function titledWhere(titles: NameCache["titles"], test: (title: string) => boolean): Set<string> {
-  const files = new Set<string>();
-  for (const file in titles) {
-    const title = titleIn(titles[file]);
-    if (title !== undefined && test(title)) files.add(file);
+function titledWhere(titles: readonly KeptTitle[], test: (title: string) => boolean): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [file, , , , title] of titles) {
+    if (typeof title === "string" && test(title)) found.set(file, title);
   }
-  return files;
+  return found;
 }
 
-function metasWhere(
-  folders: Record<string, KeptFolder>,
-  test: (id: string, name: string) => boolean,
-): NamedMeta[] {
+function metasWhere(folders: Record<string, KeptFolder>, { id: isId, name: isName }: MetaTest): NamedMeta[] {
   const found: NamedMeta[] = [];
   for (const [folder, { metas }] of Object.entries(folders)) {
-    for (const base in metas) {
-      const kept = metas[base];
-      if (!Array.isArray(kept) || typeof kept[1] !== "string") continue;
-      const id = typeof kept[2] === "string" ? kept[2] : base.slice(0, -META_SUFFIX.length);
-      if (test(id, kept[1])) found.push({ id, name: kept[1], file: join(folder, base) });
+    for (const kept of metas) {
+      if (!Array.isArray(kept) || typeof kept[2] !== "string" || typeof kept[0] !== "string") continue;
+      const [base, , name, other] = kept;
+      if (isName && !isName(name)) continue;
+      const id = typeof other === "string" ? other : base.slice(0, -META_SUFFIX.length);
+      if (!isId || isId(id)) found.push({ id, name, file: join(folder, base) });
     }
   }
   return found;

@@ -147,7 +147,7 @@ interface Search {
 function withBeginning(wanted: string, search: Search): Session[] {
   const prefix = wanted.toLowerCase();
   const isBegun = (id: string) => id.startsWith(prefix) || startsAlike(id, prefix);
-  const metas = search.names.metasWhere(isBegun);
+  const metas = search.names.metasWhere({ id: isBegun });
   const begun = sessionsFrom(search, { metas, isMeant: ({ id = "" }) => isBegun(id) });
   const exact = begun.filter(({ id }) => id === wanted);
   return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
@@ -160,7 +160,7 @@ function startsAlike(id: string, prefix: string): boolean {
 
 function withName(wanted: string, search: Search): Session[] {
   const isWanted = nameMatcher(wanted);
-  const metas = search.names.metasWhere((_, name) => isWanted(name));
+  const metas = search.names.metasWhere({ name: isWanted });
   const ids = new Set(metas.map(({ id }) => id));
   const titled = search.names.titledWhere(isWanted);
   const isMeant = ({ id = "", file, name }: TranscriptFile) =>
@@ -184,12 +184,13 @@ function withoutFile(metas: readonly NamedMeta[], { files, paths }: Searched): K
 }
 
 /** All sessions with all their names, and after them those of which only the meta file is left. */
-function withNames(searched: Searched, { titleOf, metasWhere }: KnownNames): Named<Known>[] {
-  const metas = new Map(metasWhere(() => true).map((meta) => [meta.id, meta]));
+function withNames(searched: Searched, names: KnownNames): Named<Known>[] {
+  const metas = new Map(names.metasWhere({}).map((meta) => [meta.id, meta]));
+  const titles = names.titledWhere(() => true);
   const all: Named<Known>[] = searched.files.map((found) => {
     const { id = "", file, name } = found;
-    const names = [name, metas.get(id)?.name, titleOf(file)].filter((each) => each !== undefined);
-    return { item: { id, found }, names };
+    const called = [name, metas.get(id)?.name, titles.get(file)].filter((each) => each !== undefined);
+    return { item: { id, found }, names: called };
   });
   for (const item of withoutFile([...metas.values()], searched)) {
     all.push({ item, names: [metas.get(item.id)?.name ?? ""] });

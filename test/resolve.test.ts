@@ -401,10 +401,11 @@ test("resolveSession() treats a corrupt or hostile name cache as missing", () =>
     "{",
     "[]",
     whole.slice(0, whole.length / 2),
-    '{"version": 99, "titles": {}, "folders": {}}',
-    '{"version": 1, "titles": [1], "folders": 3}',
-    `{"version": 1, "titles": {"x": null}, "folders": {${folder}: null}}`,
-    `{"version": 1, "titles": {}, "folders": {${folder}: {"state": "", "metas": {"x.meta.json": 1, "y.meta.json": ["", {"id": 7}]}}}}`,
+    '{"version": 99, "titles": [], "folders": {}}',
+    '{"version": 2, "titles": {"x": 1}, "folders": 3}',
+    `{"version": 2, "titles": [null, 1, "x", [], [7, 8, 9]], "folders": {${folder}: null}, "idleBefore": 9e99}`,
+    `{"version": 2, "titles": [], "folders": {${folder}: {"state": "", "metas": [1, "x", [], [1, 2, "x"], ["", "", 3]]}}}`,
+    `{"version": 2, "titles": [], "folders": {${folder}: {"state": "", "metas": {"a": 1}}}}`,
     whole.replace(/"Fix login test"/g, "17"),
   ];
   for (const text of hostile) {
