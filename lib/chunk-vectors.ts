@@ -82,6 +82,13 @@ export function countPending(store: Store, embedder: number | undefined): number
   return Number(row?.n ?? 0);
 }
 
+/** Whether every chunk has its vector of this embedder, and search can ask for it. */
+export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean {
+  const embedder = findEmbedder(store, embedding);
+  if (embedder === undefined || countPending(store, embedder) > 0) return false;
+  return store.db.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
+}
+
 /** The vector that was paid for these words before, wherever it is kept. */
 export function knownVector(store: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
   const row =
@@ -122,13 +129,13 @@ export function putVector(
   else writeFact(store, TABLE_FACT, undefined);
 }
 
-/** Counts one more failure to embed these chunks. */
-export function noteFailures(store: Store, ids: readonly number[]): void {
+/** Counts failures to embed these chunks. */
+export function noteFailures(store: Store, ids: readonly number[], failures: number): void {
   const note = store.db.prepare(
-    "UPDATE session_chunks SET embedding_failures = embedding_failures + 1 WHERE id = ?",
+    "UPDATE session_chunks SET embedding_failures = embedding_failures + ? WHERE id = ?",
   );
   store.db.transaction(() => {
-    for (const id of ids) note.run(id);
+    for (const id of ids) note.run(failures, id);
   });
 }
 
@@ -157,7 +164,8 @@ export function vectorBytes(vector: Float32Array): Uint8Array {
   return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 }
 
-function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
+/** The number of the configured embedder; undefined when it was never used. */
+export function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
   const row = store.db
     .prepare("SELECT id FROM embedders WHERE model = ? AND dimensions = ? AND recipe = ?")
     .get(model, dimensions, RECIPE);

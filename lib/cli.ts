@@ -144,6 +144,24 @@ export function note(message: string): void {
   if (!quiet) console.error(message);
 }
 
+/**
+ * A signal that is aborted by Ctrl-C or a termination request, for work that stops at a place it can go on from. The
+ * second one ends the process at once.
+ */
+export function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  for (const [name, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
+    process.once(name, () => {
+      process.exitCode = code;
+      stop.abort();
+    });
+  }
+  return stop.signal;
+}
+
 /** Says which variables of ours the project folder's `.env` had set. */
 export function warnIgnored(ignored: readonly string[]): void {
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);

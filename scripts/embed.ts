@@ -1,0 +1,265 @@
+#!/usr/bin/env bun
+/**
+ * Makes past conversation searchable: by words always, by meaning where config.json names an embedder.
+ *
+ * Nothing is sent anywhere unless config.json has an embedding (or, for --topics, an llm) block.
+ *
+ * @module
+ */
+
+import { existsSync } from "node:fs";
+import {
+  note,
+  parseFlags,
+  print,
+  printJson,
+  runMain,
+  startProgress,
+  stopSignal,
+  timeFlag,
+  usageError,
+  warn,
+  warnIgnored,
+} from "../lib/cli.ts";
+import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
+import { planEmbedding } from "../lib/embedding-plan.ts";
+import { describeError } from "../lib/errors.ts";
+import { embedSessions, type RunReport } from "../lib/index-run.ts";
+import { readStatuses, type SessionStatus } from "../lib/index-status.ts";
+import { logEvent } from "../lib/log.ts";
+import { redact } from "../lib/redact.ts";
+import { resolveSession } from "../lib/resolve.ts";
+import type { Session } from "../lib/session.ts";
+import { listSessions } from "../lib/sessions.ts";
+import { formatCost, openSpendLedger } from "../lib/spend.ts";
+import { openStore } from "../lib/store.ts";
+import { validateSessionFile } from "../lib/transcript.ts";
+import { unlistedTranscripts } from "../lib/unlisted.ts";
+
+const USAGE = `\
+Usage: bun scripts/embed.ts [options]
+
+Indexes conversation for search: chunks and full text, and vectors where config.json has an embedding block.
+
+Options:
+      --new              New and grown sessions only (default)
+      --all              Everything again, compared in full; what was paid for is kept
+      --session <s>      This session only: id, name, last, or a path (repeatable)
+      --since <time>     Only transcripts changed since: 2026-02-03, yesterday, 7d
+      --no-vectors       Full text only
+      --topics           Topics by the model in place of those by rule
+      --prune            Forget sessions whose transcript is gone
+      --status           What is indexed, per session
+      --validate-only    Check the transcripts; change nothing
+      --dry-run          What would be sent and what it would cost; send nothing
+      --sessions <path>  Transcripts in place of the agents' own (repeatable)
+      --json             One JSON document
+      --quiet            No progress and warnings
+  -h, --help             Show this help
+
+Examples:
+  bun scripts/embed.ts
+  bun scripts/embed.ts --dry-run --json
+`;
+
+export { embedSessions };
+
+async function main(args: string[]): Promise<void> {
+  const flags = readFlags(args);
+  const loaded = await loadConfig(process.env, process.cwd());
+  warnIgnored(loaded.ignored);
+  const config = { ...loaded, paths: pathsReading(loaded, flags.sessions, process.cwd()) };
+  if (flags.status) return showStatus(config, flags);
+  const sessions = chooseSessions(config, flags);
+  if (flags["validate-only"]) validate(sessions, flags);
+  else if (flags["dry-run"]) showPlan(config, sessions, flags);
+  else await run(config, sessions, flags);
+}
+
+type Flags = ReturnType<typeof readFlags>;
+
+function readFlags(args: string[]) {
+  const off = { type: "boolean", default: false } as const;
+  const { values } = parseFlags(
+    args,
+    {
+      new: off,
+      all: off,
+      session: { type: "string", multiple: true },
+      since: { type: "string" },
+      "no-vectors": off,
+      topics: off,
+      prune: off,
+      status: off,
+      "validate-only": off,
+      "dry-run": off,
+      sessions: { type: "string", multiple: true },
+      json: off,
+    },
+    { max: 0 },
+  );
+  if (values.new && values.all) throw usageError("Cannot use --new together with --all", "give one of them");
+  const modes = (["status", "validate-only", "dry-run"] as const).filter((mode) => values[mode]);
+  if (modes.length > 1)
+    throw usageError(`Cannot use --${modes.join(" together with --")}`, "give one of them");
+  return values;
+}
+
+/** Oldest first: a fork's copies come after what they were copied from. */
+function chooseSessions({ paths, settings, currentSession }: Config, flags: Flags): Session[] {
+  const context = { paths, cwd: process.cwd(), current: currentSession, subagents: true };
+  if (flags.session) return flags.session.map((reference) => resolveSession(reference, context));
+  const since = flags.since === undefined ? undefined : timeFlag("--since", flags.since, settings.timezone);
+  const changedAfter = since?.getTime();
+  const listed = listSessions(paths, { subagents: true, cwd: process.cwd(), changedAfter });
+  const others = unlistedTranscripts(paths, listed);
+  return [...others, ...listed.reverse()];
+}
+
+async function run(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
+  const { paths } = config;
+  const store = openStore(paths.database);
+  try {
+    const report = await embedSessions({
+      store,
+      config,
+      sessions,
+      isComplete: !flags.session && flags.since === undefined,
+      all: flags.all,
+      vectors: !flags["no-vectors"],
+      topics: flags.topics,
+      prune: flags.prune,
+      signal: stopSignal(),
+      progress: startProgress,
+      onWarning: warn,
+    });
+    if (report.sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...countsOf(report) });
+    showReport(report, flags);
+    refuseStopped(report);
+  } catch (error) {
+    logEvent(paths.log, { event: "embed", ok: false, error: redact(describeError(error)) });
+    throw error;
+  } finally {
+    store.close();
+  }
+}
+
+function countsOf({ sessions, chunks, newChunks, tookMs }: RunReport): object {
+  return { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
+}
+
+function showReport(report: RunReport, { json, quiet }: Flags): void {
+  for (const { file, reason } of report.quarantined) warn(`quarantined ${redact(file)}: ${redact(reason)}`);
+  for (const { file, reason } of report.failed) warn(`cannot read ${redact(file)}: ${redact(reason)}`);
+  if (json) {
+    printJson({ ...report, vectors: toJson(report.vectors), topics: report.topics && toJson(report.topics) });
+    return;
+  }
+  if (report.left > 0) note(`stopped: ${report.left} sessions left for the next run`);
+  if (report.gone > 0 && !quiet)
+    note(`source gone: ${report.gone} sessions, still searchable (--prune forgets them)`);
+  if (report.pruned > 0) print(`pruned ${report.pruned} sessions`);
+  if (report.topics) print(`topics: ${report.topics.refined} chunks${paid(report.topics)}`);
+  print(`semantic vectors: ${describeVectors(report.vectors)}`);
+  print(
+    `indexed ${counted(report.sessions, "session")}, ${counted(report.chunks, "chunk")} (${report.newChunks} new), ` +
+      `${counted(report.skippedLines, "skipped line")}, ${report.quarantined.length} quarantined, ` +
+      `${(report.tookMs / 1000).toFixed(1)} s`,
+  );
+}
+
+function describeVectors(vectors: RunReport["vectors"]): string {
+  if (typeof vectors === "string") return vectors;
+  const { embedded, reused, left } = vectors;
+  return `${embedded} made (${reused} paid for before)${left > 0 ? `, ${left} left for later` : ""}${paid(vectors)}`;
+}
+
+function paid({ usd, tokens }: { usd: number | null; tokens: number }): string {
+  return tokens > 0 ? ` · ${formatCost(usd, tokens)}` : "";
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function toJson(
+  part: Exclude<RunReport["vectors"], string> | NonNullable<RunReport["topics"]> | string,
+): unknown {
+  if (typeof part === "string") return { state: part };
+  const { stopped, ...rest } = part;
+  return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };
+}
+
+/** What ended paid work early is said; only what the next run cannot mend by itself is a failure. */
+function refuseStopped({ vectors, topics }: RunReport): void {
+  for (const part of [topics, vectors]) {
+    if (part === undefined || typeof part === "string" || !part.stopped) continue;
+    if (part.stopped.type !== "EMBEDDING_FAILED" || !part.stopped.recoverable) throw part.stopped;
+    warn(`${part.left} chunks left for later: ${part.stopped.message}`);
+  }
+}
+
+function showStatus({ paths }: Config, { json }: Flags): void {
+  const statuses = statusesIn(paths.database);
+  if (json) {
+    printJson({ sessions: statuses });
+    return;
+  }
+  for (const status of statuses) print(statusLine(status));
+  const chunks = statuses.reduce((sum, status) => sum + status.chunks, 0);
+  note(`${counted(statuses.length, "session")}, ${counted(chunks, "chunk")}`);
+}
+
+function statusesIn(database: string): SessionStatus[] {
+  if (!existsSync(database)) return [];
+  const store = openStore(database);
+  try {
+    return readStatuses(store);
+  } finally {
+    store.close();
+  }
+}
+
+function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, error }: SessionStatus): string {
+  const remarks = [sourceGone ? "source gone" : "", error ?? ""]
+    .filter(Boolean)
+    .map((remark) => ` · ${remark}`);
+  return `${status} ${id} · ${agent}${name ? ` · ${name}` : ""} · ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}${remarks.join("")}`;
+}
+
+function validate(sessions: readonly Session[], { json }: Flags): void {
+  const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
+  if (json) {
+    printJson({ files });
+    return;
+  }
+  for (const { file, valid, errors, warnings } of files) {
+    print(
+      redact(
+        `${valid ? "valid" : "invalid"} ${file}${[...errors, ...warnings].map((text) => `\n  ${text}`).join("")}`,
+      ),
+    );
+  }
+  note(`${files.filter(({ valid }) => valid).length} of ${counted(files.length, "file")} valid`);
+}
+
+function showPlan({ paths, settings }: Config, sessions: readonly Session[], { json }: Flags): void {
+  const { embedding } = settings;
+  const store = existsSync(paths.database) ? openStore(paths.database) : undefined;
+  const plan = embedding
+    ? planEmbedding({ store, sessions, settings, embedding })
+    : { sessions: 0, chunks: 0, tokens: 0 };
+  store?.close();
+  const host = embedding ? new URL(embedding.baseUrl ?? "https://api.openai.com").host : null;
+  const tokens = { input: plan.tokens, output: 0 };
+  const usd = embedding ? openSpendLedger(paths.home, settings).price(embedding.model, tokens) : 0;
+  if (json) printJson({ ...plan, host, usd });
+  else if (!embedding) print("nothing would be sent: no embedding in config.json");
+  else
+    print(
+      `${counted(plan.sessions, "session")}, ${counted(plan.chunks, "chunk")} would be sent to ${host}: ` +
+        `about ${formatCost(usd, plan.tokens)} (${plan.tokens} tokens)`,
+    );
+}
+
+if (import.meta.main) await runMain(USAGE, main);

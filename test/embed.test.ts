@@ -1,0 +1,565 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { hasAllVectors, vectorSource } from "../lib/chunk-vectors.ts";
+import type { EmbeddingConfig } from "../lib/config.ts";
+import { embedChunks } from "../lib/embedding-run.ts";
+import { embedTexts } from "../lib/llm.ts";
+import { openSpendLedger } from "../lib/spend.ts";
+import { openStore, type Store } from "../lib/store.ts";
+import { type FakeOpenAI, fakeVector, startFakeOpenAI } from "./support/fake-openai.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import {
+  chunksOf,
+  contentOf,
+  countMatches,
+  indexHome,
+  openHomeStore,
+  settingsWith,
+  turn,
+} from "./support/index.ts";
+import { seeded } from "./support/random.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
+import { runScript } from "./support/run.ts";
+import { SECRET_KINDS, secretsOf } from "./support/secrets.ts";
+
+const DIMENSIONS = 64;
+const ONE = uuidFrom("embedded one");
+const TWO = uuidFrom("embedded two");
+let server: FakeOpenAI;
+
+beforeAll(async () => {
+  server = await startFakeOpenAI({ dimensions: DIMENSIONS });
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  server.requests.length = 0;
+  server.scriptEmbeddings();
+});
+
+function embedding(changes: Partial<EmbeddingConfig> = {}): EmbeddingConfig {
+  return {
+    baseUrl: server.baseUrl,
+    apiKeyEnv: "NO_KEY",
+    model: "fake-embedder",
+    dimensions: DIMENSIONS,
+    ...changes,
+  };
+}
+
+/** Embeds what a store holds, without pauses between the tries. */
+async function embedAll(
+  home: TemporaryHome,
+  store: Store,
+  changes: Partial<EmbeddingConfig> = {},
+  all = false,
+) {
+  const config = embedding(changes);
+  const spend = openSpendLedger(home.paths.home, settingsWith());
+  const embed = (texts: string[]) => embedTexts(texts, { config, env: {}, spend });
+  return await embedChunks({ store, embedding: config, embed, all, pauseMs: 1 });
+}
+
+function writeConfig(home: TemporaryHome, config: object): void {
+  write(home.paths.config, JSON.stringify(config));
+}
+
+function vectorsIn(store: Store): { id: number; values: number[] }[] {
+  return store.db
+    .prepare("SELECT id, embedding FROM session_chunks WHERE embedding IS NOT NULL ORDER BY id")
+    .all()
+    .map((row) => {
+      const bytes = Buffer.from(row.embedding as Uint8Array);
+      const values = Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
+      return { id: Number(row.id), values };
+    });
+}
+
+function manyTurns(count: number, word = "question") {
+  return Array.from({ length: count }, (_, i) => turn(`${word} number${i}`, `answer ${i}`, { minute: i }));
+}
+
+describe("embedChunks()", () => {
+  test("keeps each chunk's exact vector and its sign bits, and sends nothing a second time", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    await indexHome(home, store);
+    const report = await embedAll(home, store);
+    expect(report).toMatchObject({ embedded: 3, reused: 0, left: 0, usd: null, stopped: undefined });
+    const texts = server.embeddedTexts();
+    expect(texts[0]).toStartWith(
+      "[Session from February 3, 2026 at 2:00 PM UTC]\n[Participants: User and Assistant]\n",
+    );
+    expect(vectorsIn(store).map(({ values }) => values)).toEqual(
+      texts.map((text) => [...Float32Array.from(fakeVector(text, DIMENSIONS))]),
+    );
+    const nearest = store.db
+      .prepare(
+        "SELECT chunk_id FROM session_embeddings WHERE embedding MATCH vec_quantize_binary(?) AND k = 1",
+      )
+      .get(new Uint8Array(Float32Array.from(fakeVector(texts[1] ?? "", DIMENSIONS)).buffer));
+    expect(nearest).toEqual({ chunk_id: vectorsIn(store)[1]?.id ?? -1 });
+    expect(vectorSource(store, embedding())).toEqual({ mode: "vec0", embedder: 1 });
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 0 });
+    expect(server.embeddedTexts()).toHaveLength(3);
+    store.close();
+  });
+
+  test("pays nothing again for a rebuild, a grown session, or words that were there before", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const file = writeClaude(home, { id: ONE, rows: manyTurns(4) });
+    const text = readFileSync(file, "utf8");
+    await indexHome(home, store);
+    await embedAll(home, store);
+    await indexHome(home, store, { all: true });
+    writeFileSync(file, jsonl(turn("something else", "for a while")));
+    await indexHome(home, store);
+    await embedAll(home, store);
+    expect(server.embeddedTexts()).toHaveLength(5);
+    writeFileSync(file, text + jsonl(turn("one more", "yes", { minute: 9 })));
+    await indexHome(home, store);
+    const report = await embedAll(home, store);
+    expect([report.embedded, report.reused]).toEqual([5, 4]);
+    expect(server.embeddedTexts()).toHaveLength(6);
+    expect(Number(store.db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n)).toBe(5);
+    store.close();
+  });
+
+  test("never mixes two models: the first one's vectors wait in the cache, and coming back is free", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    await indexHome(home, store);
+    await embedAll(home, store);
+    const other = { model: "other-embedder" };
+    expect(vectorSource(store, embedding(other))).toEqual({
+      mode: "off",
+      why: `the vectors are of another model than other-embedder (${DIMENSIONS}), run embed`,
+    });
+    expect(await embedAll(home, store, other)).toMatchObject({ embedded: 3, reused: 0 });
+    expect(store.db.prepare("SELECT DISTINCT embedder FROM session_chunks").all()).toEqual([{ embedder: 2 }]);
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 3, reused: 3 });
+    expect(server.embeddedTexts()).toHaveLength(6);
+    expect(Number(store.db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n)).toBe(3);
+    store.close();
+  });
+
+  test("makes a table of another width when the dimensions change", async () => {
+    using home = temporaryHome();
+    const wide = await startFakeOpenAI({ dimensions: 128 });
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(2) });
+    await indexHome(home, store);
+    await embedAll(home, store);
+    await embedAll(home, store, { baseUrl: wide.baseUrl, dimensions: 128 });
+    expect(vectorsIn(store).map(({ values }) => values.length)).toEqual([128, 128]);
+    const sql = store.db.prepare("SELECT sql FROM sqlite_master WHERE name = 'session_embeddings'").get();
+    expect(String(sql?.sql)).toContain("bit[128]");
+    store.close();
+    await wide.close();
+  });
+
+  test("tries a failing batch three times more and goes on", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(2) });
+    await indexHome(home, store);
+    server.scriptEmbeddings(
+      { kind: "status", status: 429 },
+      { kind: "raw", body: '{"data": [{"embedding": [0.1' },
+      { kind: "cut" },
+    );
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 2, left: 0, stopped: undefined });
+    expect(server.embeddings()).toHaveLength(4);
+    store.close();
+  });
+
+  test("leaves chunks for a later run, flagged, when the server stays down, and embeds them then", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(350) });
+    await indexHome(home, store);
+    server.scriptEmbeddings(...Array.from({ length: 20 }, () => ({ kind: "status", status: 500 }) as const));
+    const report = await embedAll(home, store);
+    expect([report.embedded, report.left, report.stopped?.type]).toEqual([0, 350, "EMBEDDING_FAILED"]);
+    // two batches of four tries, not one for each of the four batches
+    expect(server.embeddings()).toHaveLength(8);
+    expect(store.db.prepare("SELECT sum(embedding_failures) AS n FROM session_chunks").get()).toEqual({
+      n: 200,
+    });
+    server.scriptEmbeddings();
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 350, left: 0 });
+    expect(store.db.prepare("SELECT sum(embedding_failures) AS n FROM session_chunks").get()).toEqual({
+      n: 0,
+    });
+    store.close();
+  });
+
+  test("finds the one text that the server refuses, embeds the others, and asks no more for it", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(20) });
+    await indexHome(home, store);
+    const refuse = (request: { text: string }) =>
+      request.text.includes("number13")
+        ? ({ kind: "status", status: 400 } as const)
+        : ({ kind: "vectors" } as const);
+    server.scriptEmbeddings(...Array.from({ length: 30 }, () => refuse));
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 19, left: 1, stopped: undefined });
+    const sent = server.embeddings().length;
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1 });
+    expect(server.embeddings()).toHaveLength(sent);
+    server.scriptEmbeddings();
+    expect(await embedAll(home, store, {}, true)).toMatchObject({ embedded: 1, left: 0 });
+    store.close();
+  });
+
+  test("stops at once, keeps nothing and flags nothing when the vectors have another size than configured", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(2) });
+    await indexHome(home, store);
+    server.scriptEmbeddings({ kind: "vectors", fault: "dimensions" });
+    const report = await embedAll(home, store);
+    expect(report.stopped).toMatchObject({
+      message: `Cannot use the vectors of "fake-embedder": expected ${DIMENSIONS} dimensions but found ${DIMENSIONS + 8}`,
+    });
+    expect([server.embeddings().length, vectorsIn(store).length]).toEqual([1, 0]);
+    expect(store.db.prepare("SELECT sum(embedding_failures) AS n FROM session_chunks").get()).toEqual({
+      n: 0,
+    });
+    store.close();
+  });
+
+  test("keeps a vector that comes back after its chunk was replaced", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const file = writeClaude(home, { id: ONE, rows: manyTurns(1) });
+    const text = readFileSync(file, "utf8");
+    await indexHome(home, store);
+    const config = embedding();
+    const spend = openSpendLedger(home.paths.home, settingsWith());
+    await embedChunks({
+      store,
+      embedding: config,
+      embed: async (texts) => {
+        writeFileSync(file, jsonl(turn("replaced", "meanwhile")));
+        await indexHome(home, store);
+        return await embedTexts(texts, { config, env: {}, spend });
+      },
+    });
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 1, reused: 0 });
+    expect(server.embeddedTexts()).toHaveLength(2);
+    writeFileSync(file, text);
+    await indexHome(home, store);
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 1, reused: 1 });
+    expect(server.embeddedTexts()).toHaveLength(2);
+    store.close();
+  });
+
+  test("works and stays right where sqlite-vec is not loaded, and fills the table once it is", async () => {
+    using home = temporaryHome();
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    const store = openHomeStore(home);
+    await indexHome(home, store);
+    await embedAll(home, store);
+    const without: Store = { ...store, db: { ...store.db, vectors: { mode: "scan", why: "a test" } } };
+    writeClaude(home, { id: ONE, rows: manyTurns(2, "other") });
+    await indexHome(home, without);
+    await embedAll(home, without);
+    expect(vectorSource(without, embedding())).toMatchObject({ mode: "scan" });
+    expect(vectorSource(store, embedding())).toMatchObject({ mode: "scan" });
+    expect([hasAllVectors(without, embedding()), hasAllVectors(store, embedding())]).toEqual([true, false]);
+    await embedAll(home, store);
+    expect(vectorSource(store, embedding())).toMatchObject({ mode: "vec0" });
+    const ids = (table: string) =>
+      store.db
+        .prepare(
+          `SELECT ${table} AS id FROM ${table === "id" ? "session_chunks" : "session_embeddings"} ORDER BY 1`,
+        )
+        .all();
+    expect(ids("chunk_id")).toEqual(ids("id"));
+    expect(server.embeddedTexts()).toHaveLength(5);
+    store.close();
+  });
+});
+
+describe("embed.ts", () => {
+  test("indexes, says what it did in its last line, and says why there are no vectors", async () => {
+    using home = temporaryHome();
+    writeClaude(home, { id: ONE, rows: `${jsonl(...manyTurns(2))}{"broken\n` });
+    const bad = writeClaude(home, { id: TWO, rows: "no json\n" });
+    const run = await runScript("embed", [], { env: home.env });
+    expect(run.stdout.replace(/[\d.]+ s\n$/, "T\n")).toBe(
+      "semantic vectors: off (no embedding in config.json)\n" +
+        "indexed 2 sessions, 2 chunks (2 new), 1 skipped line, 1 quarantined, T\n",
+    );
+    expect(run.stderr).toBe(`warning: quarantined ${bad}: 1 of 1 lines are not JSON\n`);
+    expect(run.exitCode).toBe(0);
+    expect(statSync(home.paths.database).mode & 0o777).toBe(0o600);
+    const again = await runScript("embed", ["--json", "--quiet"], { env: home.env });
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      sessions: 0,
+      chunks: 0,
+      newChunks: 0,
+      quarantined: [],
+      failed: [],
+      vectors: { state: "off (no embedding in config.json)" },
+    });
+    expect(again.stderr).toBe("");
+    expect(server.requests).toEqual([]);
+  });
+
+  test("sends what config.json names to that host, and says what it cost", async () => {
+    using home = temporaryHome();
+    writeConfig(home, { embedding: embedding({ model: "text-embedding-3-small" }) });
+    writeClaude(home, { id: ONE, rows: manyTurns(2) });
+    const plan = await runScript("embed", ["--dry-run", "--json"], { env: home.env });
+    const { tokens, usd, ...rest } = JSON.parse(plan.stdout);
+    expect(rest).toEqual({ sessions: 1, chunks: 2, host: new URL(server.baseUrl).host });
+    expect(usd).toBeCloseTo((tokens * 0.02) / 1e6, 12);
+    expect([existsSync(home.paths.database), server.requests.length]).toEqual([false, 0]);
+    const run = await runScript("embed", [], { env: home.env });
+    expect(run.stdout).toMatch(
+      /^semantic vectors: 2 made \(0 paid for before\) · \$0\.0000\nindexed 1 session, 2 chunks \(2 new\)/,
+    );
+    const after = await runScript("embed", ["--dry-run"], { env: home.env });
+    expect(after.stdout).toStartWith(`0 sessions, 0 chunks would be sent to ${new URL(server.baseUrl).host}`);
+    await runScript("embed", ["--no-vectors"], { env: home.env });
+    expect(server.embeddedTexts()).toHaveLength(2);
+  });
+
+  test("fails with the error and keeps the full text when vectors cannot be made", async () => {
+    using home = temporaryHome();
+    writeConfig(home, { embedding: embedding({ dimensions: 72 }) });
+    writeClaude(home, { id: ONE, rows: manyTurns(1) });
+    const run = await runScript("embed", [], { env: home.env });
+    expect(run.stderr).toBe(
+      `error: EMBEDDING_FAILED: Cannot use the vectors of "fake-embedder": expected 72 dimensions but found ${DIMENSIONS}\n` +
+        `hint: set embedding.dimensions to ${DIMENSIONS} in config.json\n`,
+    );
+    expect(run.exitCode).toBe(1);
+    const store = openHomeStore(home);
+    expect(countMatches(store, "question")).toBe(1);
+    store.close();
+    expect(readFileSync(home.paths.log, "utf8")).toContain('"event":"embed","ok":false');
+  });
+
+  test("refuses a call over the daily budget before it is made", async () => {
+    using home = temporaryHome();
+    const model = "text-embedding-3-small";
+    writeConfig(home, {
+      embedding: embedding({ model }),
+      llm: { baseUrl: server.baseUrl, model: "m", dailyBudgetUsd: 0.0000001 },
+    });
+    writeClaude(home, { id: ONE, rows: manyTurns(1) });
+    const run = await runScript("embed", [], { env: home.env });
+    expect([run.exitCode, server.requests.length]).toEqual([1, 0]);
+    expect(run.stderr).toStartWith("error: BUDGET_EXCEEDED: ");
+  });
+
+  test("refines topics by the model once, in rows, headers and full text", async () => {
+    using home = temporaryHome();
+    writeConfig(home, { llm: { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" } });
+    const file = writeClaude(home, { id: ONE, rows: manyTurns(25) });
+    server.script(({ body }) => {
+      const count = String(body.messages.at(-1).content).match(/^\d+\.$/gm)?.length ?? 0;
+      const topics = Array.from({ length: count }, (_, i) => ({
+        chunk: i + 1,
+        tags: ["Zebra Crossing", "x],[y"],
+      }));
+      return JSON.stringify({ topics });
+    });
+    const run = await runScript("embed", ["--topics"], { env: home.env });
+    expect(run.stdout).toContain("topics: 25 chunks");
+    expect(server.chats()).toHaveLength(2);
+    const store = openHomeStore(home);
+    expect(countMatches(store, "zebra")).toBe(25);
+    const { topic_tags, context_content } =
+      store.db.prepare("SELECT topic_tags, context_content FROM session_chunks").get() ?? {};
+    expect(topic_tags).toBe('["zebra crossing","x y"]');
+    expect(String(context_content)).toContain("\n[Topics: zebra crossing, x y]\n");
+    await indexHome(home, store, { all: true });
+    writeFileSync(file, readFileSync(file, "utf8") + jsonl(turn("last", "one", { minute: 50 })));
+    await indexHome(home, store);
+    expect(countMatches(store, "zebra")).toBe(25);
+    store.close();
+    await runScript("embed", ["--topics"], { env: home.env });
+    expect(server.chats()).toHaveLength(3);
+  });
+
+  test("keeps what was indexed of a deleted transcript, says so, and forgets it with --prune", async () => {
+    using home = temporaryHome();
+    const file = writeClaude(home, { id: ONE, rows: manyTurns(1, "vanished") });
+    writeClaude(home, { id: TWO, rows: manyTurns(1, "staying") });
+    await runScript("embed", [], { env: home.env });
+    rmSync(file);
+    const kept = await runScript("embed", [], { env: home.env });
+    expect(kept.stderr).toBe("source gone: 1 sessions, still searchable (--prune forgets them)\n");
+    await runScript("embed", ["--all"], { env: home.env });
+    const status = await runScript("embed", ["--status"], { env: home.env });
+    expect(status.stdout.split("\n").find((line) => line.includes(ONE))).toBe(
+      `complete ${ONE} · claude · 1 chunk, 0 vectors · source gone`,
+    );
+    const pruned = await runScript("embed", ["--prune"], { env: home.env });
+    expect(pruned.stdout).toStartWith("pruned 1 sessions\n");
+    const store = openHomeStore(home);
+    expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
+    store.close();
+  });
+
+  test("reads other transcripts instead of the agents' own, and one session alone", async () => {
+    using home = temporaryHome();
+    writeClaude(home, { id: ONE, rows: manyTurns(1, "usual") });
+    const folder = join(home.root, "given");
+    write(join(folder, "deep", "talk.jsonl"), [
+      { role: "user", content: "given words" },
+      { role: "assistant", content: "yes" },
+    ]);
+    write(join(folder, "noise.jsonl"), "nothing\nat all\n");
+    const run = await runScript("embed", ["--sessions", folder, "--json"], { env: home.env });
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      sessions: 2,
+      chunks: 1,
+      quarantined: [{ file: join(folder, "noise.jsonl") }],
+    });
+    const store = openHomeStore(home);
+    expect([chunksOf(store, "talk"), countMatches(store, "usual")]).toEqual([
+      ["User: given words\nAssistant: yes"],
+      0,
+    ]);
+    const one = await runScript("embed", ["--session", ONE.slice(0, 8), "--quiet"], { env: home.env });
+    expect([one.exitCode, countMatches(store, "usual")]).toEqual([0, 1]);
+    store.close();
+  });
+
+  test("validates without changing anything", async () => {
+    using home = temporaryHome();
+    const file = writeClaude(home, { id: ONE, rows: manyTurns(1) });
+    const bad = writeClaude(home, { id: TWO, rows: "{}\n" });
+    const run = await runScript("embed", ["--validate-only", "--json"], { env: home.env });
+    const { files } = JSON.parse(run.stdout);
+    expect(
+      Object.fromEntries(files.map(({ file, valid }: { file: string; valid: boolean }) => [file, valid])),
+    ).toEqual({
+      [file]: true,
+      [bad]: false,
+    });
+    expect(existsSync(home.paths.database)).toBe(false);
+  });
+
+  test("refuses wrong usage with exit 2 and helps with exit 0", async () => {
+    using home = temporaryHome();
+    for (const args of [
+      ["--frob"],
+      ["--session"],
+      ["word"],
+      ["--new", "--all"],
+      ["--status", "--dry-run"],
+      ["--since", "soonish"],
+    ]) {
+      const run = await runScript("embed", args, { env: home.env });
+      expect([
+        args,
+        run.exitCode,
+        run.stdout,
+        run.stderr.split("\n").map((line) => line.split(":")[0]),
+      ]).toEqual([args, 2, "", ["error", "hint", ""]]);
+    }
+    const help = await runScript("embed", ["--help"], { env: home.env });
+    expect([help.exitCode, help.stderr]).toEqual([0, ""]);
+    expect(help.stdout.split("\n").length).toBeLessThanOrEqual(26);
+    const missing = await runScript("embed", ["--session", "nobody-knows"], { env: home.env });
+    expect([missing.exitCode, missing.stderr.startsWith("error: NOT_FOUND: ")]).toEqual([1, true]);
+  });
+
+  test("two runs at once leave what one leaves, and pay once", async () => {
+    using home = temporaryHome();
+    writeConfig(home, { embedding: embedding() });
+    const random = seeded(5);
+    for (let i = 0; i < 30; i++) {
+      const id = uuidFrom(`concurrent ${i}`);
+      writeClaude(home, { id, rows: manyTurns(random.integer(1, 20), `topic${i}`) });
+    }
+    const runs = await Promise.all([1, 2, 3].map(() => runScript("embed", ["--quiet"], { env: home.env })));
+    expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
+      [0, ""],
+      [0, ""],
+      [0, ""],
+    ]);
+    const texts = server.embeddedTexts();
+    expect(texts).toHaveLength(new Set(texts).size);
+    const store = openHomeStore(home);
+    const alone = openStore(":memory:");
+    await indexHome(home, alone);
+    await embedAll(home, alone);
+    expect(contentOf(store)).toEqual(contentOf(alone));
+    alone.close();
+    store.close();
+  });
+
+  test("goes on after Ctrl-C from what was committed", async () => {
+    using home = temporaryHome();
+    for (let i = 0; i < 400; i++)
+      writeClaude(home, { id: uuidFrom(`interrupted ${i}`), rows: manyTurns(40, `topic${i}`) });
+    const child = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "..", "scripts", "embed.ts"), "--json"],
+      {
+        env: home.env,
+        stdout: "pipe",
+        stderr: "pipe",
+      },
+    );
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    child.kill("SIGINT");
+    const exitCode = await child.exited;
+    expect([0, 130]).toContain(exitCode);
+    if (exitCode === 130) {
+      const report = JSON.parse(await new Response(child.stdout).text());
+      expect(report.left).toBeGreaterThan(0);
+    }
+    await runScript("embed", ["--quiet"], { env: home.env });
+    const store = openHomeStore(home);
+    expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 16_000 });
+    store.close();
+  });
+});
+
+describe("secrets", () => {
+  test("stand in no row, request, log or output, wherever they were said", async () => {
+    using home = temporaryHome();
+    writeConfig(home, { embedding: embedding(), redact: { extra: ["ACME-\\d{6}"] } });
+    const random = seeded(11);
+    const secrets = SECRET_KINDS.flatMap((kind) => secretsOf(kind, random));
+    const rows = secrets.map(({ text }, i) =>
+      turn(`my key is ${text} ok`, `use ${text} then`, {
+        minute: i,
+        tools: [
+          { name: "Bash", input: { command: `curl -H "x: ${text}" https://example.org` } },
+          { name: "Read", input: { file_path: `/home/dev/${text.replaceAll("/", "_")}/notes.md` } },
+        ],
+      }),
+    );
+    writeClaude(home, {
+      id: ONE,
+      rows: [...rows, turn("customer ACME-123456 wrote", "ACME-123456 it is", { minute: 900 })],
+    });
+    const run = await runScript("embed", ["--json"], { env: home.env });
+    expect(run.exitCode).toBe(0);
+    const places: Record<string, string> = {
+      stdout: run.stdout,
+      stderr: run.stderr,
+      requests: server.requests.map(({ text }) => text).join("\n"),
+    };
+    for (const file of readdirSync(home.paths.home))
+      places[file] = readFileSync(join(home.paths.home, file), "latin1");
+    for (const hidden of [...secrets.map((secret) => secret.hidden), "ACME-123456"]) {
+      expect([hidden, Object.keys(places).filter((place) => places[place]?.includes(hidden))]).toEqual([
+        hidden,
+        [],
+      ]);
+    }
+  });
+});
