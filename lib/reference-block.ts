@@ -37,7 +37,7 @@ export interface AnsweredQuestion {
 }
 
 interface Style {
-  /** @default the system's */
+  /** Without one, times are UTC: a local clock would cost a hook as much as starting. */
   timezone: string | undefined;
   /** Redacts what is shown. */
   clean: (text: string) => string;
@@ -63,7 +63,9 @@ export function sessionLines(
 ): string[] {
   const line = (text: string, max: number) => oneLine(clean(text), max);
   const name = meta?.name ?? session.name ?? "(no name)";
-  const updated = formatLocal(session.updatedAt, timezone).slice(0, 16);
+  const updated = timezone
+    ? formatLocal(session.updatedAt, timezone).slice(0, 16)
+    : `${session.updatedAt.slice(0, 16)}Z`;
   const lines = [
     `${line(written, NAME_CHARS)} is "${line(name, NAME_CHARS)}" · ${session.agent} · ${line(session.id, 255)} · updated ${updated}`,
   ];

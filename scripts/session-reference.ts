@@ -10,7 +10,6 @@
 import { readFileSync } from "node:fs";
 import type { CompleteJson } from "../lib/answers.ts";
 import { cleaner } from "../lib/clean.ts";
-import { parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
 import { loadConfig, type Paths, pathsReading, type Settings } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { readExclusion } from "../lib/exclusion.ts";
@@ -58,7 +57,7 @@ const STDIN = 0;
 export interface ReferenceOptions {
   paths: Paths;
   settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages">;
-  /** @default the system's: knowing its name would cost a hook as much as starting */
+  /** @default UTC: a local clock would cost a hook as much as starting */
   timezone?: string | undefined;
   cwd: string;
   /** Id of the session in which the prompt is written. */
@@ -201,6 +200,7 @@ async function ancestorsOf(session: Session, count: number, paths: Paths): Promi
 }
 
 async function main(args: string[]): Promise<void> {
+  const { parseFlags, print, printJson, warnIgnored } = await import("../lib/cli.ts");
   const { values, words } = parseFlags(
     args,
     { sessions: { type: "string", multiple: true }, json: { type: "boolean", default: false } },
@@ -221,4 +221,5 @@ async function main(args: string[]): Promise<void> {
   else if (text !== "") print(text);
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+// The hook that imports this has no use for a command line.
+if (import.meta.main) await (await import("../lib/cli.ts")).runMain(USAGE, main);
