@@ -103,6 +103,8 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       .replaceAll(home.root, "<root>")
       .replaceAll(home.root.replace(/[^a-zA-Z0-9]/g, "-"), "<root>")
       .replace(/(?<=hint: the nearest are ).*/, "<some>")
+      .replace(/\d+\.\d s$/gm, "<time> s")
+      .replace(/(?<="relevance_score": )[\d.]+/g, "<score>") // the home's random name is among the words
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, (time) => (time > "2026-03" ? "<now>" : time));
   return { stdout: clean(stdout), stderr: clean(stderr), exitCode };
 }
