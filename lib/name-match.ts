@@ -21,17 +21,21 @@ export function foldName(name: string): string {
 export function nameMatcher(reference: string): (name: string) => boolean {
   const wanted = foldName(reference);
   if (wanted === "") return () => false;
-  const isOther = otherAt(wanted.charCodeAt(0));
-  const isOtherEnd = otherAt(wanted.charCodeAt(wanted.length - 1));
+  const others = otherEnds(wanted.charCodeAt(0));
+  const otherLasts = otherEnds(wanted.charCodeAt(wanted.length - 1));
   return (name) =>
-    !isOther(name.charCodeAt(0)) &&
-    !isOtherEnd(name.charCodeAt(name.length - 1)) &&
+    others[name.charCodeAt(0)] !== 1 &&
+    otherLasts[name.charCodeAt(name.length - 1)] !== 1 &&
     foldName(name) === wanted;
 }
 
-/** Whether a character tells that two names differ without folding them: both are plain letters or digits. */
-function otherAt(wanted: number): (code: number) => boolean {
-  return (code) => isPlain(code) && isPlain(wanted) && (code > 64 ? code | 32 : code) !== wanted;
+/** Marks the characters at the end of a name that tell it from the wanted one: other letters and digits. */
+function otherEnds(wanted: number): Uint8Array {
+  const marks = new Uint8Array(128);
+  for (let code = 0; code < 128 && isPlain(wanted); code++) {
+    if (isPlain(code) && (code > 64 ? code | 32 : code) !== wanted) marks[code] = 1;
+  }
+  return marks;
 }
 
 function isPlain(code: number): boolean {

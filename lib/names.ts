@@ -88,14 +88,15 @@ export function knownNames(
   const old = readNameCache(paths);
   const { titles, read } = titlesOf(files, { old, thorough });
   const folders: Record<string, KeptFolder> = {};
-  let isNew = read >= WORTH_WRITING;
+  // A listing of given files is not all there is.
+  const gone = isAll(paths) ? old.titles.length - titles.length : 0;
+  let isNew = read >= WORTH_WRITING || gone >= WORTH_WRITING;
   for (const folder of [paths.meta, metaDirectory(paths, "pi")]) {
     const before = isKeptFolder(old.folders[folder]) ? old.folders[folder] : undefined;
     const now = metasIn(folder, { before, thorough });
     folders[folder] = now;
-    isNew ||= now !== before && (before !== undefined || Object.keys(now.metas).length > 0);
+    isNew ||= now !== before && (before !== undefined || now.metas.length > 0);
   }
-  // A listing of given files is not all there is.
   if (isNew) writeNameCache(paths, { titles: isAll(paths) ? titles : merged(old.titles, titles), folders });
   return {
     titledWhere: (test) => titledWhere(titles, test),
@@ -124,19 +125,18 @@ function titlesOf(
     if (now) titles.push(now);
   };
   const kept = old.titles.filter((each) => Array.isArray(each));
+  const titled = files.filter(({ agent }) => agent === "claude" || agent === "pi");
   if (!thorough) {
     for (const each of kept) {
       if (each[2] < old.idleBefore) titles.push(each);
       else look(each[0], each[1], each);
     }
     // Looking up each file costs more than all else here, and is in vain while there are no more of them.
-    if (files.length <= titles.length) return { titles, read };
+    if (titled.length <= titles.length) return { titles, read };
   }
   const looked = new Set(titles.map(([file]) => file));
   const before = new Map(thorough ? kept.map((each) => [each[0], each]) : []);
-  for (const { file, agent } of files) {
-    if ((agent === "claude" || agent === "pi") && !looked.has(file)) look(file, agent, before.get(file));
-  }
+  for (const { file, agent = "plain" } of titled) if (!looked.has(file)) look(file, agent, before.get(file));
   return { titles, read };
 }
 
@@ -184,8 +184,10 @@ function isKeptFolder(value: unknown): value is KeptFolder {
 
 function titledWhere(titles: readonly KeptTitle[], test: (title: string) => boolean): Map<string, string> {
   const found = new Map<string, string>();
-  for (const [file, , , , title] of titles) {
-    if (typeof title === "string" && test(title)) found.set(file, title);
+  // By index: taking thousands of lists apart by patterns costs as much as reading them.
+  for (const kept of titles) {
+    const title = kept[4];
+    if (typeof title === "string" && test(title)) found.set(kept[0], title);
   }
   return found;
 }
@@ -195,9 +197,10 @@ function metasWhere(folders: Record<string, KeptFolder>, { id: isId, name: isNam
   for (const [folder, { metas }] of Object.entries(folders)) {
     for (const kept of metas) {
       if (!Array.isArray(kept) || typeof kept[2] !== "string" || typeof kept[0] !== "string") continue;
-      const [base, , name, other] = kept;
+      const base = kept[0];
+      const name = kept[2];
       if (isName && !isName(name)) continue;
-      const id = typeof other === "string" ? other : base.slice(0, -META_SUFFIX.length);
+      const id = typeof kept[3] === "string" ? kept[3] : base.slice(0, -META_SUFFIX.length);
       if (!isId || isId(id)) found.push({ id, name, file: join(folder, base) });
     }
   }
