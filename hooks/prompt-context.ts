@@ -3,7 +3,7 @@
 import type { Paths, Settings } from "../lib/config.ts";
 import { logEvent } from "../lib/log.ts";
 import type { Look } from "../lib/look.ts";
-import { readUpdates } from "../scripts/activity-summary.ts";
+import { readUpdates } from "../lib/news.ts";
 import { logFailure } from "./failure.ts";
 
 export interface PromptContext {

@@ -5,7 +5,7 @@
  * but counts, names and two texts per session.
  */
 
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { copiesIn } from "./copies.ts";
 import { type Advance, holds, markAt } from "./cursors.ts";
 import { addEntry, emptyStretch, type Stretch } from "./digest.ts";
@@ -47,7 +47,8 @@ interface Reading {
   /** What is older is passed over. */
   after: string | undefined;
   mark: Mark | undefined;
-  inode: number;
+  /** The file before it is read. */
+  stat: Stats;
 }
 
 /** Reads what each session did. `problems` are sentences about those that could not be read. */
@@ -108,9 +109,9 @@ function prepare(
 ): Reading | undefined {
   const head = readHead(session.file);
   if (!head) return undefined;
-  const inode = statSync(session.file).ino;
+  const stat = statSync(session.file);
   const mark = since === undefined ? marks?.get(session.id) : undefined;
-  const common = { session, head, mark, inode };
+  const common = { session, head, mark, stat };
   if (mark) return { ...common, offset: holds(session.file, mark) ? mark.offset : 0, after: undefined };
   const wasThere =
     lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
@@ -119,7 +120,7 @@ function prepare(
 }
 
 function read(
-  { session, head, offset, after, mark, inode }: Reading,
+  { session, head, offset, after, mark, stat }: Reading,
   { originals, hidesText }: { originals: readonly string[]; hidesText: (text: string) => boolean },
 ): Doings {
   // After a mark that holds, rows are new by definition: a host copies them when it makes the file.
@@ -135,9 +136,11 @@ function read(
   }
   stretch.latest ??= at;
   const next = markAt(session.file, progress.offset);
-  const { ino, size } = statSync(session.file);
+  const now = statSync(session.file);
   const isSame =
-    ino === inode && size >= progress.offset && (!mark || offset === 0 || holds(session.file, mark));
+    now.ino === stat.ino &&
+    (now.mtimeMs === stat.mtimeMs ||
+      (now.size >= progress.offset && (!mark || offset === 0 || holds(session.file, mark))));
   const advance = isSame ? { id: session.id, file: session.file, mark: next } : undefined;
   return { session, stretch, advance, skipped: progress.skipped };
 }

@@ -19,24 +19,16 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import {
-  type Config,
-  defaultSettings,
-  loadConfig,
-  type Paths,
-  pathsReading,
-  type Settings,
-} from "../lib/config.ts";
-import { newestCopies, sessionOf } from "../lib/discovery.ts";
+import { type Config, defaultSettings, loadConfig, type Paths, pathsReading } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { handOver } from "../lib/hand-over.ts";
-import { FIRST_LOOK_MS, type Look, type Looker, takeLook } from "../lib/look.ts";
+import { readHead } from "../lib/head.ts";
+import { FIRST_LOOK_MS, type Looker } from "../lib/look.ts";
 import { readMarks } from "../lib/marks.ts";
+import { readUpdates } from "../lib/news.ts";
 import { resolveSession } from "../lib/resolve.ts";
 import type { Agent, Session } from "../lib/session.ts";
-import { describeSession, inProjectOf } from "../lib/sessions.ts";
-import { readHead } from "../lib/transcript.ts";
-import { type Updates, updatesOf } from "../lib/updates.ts";
+import { updatesOf } from "../lib/updates.ts";
 
 const USAGE = `\
 Usage: bun scripts/activity-summary.ts [options]
@@ -60,42 +52,7 @@ Examples:
   bun scripts/activity-summary.ts --current discord --since 2h --scope all
 `;
 
-export interface UpdateOptions {
-  paths: Paths;
-  settings: Pick<Settings, "activity" | "exclude" | "redact">;
-  /** The session that looks. */
-  current: Looker;
-  /** @default {settings.activity.scope} */
-  scope?: "project" | "all" | undefined;
-  /** @default {settings.activity.maxChars} */
-  maxChars?: number | undefined;
-  /** Only what is newer, whatever was told before; nothing is marked then. */
-  since?: Date | undefined;
-  /** Milliseconds. @default now */
-  now?: number | undefined;
-  /** A look that was taken already. */
-  look?: Look | undefined;
-}
-
-/** What is new in the other sessions. Nothing counts as told before `commit()`. */
-export function readUpdates(options: UpdateOptions): Updates {
-  const { paths, settings, current, since, now } = options;
-  const scope = options.scope ?? settings.activity.scope;
-  const look =
-    options.look ?? takeLook({ paths, looker: current, scope, now, changedAfter: since?.getTime() });
-  const isGiven = paths.transcripts.length > 0;
-  const isInProject = scope === "all" ? () => true : inProjectOf(current.cwd, current.cwd);
-  const sessions = newestCopies(look.changed.flatMap(({ found }) => sessionOf(found) ?? [])).filter(
-    (session) =>
-      session.parentId === undefined &&
-      session.id !== current.id &&
-      // A folder that was named by hand counts as the project's where the files do not say.
-      (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined)),
-  );
-  const describe = (session: Session) => describeSession(session, paths);
-  const maxChars = options.maxChars ?? settings.activity.maxChars;
-  return updatesOf({ ...look, sessions, describe }, { settings, maxChars, since });
-}
+export { readUpdates, type UpdateOptions } from "../lib/news.ts";
 
 export interface SessionUpdateOptions {
   /** Name of the session that looks. */

@@ -184,8 +184,15 @@ test("a transcript that grows by any bytes tells every message exactly once, at 
 
 test("every cut inside a line waits at that line's start", () => {
   using home = temporaryHome();
-  const first = jsonl(claudeUser({ text: "first", at: secondsAgo(9), cwd: home.project }));
-  const second = Buffer.from(jsonl(claudeUser({ text: "zweite ✓🚀", at: secondsAgo(8), cwd: home.project })));
+  const row = (content: string) => ({
+    type: "user",
+    sessionId: OTHER,
+    cwd: home.project,
+    timestamp: secondsAgo(9),
+    message: { role: "user", content },
+  });
+  const first = jsonl(row("first"));
+  const second = Buffer.from(jsonl(row("zweite ✓🚀")));
   const file = writeClaude(home, { id: OTHER, rows: first });
   const look = lookOf(home);
   expect(look()).toBe(1);
@@ -196,7 +203,7 @@ test("every cut inside a line waits at that line's start", () => {
   }
   writeFileSync(file, Buffer.concat([Buffer.from(first), second]));
   expect(look()).toBe(1);
-});
+}, 30_000);
 
 test("growth and replacement between two looks never lose a message, nor put a mark inside a line", () => {
   using home = temporaryHome();
