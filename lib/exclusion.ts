@@ -2,6 +2,7 @@
 
 import { basename, sep } from "node:path";
 import type { Settings } from "./config.ts";
+import { SessionMemoryError } from "./errors.ts";
 
 /** What is known of a session when it is decided whether it stays out. */
 export interface Excludable {
@@ -43,6 +44,14 @@ export function readExclusion({ sessions, projects, patterns }: Settings["exclud
     hasText: (text) => texts.some((pattern) => pattern.test(text)),
     needsProject: projects.length > 0,
   };
+}
+
+/** @throws {SessionMemoryError} `NOT_FOUND` for a session that the user keeps out. */
+export function refuseExcluded(session: Excludable, settings: Settings["exclude"]): void {
+  if (!readExclusion(settings).hasSession(session)) return;
+  throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
+    hint: "take it out of exclude in config.json",
+  });
 }
 
 /** A project is named by its directory, or by that directory's last part. */

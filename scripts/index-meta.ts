@@ -22,7 +22,7 @@ import {
 import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
 import { configuredModel } from "../lib/configured-model.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion } from "../lib/exclusion.ts";
+import { readExclusion, refuseExcluded } from "../lib/exclusion.ts";
 import { metaStateKey, readMetaStates } from "../lib/meta-state.ts";
 import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
@@ -118,9 +118,13 @@ async function main(args: string[]): Promise<void> {
   refuseFailures(outcomes);
 }
 
-function named(references: readonly string[], { paths, currentSession }: Config): Session[] {
+function named(references: readonly string[], { paths, settings, currentSession }: Config): Session[] {
   const context = { paths, cwd: process.cwd(), current: currentSession };
-  return references.map((reference) => resolveSession(reference, context));
+  return references.map((reference) => {
+    const session = resolveSession(reference, context);
+    refuseExcluded(session, settings.exclude);
+    return session;
+  });
 }
 
 /** All sessions but those that the user keeps out. */

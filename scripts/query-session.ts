@@ -15,7 +15,7 @@ import { loadConfig, pathsReading, type Settings } from "../lib/config.ts";
 import { configuredModel } from "../lib/configured-model.ts";
 import { conversationText } from "../lib/conversation.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion } from "../lib/exclusion.ts";
+import { readExclusion, refuseExcluded } from "../lib/exclusion.ts";
 import { relevanceTo } from "../lib/relevance.ts";
 import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
@@ -132,6 +132,7 @@ async function main(args: string[]): Promise<void> {
   const [reference = "", question = ""] = words;
   const context = { paths, cwd: process.cwd(), current: config.currentSession, subagents: values.subagents };
   const session = resolveSession(reference, context);
+  refuseExcluded(session, config.settings.exclude);
   const complete = await configuredModel(config);
   if (!complete) throw noModel(session, question);
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
@@ -8,6 +8,9 @@ import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import type { Row } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+// Several processes a test, on machines that are busy.
+setDefaultTimeout(30_000);
 
 const ID = "11111111-aaaa-4aaa-8aaa-000000000001";
 const answer = {
@@ -338,6 +341,9 @@ test("an excluded session and excluded words stay out", async () => {
   expect(server.chats()[0]?.body.messages[1].content).not.toContain("flaky");
   configure({}, { exclude: { projects: [home.project] } });
   expect((await run("--all", "--force", "--json")).json).toEqual({ sessions: [] });
+  expect((await run(ID, "--force")).stderr).toBe(
+    `error: NOT_FOUND: Cannot use session "${ID}": it is kept out\nhint: take it out of exclude in config.json\n`,
+  );
 });
 
 test("two runs at once ask the model once", async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { metaFile, type SessionMeta } from "../lib/meta.ts";
@@ -7,6 +7,9 @@ import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+// Several processes a test, on machines that are busy.
+setDefaultTimeout(30_000);
 
 const ME = uuidFrom("me");
 const OTHER = uuidFrom("other");

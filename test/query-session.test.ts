@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { checkCitations, textByLine } from "../lib/citations.ts";
 import type { Entry } from "../lib/session.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -6,6 +6,9 @@ import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import type { Row } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+// Several processes a test, on machines that are busy.
+setDefaultTimeout(30_000);
 
 const ID = "22222222-bbbb-4bbb-8bbb-000000000001";
 const token = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;
@@ -177,6 +180,18 @@ test("without a model it says what to run instead", async () => {
   expect(stderr).toBe(
     `error: NO_MODEL: Cannot ask session "${ID}": config.json names no model\nhint: run bun scripts/search.ts --session ${ID} "why WAL?"\n`,
   );
+});
+
+test("a session that is kept out is not read", async () => {
+  const llm = { baseUrl: server.baseUrl, apiKeyEnv: "KEY", model: "tiny" };
+  write(home.paths.config, JSON.stringify({ llm, exclude: { sessions: [ID] } }));
+  writeClaude(home, { id: ID, rows: conversation() });
+  const { stderr, exitCode } = await ask("why WAL?");
+  expect([stderr.split("\n")[0], exitCode, server.requests.length]).toEqual([
+    `error: NOT_FOUND: Cannot use session "${ID}": it is kept out`,
+    1,
+    0,
+  ]);
 });
 
 test("a model that fails is exit 1 without a stack", async () => {
