@@ -211,7 +211,7 @@ function clauseEnd(words: string[]): number {
 }
 
 const CLAUSE_START =
-  /^(?:so|because|which|that|but|as|when|while|since|instead|then|und|weil|damit|dass|aber|parce|mais|porque|pero|[–-])$/;
+  /^(?:and|or|und|oder|et|ou|y|so|because|which|that|but|as|when|while|since|instead|then|weil|damit|dass|aber|parce|mais|porque|pero|[–-])$/;
 
 /** A name does not end on a word that waits for another. */
 function dropTail(words: string[]): string[] {
