@@ -30,6 +30,10 @@ const BEARER = /(?<![A-Za-z])(bearer[ \t]{1,4})([A-Za-z0-9._~+/=-]{16,})/gi;
 const CURL = /\b(?:curl|wget|https?|xh|hurl)\b[^\n]*$/;
 const CURL_USER =
   /((?:^|\s)(?:-u|--user|--proxy-user)[ =]{1,2}["']?[^\s:"'$]{1,100}:)([^\s"'$<{][^\s"']{3,})/g;
+/** `mysql -pX`, the one client whose password hangs on a letter. */
+const MYSQL_PASSWORD = /(\bmysql(?:dump|admin)?\b[^\n|;&]{0,200}?\s-p["']?)([^\s"'$<{-][^\s"']{2,})/g;
+const COOKIE = /\b((?:set-)?cookie["']?[ \t]{0,4}:[ \t]{0,4}["']?)([^\n"']{1,4096})/gi;
+const COOKIE_VALUE = /(=)([^\s;,"']{16,})/g;
 const URL_USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s/"'`<>\\]{1,256}))?@/g;
 
 /** Whether the name before a separator at `at` may be followed by a secret. A cheap first look. */
@@ -40,10 +44,10 @@ export function endsSensitiveName(text: string, at: number): boolean {
 }
 
 const DIGIT_TAIL = -1;
-const NAME_END = new RegExp(`(?:${NAME.source})$`, "i");
+const NAME_END = new RegExp(`(?:${NAME.source}|cookie)$`, "i");
 /** The last three letters of all names and suffixes, as numbers. */
 const NAME_TAILS = new Set(
-  "ord swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary"
+  "kie ord swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary"
     .split(" ")
     .map((tail) => tailCode(tail, 3))
     .concat(DIGIT_TAIL),
@@ -72,7 +76,8 @@ function isBetween(code: number): boolean {
 }
 
 /** The text with the values of telling names replaced. */
-export function replaceAssigned(text: string, mark: (kind: string) => string): string {
+export function replaceAssigned(whole: string, mark: (kind: string) => string): string {
+  const text = replaceCookies(whole, mark);
   let result = "";
   let done = 0;
   let runEnd = 0;
@@ -122,18 +127,40 @@ function valueAfter(text: string, keyword: number, nameEnd: number): Value | und
   const sampleEnd = skip(quoted ? QUOTED_START : BARE_START, text, start);
   // a call or an index is code that gets the value from elsewhere
   if (!quoted && /[([]/.test(text[sampleEnd] ?? "")) return undefined;
+  const sample = text.slice(start, sampleEnd);
   const end = skip(quoted ? QUOTED_REST : BARE_REST, text, sampleEnd);
-  const exact = start > open || (text[nameEnd] === "=" && afterName === nameEnd + 1 && EXACT_NAME.test(name));
-  const secret = looksSecret(text.slice(start, sampleEnd), {
+  const before = text[nameEnd - name.length - 1] ?? "";
+  const exact = start > open || (text[nameEnd] === "=" && afterName === nameEnd + 1 && isExact(name, before));
+  const secret = looksSecret(sample, {
     strong: STRONG.test(name.replace(SUFFIX, "")) || (flag && name.endsWith("token")) || signature,
-    literal: quoted || flag || exact,
+    literal:
+      quoted || flag || exact || (/[0-9]/.test(sample) && isPasswordLine(text, { name, nameEnd, end })),
     exact,
   });
   return { kind: kindOf(name), start, end: quoted ? end : trimEnd(text, start, end), secret };
 }
 
-/** Environment variables and npm's `_authToken`: what follows is the value itself, never code. */
+/** Environment variables, npm's `_authToken`, addresses and connection strings: no code follows, but the value itself. */
+function isExact(name: string, before: string): boolean {
+  if (before === "?" || before === "&") return true;
+  return before === ";" ? /^(?:Password|Pwd)$/.test(name) : EXACT_NAME.test(name);
+}
+
 const EXACT_NAME = /^(?:[A-Z0-9_]+|_[a-z]\w*)$/;
+
+/** `password: hunter2` as a line of its own, as in YAML or a message. */
+function isPasswordLine(
+  text: string,
+  { name, nameEnd, end }: { name: string; nameEnd: number; end: number },
+): boolean {
+  const start = nameEnd - name.length;
+  return (
+    /(?:password|passwd|passphrase|pwd)$/i.test(name) &&
+    /(?:^|\n)[ \t>|*-]{0,40}$/.test(text.slice(Math.max(0, start - 42), start)) &&
+    /^[ \t]*(?:\r?\n|$)/.test(text.slice(end, end + 40))
+  );
+}
+
 const SUFFIX =
   /[_-]?(?:base|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2})$/i;
 
@@ -172,7 +199,7 @@ function trimEnd(text: string, start: number, end: number): number {
   return last;
 }
 
-/** The text with passwords in URLs, bearer tokens and `-u name:password` replaced. */
+/** The text with passwords in URLs and commands, and bearer tokens replaced. */
 export function replaceCredentials(text: string, mark: (kind: string) => string): string {
   return text
     .replace(URL_USER, (whole, user: string, password: string | undefined) => {
@@ -187,7 +214,17 @@ export function replaceCredentials(text: string, mark: (kind: string) => string)
     )
     .replace(CURL_USER, (whole, before: string, _password, offset: number, all: string) =>
       CURL.test(all.slice(Math.max(0, offset - 300), offset)) ? before + mark("password") : whole,
-    );
+    )
+    .replace(MYSQL_PASSWORD, (_, before: string) => before + mark("password"));
+}
+
+function replaceCookies(text: string, mark: (kind: string) => string): string {
+  const hidden = (whole: string, equals: string, value: string) =>
+    looksRandom(value) || /^[0-9a-f]{24,}$/i.test(value) ? equals + mark("cookie") : whole;
+  return text.replace(
+    COOKIE,
+    (_, name: string, values: string) => name + values.replace(COOKIE_VALUE, hidden),
+  );
 }
 
 /** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */

@@ -127,6 +127,7 @@ function inspect(text: string): number {
   let found = inspectCharacters(text);
   if (text.includes("PRIVATE KEY") || hasTokenSign(text)) found |= TOKEN | CREDENTIAL;
   if (text.includes("--") && SECRET_FLAG.test(text)) found |= ASSIGNMENT;
+  if (text.includes("mysql")) found |= CREDENTIAL;
   if (found & CREDENTIAL && WEBHOOK.test(text)) found |= TOKEN;
   return found;
 }

@@ -138,6 +138,9 @@ const ASSIGNMENTS: [text: string, kind: string][] = [
   ["ENV['SECRET_TOKEN'] => \"@\"", "token"],
   ["PASSWORD := @", "password"],
   ["curl -s -u ann:@ https://example.test", "password"],
+  ["mysql -h db -u root -p@ shop", "password"],
+  ["Server=db;User Id=sa;Password=@;Encrypt=yes", "password"],
+  ["jdbc:postgresql://db/app?user=ann&password=@", "password"],
   ["https://store.example.test/c?sv=2020&sig=@&se=1", "secret"],
 ];
 

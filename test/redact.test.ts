@@ -47,6 +47,24 @@ test("redact() applies the user's own patterns, but not inside markers", () => {
   );
 });
 
+test("redact() takes a password on a line of its own at its word, and one in code not", () => {
+  expect(redact("db:\n  password: hunter2\n  host: db1")).toBe(
+    "db:\n  password: [redacted:password]\n  host: db1",
+  );
+  expect(redact("here it is\npassword: Winter2024")).toBe("here it is\npassword: [redacted:password]");
+  expect(redact("call({ password: input1, host: db1 })")).toBe("call({ password: input1, host: db1 })");
+});
+
+test("redact() hides session cookies and keeps the rest of the header", () => {
+  const id = `${"s3".repeat(4)}Kd9fQ2x7Lm4Z`;
+  expect(redact(`Cookie: theme=dark; sid=${id}; lang=en`)).toBe(
+    "Cookie: theme=dark; sid=[redacted:cookie]; lang=en",
+  );
+  expect(redact(`set-cookie: sid=${"0a1b".repeat(8)}; Path=/; HttpOnly`)).toBe(
+    "set-cookie: sid=[redacted:cookie]; Path=/; HttpOnly",
+  );
+});
+
 test("compilePatterns() names the pattern that is no regular expression", () => {
   expect(() => compilePatterns(["("])).toThrow('Cannot use pattern "(": it is no regular expression');
 });
