@@ -1,0 +1,141 @@
+/**
+ * What is due after a turn, in a process of its own that outlives its host: index the session, observe it, name it,
+ * and save it as a note when it was cleared. One job's failure leaves the others their turn.
+ */
+
+import { parseArgs } from "node:util";
+import { type Config, loadConfig, resolvePaths } from "../lib/config.ts";
+import { logEvent } from "../lib/log.ts";
+import type { Session } from "../lib/session.ts";
+import { sessionAt } from "../lib/sessions.ts";
+import { logFailure } from "./failure.ts";
+
+/** Hosts write rows late: the turn's last ones may still be on their way. */
+const WRITE_DELAY_MS = 400;
+const OBSERVER_WAIT_MS = 60_000;
+
+interface Job {
+  id: string;
+  file: string;
+  cwd: string;
+  /** Which host asks. */
+  source: string;
+  isIndexOnly: boolean;
+  save: boolean;
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      session: { type: "string", default: "" },
+      file: { type: "string", default: "" },
+      cwd: { type: "string", default: "" },
+      source: { type: "string", default: "claude" },
+      "index-only": { type: "boolean", default: false },
+      save: { type: "boolean", default: false },
+    },
+  });
+  const { session: id, file, cwd, source, save } = values;
+  const job = { id, file, cwd, source, save, isIndexOnly: values["index-only"] };
+  try {
+    await work(job, await loadConfig(process.env, cwd));
+  } catch (error) {
+    logFailure(resolvePaths(process.env), "background", error);
+  }
+}
+
+async function work(job: Job, config: Config): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
+  const session = sessionAt(job.file);
+  if (!session) return; // nothing was said
+  const jobs: [string, () => Promise<void>][] = [["index", () => index(session, config)]];
+  if (job.save) jobs.unshift(["save", () => save(session, job, config)]);
+  if (!job.isIndexOnly) {
+    jobs.push(["observe", () => observe(session, config)]);
+    jobs.push(["meta", () => nameIt(session, config)]);
+  }
+  for (const [name, run] of jobs) {
+    const started = performance.now();
+    try {
+      await run();
+      const tookMs = Math.round(performance.now() - started);
+      logEvent(config.paths.log, { event: `background.${name}`, ok: true, session: job.id, tookMs });
+    } catch (error) {
+      logFailure(config.paths, `background.${name}`, error);
+    }
+  }
+}
+
+/** The session and its subagents, full text and vectors. */
+async function index(session: Session, config: Config): Promise<void> {
+  const [{ embedSessions }, { openStore }, { listSessions }] = await Promise.all([
+    import("../lib/index-run.ts"),
+    import("../lib/store.ts"),
+    import("../lib/sessions.ts"),
+  ]);
+  const family = listSessions(config.paths, { subagents: true, agent: session.agent }).filter(
+    ({ id, parentId }) => id === session.id || parentId === session.id,
+  );
+  const store = openStore(config.paths.database, { create: true });
+  try {
+    await embedSessions({
+      store,
+      config,
+      sessions: family.length > 0 ? family : [session],
+      isComplete: false,
+    });
+  } finally {
+    store.close();
+  }
+}
+
+async function observe(session: Session, config: Config): Promise<void> {
+  const { observeSession } = await import("../lib/observe-session.ts");
+  const { paths, settings } = config;
+  if (!settings.observe.auto) return;
+  await observeSession(session, { paths, settings, complete: await model(config), waitMs: OBSERVER_WAIT_MS });
+}
+
+async function nameIt(session: Session, config: Config): Promise<void> {
+  const { indexMeta } = await import("../lib/session-meta.ts");
+  const { paths, settings } = config;
+  const { error } = await indexMeta(session, { paths, settings, complete: await model(config) });
+  if (error !== undefined) throw new Error(error);
+}
+
+async function save(
+  session: Session,
+  { id, file, cwd, source }: Job,
+  { paths, settings }: Config,
+): Promise<void> {
+  const [{ saveSessionToMemory }, { metaFile, readMeta }, { readExclusion }, { compilePatterns, redact }] =
+    await Promise.all([
+      import("../scripts/save-session.ts"),
+      import("../lib/meta.ts"),
+      import("../lib/exclusion.ts"),
+      import("../lib/redact.ts"),
+    ]);
+  const exclusion = readExclusion(settings.exclude);
+  if (exclusion.hasSession(session)) return;
+  const patterns = compilePatterns(settings.redact.extra);
+  const path = await saveSessionToMemory({
+    sessionFile: file,
+    workspaceDir: cwd,
+    sessionKey: id,
+    sessionId: session.id,
+    source,
+    topic: readMeta(metaFile(paths, session)).meta?.name,
+    timezone: settings.timezone,
+    clean: (text) => redact(text, patterns),
+    excludes: exclusion.hasText,
+    log: paths.log,
+  });
+  if (path === null) throw new Error("Cannot save the session: the event before this one says why");
+}
+
+async function model(config: Config) {
+  const { configuredModel } = await import("../lib/configured-model.ts");
+  return await configuredModel(config);
+}
+
+await main();

@@ -1,0 +1,32 @@
+/**
+ * Claude Code's SessionStart: a line on the project's last session when one begins, and this session's own
+ * observations after a compaction. A resumed or forked session has what it was given before: nothing.
+ */
+
+import { handOver } from "../../lib/hand-over.ts";
+import { logEvent } from "../../lib/log.ts";
+import { requireSettings } from "../prompt.ts";
+import { type HookCall, runHook } from "./hook.ts";
+
+/** What the client passes on whole. */
+const CONTEXT_MAX_CHARS = 10_000;
+
+await runHook("session-start", async (call) => {
+  const text = await contextOf(call);
+  if (text === undefined) return;
+  const { paths, session } = call;
+  const hookSpecificOutput = { hookEventName: "SessionStart", additionalContext: text };
+  const ok = handOver(`${JSON.stringify({ hookSpecificOutput })}\n`);
+  logEvent(paths.log, { event: "injected", ok, session: session.id, text });
+});
+
+async function contextOf({ paths, session, cause }: HookCall): Promise<string | undefined> {
+  const settings = requireSettings(paths);
+  if (cause === "compact") {
+    const { observationsOf } = await import("./observations.ts");
+    return observationsOf({ paths, session, maxChars: CONTEXT_MAX_CHARS });
+  }
+  if ((cause !== "startup" && cause !== "clear") || !settings.activity.welcome) return undefined;
+  const { welcomeLine } = await import("../../lib/welcome.ts");
+  return welcomeLine({ paths, settings, session });
+}

@@ -1,0 +1,96 @@
+/**
+ * pi's extension interface as far as we use it, by shape: nothing of pi is imported, so one extension fits all its
+ * versions. What a version lacks is optional here and asked for before use.
+ */
+
+/** A model of pi's registry. */
+export interface PiModel {
+  id: string;
+  provider: string;
+  /** USD per million tokens. */
+  cost?: { input?: number; output?: number };
+}
+
+export interface PiUsage {
+  input?: number;
+  output?: number;
+  cacheRead?: number;
+  cacheWrite?: number;
+  cost?: { total?: number };
+}
+
+export interface PiReply {
+  content: readonly { type: string; text?: string }[];
+  stopReason?: string;
+  errorMessage?: string;
+  usage?: PiUsage;
+}
+
+export interface PiContext {
+  cwd: string;
+  hasUI: boolean;
+  model?: PiModel | undefined;
+  ui: {
+    notify(message: string, type?: "info" | "warning" | "error"): void;
+    setStatus(key: string, text: string | undefined): void;
+  };
+  sessionManager: {
+    getSessionId(): string;
+    getSessionFile(): string | undefined;
+    getSessionName?(): string | undefined;
+    getLeafId(): string | null;
+    getBranch(): readonly { id: string; type: string; message?: { role?: string } }[];
+  };
+  modelRegistry: {
+    find?(provider: string, id: string): PiModel | undefined;
+    complete?(
+      model: PiModel,
+      context: { systemPrompt?: string; messages: readonly unknown[] },
+      options: { maxTokens: number; signal?: AbortSignal | undefined },
+    ): Promise<PiReply>;
+  };
+  isIdle(): boolean;
+  hasPendingMessages?(): boolean;
+  getContextUsage?(): { tokens: number | null } | undefined;
+  compact(options?: { onComplete?: () => void; onError?: (error: Error) => void }): void;
+}
+
+export interface PiCommandContext extends PiContext {
+  waitForIdle(): Promise<void>;
+}
+
+export interface PiTool {
+  name: string;
+  label: string;
+  description: string;
+  promptSnippet?: string;
+  /** JSON schema. */
+  parameters: object;
+  execute(
+    id: string,
+    input: unknown,
+    signal: AbortSignal | undefined,
+    onUpdate: unknown,
+    context: PiContext,
+  ): Promise<{ content: { type: "text"; text: string }[]; details: unknown; isError?: boolean }>;
+}
+
+/** An event, with the fields we look at; each event has some of them. */
+export interface PiEvent {
+  prompt?: string;
+  reason?: string;
+  signal?: AbortSignal;
+  preparation?: unknown;
+  branchEntries?: readonly { id: string }[];
+}
+
+export interface PiApi {
+  on(event: string, handler: (event: PiEvent, context: PiContext) => unknown): unknown;
+  registerCommand(
+    name: string,
+    command: { description: string; handler(args: string, context: PiCommandContext): Promise<void> },
+  ): void;
+  registerTool(tool: PiTool): void;
+  appendEntry(customType: string, data: unknown): void;
+  setSessionName?(name: string): void;
+}

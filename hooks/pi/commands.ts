@@ -1,0 +1,115 @@
+/** The `/obs-…` commands: looking at the observations, steering when they are made, and making them now. */
+
+import type { Config } from "../../lib/config.ts";
+import { describeError, SessionMemoryError } from "../../lib/errors.ts";
+import type { PiCommandContext } from "./api.ts";
+import { observing } from "./observing.ts";
+import type { PiState } from "./state.ts";
+
+const VIEW_LINES = 160;
+
+type Run = (words: string[], context: PiCommandContext) => Promise<string>;
+
+/** Registers the commands. Each answers with a notification, which is no part of the conversation. */
+export function registerObservationCommands(state: PiState, config: Config): void {
+  const command = (name: string, description: string, run: Run) =>
+    state.pi.registerCommand(name, {
+      description,
+      async handler(args, context) {
+        try {
+          context.ui.notify(await run(args.split(/\s+/).filter(Boolean), context), "info");
+        } catch (error) {
+          const hint = error instanceof SessionMemoryError && error.hint ? ` (${error.hint})` : "";
+          context.ui.notify(`${describeError(error)}${hint}`, "error");
+        }
+      },
+    });
+  const current = async (context: PiCommandContext) => {
+    const now = await observing(state, { config, context });
+    if (!now)
+      throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
+    return now;
+  };
+  const change = async (changes: Record<string, string>) => {
+    const { setObserveSettings } = await import("../../lib/observe-state.ts");
+    const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });
+    const { mode, auto, observerTokens, reflectorTokens, retainTokens } = settings;
+    return `observations: ${mode}, automatic ${auto ? "on" : "off"}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`;
+  };
+
+  command(
+    "obs-memory-status",
+    "Observations: tokens, thresholds, mode, what is covered",
+    async (_, context) => {
+      const { memory, common } = await current(context);
+      const { observationStatus, statusText } = await import("../../lib/observe-view.ts");
+      const status = observationStatus(memory, config);
+      return statusText({
+        ...status,
+        observer: common.complete ? config.settings.modelKeys.join(", ") : "rules",
+      });
+    },
+  );
+  command(
+    "obs-auto-compact",
+    "[on|off] [mode] [observer] [reflector] [retain]: observe and compact by itself",
+    (words) => change(autoCompactChanges(words)),
+  );
+  command("obs-mode", "[buffered|blocking]: observe after turns, or at compaction", (words) =>
+    change(words[0] === undefined ? {} : { mode: words[0] }),
+  );
+  command(
+    "obs-view",
+    "[obs] [raw] [maxLines]: the observations, or what is not yet observed",
+    async (words, context) => {
+      const { memory, common } = await current(context);
+      const lines = Number(words.find((word) => /^\d+$/.test(word)) ?? VIEW_LINES);
+      const [{ observationLines }, { foldLedger }, { rawLines }] = await Promise.all([
+        import("../../lib/render-observations.ts"),
+        import("../../lib/observations.ts"),
+        import("../../lib/observe-view.ts"),
+      ]);
+      const observations =
+        words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
+      const raw = words.includes("raw")
+        ? rawLines(memory, { timezone: config.settings.timezone, redact: common.redact })
+        : [];
+      return [...observations, ...raw].slice(-lines).join("\n") || "nothing observed yet";
+    },
+  );
+  command("obs-reflect", "[focus]: condense the observations now", async (words, context) => {
+    await context.waitForIdle();
+    const { common } = await current(context);
+    const { reflect } = await import("../../lib/reflect.ts");
+    const focus = words.join(" ") || undefined;
+    const { tokens, note } = await reflect({ ...common, force: true, focus });
+    return `reflected: ${tokens.before} → ${tokens.after} tokens${note === undefined ? "" : ` (${note})`}`;
+  });
+  command("obs-dump", "The ledger's records as JSON lines", async (_, context) => {
+    const { memory } = await current(context);
+    return memory.ledger.map((record) => JSON.stringify(record)).join("\n") || "no records yet";
+  });
+  command("obs-rebuild", "Observe the whole session again", async (_, context) => {
+    await context.waitForIdle();
+    const { memory, common } = await current(context);
+    const { observe } = await import("../../lib/observe.ts");
+    const anew = { kind: "dropped", ids: "all", reason: "rebuild" } as const;
+    await common.append(anew);
+    const { entries, ledger } = memory;
+    const outcome = await observe({ ...common, ledger: [...ledger, anew], entries, when: "all" });
+    const failure = outcome.failure === undefined ? "" : `, then stopped: ${outcome.failure}`;
+    return `observed again: ${outcome.observations} observations in ${outcome.steps} steps${failure}`;
+  });
+}
+
+/** `on buffered 30000 40000 8000`, each part optional, numbers in this order. */
+function autoCompactChanges(words: readonly string[]): Record<string, string> {
+  const changes: Record<string, string> = {};
+  const numbers = ["observerTokens", "reflectorTokens", "retainTokens"];
+  for (const word of words) {
+    const key = word === "on" || word === "off" ? "auto" : /^\d+$/.test(word) ? numbers.shift() : "mode";
+    if (key === undefined) throw new SessionMemoryError("USAGE", `Cannot use "${word}": one number too many`);
+    changes[key] = word;
+  }
+  return changes;
+}

@@ -1,0 +1,118 @@
+/**
+ * Observational memory in pi: steps after a turn, the rendered observations as compaction or branch summary, and a
+ * compaction before pi must. The ledger is custom entries of the session, so branches and forks carry their own.
+ */
+
+import type { Config } from "../../lib/config.ts";
+import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/json.ts";
+import type { SessionMemoryState } from "../../lib/observe-session.ts";
+import type { PiEvent } from "./api.ts";
+import { observing, type Turn } from "./observing.ts";
+import { afterTurn, currentSession, inBackground, on, type PiState } from "./state.ts";
+
+/** A token is more than two bytes of transcript, so less growth than this cannot hold a step. */
+const BYTES_PER_TOKEN_MIN = 2;
+
+/** Registers the events. */
+export function registerObservations(state: PiState, config: Config): void {
+  const sizes = new Map<string, number>();
+  let isRunning = false;
+  afterTurn(state, "observe", (context) => {
+    const session = currentSession(context);
+    if (!session || isRunning) return;
+    const grown = session.size - (sizes.get(session.id) ?? 0);
+    if (grown < config.settings.observe.stepTokens * BYTES_PER_TOKEN_MIN) return;
+    isRunning = true;
+    inBackground(state, "observe", async () => {
+      try {
+        if (await takeSteps(state, { config, context })) sizes.set(session.id, session.size);
+      } finally {
+        isRunning = false;
+      }
+    });
+  });
+  on(state, "session_before_compact", (event, context) => compactionOf(state, { config, context, event }));
+  on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { config, context, event }));
+}
+
+/** Observes what is due, reflects, and compacts when enough has come together. False: come again soon. */
+async function takeSteps(state: PiState, turn: Turn): Promise<boolean> {
+  const now = await observing(state, turn);
+  if (!now?.canObserve || !now.memory.settings.auto || now.memory.settings.mode !== "buffered") return true;
+  const { session, memory, common } = now;
+  const { paths } = turn.config;
+  const [{ observe }, { noteAttempt, readBackoff }, { reflect }] = await Promise.all([
+    import("../../lib/observe.ts"),
+    import("../../lib/observe-state.ts"),
+    import("../../lib/reflect.ts"),
+  ]);
+  const backoff = readBackoff(paths, session.id);
+  if (backoff && Date.now() < backoff.notBefore) return true;
+  const { entries } = memory;
+  const observed = await observe({ ...common, entries, failures: backoff?.failures });
+  if (observed.failure !== undefined || backoff) {
+    noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: Date.now() });
+  }
+  await reflect({ ...common, ledger: observed.ledger });
+  await compactWhenDue(turn, memory);
+  return true;
+}
+
+async function compactWhenDue({ context }: Turn, { entries, settings }: SessionMemoryState) {
+  const [{ isCompactionDue }, { rawTokens }] = await Promise.all([
+    import("../../lib/compaction.ts"),
+    import("../../lib/observe-step.ts"),
+  ]);
+  if (!isCompactionDue(rawTokens(afterSummary(entries)), settings)) return;
+  // A prompt may have come while the model observed.
+  if (context.isIdle() && !context.hasPendingMessages?.()) context.compact({});
+}
+
+/** What was said since the last compaction: only that grows, so one compaction does not lead to the next. */
+function afterSummary<T extends { kind: string }>(entries: readonly T[]): T[] {
+  return entries.slice(entries.findLastIndex(({ kind }) => kind === "summary") + 1);
+}
+
+/** Our compaction; undefined leaves it to pi. */
+async function compactionOf(state: PiState, turn: Turn & { event: PiEvent }) {
+  const preparation = recordOf(turn.event.preparation);
+  const { messagesToSummarize, turnPrefixMessages } = preparation;
+  const firstKeptEntryId = stringOf(preparation.firstKeptEntryId);
+  const tokensBefore = numberOf(preparation.tokensBefore);
+  const replaced = arrayOf(messagesToSummarize).length + arrayOf(turnPrefixMessages).length;
+  if (firstKeptEntryId === undefined || tokensBefore === undefined || replaced === 0) return undefined;
+  const branch = turn.event.branchEntries ?? turn.context.sessionManager.getBranch();
+  const first = branch.findIndex(({ id }) => id === firstKeptEntryId);
+  const now = first === -1 ? undefined : await observing(state, turn);
+  if (!now) return undefined;
+  const { compactionSummary } = await import("../../lib/compaction.ts");
+  const made = await compactionSummary({
+    ...now.common,
+    signal: turn.event.signal,
+    entries: now.memory.entries,
+    keptIds: new Set(branch.slice(first).map(({ id }) => id)),
+    previousSummary: stringOf(preparation.previousSummary),
+  });
+  if (!made) return undefined;
+  return { compaction: { summary: made.summary, firstKeptEntryId, tokensBefore, details: made.details } };
+}
+
+/** Our summary of a branch that is left; undefined leaves it to pi. */
+async function branchSummaryOf(state: PiState, turn: Turn & { event: PiEvent }) {
+  const preparation = recordOf(turn.event.preparation);
+  if (preparation.userWantsSummary !== true) return undefined;
+  const left = new Set(
+    arrayOf(preparation.entriesToSummarize).map((entry) => (isRecord(entry) ? entry.id : undefined)),
+  );
+  const now = left.size === 0 ? undefined : await observing(state, turn);
+  const start = now?.memory.entries.find(({ id }) => left.has(id));
+  if (!now || !start) return undefined;
+  const { compactionSummary } = await import("../../lib/compaction.ts");
+  const made = await compactionSummary({
+    ...now.common,
+    signal: turn.event.signal,
+    entries: now.memory.entries,
+    afterLine: start.line - 1,
+  });
+  return made && { summary: { summary: made.summary, details: made.details } };
+}

@@ -1,0 +1,34 @@
+/** What observing pi's present session needs: its conversation, its ledger, the host's model, and where records go. */
+
+import type { Config } from "../../lib/config.ts";
+import { LEDGER_ENTRY_TYPE } from "../../lib/ledger.ts";
+import type { LedgerRecord } from "../../lib/observations.ts";
+import type { ObserveContext } from "../../lib/observe.ts";
+import { compilePatterns, redact } from "../../lib/redact.ts";
+import type { PiContext } from "./api.ts";
+import { currentSession, hostModel, type PiState } from "./state.ts";
+
+export interface Turn {
+  config: Config;
+  context: PiContext;
+}
+
+/** All that observing the present session needs; undefined when it is not kept, or when nothing may observe it. */
+export async function observing(state: PiState, { config, context }: Turn) {
+  const session = currentSession(context);
+  if (!session) return undefined;
+  const { readSessionMemory } = await import("../../lib/observe-session.ts");
+  const memory = readSessionMemory(session, config);
+  const patterns = compilePatterns(config.settings.redact.extra);
+  const common: ObserveContext = {
+    ledger: memory.ledger,
+    settings: memory.settings,
+    timezone: config.settings.timezone,
+    redact: (text) => redact(text, patterns),
+    append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
+    complete: hostModel(state, context),
+    signal: state.abort.signal,
+    rowIds: true,
+  };
+  return { session, memory, common, canObserve: common.complete !== undefined || memory.settings.rules };
+}

@@ -1,0 +1,48 @@
+/** Before the model sees a prompt: what the other sessions did, and what its `@@` references mean. */
+
+import type { Config } from "../../lib/config.ts";
+import { logEvent } from "../../lib/log.ts";
+import { type Look, takeLook } from "../../lib/look.ts";
+import { promptContext } from "../prompt-context.ts";
+import type { PiContext } from "./api.ts";
+import { hostModel, on, type PiState } from "./state.ts";
+
+/** Registers the two messages. pi keeps each as an entry of its own and sends it after the user's words. */
+export function registerPrompt(state: PiState, config: Config): void {
+  const { paths, settings } = config;
+  let deliver = () => {};
+  on(state, "before_agent_start", (_, context) => {
+    const { text, delivered } = promptContext(look(config, context), { paths, settings });
+    deliver = delivered;
+    return text === undefined ? undefined : message("session-update", text);
+  });
+  // pi has stored the message by the time the agent starts: from then on it counts as told.
+  on(state, "agent_start", () => {
+    deliver();
+    deliver = () => {};
+  });
+  on(state, "before_agent_start", async ({ prompt = "" }, context) => {
+    if (!prompt.includes("@@")) return undefined;
+    const { referenceContext } = await import("../../scripts/session-reference.ts");
+    const current = context.sessionManager.getSessionId();
+    const { text } = await referenceContext(prompt, {
+      paths,
+      settings,
+      cwd: context.cwd,
+      current,
+      model: async () => hostModel(state, context),
+    });
+    if (text === "") return undefined;
+    logEvent(paths.log, { event: "injected", ok: true, session: current, text });
+    return message("session-reference", text);
+  });
+}
+
+function look({ paths, settings }: Config, { sessionManager, cwd }: PiContext): Look {
+  const looker = { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
+  return takeLook({ paths, looker, scope: settings.activity.scope });
+}
+
+function message(customType: string, content: string) {
+  return { message: { customType, content, display: true } };
+}

@@ -1,0 +1,57 @@
+/** Gets the real clients from the registry into a cache folder, never into the project's dependencies. */
+
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../support/run.ts";
+
+const CACHE = process.env.SESSION_MEMORY_TEST_CACHE || join(ROOT, ".cache", "clients");
+
+export interface Client {
+  name: string;
+  /** What npm installs. */
+  packages: string[];
+  /** The file that must be there afterwards, from the cache folder's `node_modules`. */
+  file: string;
+}
+
+export const CLIENTS = {
+  claude: {
+    name: "Claude Code 2.1.329",
+    packages: ["@anthropic-ai/claude-agent-sdk@0.3.329"],
+    file: `@anthropic-ai/claude-agent-sdk-${process.platform}-${process.arch}/claude`,
+  },
+  claudeOld: {
+    name: "Claude Code 2.1.197",
+    packages: ["@anthropic-ai/claude-code@2.1.197"],
+    file: `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
+  },
+  pi: {
+    name: "pi 0.87.1",
+    packages: ["@earendil-works/pi-coding-agent@0.87.1", "node@22"],
+    file: "@earendil-works/pi-coding-agent/package.json",
+  },
+} satisfies Record<string, Client>;
+
+/** The client's `node_modules`, installed when it is not there yet; undefined (said on stderr) when it cannot be. */
+export async function installed(client: Client): Promise<string | undefined> {
+  const folder = join(CACHE, client.packages.join("+").replace(/[^\w.+-]/g, "_"));
+  const modules = join(folder, "node_modules");
+  if (existsSync(join(modules, client.file))) return modules;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{"private": true}\n');
+  const install = [
+    "npm",
+    "install",
+    "--no-save",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    ...client.packages,
+  ];
+  const npm = Bun.spawn(install, { cwd: folder, stdout: "ignore", stderr: "inherit" });
+  if ((await npm.exited) === 0 && existsSync(join(modules, client.file))) return modules;
+  const problem = `Cannot install ${client.name}: these tests did not run`;
+  if (process.env.CI) throw new Error(problem);
+  console.error(problem);
+  return undefined;
+}

@@ -1,0 +1,282 @@
+/** The package in the real pi, whose model is a server on loopback. Run by `bun run test:clients`. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runScript } from "../support/run.ts";
+import { eventually } from "./eventually.ts";
+import { type ChatReply, type ChatRequest, type FakeChat, startFakeChat } from "./fake-chat.ts";
+import { CLIENTS, installed } from "./install.ts";
+import { type PiHome, type PiOptions, type PiRpc, piHome, runPi, sessionEntries, startRpc } from "./pi.ts";
+
+const modules = await installed(CLIENTS.pi);
+const cli = join(modules ?? "", "@earendil-works/pi-coding-agent/dist/cli.js");
+const runtimes: [string, string[]][] = [
+  ["Node 22", [join(modules ?? "", "node/bin/node"), cli]],
+  ["Bun", [process.execPath, cli]],
+];
+const [onNode = []] = runtimes.map(([, command]) => command);
+
+const cleanups: (() => void)[] = [];
+afterAll(() => {
+  for (const clean of cleanups) clean();
+});
+
+interface Lab {
+  home: PiHome;
+  model: FakeChat;
+  ask(text: string, args?: string[]): Promise<void>;
+  rpc(args?: string[]): PiRpc;
+}
+
+type Answer = (request: ChatRequest) => ChatReply | undefined;
+
+async function lab(options: Partial<PiOptions> = {}, answer: Answer = () => undefined): Promise<Lab> {
+  const model = startFakeChat(answer);
+  const command = options.command ?? onNode;
+  const home = await piHome({ ...options, command, url: model.url });
+  cleanups.push(() => {
+    model.stop();
+    home.remove();
+  });
+  return {
+    home,
+    model,
+    async ask(text, args = []) {
+      const { stderr, exitCode } = await runPi(command, home, [...args, "-p", text]);
+      expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    },
+    rpc: (args = []) => startRpc(command, home, args),
+  };
+}
+
+/** Small enough that a few prompts come to a compaction. */
+const SMALL = { compaction: { keepRecentTokens: 100 }, contextWindow: 60_000 };
+const RULES = { observe: { rules: true, observerTokens: 100_000 } };
+const LONG = `Please keep the port 8443 for the gateway. ${"The deploy notes say more about it. ".repeat(40)}`;
+
+function custom(home: PiHome, type: string) {
+  return sessionEntries(home).filter((entry) => entry.customType === type);
+}
+
+function notifications(rpc: PiRpc): string[] {
+  return rpc.events.filter((event) => event.method === "notify").map((event) => String(event.message));
+}
+
+for (const [name, command] of runtimes) {
+  describe.skipIf(!modules)(`pi 0.87.1 on ${name}`, () => {
+    test("keeps digest and reference as messages of their own and sends them after the prompt", async () => {
+      const { home, model, ask } = await lab({ command });
+      await ask("fix the flaky login test");
+      await ask('what about @@last and a.b@@example "mail"?');
+      const texts = model.requests.at(-1)?.messages.map(({ text }) => text) ?? [];
+      expect(texts.at(-3)).toBe('what about @@last and a.b@@example "mail"?');
+      expect(texts.at(-2)).toMatch(
+        /^\[Session Activity\]\n- .+ 2 messages\): "fix the flaky login test" -> "Understood\."$/,
+      );
+      expect(texts.at(-1)).toContain("flaky login test");
+      expect(custom(home, "session-update").map((entry) => entry.content)).toEqual([texts.at(-2)]);
+      expect(custom(home, "session-reference").map((entry) => entry.content)).toEqual([texts.at(-1)]);
+      await ask("thanks", ["-c"]);
+      const again = model.requests.at(-1)?.messages.map(({ text }) => text) ?? [];
+      expect(again.slice(0, texts.length)).toEqual(texts); // the prefix stays, so the host's cache does
+    });
+
+    test("puts rendered observations in the place of pi's summary when rules may", async () => {
+      const { home, model, rpc } = await lab({ command, ...SMALL });
+      home.configure(RULES);
+      const pi = rpc();
+      await pi.prompt(LONG);
+      await pi.prompt(`And now the tests. ${LONG}`);
+      const before = model.requests.length;
+      const { success } = await pi.call({ type: "compact" });
+      expect({ success, asked: model.requests.length - before }).toEqual({ success: true, asked: 0 });
+      const compaction = sessionEntries(home).findLast(({ type }) => type === "compaction");
+      expect(compaction?.fromHook).toBe(true);
+      expect(compaction?.summary).toContain("## Observations");
+      expect(compaction?.summary).toContain("keep the port 8443 for the gateway");
+      expect(compaction?.details).toMatchObject({ schemaVersion: 1 });
+      await pi.prompt("go on");
+      expect(model.requests.at(-1)?.messages.some(({ text }) => text.includes("## Observations"))).toBe(true);
+      expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
+    });
+  });
+}
+
+describe.skipIf(!modules)("pi 0.87.1", () => {
+  test("leaves the summary to pi without a model and without observe.rules", async () => {
+    const { home, model, rpc } = await lab(SMALL);
+    const pi = rpc();
+    await pi.prompt(LONG);
+    await pi.prompt(`And now the tests. ${LONG}`);
+    const before = model.requests.length;
+    await pi.call({ type: "compact" });
+    expect(model.requests.length).toBeGreaterThan(before);
+    expect(sessionEntries(home).findLast(({ type }) => type === "compaction")?.fromHook).not.toBe(true);
+    await pi.end();
+  });
+
+  test("observes by the host's model in the background, and compacts by itself when enough has come together", async () => {
+    const { home, rpc } = await lab(SMALL, ({ raw, messages }) => {
+      if (!raw.includes('\\"observations\\"')) return undefined;
+      const line = Number(/(?:^|\n)\D{0,3}(\d+)\D/.exec(messages.at(-1)?.text ?? "")?.[1]);
+      return JSON.stringify({
+        observations: [{ priority: "red", text: "The gateway keeps port 8443", sources: [line] }],
+      });
+    });
+    home.configure({
+      modelKeys: ["active"],
+      observe: { observerTokens: 900, retainTokens: 300, stepTokens: 300 },
+    });
+    const pi = rpc();
+    const compacted = pi.waitFor("compaction_end", ({ type }) => type === "compaction_end");
+    for (let turn = 0; turn < 4; turn++) await pi.prompt(`${turn}: ${LONG}`);
+    await compacted;
+    const entries = sessionEntries(home);
+    expect(entries.some(({ customType }) => customType === "session-memory:observations")).toBe(true);
+    const compaction = entries.findLast(({ type }) => type === "compaction");
+    expect(compaction?.summary).toContain("8443");
+    await pi.end();
+  });
+
+  test("names the session on command, with status line and telemetry entry", async () => {
+    const { home, rpc } = await lab();
+    const pi = rpc();
+    await pi.prompt("Why does the login test fail on Mondays?");
+    await pi.prompt("/index-session");
+    const status = pi.events.find(
+      (event) => event.method === "setStatus" && event.statusKey === "session-index",
+    );
+    expect(String(status?.statusText)).toMatch(/^indexed ".*login test.*" \(\$0\.0000\)$/i);
+    const [telemetry] = custom(home, "session-index:index");
+    expect(telemetry?.data).toMatchObject({ success: true, model: "rules" });
+    const { sessionId } = (telemetry?.data ?? {}) as { sessionId?: string };
+    expect(existsSync(join(home.agent, "sessions-meta", `${sessionId}.meta.json`))).toBe(true);
+    await pi.end();
+  });
+
+  test("answers every observation command", async () => {
+    const { home, rpc } = await lab(SMALL);
+    home.configure(RULES);
+    const pi = rpc();
+    await pi.prompt(LONG);
+    for (const command of [
+      "/obs-rebuild",
+      "/obs-memory-status",
+      "/obs-auto-compact off buffered 20000 30000 5000",
+      "/obs-mode blocking",
+      "/obs-view obs raw 50",
+      "/obs-reflect the port",
+      "/obs-dump",
+    ]) {
+      const before = notifications(pi).length;
+      await pi.prompt(command);
+      await eventually(`an answer to ${command}`, () => notifications(pi).length > before);
+    }
+    const said = notifications(pi);
+    expect(said[0]).toMatch(/^observed again: [1-9]\d* observations in 1 steps$/);
+    expect(said[2]).toBe(
+      "observations: buffered, automatic off, compact at 20000 + 5000 retained, reflect at 30000",
+    );
+    expect(said[3]).toBe(
+      "observations: blocking, automatic off, compact at 20000 + 5000 retained, reflect at 30000",
+    );
+    expect(said[4]).toContain("8443");
+    expect(said[6]).toContain('"kind":"observed"');
+    await pi.end();
+  });
+
+  test("summarises a branch that is left", async () => {
+    const { home, rpc } = await lab(SMALL);
+    home.configure(RULES);
+    const toy = join(home.root, "tree.ts");
+    writeFileSync(
+      toy,
+      `export default function (pi) {
+  pi.registerCommand("back", { description: "to the first prompt", handler: async (_, context) => {
+    const first = context.sessionManager.getEntries().find((entry) => entry.type === "message" && entry.message.role === "user");
+    await context.navigateTree(first.id, { summarize: true });
+  } });
+}
+`,
+    );
+    const pi = rpc(["-e", toy]);
+    await pi.prompt("first");
+    await pi.prompt(LONG);
+    await pi.prompt("/back");
+    const summary = await eventually("the branch summary", () =>
+      sessionEntries(home).find(({ type }) => type === "branch_summary"),
+    );
+    expect(summary.fromHook).toBe(true);
+    expect(summary.summary).toContain("8443");
+    await pi.end();
+  });
+
+  test("lets the model search, ask a session and recall an observation", async () => {
+    const calls: ChatReply[] = [
+      { tool: "session_search", input: { query: ["gateway port", "8443"] } },
+      { tool: "query_session", input: { session: "last", question: "Which port?" } },
+      { tool: "recall_observation", input: { id: "nothing" } },
+    ];
+    const { model, ask, home } = await lab({}, ({ messages }) => {
+      const asked = messages.findLastIndex(
+        ({ role, text }) => role === "user" && text.includes("use the tools"),
+      );
+      if (asked === -1) return undefined;
+      return calls[messages.slice(asked).filter(({ role }) => role === "tool").length];
+    });
+    await ask("Please keep the port 8443 for the gateway.");
+    await eventually("the index", () => existsSync(join(home.state, "memory.db")));
+    await ask("use the tools");
+    const results =
+      model.requests
+        .at(-1)
+        ?.messages.filter(({ role }) => role === "tool")
+        .map(({ text }) => text) ?? [];
+    expect(results[0]).toContain("keep the port 8443");
+    expect(results[1]).toContain("modelKeys in config.json names no model");
+    expect(results[2]).toContain('Cannot recall \\"nothing\\"'.replaceAll("\\", ""));
+  });
+
+  test("indexes in the background without Bun, and the note of /new is saved", async () => {
+    const { home, rpc } = await lab({ bun: false });
+    const pi = rpc();
+    await pi.prompt("Please keep the port 8443 for the gateway.");
+    await eventually("the index", () => existsSync(join(home.state, "memory.db")));
+    const { success } = await pi.call({ type: "new_session" });
+    expect(success).toBe(true);
+    const note = await eventually("the note", () => {
+      const log = join(home.state, "log.ndjson");
+      const saved =
+        existsSync(log) &&
+        readFileSync(log, "utf8")
+          .split("\n")
+          .find((line) => line.includes('"save-session"'));
+      return saved ? (JSON.parse(saved) as { ok: boolean; path: string }) : undefined;
+    });
+    expect(note.ok).toBe(true);
+    expect(readFileSync(note.path, "utf8")).toContain("User: Please keep the port 8443");
+    await pi.end();
+  });
+
+  test("runs on as if we were not there when config.json is broken, and says so once", async () => {
+    const { home, rpc } = await lab();
+    home.configure({});
+    writeFileSync(join(home.state, "config.json"), "{");
+    const pi = rpc();
+    await pi.prompt("hello");
+    expect(notifications(pi).filter((text) => text.includes("session-memory does nothing")).length).toBe(1);
+    expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
+  });
+
+  test("a pi session is read and searched from the shell", async () => {
+    const { home, ask } = await lab();
+    await ask("Please keep the port 8443 for the gateway.");
+    const { PATH: _, ...env } = home.env;
+    const options = { env: { ...env, PATH: process.env.PATH }, cwd: home.project };
+    const log = await runScript("session-reader", ["last"], options);
+    expect(log.stdout).toContain("User: Please keep the port 8443 for the gateway.");
+    const found = await runScript("search", ["gateway port"], options);
+    expect(found.stdout).toContain("8443");
+  });
+});
