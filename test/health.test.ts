@@ -1,0 +1,245 @@
+import { describe, expect, test } from "bun:test";
+import { appendFileSync, chmodSync, mkdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "../lib/config.ts";
+import { checkHealth, type Health, type HealthOptions } from "../lib/health.ts";
+import { listSessions } from "../lib/sessions.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";
+import { seeded } from "./support/random.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
+import { runScript } from "./support/run.ts";
+import { secretsOf } from "./support/secrets.ts";
+
+const ONE = uuidFrom("healthy one");
+const NOW = new Date("2026-03-01T12:00:00.000Z");
+
+function check(
+  home: TemporaryHome,
+  changes: Partial<HealthOptions> & { settings?: Config["settings"] } = {},
+): Health {
+  const { settings = settingsWith(), ...options } = changes;
+  return checkHealth({
+    config: { paths: home.paths, settings, env: home.env },
+    configError: undefined,
+    sessions: listSessions(home.paths, { subagents: true }),
+    cwd: home.project,
+    now: NOW,
+    ...options,
+  });
+}
+
+function findingsOf({ findings }: Health): string[] {
+  return findings.map(({ level, what }) => `${level}: ${what}`);
+}
+
+function age(file: string, days: number): void {
+  const time = new Date(NOW.getTime() - days * 24 * 3_600_000);
+  utimesSync(file, time, time);
+}
+
+function indexed(home: TemporaryHome) {
+  const store = openHomeStore(home);
+  return indexHome(home, store).finally(() => store.close());
+}
+
+describe("checkHealth()", () => {
+  test("is OK and counts what there is when everything is indexed", async () => {
+    using home = temporaryHome();
+    mkdirSync(home.paths.home, { mode: 0o700 });
+    age(
+      writeClaude(home, {
+        id: ONE,
+        rows: [
+          turn("hello", `the token is ${secretsOf("github-token", seeded(3))[0]?.text}`),
+          turn("b", "c", { minute: 1 }),
+        ],
+      }),
+      1,
+    );
+    await indexed(home);
+    const store = openHomeStore(home);
+    for (const [at, took] of [
+      ["2026-03-01T11:00:00.000Z", 10],
+      ["2026-02-01T11:00:00.000Z", 30],
+    ] as const) {
+      store.db.prepare("INSERT INTO searches (at, took_ms, results) VALUES (?, ?, 1)").run(at, took);
+    }
+    store.close();
+    const health = check(home);
+    expect(health).toMatchObject({ status: "OK", findings: [], hooks: [], sends: "nothing" });
+    expect(health.runtime).toMatch(/^bun \//);
+    const { lastIndexed, avgIndexTimePerSession, storageUsedMB, ...metrics } = health.metrics;
+    expect(metrics).toEqual({
+      totalChunks: 2,
+      totalSessions: 1,
+      avgSearchLatency: 20,
+      searchCount24h: 1,
+      failedChunks: 0,
+      quarantinedSessions: 0,
+      redactions: 1,
+      behind: { sessions: 0, bytes: 0 },
+      spendToday: 0,
+    });
+    expect(Date.parse(lastIndexed ?? "")).toBeGreaterThan(0);
+    expect([(avgIndexTimePerSession ?? 0) > 0, storageUsedMB > 0]).toEqual([true, true]);
+  });
+
+  test("says which transcripts the host deletes within a week, and whether they are safe in the index", async () => {
+    using home = temporaryHome();
+    const safe = writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
+    age(safe, 25);
+    await indexed(home);
+    expect(findingsOf(check(home))).toEqual([
+      "info: Claude Code deletes 1 transcripts within 7 days (cleanupPeriodDays 30), 0 of them not indexed",
+    ]);
+    age(writeClaude(home, { id: uuidFrom("old"), rows: [turn("c", "d")] }), 24);
+    age(writeClaude(home, { id: uuidFrom("new"), rows: [turn("e", "f")] }), 20);
+    const health = check(home);
+    expect([health.status, findingsOf(health)[0]]).toEqual([
+      "DEGRADED",
+      "warning: Claude Code deletes 2 transcripts within 7 days (cleanupPeriodDays 30), 1 of them not indexed",
+    ]);
+    write(join(home.paths.claude, "settings.json"), JSON.stringify({ cleanupPeriodDays: 365 }));
+    expect(findingsOf(check(home))).toEqual([
+      expect.stringMatching(/^info: the index is behind by 2 sessions, /),
+    ]);
+  });
+
+  test("says what is behind, gone, quarantined and unreadable", async () => {
+    using home = temporaryHome();
+    age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
+    expect(findingsOf(check(home))).toEqual(["info: nothing is indexed yet"]);
+    for (let i = 0; i < 25; i++)
+      age(writeClaude(home, { id: uuidFrom(`behind ${i}`), rows: [turn("a", `${i}`)] }), 1);
+    expect(check(home).status).toBe("DEGRADED");
+    age(writeClaude(home, { id: uuidFrom("noise"), rows: "noise\n" }), 1);
+    await indexed(home);
+    const store = openHomeStore(home);
+    store.db.exec("UPDATE sessions SET source_gone = 1 WHERE number = 2");
+    store.db.exec(
+      "UPDATE index_state SET status = 'failed', error = 'EACCES' WHERE session_id = (SELECT id FROM sessions WHERE number = 3)",
+    );
+    store.close();
+    expect(findingsOf(check(home)).filter((finding) => !finding.includes("behind"))).toEqual([
+      "warning: 1 transcripts could not be read (EACCES)",
+      "info: the transcripts of 1 indexed sessions are gone; what was said stays searchable",
+      "info: 1 transcripts are quarantined (1 of 1 lines are not JSON)",
+    ]);
+  });
+
+  test("says why semantic search is off, what is sent where, and that another model made the vectors", async () => {
+    using home = temporaryHome();
+    age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
+    await indexed(home);
+    const embedding = { apiKeyEnv: "K", model: "second", dimensions: 8, baseUrl: "http://127.0.0.1:9/v1" };
+    const settings = settingsWith({ embedding });
+    const health = check(home, { settings });
+    expect([health.sends, findingsOf(health)]).toEqual([
+      "embeddings to 127.0.0.1:9",
+      ["warning: semantic search is off: no chunk is embedded yet, run embed"],
+    ]);
+    const store = openHomeStore(home);
+    store.db.exec("INSERT INTO embedders (model, dimensions, recipe) VALUES ('first', 8, 'x')");
+    store.db.exec("UPDATE session_chunks SET embedder = 1, embedding = zeroblob(32)");
+    store.close();
+    expect(findingsOf(check(home, { settings }))).toEqual([
+      "warning: semantic search is off: the vectors are of another model than second (8), run embed",
+    ]);
+    const llm = { apiKeyEnv: "K", model: "m", dailyBudgetUsd: 1, timeoutMs: 1, prices: {} };
+    expect(
+      check(home, { settings: settingsWith({ embedding: { ...embedding, baseUrl: undefined }, llm }) }).sends,
+    ).toBe("embeddings to api.openai.com, conversation to api.openai.com");
+  });
+
+  test("shows what failed in the hooks within a day, and hooks that have been silent for weeks", () => {
+    using home = temporaryHome();
+    age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
+    const log = (at: string, event: string, fields: object) =>
+      appendFileSync(home.paths.log, jsonl({ at, event, ...fields }));
+    mkdirSync(home.paths.home, { mode: 0o700 });
+    log("2026-02-27T10:00:00.000Z", "hook.stop", { ok: false, error: "too old to count" });
+    log("2026-03-01T10:00:00.000Z", "hook.user-prompt-submit", { ok: false, error: "it broke" });
+    log("2026-03-01T11:00:00.000Z", "injected", { ok: true });
+    appendFileSync(home.paths.log, '{"at": "torn');
+    const health = check(home);
+    expect(
+      health.hooks.map(({ event, lastRun, failures24h }) => [event, lastRun.slice(0, 10), failures24h]),
+    ).toEqual([
+      ["injected", "2026-03-01", 0],
+      ["user-prompt-submit", "2026-03-01", 1],
+      ["stop", "2026-02-27", 0],
+    ]);
+    expect(findingsOf(health)).toContain("warning: user-prompt-submit failed 1 times within a day: it broke");
+    rmSync(home.paths.log);
+    log("2026-01-14T10:00:00.000Z", "injected", { ok: true });
+    expect(findingsOf(check(home))).toContain(
+      "warning: no hook has run since 2026-01-14, though there are newer sessions",
+    );
+  });
+
+  test("says that Bun is missing from the PATH of the hooks, and that others may read the state", () => {
+    using home = temporaryHome();
+    mkdirSync(home.paths.home);
+    chmodSync(home.paths.home, 0o755);
+    const bin = join(home.root, "bin");
+    mkdirSync(bin);
+    const config = { paths: home.paths, settings: settingsWith(), env: { ...home.env, PATH: bin } };
+    expect(findingsOf(check(home, { config }))).toEqual([
+      "warning: Bun is not on PATH: Claude Code cannot start the hooks",
+      `warning: others may read ${home.paths.home}`,
+    ]);
+    symlinkSync(process.execPath, join(bin, "bun"));
+    expect(findingsOf(check(home, { config }))).toEqual([`warning: others may read ${home.paths.home}`]);
+  });
+});
+
+describe("health.ts", () => {
+  test("prints a status, findings with remedies, numbers, what is sent and the runtime", async () => {
+    using home = temporaryHome();
+    writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
+    const run = await runScript("health", [], { env: home.env });
+    const lines = run.stdout.split("\n");
+    expect([run.exitCode, run.stderr, lines[0], lines[1]]).toEqual([
+      0,
+      "",
+      "OK",
+      "info: nothing is indexed yet · run bun scripts/embed.ts",
+    ]);
+    expect(lines[2]).toStartWith("index: totalChunks 0, totalSessions 0, lastIndexed -, ");
+    expect(lines.slice(-3)[0]).toBe("sends: nothing");
+  });
+
+  test("is an ERROR with exit 1, and still a report, when config.json or the index cannot be used", async () => {
+    using home = temporaryHome();
+    write(home.paths.config, '{"embeding": {}}');
+    write(
+      home.paths.database,
+      "this is no database at all, but it is long enough to be looked at as one ".repeat(40),
+    );
+    const run = await runScript("health", ["--json"], { env: home.env });
+    const health: Health = JSON.parse(run.stdout);
+    expect([run.exitCode, health.status]).toEqual([1, "ERROR"]);
+    expect(findingsOf(health).filter((finding) => finding.startsWith("error"))).toEqual([
+      `error: CONFIG_INVALID: Cannot use "${home.paths.config}": unknown key "embeding"`,
+      `error: STORAGE_ERROR: Cannot open "${home.paths.database}": file is not a database`,
+    ]);
+    expect(health.findings[0]?.remedy).toBe('did you mean "embedding"?');
+    expect(Object.keys(health.metrics).sort()).toEqual(
+      [
+        "avgIndexTimePerSession",
+        "avgSearchLatency",
+        "behind",
+        "failedChunks",
+        "lastIndexed",
+        "quarantinedSessions",
+        "redactions",
+        "searchCount24h",
+        "spendToday",
+        "storageUsedMB",
+        "totalChunks",
+        "totalSessions",
+      ].sort(),
+    );
+  });
+});
