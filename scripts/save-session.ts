@@ -42,11 +42,12 @@ import { openSpendLedger } from "../lib/spend.ts";
 import { formatLocal } from "../lib/times.ts";
 
 const USAGE = `\
-Usage: bun scripts/save-session.ts <session> [options]
+Usage: bun scripts/save-session.ts [<session>] [options]
 
 Writes <dir>/YYYY-MM-DD-<slug>.md with the session's last messages and prints its path. A session saved
 again unchanged gives the same file; another one of that name gets -2, -3 and so on.
-<session>: id, unique start of an id (4+), name, part of a name, transcript path, or "last".
+<session>: id, unique start of an id (4+), name, part of a name, transcript path, or "last";
+the session that runs this when none is named.
 
 Options:
   --dir <folder>    Where notes go (default: memory)
@@ -199,14 +200,15 @@ async function main(args: string[]): Promise<void> {
   );
   const messageCount = integerFlag("--messages", values.messages, MESSAGES, { min: 1 });
   const slug = slugFlag(values.slug);
-  if (words[0] === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
   if (slug && values["llm-slug"]) {
     throw usageError("Cannot use --slug together with --llm-slug", "give one of them");
   }
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);
   const paths = pathsReading(config, values.sessions, process.cwd());
-  const session = resolveSession(words[0], { paths, cwd: process.cwd(), current: config.currentSession });
+  const reference = words[0] ?? config.currentSession;
+  if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
+  const session = resolveSession(reference, { paths, cwd: process.cwd(), current: config.currentSession });
   const saved = await saveSession({
     ...described(session, { ...config, paths }),
     workspaceDir: process.cwd(),

@@ -138,7 +138,7 @@ test("redact() and oneLine() take hostile repetitions of 100 KB in their stride"
     expect(redact(redacted) === redacted).toBe(true);
     expect(oneLine(redacted, 80).length).toBeLessThanOrEqual(160);
   }
-});
+}, 30_000);
 
 test("redact() keeps what stands between two key block headers that hold no key", () => {
   const text = `-----BEGIN ${"PRIVATE"} KEY----- is how it starts.\n\nMuch prose.\n\n-----END ${"PRIVATE"} KEY----- ends it.`;

@@ -250,6 +250,15 @@ test("save-session takes a name of the user's, and refuses one without letters",
   });
 });
 
+test("save-session without a session saves the one that runs it", async () => {
+  using home = temporaryHome();
+  writeClaude(home, { id: "11111111-1111-4111-8111-111111111111", rows: [claudeUser({ text: "Mine" })] });
+  writeClaude(home, { id: "22222222-2222-4222-8222-222222222222", rows: [claudeUser({ text: "Other" })] });
+  const env = { ...home.env, CLAUDE_CODE_SESSION_ID: "11111111-1111-4111-8111-111111111111" };
+  const { stdout } = await runScript("save-session", [], { env, cwd: home.project });
+  expect(readFileSync(stdout.trimEnd(), "utf8")).toEndWith("\nUser: Mine\n");
+});
+
 test("save-session --llm-slug needs a model in config.json and says when it named nothing", async () => {
   using home = temporaryHome({ OPENAI_API_KEY: "k" });
   writeClaude(home, { rows: [claudeUser({ text: "Deploy it" }), ...claudeAssistant({ text: "Done." })] });
