@@ -17,7 +17,8 @@ const PLACEHOLDER_WORD =
   /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object)(?:$|[_-]|me)/i;
 /** Code that gets the value from elsewhere: a chain of names. */
 const NAME_CHAIN = /^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[!?]?$/;
-const PATH = /^(?:~|\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|:\/\//;
+const PATH =
+  /^(?:~|\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$|:\/\//;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 const HEX_SECRET_MIN = 24;
@@ -28,7 +29,10 @@ export function looksSecret(value: string, { strong, literal, exact }: ValueCont
   const text = literal ? value : value.replace(/[.,:;!?]+$/, "");
   if (text.length < 6 || PLACEHOLDER.test(text) || PATH.test(text)) return false;
   if (NAME_CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""))) return false;
-  if (strong && exact && text.length >= 8) return !PLACEHOLDER_WORD.test(text) || looksRandom(text);
+  if (strong && exact && text.length >= 8) {
+    // `prod/db/main` says where a secret lies
+    return looksRandom(text) || !(PLACEHOLDER_WORD.test(text) || (text.includes("/") && isWords(text)));
+  }
   if (/^[\d.,_-]+$/.test(text)) return false;
   if (UUID.test(text)) return strong;
   if (HEX.test(text)) return strong && text.length >= HEX_SECRET_MIN;
