@@ -70,51 +70,39 @@ export interface SessionAnswer {
 export async function querySession(
   session: Session,
   question: string,
-  options: QueryOptions,
+  { complete, settings, signal, maxBytes = INPUT_MAX_BYTES }: QueryOptions,
 ): Promise<SessionAnswer> {
-  const { complete, settings, signal, maxBytes = INPUT_MAX_BYTES } = options;
-  const { NOT_IN_SESSION, QUESTION_SYSTEM, questionAnswer, questionPrompt } = await import(
-    "../lib/prompts.ts"
-  );
+  const prompts = await import("../lib/prompts.ts");
   const clean = cleaner(settings.redact);
   const { hasText } = readExclusion(settings.exclude);
-  const entries = readActiveBranch(session.file, { results: true }).entries.filter(
-    ({ text }) => !hasText(text),
-  );
+  const { entries: all } = readActiveBranch(session.file, { results: true });
+  const entries = all.filter(({ text }) => !hasText(text));
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
-  const { text, omitted } = conversationText(entries, {
-    maxBytes,
-    lines: true,
-    clean,
-    relevance: relevanceTo(asked, entries),
-  });
-  if (text === "") {
-    return {
-      answer: NOT_IN_SESSION,
-      confidence: "low",
-      citations: [],
-      notes: ["the session holds no conversation"],
-      usd: 0,
-      tokens: 0,
-    };
-  }
+  const relevance = relevanceTo(asked, entries);
+  const { text, omitted } = conversationText(entries, { maxBytes, lines: true, clean, relevance });
+  if (text === "") return { ...NOTHING_SAID, answer: prompts.NOT_IN_SESSION };
   const { value, usd, tokens } = await complete({
     feature: "query",
-    system: QUESTION_SYSTEM,
-    prompt: questionPrompt(text, asked),
-    schema: questionAnswer,
+    system: prompts.QUESTION_SYSTEM,
+    prompt: prompts.questionPrompt(text, asked),
+    schema: prompts.questionAnswer,
     maxTokens: ANSWER_MAX_TOKENS,
     signal,
   });
-  const { citations, confidence, notes } = checkCitations(
-    value.citations,
-    value.confidence,
-    textByLine(entries, clean),
-  );
-  if (omitted > 0) notes.push(`${omitted} messages of the session were left out to fit`);
-  const cited = citations.map((citation) => ({ file: session.file, ...citation }));
-  return { answer: clean(value.answer), confidence, citations: cited, notes, usd, tokens };
+  const checked = checkCitations(value.citations, value.confidence, textByLine(entries, clean));
+  const citations = checked.citations.map((citation) => ({ file: session.file, ...citation }));
+  const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
+  const notes = [...checked.notes, ...left];
+  return { answer: clean(value.answer), confidence: checked.confidence, citations, notes, usd, tokens };
 }
+
+const NOTHING_SAID: Omit<SessionAnswer, "answer"> = {
+  confidence: "low",
+  citations: [],
+  notes: ["the session holds no conversation"],
+  usd: 0,
+  tokens: 0,
+};
 
 async function main(args: string[]): Promise<void> {
   const { values, words } = parseFlags(
