@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { z } from "zod";
 import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { completeJson, embedTexts } from "../lib/llm.ts";
 import { openSpendLedger, readSpendToday, type SpendLedger } from "../lib/spend.ts";
 import { type FakeOpenAI, fakeVector, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
+import { temporaryHome } from "./support/home.ts";
 import { runCommand } from "./support/run.ts";
 
 const DIMENSIONS = 64;
@@ -26,7 +24,7 @@ beforeEach(() => {
   server.requests.length = 0;
   server.script('{"name": "a name"}');
   server.scriptEmbeddings();
-  home = mkdtempSync(join(tmpdir(), "llm-"));
+  home = temporaryHome().root;
   spend = openSpendLedger(home, { llm: llm(), timezone: "UTC" });
 });
 

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings } from "../lib/config.ts";
 import { metaFile } from "../lib/meta.ts";
@@ -16,7 +15,7 @@ import type { Session } from "../lib/session.ts";
 import { isKnownNotDue } from "../lib/session-meta.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
-const home = () => mkdtempSync(join(tmpdir(), "meta-state-"));
+const home = () => temporaryHome().root;
 const state = (key: string, newUsers = 0): MetaState => ({
   key,
   transcript: "10@2026-02-03T14:30:00.000Z",

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePaths } from "../lib/config.ts";
 import { metaFile, readMeta, type SessionMeta, updateMeta } from "../lib/meta.ts";
+import { temporaryHome } from "./support/home.ts";
 
 function folder(): string {
-  return mkdtempSync(join(tmpdir(), "meta-"));
+  return temporaryHome().root;
 }
 
 const meta: SessionMeta = {
@@ -91,7 +91,7 @@ test("an id leads out of no folder", () => {
 });
 
 test("ten processes writing one file: always whole, one of the ten, and none lost its turn", async () => {
-  const directory = folder();
+  const directory = join(folder(), "sessions-meta");
   const file = join(directory, "s1.meta.json");
   mkdirSync(directory, { recursive: true });
   const script = `

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, readFileSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { formatCost, openSpendLedger, readSpendToday } from "../lib/spend.ts";
+import { temporaryHome } from "./support/home.ts";
 
 const prices = { cheap: { input: 1, output: 2 } };
 
 function home(): string {
-  return mkdtempSync(join(tmpdir(), "spend-"));
+  return temporaryHome().root;
 }
 
 function settings(dailyBudgetUsd: number, timezone = "UTC") {
