@@ -7,8 +7,8 @@
 
 import { readFileSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
-import { readIfExists } from "./files.ts";
 import { isRecord } from "./json.ts";
+import { readIfExists } from "./read.ts";
 
 export type Environment = Record<string, string | undefined>;
 

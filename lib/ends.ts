@@ -2,9 +2,9 @@
 
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readJson } from "./files.ts";
 import { type JsonRecord, recordOf, stringOf } from "./json.ts";
 import { parseLine, readHeadBytes, readTailBytes } from "./jsonl.ts";
+import { readJson } from "./read.ts";
 import type { Session } from "./session.ts";
 
 const END_BYTES = 64 * 1024;

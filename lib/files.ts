@@ -6,7 +6,6 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   statSync,
   unlinkSync,
@@ -14,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode, SessionMemoryError } from "./errors.ts";
+import { readIfExists } from "./read.ts";
 
 /** A lock older than this belongs to a process that died without its id being told apart from a new one. */
 const LOCK_STALE_MS = 10 * 60_000;
@@ -56,25 +56,6 @@ export function createFile(path: string, content: string | Uint8Array, options: 
     throw error;
   } finally {
     remove(temporary);
-  }
-}
-
-/** A file's text, or undefined when there is none. */
-export function readIfExists(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
-    throw error;
-  }
-}
-
-/** A parsed JSON file; undefined when it is missing or not JSON. */
-export function readJson(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, "utf8"));
-  } catch {
-    return undefined; // a derived file: missing and corrupt are the same to every caller
   }
 }
 

@@ -1,7 +1,7 @@
 /** What hooks and background work wrote into the event log: when each ran last, and what failed since yesterday. */
 
-import { readIfExists } from "./files.ts";
 import { isRecord, stringOf } from "./json.ts";
+import { readIfExists } from "./read.ts";
 import { redact } from "./redact.ts";
 
 export interface HookRuns {

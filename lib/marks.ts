@@ -6,8 +6,8 @@
 
 import { join } from "node:path";
 import { describeError, SessionMemoryError } from "./errors.ts";
-import { readIfExists } from "./files.ts";
 import { isRecord } from "./json.ts";
+import { readIfExists } from "./read.ts";
 
 /** A place in another session's transcript up to which it was told. */
 export interface Mark {

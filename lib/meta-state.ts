@@ -7,8 +7,9 @@
 
 import { appendFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ensureDirectory, readIfExists, replaceFile, tryLock } from "./files.ts";
+import { ensureDirectory, replaceFile, tryLock } from "./files.ts";
 import { isRecord } from "./json.ts";
+import { readIfExists } from "./read.ts";
 import type { Session } from "./session.ts";
 
 /** A file with so many lines more than sessions is written anew. */

@@ -6,8 +6,9 @@
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Paths } from "./config.ts";
-import { readJson, replaceFile } from "./files.ts";
+import { replaceFile } from "./files.ts";
 import { isRecord, recordOf } from "./json.ts";
+import { readJson } from "./read.ts";
 import type { Agent } from "./session.ts";
 
 /** A transcript and its agent, when it had last changed, its size and its title file's state, and the title found. */

@@ -4,7 +4,6 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Paths } from "./config.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
-import { readJson } from "./files.ts";
 import { isRecord, recordOf, stringOf } from "./json.ts";
 import { metaDirectory, metaFile } from "./meta.ts";
 import {
@@ -18,6 +17,7 @@ import {
   writeNameCache,
 } from "./name-cache.ts";
 import type { TranscriptFile } from "./places.ts";
+import { readJson } from "./read.ts";
 import { redact } from "./redact.ts";
 import type { Agent, Session } from "./session.ts";
 

@@ -3,7 +3,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode, SessionMemoryError } from "./errors.ts";
-import { createFile, ensureDirectory, readIfExists } from "./files.ts";
+import { createFile, ensureDirectory } from "./files.ts";
+import { readIfExists } from "./read.ts";
 
 /** What a note says. All texts are redacted and on one line. */
 export interface Note {

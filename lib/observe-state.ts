@@ -3,9 +3,10 @@
 import { join } from "node:path";
 import type { Paths, Settings } from "./config.ts";
 import { SessionMemoryError } from "./errors.ts";
-import { readJson, remove, replaceFile } from "./files.ts";
+import { remove, replaceFile } from "./files.ts";
 import { isRecord, numberOf, stringOf } from "./json.ts";
 import { fileStem } from "./ledger.ts";
+import { readJson } from "./read.ts";
 
 type ObserveSettings = Settings["observe"];
 type Places = Pick<Paths, "observations">;

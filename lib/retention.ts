@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import type { Paths } from "./config.ts";
-import { readJson } from "./files.ts";
 import { isRecord } from "./json.ts";
+import { readJson } from "./read.ts";
 import type { Session } from "./session.ts";
 
 const DAY_MS = 24 * 3_600_000;

@@ -2,9 +2,9 @@
 
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { readJson } from "./files.ts";
 import { recordOf, stringOf } from "./json.ts";
 import { piTranscript, type TranscriptFile, transcriptsUnder } from "./places.ts";
+import { readJson } from "./read.ts";
 
 export interface VoluteSessions {
   /** Names of Claude Code sessions by their id. */
