@@ -1,0 +1,215 @@
+/**
+ * Which chunks answer a question best: bm25 with the neighbours' words and the session's, several phrasings into one
+ * list, and whether the best is good enough to be shown. Pure: numbers in, numbers out.
+ */
+
+/** A chunk as far as ranking goes. */
+export interface RankedDocument {
+  /** How often each term stands in it, its header and tool calls included. */
+  counts: Float64Array;
+  /** How often in what the user said. */
+  userCounts: Float64Array;
+  userWords: number;
+  words: number;
+  /** What it is ranked together with: the session, subagents counted to the one that started them. */
+  session: number;
+  /** Positions of the chunks before and after it in the same transcript; -1 where there is none at hand. */
+  before: number;
+  after: number;
+  /** Whether it may be a result; the others only lend their words to their neighbours. */
+  isCandidate: boolean;
+  /** How well its time fits the times a question names, 0 to 1. */
+  time: number;
+  /** How many of the question's literal names stand in it. */
+  literals: number;
+}
+
+/** A question's terms with what they are worth. */
+export interface WeightedTerm {
+  /** Its number in the documents' counts. */
+  number: number;
+  /** Its inverse document frequency times its own weight. */
+  worth: number;
+}
+
+export interface Ranking {
+  /** By document; 0: no result. */
+  scores: Float64Array;
+  /** What the terms in the document itself are worth, without neighbours and priors. */
+  own: Float64Array;
+  /** How much the question found at all: the most that one document holds of it. */
+  strength: number;
+  /** What the whole question is worth. */
+  total: number;
+  /** The part of the question that document holds, 0 to 1. */
+  coverage: number;
+}
+
+const K1 = 0.9;
+const B = 0.4;
+/** What the chunk before and after lend, as parts of their own counts. */
+const FROM_BEFORE = 0.4;
+const FROM_AFTER = 0.2;
+const SESSION_PRIOR = 0.3;
+const SESSION_SATURATION = 1.5;
+/** The user's words are few and to the point. */
+const USER_PRIOR = 0.1;
+const USER_WORDS = 40;
+const TIME_PREFERENCE = 0.5;
+const LITERAL_PREFERENCE = 0.15;
+/** Only the best ranks of a phrasing count: with 60, as usual, a second weak list outvotes a strong one. */
+const FUSION_CONSTANT = 10;
+const FUSED_RANKS = 100;
+
+/** A chunk that holds so much of a phrasing answers it, however common the words. */
+const FULL_COVERAGE = 0.8;
+/** For one phrasing the best chunk must hold this much: about one word that stands nowhere else. */
+const ENOUGH_ALONE = 0.95;
+/** For several, strength and coverage together on average: chance agrees with one, not with all. */
+const ENOUGH_ON_AVERAGE = 1.55;
+/** In an index smaller than this even the rarest word is not very rare, and less is enough. */
+const SMALL_CHUNKS = 800;
+
+/** How rare a term is in `total` documents when `having` of them have it. */
+export function inverseFrequency(total: number, having: number): number {
+  return Math.log(1 + (total - having + 0.5) / (having + 0.5));
+}
+
+/** Ranks documents for one phrasing. */
+export function rankDocuments(
+  documents: readonly RankedDocument[],
+  terms: readonly WeightedTerm[],
+  averageWords: number,
+): Ranking {
+  const size = documents.length;
+  const lexical = new Float64Array(size);
+  const own = new Float64Array(size);
+  const total = terms.reduce((sum, { worth }) => sum + worth, 0);
+  for (const [i, document] of documents.entries()) {
+    if (!document.isCandidate) continue;
+    for (const { number, worth } of terms) {
+      const count = document.counts[number] as number;
+      if (count > 0) own[i] = (own[i] as number) + worth;
+      const lent =
+        FROM_BEFORE * countAt(documents[document.before], number) +
+        FROM_AFTER * countAt(documents[document.after], number);
+      lexical[i] = (lexical[i] as number) + worth * saturate(count + lent, document.words / averageWords);
+    }
+  }
+  const best = maximum(lexical);
+  const strength = maximum(own);
+  const scores = addPreferences(documents, terms, { lexical, own, best });
+  return { scores, own, strength, total, coverage: total > 0 ? strength / total : 0 };
+}
+
+function addPreferences(
+  documents: readonly RankedDocument[],
+  terms: readonly WeightedTerm[],
+  { lexical, own, best }: { lexical: Float64Array; own: Float64Array; best: number },
+): Float64Array {
+  const sessions = sessionWorth(documents, terms);
+  const bestSession = Math.max(0, ...sessions.values());
+  const user = documents.map((document) => userWorth(document, terms));
+  const bestUser = Math.max(0, ...user);
+  // A question that is all time ("what did we do last Tuesday") has no words to be measured by.
+  const unit = best > 0 ? best : 1;
+  return Float64Array.from(documents, ({ isCandidate, session, time, literals }, i) => {
+    if (!isCandidate) return 0;
+    const score = lexical[i] as number;
+    const timely = TIME_PREFERENCE * time * unit;
+    // what only its neighbours say is shown with them
+    if (own[i] === 0) return timely;
+    return (
+      score +
+      timely +
+      LITERAL_PREFERENCE * Math.min(2, literals) * unit +
+      (bestSession > 0 ? (SESSION_PRIOR * unit * (sessions.get(session) ?? 0)) / bestSession : 0) +
+      (bestUser > 0 ? (USER_PRIOR * unit * (user[i] as number)) / bestUser : 0)
+    );
+  });
+}
+
+/** What each session holds of the question, over all its chunks at hand. */
+function sessionWorth(
+  documents: readonly RankedDocument[],
+  terms: readonly WeightedTerm[],
+): Map<number, number> {
+  const worth = new Map<number, number>();
+  for (const term of terms) {
+    const counts = new Map<number, number>();
+    for (const { session, counts: own } of documents) {
+      const count = own[term.number] as number;
+      if (count > 0) counts.set(session, (counts.get(session) ?? 0) + count);
+    }
+    for (const [session, count] of counts) {
+      worth.set(session, (worth.get(session) ?? 0) + (term.worth * count) / (count + SESSION_SATURATION));
+    }
+  }
+  return worth;
+}
+
+function userWorth(
+  { isCandidate, userCounts, userWords }: RankedDocument,
+  terms: readonly WeightedTerm[],
+): number {
+  if (!isCandidate || userWords === 0) return 0;
+  return terms.reduce(
+    (sum, { number, worth }) => sum + worth * saturate(userCounts[number] as number, userWords / USER_WORDS),
+    0,
+  );
+}
+
+/** bm25's share of a term's worth: more of it helps less and less, and less in a long text. */
+function saturate(count: number, relativeLength: number): number {
+  return count === 0 ? 0 : (count * (K1 + 1)) / (count + K1 * (1 - B + B * relativeLength));
+}
+
+function countAt(document: RankedDocument | undefined, number: number): number {
+  return document === undefined ? 0 : (document.counts[number] as number);
+}
+
+function maximum(values: Float64Array): number {
+  let most = 0;
+  for (const value of values) if (value > most) most = value;
+  return most;
+}
+
+/** Several lists into one by reciprocal rank; a list counts by its weight, so that a weak one never outvotes a strong one. */
+export function fuse(lists: readonly { scores: Float64Array; weight: number }[]): Float64Array {
+  const first = lists[0];
+  if (first === undefined) return new Float64Array();
+  const fused = new Float64Array(first.scores.length);
+  const heaviest = Math.max(...lists.map(({ weight }) => weight));
+  for (const { scores, weight } of lists) {
+    const share = heaviest > 0 ? weight / heaviest : 1;
+    for (const [rank, document] of bestFirst(scores).slice(0, FUSED_RANKS).entries()) {
+      fused[document] = (fused[document] as number) + share / (FUSION_CONSTANT + rank + 1);
+    }
+  }
+  return fused;
+}
+
+/** Positions of the documents with a score, best first. */
+export function bestFirst(scores: Float64Array): number[] {
+  const found: number[] = [];
+  for (const [position, score] of scores.entries()) if (score > 0) found.push(position);
+  return found.sort((a, b) => (scores[b] as number) - (scores[a] as number) || a - b);
+}
+
+/** Whether what was found is worth showing, told by the raw lexical scores of the phrasings: fused ranks tell worse. */
+export function isGoodEnough(
+  rankings: readonly Pick<Ranking, "strength" | "coverage">[],
+  chunks: number,
+): boolean {
+  if (rankings.some(({ coverage }) => coverage >= FULL_COVERAGE)) return true;
+  const unit = Math.max(inverseFrequency(chunks, 0), inverseFrequency(SMALL_CHUNKS, 0)) * smallness(chunks);
+  const strengths = rankings.map(({ strength }) => strength / unit);
+  if (rankings.length === 1) return (strengths[0] ?? 0) >= ENOUGH_ALONE;
+  const together = rankings.reduce((sum, { coverage }, i) => sum + (strengths[i] ?? 0) + coverage, 0);
+  return together / rankings.length >= ENOUGH_ON_AVERAGE;
+}
+
+/** 1 from `SMALL_CHUNKS` on, below it the square of how rare a word can be there. */
+function smallness(chunks: number): number {
+  return Math.min(1, inverseFrequency(chunks, 0) / inverseFrequency(SMALL_CHUNKS, 0)) ** 2;
+}

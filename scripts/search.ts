@@ -1,0 +1,304 @@
+#!/usr/bin/env bun
+/**
+ * Finds past conversation by what was said, with several phrasings of one question if you have them.
+ *
+ * Brings the full-text index up to date first, for a second at most.
+ *
+ * @module
+ */
+
+import type { ChunkFilter } from "../lib/candidates.ts";
+import { type VectorSource, vectorSource } from "../lib/chunk-vectors.ts";
+import {
+  choiceFlag,
+  integerFlag,
+  note,
+  parseFlags,
+  print,
+  printJson,
+  runMain,
+  timeFlag,
+  usageError,
+  warn,
+  warnIgnored,
+} from "../lib/cli.ts";
+import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
+import { logSearch, readIndexSize, readSessions, type SessionRow } from "../lib/corpus.ts";
+import { describeError, SessionMemoryError } from "../lib/errors.ts";
+import { type Behind, indexRecipe, measureBehind } from "../lib/freshness.ts";
+import { readIndexedSessions } from "../lib/index-state.ts";
+import { indexSessions } from "../lib/indexing.ts";
+import { nameOf } from "../lib/names.ts";
+import { type Nearest, nearestChunks } from "../lib/nearest.ts";
+import { toPassages } from "../lib/passages.ts";
+import { compilePatterns } from "../lib/redact.ts";
+import { formatResult, type SearchResult, toResults } from "../lib/results.ts";
+import { retrieve } from "../lib/retrieval.ts";
+import { type SearchFilters, toFilter } from "../lib/search-filters.ts";
+import type { Session } from "../lib/session.ts";
+import { listSessions } from "../lib/sessions.ts";
+import { openStore, type Store } from "../lib/store.ts";
+
+const USAGE = `\
+Usage: bun scripts/search.ts <phrasing> [<phrasing>…] [options]
+
+Several phrasings of one question, in different words, find far more than one.
+
+Options:
+  --limit <n>           Results to print (default: 5)
+  --after, --before <t> Only then: 2026-02-03, 2026-02, yesterday, 7d, "last week"
+  --speaker <who>       What user or assistant said, not where they occur
+  --topic <t>           One of these topics (repeatable)
+  --decision, --action  Only where something was decided, or is left to do
+  --session <s>, --agent <a>, --project <folder or name>
+  --context <n>         Exchanges before and after each result (default: 0)
+  --min-score <x>       Only results of at least this score, 0 to 1 (default: 0)
+  --no-index            Do not bring the index up to date first
+  --explain             Say where each score comes from
+  --subagents           Subagents' transcripts too
+  --sessions <path>     Search this file or folder instead of the agents' own (repeatable)
+  --json                One JSON document       --quiet  No remarks on stderr
+
+Examples:
+  bun scripts/search.ts "why WAL" "sqlite journal mode" "readers block writers"
+  bun scripts/search.ts --speaker user --after "last week" "posting frequency"
+`;
+
+const AGENTS = ["claude", "pi", "codex", "plain"] as const;
+const SPEAKERS = ["user", "assistant"] as const;
+const LIMIT_DEFAULT = 5;
+const LIMIT_MAX = 100;
+const CONTEXT_MAX = 20;
+/** How long the index is brought up to date before an answer. */
+const INDEX_MS = 1000;
+/** Chunks by meaning that take part, for each phrasing. */
+const NEAREST = 50;
+
+export interface SearchRequest {
+  /** One question, or several phrasings of it. */
+  query: string | string[];
+  filters?: SearchFilters | undefined;
+  /** @default {5} */
+  limit?: number | undefined;
+  /** Exchanges before and after each result. @default {0} */
+  context?: number | undefined;
+  /** @default {0} */
+  minScore?: number | undefined;
+  /** @default {false} */
+  subagents?: boolean | undefined;
+  /** Whether results say where their scores come from. @default {false} */
+  explain?: boolean | undefined;
+}
+
+export interface SearchResources {
+  /** @default the environment's and config.json's */
+  config?: Config | undefined;
+  /** Whether the index is brought up to date first. @default {true} */
+  index?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface SearchAnswer {
+  /** Best first; empty when nothing is relevant. */
+  results: SearchResult[];
+  index: {
+    sessions: number;
+    chunks: number;
+    vectors: number;
+    /** What is not in the index yet. */
+    behind: Behind;
+    /** `on`, or `off: ` and why. */
+    semantic: string;
+  };
+}
+
+/** Searches past conversation. */
+export async function sessionSearch(
+  request: SearchRequest,
+  resources: SearchResources = {},
+): Promise<SearchAnswer> {
+  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const update = resources.index ?? true;
+  const started = performance.now();
+  const store = openStore(config.paths.database, { create: update });
+  try {
+    const behind = await freshen(store, config, { ...resources, index: update });
+    const { results, semantic } = await answer(store, config, request, resources.signal);
+    logSearch(store, { tookMs: performance.now() - started, results: results.length });
+    return { results, index: { ...readIndexSize(store), behind, semantic } };
+  } finally {
+    store.close();
+  }
+}
+
+/** Brings the index up to date as far as a second goes; tells what is left. */
+async function freshen(store: Store, config: Config, { index, signal }: SearchResources): Promise<Behind> {
+  const { settings, paths } = config;
+  const sessions = listSessions(paths, { subagents: true });
+  if (index) {
+    try {
+      await indexSessions({ store, sessions, settings, deadlineMs: INDEX_MS, signal, onWarning: warn });
+    } catch (error) {
+      // another process writes: what is there is searched, and said to be behind
+      if (!(error instanceof SessionMemoryError) || !error.recoverable) throw error;
+      warn(`the index was not brought up to date: ${error.message}`);
+    }
+  }
+  return measureBehind(sessions, readIndexedSessions(store), indexRecipe(settings));
+}
+
+async function answer(
+  store: Store,
+  config: Config,
+  request: SearchRequest,
+  signal: AbortSignal | undefined,
+): Promise<{ results: SearchResult[]; semantic: string }> {
+  const texts = [request.query].flat();
+  const known = readSessions(store);
+  const filter = toFilter(request.filters ?? {}, { config, known, subagents: request.subagents ?? false });
+  const { limit = LIMIT_DEFAULT, context = 0, minScore = 0, explain = false } = request;
+  const source = vectorSource(store, config.settings.embedding);
+  const { nearest, semantic } = await byMeaning(store, { texts, filter, source, config, signal });
+  const { timezone } = config.settings;
+  const found = retrieve(store, texts, { filter, now: new Date(), timezone, nearest });
+  if (!found.isAnswered) return { results: [], semantic };
+  const passages = toPassages(store, found.chunks, { limit, around: context });
+  const results = toResults(passages, found, {
+    patterns: compilePatterns(config.settings.redact.extra),
+    nameOf: (id) => currentName(known.get(id), config),
+    explain,
+  });
+  return { results: results.filter(({ relevance_score }) => relevance_score >= minScore), semantic };
+}
+
+/** The chunks nearest in meaning to each phrasing, where vectors are configured and at hand. */
+async function byMeaning(
+  store: Store,
+  {
+    texts,
+    filter,
+    source,
+    config,
+    signal,
+  }: {
+    texts: string[];
+    filter: ChunkFilter;
+    source: VectorSource;
+    config: Config;
+    signal: AbortSignal | undefined;
+  },
+): Promise<{ nearest?: Nearest[][]; semantic: string }> {
+  const { embedding } = config.settings;
+  if (source.mode === "off" || embedding === undefined) {
+    return { semantic: `off: ${source.mode === "off" ? source.why : "no embedding in config.json"}` };
+  }
+  try {
+    // the model client costs five empty starts, so only who has vectors loads it
+    const [{ embedTexts }, { openSpendLedger }] = await Promise.all([
+      import("../lib/llm.ts"),
+      import("../lib/spend.ts"),
+    ]);
+    const spend = openSpendLedger(config.paths.home, config.settings);
+    const { vectors } = await embedTexts(texts, { config: embedding, env: config.env, spend, signal });
+    const nearest = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
+    return { nearest, semantic: "on" };
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    return { semantic: `off: ${describeError(error).split("\n")[0]}` };
+  }
+}
+
+/** What a session is called now; one that is gone keeps the name the index has. */
+function currentName(row: SessionRow | undefined, { paths }: Config): string | undefined {
+  if (row === undefined || row.sourceGone) return row?.name;
+  const session: Session = { id: row.id, agent: row.agent, file: row.file, updatedAt: "", size: 0 };
+  return nameOf(session, paths);
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values, words } = parseFlags(args, {
+    limit: { type: "string" },
+    after: { type: "string" },
+    before: { type: "string" },
+    speaker: { type: "string" },
+    topic: { type: "string", multiple: true },
+    decision: { type: "boolean" },
+    action: { type: "boolean" },
+    session: { type: "string" },
+    agent: { type: "string" },
+    project: { type: "string" },
+    context: { type: "string" },
+    "min-score": { type: "string" },
+    "no-index": { type: "boolean", default: false },
+    explain: { type: "boolean", default: false },
+    subagents: { type: "boolean", default: false },
+    sessions: { type: "string", multiple: true },
+    json: { type: "boolean", default: false },
+  });
+  const request: SearchRequest = {
+    query: phrasings(words),
+    filters: {
+      after: values.after,
+      before: values.before,
+      speaker: choiceFlag("--speaker", values.speaker, SPEAKERS),
+      topics: values.topic,
+      has_decision: values.decision,
+      has_action: values.action,
+      session: values.session,
+      agent: choiceFlag("--agent", values.agent, AGENTS),
+      project: values.project,
+    },
+    limit: integerFlag("--limit", values.limit, LIMIT_DEFAULT, { min: 1, max: LIMIT_MAX }),
+    context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
+    minScore: scoreFlag(values["min-score"]),
+    subagents: values.subagents,
+    explain: values.explain,
+  };
+  const loaded = await loadConfig(process.env, process.cwd());
+  warnIgnored(loaded.ignored);
+  const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
+  const { timezone } = config.settings;
+  for (const edge of ["after", "before"] as const) {
+    const value = values[edge];
+    if (value !== undefined) timeFlag(`--${edge}`, value, timezone);
+  }
+  const answer = await sessionSearch(request, { config, index: !values["no-index"] });
+  if (values.json) printJson(answer);
+  else
+    for (const [i, result] of answer.results.entries())
+      print(formatResult(result, { position: i + 1, timezone }));
+  if (answer.results.length === 0) note("nothing relevant found");
+  note(describeIndex(answer.index));
+}
+
+function phrasings(words: string[]): string[] {
+  const said = words.map((word) => word.trim()).filter((word) => word !== "");
+  if (said.length > 0) return said;
+  throw usageError(
+    "Expected a phrasing of what you look for",
+    'try bun scripts/search.ts "why WAL" "sqlite journal mode"',
+  );
+}
+
+function scoreFlag(value: string | undefined): number {
+  const score = value === undefined ? 0 : Number(value);
+  if (value?.trim() === "" || !(score >= 0 && score <= 1)) {
+    throw usageError(
+      `Cannot use --min-score "${value}": expected a number from 0 to 1`,
+      "try --min-score 0.3",
+    );
+  }
+  return score;
+}
+
+/** How fresh an answer is, in one line. */
+function describeIndex({ sessions, chunks, vectors, behind, semantic }: SearchAnswer["index"]): string {
+  const size = `${sessions} sessions, ${chunks} chunks${vectors > 0 ? `, ${vectors} vectors` : ""}`;
+  const state =
+    behind.sessions === 0
+      ? "up to date"
+      : `behind by ${behind.sessions} sessions (${(behind.bytes / 1e6).toFixed(1)} MB): run bun scripts/embed.ts`;
+  return `index: ${size}, ${state}; semantic ${semantic}`;
+}
+
+if (import.meta.main) await runMain(USAGE, main);

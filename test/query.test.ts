@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import { matchExpression, readQuestion } from "../lib/query.ts";
+import { stem } from "../lib/stem.ts";
+
+const termsOf = (text: string) => readQuestion(text).terms.map(({ forms }) => forms[0]);
+
+test("readQuestion() keeps content words, folded, and drops stop words of several languages", () => {
+  expect(termsOf("What did we decide about the JOURNAL mode?")).toEqual(["decide", "journal", "mode"]);
+  expect(termsOf("Warum haben wir die Übergänge geprüft?")).toEqual(["ubergange", "gepruft"]);
+  expect(termsOf("почему мы выбрали журнал")).toEqual(["выбрали", "журнал"]);
+});
+
+test("readQuestion() reads a question of stop words alone with them", () => {
+  expect(termsOf("to be or not to be")).toEqual(["to", "be", "or", "not"]);
+  expect(readQuestion("?!").terms).toEqual([]);
+});
+
+test("readQuestion() takes a name whole and in parts, the parts for less", () => {
+  const { terms, literals } = readQuestion("where is minimumContrastRatio set");
+  expect(terms.map(({ forms, weight }) => [forms[0], weight])).toEqual([
+    ["minimumcontrastratio", 1],
+    ["set", 1],
+    ["minimum", 0.5],
+    ["contrast", 0.5],
+    ["ratio", 0.5],
+  ]);
+  expect(literals).toEqual(["minimumcontrastratio"]);
+  expect(readQuestion('snake_case_name in src/a-b.ts says "Cannot open file"').literals).toEqual([
+    "snake_case_name",
+    "src/a-b.ts",
+    "cannot open file",
+  ]);
+});
+
+test("readQuestion() knows irregular forms and both spellings", () => {
+  const forms = (word: string) => readQuestion(word).terms[0]?.forms;
+  expect(forms("chosen")).toEqual(["chosen", "choose", "chose"]);
+  expect(forms("tokeniser")).toEqual(["tokeniser", "tokenizer"]);
+  expect(forms("colour")).toEqual(["colour", "color"]);
+  expect(forms("color")).toEqual(["color", "colour"]);
+  expect(forms("exercise")).toContain("exercise");
+});
+
+test("readQuestion() asks for pairs of characters where words have no spaces between them", () => {
+  expect(termsOf("数据库迁移")).toEqual(["数据", "据库", "库迁", "迁移"]);
+  expect(termsOf("WAL 模式")).toEqual(["wal", "模式"]);
+});
+
+test("matchExpression() ORs, never ANDs, and quotes what could be syntax", () => {
+  const { terms, literals } = readQuestion('sqlite NEAR(journal*) AND "agent-session.ts"');
+  expect(matchExpression(terms, literals)).toBe(
+    '"sqlite" OR "journal" OR "agent" OR "session" OR "ts" OR "agent session ts"',
+  );
+  expect(matchExpression([])).toBeUndefined();
+});
+
+test("stem() does what SQLite's porter tokenizer does", () => {
+  const words =
+    "running flies decisions relational conditional hopefully sky agreed plastered motoring generalizations".split(
+      " ",
+    );
+  expect(words.map(stem)).toEqual(
+    "run fli decis relat condit hopefulli sky agre plaster motor gener".split(" "),
+  );
+});

@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import {
+  bestFirst,
+  fuse,
+  inverseFrequency,
+  isGoodEnough,
+  type RankedDocument,
+  rankDocuments,
+} from "../lib/rank.ts";
+
+function document(counts: number[], more: Partial<RankedDocument> = {}): RankedDocument {
+  return {
+    counts: Float64Array.from(counts),
+    userCounts: new Float64Array(counts.length),
+    userWords: 0,
+    words: 100,
+    session: 1,
+    before: -1,
+    after: -1,
+    isCandidate: true,
+    time: 0,
+    literals: 0,
+    ...more,
+  };
+}
+
+const TERMS = [
+  { number: 0, worth: 5 },
+  { number: 1, worth: 1 },
+];
+const order = (documents: RankedDocument[]) => bestFirst(rankDocuments(documents, TERMS, 100).scores);
+
+test("rankDocuments() puts the rare word before the common one, and both before either", () => {
+  expect(order([document([0, 3]), document([1, 1]), document([1, 0]), document([0, 0])])).toEqual([1, 2, 0]);
+});
+
+test("rankDocuments() lets a chunk have a part of its neighbours' words, but no result that is not a candidate", () => {
+  const documents = [
+    document([3, 0], { isCandidate: false, after: 1 }),
+    document([0, 0], { before: 0, after: 2 }),
+    document([0, 0], { before: 1 }),
+  ];
+  const { scores, own } = rankDocuments(documents, TERMS, 100);
+  expect(scores[0]).toBe(0);
+  expect(scores[1]).toBeGreaterThan(0);
+  expect(scores[2]).toBe(0);
+  expect([...own]).toEqual([0, 0, 0]);
+});
+
+test("rankDocuments() prefers the session with more of the question, the user's words, and the time that is named", () => {
+  const other = document([0, 1], { session: 2 });
+  expect(
+    order([document([1, 0], { session: 2 }), document([1, 0]), document([1, 0], { session: 2 }), other])[3],
+  ).toBe(3);
+  const said = document([1, 0], { userCounts: Float64Array.of(1, 0), userWords: 10 });
+  expect(order([document([1, 0]), said])).toEqual([1, 0]);
+  expect(order([document([2, 0]), document([1, 0], { time: 1 })])).toEqual([1, 0]);
+});
+
+test("rankDocuments() finds by time alone what shares no word with the question", () => {
+  const { scores, strength } = rankDocuments([document([0, 0]), document([0, 0], { time: 1 })], TERMS, 100);
+  expect([...scores].map((score) => score > 0)).toEqual([false, true]);
+  expect(strength).toBe(0);
+});
+
+test("fuse() never lets weak lists outvote a strong one", () => {
+  const strong = { scores: Float64Array.of(9, 8, 7, 0, 0, 0), weight: 10 };
+  const weak = { scores: Float64Array.of(0, 0, 0, 3, 2, 1), weight: 1 };
+  expect(bestFirst(fuse([strong, weak, weak, weak])).slice(0, 3)).toEqual([0, 1, 2]);
+});
+
+test("fuse() lifts what several phrasings of the same weight agree on", () => {
+  const lists = [Float64Array.of(3, 2, 0), Float64Array.of(0, 2, 3)].map((scores) => ({ scores, weight: 1 }));
+  expect(bestFirst(fuse(lists))[0]).toBe(1);
+  expect([...fuse([])]).toEqual([]);
+});
+
+test("inverseFrequency() is high for the rare and never negative", () => {
+  expect(inverseFrequency(1000, 1)).toBeGreaterThan(inverseFrequency(1000, 100));
+  expect(inverseFrequency(1000, 1000)).toBeGreaterThan(0);
+});
+
+test("isGoodEnough() takes a question that is all there, however common its words, and refuses a chance match", () => {
+  expect(isGoodEnough([{ strength: 0.4, coverage: 1 }], 5000)).toBe(true);
+  expect(isGoodEnough([{ strength: 4, coverage: 0.3 }], 5000)).toBe(false);
+  expect(isGoodEnough([{ strength: 10, coverage: 0.3 }], 5000)).toBe(true);
+  const weak = { strength: 9, coverage: 0.4 };
+  expect(isGoodEnough([weak, weak, weak], 5000)).toBe(false);
+  expect(isGoodEnough([{ strength: 12, coverage: 0.5 }, weak, { strength: 14, coverage: 0.6 }], 5000)).toBe(
+    true,
+  );
+  expect(isGoodEnough([{ strength: 0, coverage: 0 }], 0)).toBe(false);
+});

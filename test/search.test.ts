@@ -1,0 +1,323 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Config, defaultSettings, type Settings } from "../lib/config.ts";
+import { openStore } from "../lib/store.ts";
+import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
+import { claudeAssistant, claudeCompaction, claudeUser } from "./support/claude.ts";
+import { FIXTURES } from "./support/fixtures.ts";
+import { layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { runCommand, runScript, scriptPath } from "./support/run.ts";
+
+const ID = "11111111-0000-4000-8000-000000000001";
+const OTHER = "22222222-0000-4000-8000-000000000002";
+
+function configOf(home: TemporaryHome, settings: Partial<Settings> = {}, currentSession?: string): Config {
+  const { paths, env } = home;
+  return {
+    paths,
+    env,
+    settings: { ...defaultSettings(), timezone: "UTC", ...settings },
+    currentSession,
+    ignored: [],
+  };
+}
+
+function talk(
+  home: TemporaryHome,
+  id: string,
+  turns: [string, string][],
+  at = "2026-02-03T10:00:00.000Z",
+): string {
+  const rows = turns.flatMap(([text, answer], i) => {
+    const time = new Date(Date.parse(at) + i * 60_000).toISOString();
+    return [
+      claudeUser({ text, at: time, sessionId: id }),
+      claudeAssistant({ text: answer, at: time, sessionId: id }),
+    ];
+  });
+  return writeClaude(home, { id, rows });
+}
+
+const ids = ({ results }: SearchAnswer) => results.map(({ session_id }) => session_id);
+
+describe("on the committed transcripts", () => {
+  let home: TemporaryHome;
+  beforeAll(() => {
+    home = temporaryHome();
+    layFixtures(home);
+  });
+  afterAll(() => home.remove());
+
+  test("sessionSearch() indexes first, then answers in the promised shape", async () => {
+    const query = ["why was the staging container unhealthy", "health check port"];
+    const answer = await sessionSearch({ query, limit: 1 }, { config: configOf(home) });
+    expect(answer).toEqual({
+      results: [
+        {
+          session_id: FIXTURES.claude.deploy.id,
+          name: null,
+          agent: "claude",
+          timestamp: "2026-02-01T09:12:07.000Z",
+          topics: ["deployment", "build"],
+          speakers: ["user", "assistant"],
+          has_decision: false,
+          has_action: false,
+          relevance_score: expect.any(Number),
+          content:
+            "User: how do I deploy this? staging still runs last week's build\n" +
+            "Assistant: Two steps: build the image, then restart the stack. Let me check what staging runs.\n" +
+            "Assistant: The container is unhealthy: the health check asks port 8080, but the server listens on 8081 since the last release.",
+          context: "User asks: how do I deploy this? staging still runs last week's build",
+          before: [],
+          after: [],
+          also_in: [],
+          file: expect.stringContaining(`${FIXTURES.claude.deploy.id}.jsonl`),
+          first_line: 6,
+          last_line: 14,
+        },
+      ],
+      index: {
+        sessions: expect.any(Number),
+        chunks: expect.any(Number),
+        vectors: 0,
+        behind: { sessions: 0, bytes: 0 },
+        semantic: "off: no embedding in config.json",
+      },
+    });
+    const score = answer.results[0]?.relevance_score ?? 0;
+    expect(score > 0 && score <= 1).toBe(true);
+    expect(answer.index.chunks).toBeGreaterThan(20);
+  });
+
+  test("search.ts --json prints one document, remarks go to stderr, exit 0 also when nothing is found", async () => {
+    const found = await runScript("search", ["--json", "--limit", "2", "posting frequency"], {
+      env: home.env,
+    });
+    expect(found.exitCode).toBe(0);
+    const { results, index } = JSON.parse(found.stdout) as SearchAnswer;
+    expect(results[0]?.content).toContain("posting frequency");
+    expect(found.stderr).toContain(
+      `index: ${index.sessions} sessions, ${index.chunks} chunks, up to date; semantic off`,
+    );
+    const nothing = await runScript("search", ["--json", "kubernetes ingress annotations"], {
+      env: home.env,
+    });
+    expect({ ...nothing, results: (JSON.parse(nothing.stdout) as SearchAnswer).results }).toMatchObject({
+      exitCode: 0,
+      results: [],
+    });
+    expect(nothing.stderr).toStartWith("nothing relevant found\n");
+    const quiet = await runScript("search", ["--quiet", "kubernetes ingress annotations"], { env: home.env });
+    expect(quiet).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+  });
+
+  test("search.ts prints place, time and score of each hit, with exchanges around it on request", async () => {
+    const { stdout } = await runScript(
+      "search",
+      ["--limit", "1", "--context", "1", "--explain", "migration 0042"],
+      {
+        env: home.env,
+      },
+    );
+    const [first = "", ...rest] = stdout.trimEnd().split("\n");
+    expect(first).toMatch(/^1\. .+ · claude · 2026-02-01 09:13 · \/.+\.jsonl:15-22 · [01]\.\d\d$/);
+    expect(rest[0]).toBe("[before]");
+    expect(rest).toContain("[found]");
+    expect(rest).toContain("[after]");
+    expect(rest.at(-1)).toMatch(/^\[why: phrasing 1 #1, holds 1 of it\]$/);
+  });
+
+  test("a reader that leaves after the first line breaks nothing", async () => {
+    const command = `${process.execPath} ${scriptPath("search")} --limit 50 "the a deploy test login" 2>&1 >/dev/null | head -1; ${process.execPath} ${scriptPath("search")} --limit 50 "deploy login test session" | head -1; echo "\${PIPESTATUS[0]}"`;
+    const { stdout, stderr } = await runCommand(["bash", "-c", command], { env: home.env });
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe("0");
+    expect(stderr).not.toContain("EPIPE");
+  });
+
+  test("wrong usage names the flag and the way out, and prints nothing on stdout", async () => {
+    const cases: [args: string[], error: string][] = [
+      [[], "Expected a phrasing"],
+      [["x", "--limit", "0"], "Cannot use --limit"],
+      [["x", "--after", "someday"], "Cannot use --after"],
+      [["x", "--speaker", "bob"], "Cannot use --speaker"],
+      [["x", "--min-score", "2"], "Cannot use --min-score"],
+      [["x", "--nonsense"], "--nonsense"],
+    ];
+    for (const [args, error] of cases) {
+      const run = await runScript("search", args, { env: home.env });
+      expect({ args, ...run }).toMatchObject({ args, exitCode: 2, stdout: "" });
+      expect(run.stderr).toMatch(/^error: .+\nhint: .+\n$/);
+      expect(run.stderr).toContain(error);
+    }
+    const unknown = await runScript("search", ["x", "--session", "no-such-session"], { env: home.env });
+    expect({ ...unknown, stderr: unknown.stderr.split("\n")[0]?.slice(0, 17) }).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: "error: NOT_FOUND:",
+    });
+  });
+
+  test("a session's name, project and agent limit the search", async () => {
+    const config = configOf(home);
+    const ask = async (filters: object) =>
+      new Set(
+        ids(await sessionSearch({ query: "login test", filters, limit: 50, subagents: true }, { config })),
+      );
+    expect(await ask({ agent: "codex" })).toEqual(new Set([FIXTURES.codex.login.id]));
+    expect(await ask({ session: FIXTURES.pi.login.id.slice(0, 8) })).toEqual(new Set([FIXTURES.pi.login.id]));
+    expect(await ask({ project: "nowhere" })).toEqual(new Set());
+    expect((await ask({ project: home.project })).size).toBeGreaterThan(2);
+  });
+});
+
+test("what the index did not know is found by the search that finds it new", async () => {
+  using home = temporaryHome();
+  const config = configOf(home);
+  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  expect(ids(await sessionSearch({ query: "sextant" }, { config }))).toEqual([ID]);
+  talk(home, OTHER, [["where is the astrolabe", "In the museum."]]);
+  const stale = await sessionSearch({ query: "astrolabe" }, { config, index: false });
+  expect({ results: stale.results, behind: stale.index.behind.sessions }).toEqual({ results: [], behind: 1 });
+  expect(ids(await sessionSearch({ query: "astrolabe" }, { config }))).toEqual([OTHER]);
+});
+
+test("--no-index without an index says what to run", async () => {
+  using home = temporaryHome();
+  const run = await runScript("search", ["--no-index", "anything"], { env: home.env });
+  expect({ exitCode: run.exitCode, stdout: run.stdout }).toEqual({ exitCode: 1, stdout: "" });
+  expect(run.stderr).toContain("hint: run bun scripts/embed.ts");
+  expect(existsSync(home.paths.database)).toBe(false);
+});
+
+test("a secret in words or tool target is in no output", async () => {
+  using home = temporaryHome();
+  const secret = `sk-ant-api03-${"aB3".repeat(31)}AA`;
+  const rows = [
+    claudeUser({ text: `use the key ${secret} for the sextant`, sessionId: ID }),
+    claudeAssistant({
+      text: `I export ${secret} now, sextant ready.`,
+      sessionId: ID,
+      tools: [{ name: "Bash", input: { command: `export KEY=${secret}; sextant --calibrate` } }],
+    }),
+  ];
+  writeClaude(home, { id: ID, rows });
+  for (const args of [["sextant key"], ["--json", "--explain", "sextant calibrate"], [secret]]) {
+    const { stdout, stderr } = await runScript("search", args, { env: home.env });
+    expect(stdout + stderr).not.toContain("aB3aB3aB3");
+  }
+});
+
+test("deleted transcripts stay searchable, by their id too", async () => {
+  using home = temporaryHome();
+  const config = configOf(home);
+  const file = talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  await sessionSearch({ query: "sextant" }, { config });
+  rmSync(file);
+  const request = { query: "sextant", filters: { session: ID } };
+  expect(ids(await sessionSearch(request, { config }))).toEqual([ID]);
+});
+
+test("the calling session's rows are left out up to its last compaction, unless it is named", async () => {
+  using home = temporaryHome();
+  const row = (text: string, minute: number) => [
+    claudeUser({ text, sessionId: ID, at: `2026-02-03T10:${minute}:00.000Z` }),
+    claudeAssistant({ text: "Noted.", sessionId: ID, at: `2026-02-03T10:${minute}:30.000Z` }),
+  ];
+  const compaction = claudeCompaction({
+    summary: "They spoke of the harbour.",
+    sessionId: ID,
+    at: "2026-02-03T10:20:00.000Z",
+  });
+  writeClaude(home, {
+    id: ID,
+    rows: [row("the old sextant story", 10), compaction, row("the new sextant story", 30)].flat(2),
+  });
+  talk(home, OTHER, [["another sextant story", "Indeed."]]);
+  const config = configOf(home, {}, ID);
+  const contents = async (filters: object) =>
+    (await sessionSearch({ query: "sextant story", filters, limit: 9 }, { config })).results
+      .map(({ content }) => content.split("\n")[0])
+      .sort();
+  expect(await contents({})).toEqual(["User: another sextant story", "User: the old sextant story"]);
+  expect(await contents({ session: ID })).toEqual([
+    "User: the new sextant story",
+    "User: the old sextant story",
+  ]);
+});
+
+test("a fork's copied rows are one result, the other session is named beside it", async () => {
+  using home = temporaryHome();
+  layFixtures(home);
+  const { results } = await sessionSearch(
+    { query: "Jason posting frequency never more than three", limit: 20 },
+    { config: configOf(home) },
+  );
+  const holding = results.filter(({ content }) => content.includes("never more than three"));
+  expect(holding.length).toBe(1);
+  const both = [holding[0]?.session_id ?? "", ...(holding[0]?.also_in ?? [])];
+  expect(new Set(both).isSupersetOf(new Set([FIXTURES.claude.posting.id, FIXTURES.claude.fork.id]))).toBe(
+    true,
+  );
+});
+
+test("a folder given in place of the agents' own is all that is searched", async () => {
+  using home = temporaryHome();
+  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  const folder = join(home.root, "elsewhere");
+  const other = talk({ ...home, paths: { ...home.paths, claude: folder } }, OTHER, [
+    ["where is the sextant", "At sea."],
+  ]);
+  await runScript("search", ["sextant"], { env: home.env });
+  const { stdout } = await runScript("search", ["--json", "--sessions", folder, "sextant"], {
+    env: home.env,
+  });
+  expect((JSON.parse(stdout) as SearchAnswer).results.map(({ file }) => file)).toEqual([other]);
+});
+
+test("--min-score lets an exact match pass", async () => {
+  using home = temporaryHome();
+  talk(home, ID, [["what is ERR_QUADRANT_7731", "A bad reading."]]);
+  for (let i = 0; i < 5; i++)
+    talk(home, `33333333-0000-4000-8000-00000000000${i}`, [[`reading ${i}`, "A good reading."]]);
+  const config = configOf(home);
+  const [hit] = (await sessionSearch({ query: "ERR_QUADRANT_7731", minScore: 0.9 }, { config })).results;
+  expect(hit?.session_id).toBe(ID);
+  expect(
+    ids(
+      await sessionSearch(
+        { query: "what is a reading, and of which kind of instrument was it", minScore: 1 },
+        { config },
+      ),
+    ),
+  ).toEqual([]);
+});
+
+test("each search is noted with its time", async () => {
+  using home = temporaryHome();
+  const config = configOf(home);
+  await sessionSearch({ query: "sextant" }, { config });
+  await sessionSearch({ query: "sextant" }, { config });
+  const store = openStore(home.paths.database);
+  const rows = store.db.prepare("SELECT took_ms > 0 AS timed, results FROM searches").all();
+  store.close();
+  expect(rows.map((row) => ({ ...row }))).toEqual([
+    { timed: 1, results: 0 },
+    { timed: 1, results: 0 },
+  ]);
+});
+
+test("an embedder that does not answer leaves the search to words, and says so", async () => {
+  using home = temporaryHome();
+  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  const embedding = { baseUrl: "http://127.0.0.1:9", apiKeyEnv: "NONE", model: "m", dimensions: 8 };
+  const config = configOf(home, { embedding });
+  await sessionSearch({ query: "sextant" }, { config });
+  const store = openStore(home.paths.database);
+  store.db.exec(`INSERT INTO embedders (model, dimensions, recipe) VALUES ('m', 8, 'context-1');
+    UPDATE session_chunks SET embedder = 1, embedding = zeroblob(32)`);
+  store.close();
+  const answer = await sessionSearch({ query: "sextant" }, { config });
+  expect(ids(answer)).toEqual([ID]);
+  expect(answer.index.semantic).toStartWith("off: Cannot embed");
+});
