@@ -4,7 +4,7 @@
  * This is all that a prompt with nothing new pays for, so no transcript is opened and nothing that can is imported.
  */
 
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import type { Paths } from "./config.ts";
 import { hasCode } from "./errors.ts";
 import { findTranscripts } from "./find.ts";
@@ -36,8 +36,6 @@ export interface Sighting {
   size: number;
   /** Modification time, in milliseconds. */
   modifiedAt: number;
-  /** When the file or its place last changed, in milliseconds. */
-  changedAt: number;
 }
 
 export interface Look {
@@ -68,53 +66,57 @@ export function takeLook({ paths, looker, scope, now = Date.now(), changedAfter 
   const look: Look = { looker: { ...looker, file: own }, now, cursors, marks, changed: [], recent: [] };
   const isChanged = changedAfter === undefined ? changeDetector(look) : newerThan(changedAfter);
   const hour = now - FIRST_LOOK_MS;
-  for (const sighting of sightingsOf(paths, { looker, scope })) {
-    const { file, id } = sighting.found;
-    if (file === looker.file || id === looker.id) look.looker.file ??= file;
-    else {
-      if (sighting.modifiedAt > hour) look.recent.push(file);
-      if (isChanged(sighting)) look.changed.push(sighting);
+  const directory = scope === "project" ? looker.cwd : undefined;
+  const all = findTranscripts(paths, { directory, recent: true, cwd: looker.cwd });
+  const recent: Sighting[] = [];
+  for (const found of all) {
+    if (found.file === looker.file || found.id === looker.id) {
+      look.looker.file ??= found.file;
+      continue;
     }
+    const stat = statOf(found.file);
+    if (!stat || found.ephemeral) continue;
+    const isRecent = stat.mtimeMs > hour;
+    const isNew = isChanged(found, stat);
+    // Only the few that matter get an object: hundreds more would cost as much as listing them.
+    if (!isRecent && !isNew) continue;
+    const sighting = { found, size: stat.size, modifiedAt: stat.mtimeMs };
+    if (isRecent) recent.push(sighting);
+    if (isNew) look.changed.push(sighting);
   }
+  look.changed = look.changed.filter((sighting) => isNewestCopy(sighting, all));
+  look.recent = recent.filter((sighting) => isNewestCopy(sighting, all)).map(({ found }) => found.file);
   return look;
 }
 
-/** Every file once, and of several copies of one session the newest. */
-function sightingsOf(
-  paths: Paths,
-  { looker, scope }: Pick<LookOptions, "looker" | "scope">,
-): Iterable<Sighting> {
-  const sightings = new Map<string, Sighting>();
-  const directory = scope === "project" ? looker.cwd : undefined;
-  for (const found of findTranscripts(paths, { directory, recent: true, cwd: looker.cwd })) {
-    if (found.ephemeral) continue;
-    const stat = statOf(found.file);
-    if (!stat) continue;
-    const { size, mtimeMs, ctimeMs } = stat;
-    const key = isTold(found) ? `${found.agent} ${found.id}` : found.file;
-    const other = sightings.get(key);
-    if (other) found.name ??= other.found.name; // the name may hang on the older copy
-    if (other && other.modifiedAt >= mtimeMs) continue;
-    sightings.set(key, { found, size, modifiedAt: mtimeMs, changedAt: Math.max(mtimeMs, ctimeMs) });
+/** A session that was moved may lie in two places: the newer file counts, under whichever name either has. */
+function isNewestCopy({ found, modifiedAt }: Sighting, all: readonly TranscriptFile[]): boolean {
+  if (!isTold(found)) return true;
+  for (const other of all) {
+    if (other === found || other.id !== found.id || other.agent !== found.agent) continue;
+    found.name ??= other.name;
+    if ((statOf(other.file)?.mtimeMs ?? 0) > modifiedAt) return false;
   }
-  return sightings.values();
+  return true;
 }
 
-function changeDetector({ looker, now, cursors, marks }: Look): (sighting: Sighting) => boolean {
+type Detector = (found: TranscriptFile, stat: Stats) => boolean;
+
+function changeDetector({ looker, now, cursors, marks }: Look): Detector {
   // Whatever was there at the very first look and was old then is news from then on only.
   const since = Date.parse(marks?.get(looker.id)?.since ?? "") || now;
   const firstLook = Math.min(now - FIRST_LOOK_MS, since);
   // A file whose session only its content tells has no mark that could be found: all that moved counts.
   const isMoved = newerThan(Math.min(firstLook, (statOf(cursors.path)?.mtimeMs ?? now) - 1));
-  return (sighting) => {
-    if (!isTold(sighting.found)) return isMoved(sighting);
-    const mark = marks?.get(sighting.found.id ?? "");
-    return mark ? hasMoved(mark, sighting) : sighting.modifiedAt > firstLook;
+  return (found, stat) => {
+    if (!isTold(found)) return isMoved(found, stat);
+    const mark = marks?.get(found.id ?? "");
+    return mark ? hasMoved(mark, { size: stat.size, modifiedAt: stat.mtimeMs }) : stat.mtimeMs > firstLook;
   };
 }
 
-function newerThan(time: number): (sighting: Sighting) => boolean {
-  return ({ changedAt }) => changedAt > time;
+function newerThan(time: number): Detector {
+  return (_found, { mtimeMs, ctimeMs }) => mtimeMs > time || ctimeMs > time;
 }
 
 function isTold({ agent, id }: TranscriptFile): boolean {

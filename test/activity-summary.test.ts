@@ -248,6 +248,21 @@ test("readUpdates() does not tell a session its own rows from a fork of it", () 
   expect(told(home)).toBeNull();
 });
 
+test("readUpdates() tells a session that was moved once, by the newer of its files", () => {
+  using home = temporaryHome();
+  const rows = turn(home, 180);
+  const left = writeClaude(home, { id: OTHER, cwd: join(home.project, "api"), rows });
+  utimesSync(left, new Date(), new Date(Date.now() - 120_000));
+  writeClaude(home, {
+    id: OTHER,
+    rows: [...rows, claudeUser({ text: "moved", at: secondsAgo(60), cwd: home.project })],
+  });
+  expect(told(home)).toContain(`- ${NAME} (1m ago, 3 messages): "how do I deploy this?"`);
+  expect(told(home)).toBeNull();
+  utimesSync(left, new Date(), new Date(Date.now() - 90_000));
+  expect(told(home)).toBeNull();
+});
+
 test("readUpdates() knows pi's copied entries by the fork's own date", () => {
   using home = temporaryHome();
   const cwd = home.project;
