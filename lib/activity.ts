@@ -111,7 +111,7 @@ function prepare(
   if (!head) return undefined;
   const stat = statSync(session.file);
   const mark = since === undefined ? marks?.get(session.id) : undefined;
-  const common = { session, head, mark, stat };
+  const common = { session: { ...session, cwd: session.cwd ?? head.cwd }, head, mark, stat };
   if (mark) return { ...common, offset: holds(session.file, mark) ? mark.offset : 0, after: undefined };
   const wasThere =
     lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;

@@ -4,8 +4,9 @@ import type { Paths, Settings } from "./config.ts";
 import { newestCopies, sessionOf } from "./discovery.ts";
 import { readHead } from "./head.ts";
 import { type Look, type Looker, takeLook } from "./look.ts";
+import { nameOf } from "./names.ts";
 import type { Session } from "./session.ts";
-import { describeSession, inProjectOf } from "./sessions.ts";
+import { inProjectOf } from "./sessions.ts";
 import { type Updates, updatesOf } from "./updates.ts";
 
 export interface UpdateOptions {
@@ -40,7 +41,7 @@ export function readUpdates(options: UpdateOptions): Updates {
       // A folder that was named by hand counts as the project's where the files do not say.
       (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined)),
   );
-  const describe = (session: Session) => describeSession(session, paths);
+  const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
   const maxChars = options.maxChars ?? settings.activity.maxChars;
   return updatesOf({ ...look, sessions, describe }, { settings, maxChars, since });
 }

@@ -14,7 +14,7 @@ import { settle } from "./settle.ts";
 /** A look with the sessions behind its changed files. */
 export interface View extends Omit<Look, "changed"> {
   sessions: readonly Session[];
-  /** Adds a session's name and directory; asked only for those with news. */
+  /** Adds what a session is called; asked only for those with news. */
   describe: (session: Session) => Session;
 }
 

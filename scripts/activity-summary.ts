@@ -78,7 +78,6 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
     .flatMap((name) => namedSession(name, agent, jsonlResolver(name)));
   const now = Date.now();
   const recent = sessions.filter(({ updatedAt }) => Date.parse(updatedAt) > now - FIRST_LOOK_MS);
-  const describe = (session: Session) => ({ ...session, cwd: readHead(session.file)?.cwd });
   const cwd = (own !== undefined && isFile(own) && readHead(own)?.cwd) || process.cwd();
   const settings = defaultSettings();
   const updates = updatesOf(
@@ -89,7 +88,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
       marks: readMarks(cursors),
       recent: recent.map(({ file }) => file),
       sessions,
-      describe,
+      describe: (session) => session,
     },
     { settings, maxChars: settings.activity.maxChars },
   );
