@@ -114,7 +114,7 @@ test("findReferences() never throws, and each name stands in the prompt", () => 
     const prompt = Array.from({ length: random.integer(0, 14) }, () => random.pick(parts)).join("");
     for (const { name, question } of findReferences(prompt)) {
       expect(prompt).toContain(name);
-      expect(name).not.toMatch(/[\n/\\]/);
+      expect(name).not.toContain("\n");
       if (question) expect(question).not.toContain("\n");
     }
   }
