@@ -53,7 +53,9 @@ function schema(defaults: Settings) {
       minNewUserMessages: positive.default(defaults.minNewUserMessages),
       notificationAutoClearMs: z.number().int().nonnegative().default(defaults.notificationAutoClearMs),
       modelKeys: z
-        .array(z.string().regex(/^(?:active|[^/\s]+\/\S+)$/, { error: 'expected "provider/model" or "active"' }))
+        .array(
+          z.string().regex(/^(?:active|[^/\s]+\/\S+)$/, { error: 'expected "provider/model" or "active"' }),
+        )
         .default([]),
       activity: z
         .strictObject({

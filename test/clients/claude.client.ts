@@ -1,11 +1,13 @@
 /** The plugin in the real Claude Code, whose model is a server on loopback. Run by `bun run test:clients`. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../support/run.ts";
-import { type ClaudeHome, claudeHome, runClaude } from "./claude.ts";
+import { ROOT, runScript } from "../support/run.ts";
+import { type ClaudeHome, claudeHome, runClaude, textOf } from "./claude.ts";
+import { eventually } from "./eventually.ts";
 import {
+  asksForSummary,
   type FakeAnthropic,
   type MessagesRequest,
   type Reply,
@@ -47,6 +49,14 @@ function lab(binary: string, answer: (request: MessagesRequest) => Reply | undef
   };
 }
 
+/** Command lines of the processes that run our code for this home. */
+function processesOf(home: ClaudeHome): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .map((pid) => textOf(`/proc/${pid}/cmdline`).replaceAll("\0", " "))
+    .filter((command) => command.includes(home.root));
+}
+
 /** The lines of the first digest in a request, without its head. Requests are never printed: they hold much else. */
 function digest(request: MessagesRequest | undefined): string {
   const text =
@@ -72,6 +82,89 @@ for (const [name, modules, file] of versions) {
       await prompt("and now?", ["--resume", second]);
       const told = model.requests.at(-1)?.raw.match(/flaky login test/g) ?? [];
       expect(told.length).toBe(1); // the one replayed from the turn before
+    });
+
+    test("gives what is known of a session that the prompt refers to", async () => {
+      const { prompt, model } = lab(binary);
+      const first = await prompt("why does the gateway listen on 8443?");
+      await prompt(`and @@${first.slice(0, 8)} said?`);
+      const raw = model.requests.at(-1)?.raw ?? "";
+      const [block] = /\[Session References\](?:[^"\\]|\\.)*/.exec(raw) ?? [""];
+      expect(block).toContain("gateway listen on 8443");
+      expect(block).toContain(first);
+    });
+
+    test("keeps what matters through a compaction by hand and one by itself", async () => {
+      for (const isAutomatic of [false, true]) {
+        const { prompt, model } = lab(binary, (request) => {
+          if (asksForSummary(request))
+            return { blocks: [{ type: "text", text: "<summary>Work went on.</summary>" }] };
+          return isAutomatic
+            ? { blocks: [{ type: "text", text: "Noted." }], inputTokens: 150_000 }
+            : undefined;
+        });
+        const env = isAutomatic ? { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "100000" } : {};
+        const id = await prompt("Never use port 8080 for the gateway, it must stay on 8443.", [], env);
+        await prompt("Now the tests.", ["--resume", id], env);
+        if (!isAutomatic) await prompt("/compact", ["--resume", id]);
+        await prompt("go on", ["--resume", id], env);
+        const asked = model.requests.filter(asksForSummary);
+        expect(asked.length).toBeGreaterThan(0);
+        const steered = asked.at(-1)?.lastUser.includes("must keep every open") ?? false;
+        const kept = asked.at(-1)?.lastUser.includes("it must stay on 8443") ?? false;
+        const after = model.requests.at(-1)?.raw ?? "";
+        const returned = after.includes("Notes on this session from before the compaction");
+        expect({ isAutomatic, steered, kept, returned }).toEqual({
+          isAutomatic,
+          steered: true,
+          kept: true,
+          returned: true,
+        });
+      }
+    });
+
+    test("indexes after the client is gone, starts no client, leaves no process and reads nothing of ours back", async () => {
+      const { prompt, model, home } = lab(binary);
+      await prompt("Please keep the port 8443 for the gateway.");
+      await prompt("what did the other one do?");
+      const log = join(home.state, "log.ndjson");
+      const runs = () =>
+        textOf(log)
+          .split("\n")
+          .filter((line) => line.includes('"background.index"')).length;
+      await eventually("the work of two sessions", () => runs() === 4); // after Stop and after SessionEnd
+      expect(model.requests.length).toBe(2);
+      const transcripts = readdirSync(join(home.config, "projects"), { recursive: true, encoding: "utf8" });
+      expect(transcripts.filter((name) => name.endsWith(".jsonl")).length).toBe(2);
+      const { stdout } = await runScript(
+        "search",
+        ["Session Activity", "gateway port 8443", "--json", "--limit", "20"],
+        {
+          env: { ...home.env, PATH: process.env.PATH },
+          cwd: home.project,
+        },
+      );
+      const { results } = JSON.parse(stdout) as { results: { content: string }[] };
+      expect(results.some(({ content }) => content.includes("keep the port 8443"))).toBe(true);
+      expect(results.some(({ content }) => content.includes("[Session Activity]"))).toBe(false);
+      await eventually("the end of all we started", () => !processesOf(home).length);
+    });
+
+    test("welcomes a new session with a line on the project's last one", async () => {
+      const { prompt, model, home } = lab(binary);
+      mkdirSync(home.state, { recursive: true });
+      writeFileSync(join(home.state, "config.json"), '{"minNewUserMessages": 1}');
+      await prompt("Why does the gateway listen on 8443?");
+      await eventually(
+        "the meta file",
+        () =>
+          existsSync(join(home.state, "sessions-meta")) &&
+          readdirSync(join(home.state, "sessions-meta")).some((name) => name.endsWith(".meta.json")),
+      );
+      await prompt("hello");
+      expect(model.requests.at(-1)?.raw ?? "").toMatch(
+        /The last session in this project was (?:[^"\\]|\\.)*gateway(?:[^"\\]|\\.)*@@[0-9a-f]{8} in a prompt/i,
+      );
     });
 
     test("a hostile .env and bunfig.toml in the project change nothing", async () => {
