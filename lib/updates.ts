@@ -72,6 +72,7 @@ export function updatesOf(view: View, { settings, maxChars, since }: TellingOpti
   const patterns = compilePatterns(settings.redact.extra);
   const show: Show = (text, max) => oneLine(redact(text, patterns), max);
   const exclusion = readExclusion(settings.exclude);
+  const topOf = worktreeTops();
   const { looker, now, marks } = view;
   const { doings, problems } = readDoings(view.sessions, {
     marks,
@@ -84,10 +85,8 @@ export function updatesOf(view: View, { settings, maxChars, since }: TellingOpti
   const told = doings
     .filter(({ stretch }) => isNews(stretch))
     .map((did) => ({ ...did, session: view.describe(did.session) }))
-    .filter(
-      ({ session }) => !exclusion.hasSession({ ...session, project: session.cwd && projectKey(session.cwd) }),
-    )
-    .map((did) => tell(did, { now, show }))
+    .filter(({ session }) => !exclusion.hasSession(exclusion.needsProject ? withProject(session) : session))
+    .map((did) => tell(did, { now, show, topOf }))
     .sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = told.some(({ edited }) => edited.length > 0)
     ? overlapsOf(told, { view, since, show })
@@ -116,9 +115,12 @@ function markTold(view: View, doings: readonly Doings[]): boolean {
   return settle(view, advances);
 }
 
-function tell({ session, stretch }: Doings, { now, show }: { now: number; show: Show }): Told {
+function tell(
+  { session, stretch }: Doings,
+  { now, show, topOf }: { now: number; show: Show; topOf: (cwd: string) => string | undefined },
+): Told {
   const latest = stretch.latest ?? session.updatedAt;
-  const top = session.cwd === undefined ? undefined : projectDirectories(session.cwd)[0];
+  const top = session.cwd === undefined ? undefined : topOf(session.cwd);
   const absolute = (path: string) => (session.cwd === undefined ? path : resolve(session.cwd, path));
   const shown = (path: string) => show(within(absolute(path), [top, session.cwd]), PATH_MAX);
   const edited = [...new Set([...stretch.edited.keys()].map(absolute))];
@@ -134,6 +136,19 @@ function tell({ session, stretch }: Doings, { now, show }: { now: number; show: 
     ran: stretch.ran,
   };
   return { session, activity, edited, latest };
+}
+
+function withProject(session: Session) {
+  return { ...session, project: session.cwd && projectKey(session.cwd) };
+}
+
+/** Finds the top of a directory's worktree, once for sessions that share it. */
+function worktreeTops(): (cwd: string) => string | undefined {
+  const known = new Map<string, string | undefined>();
+  return (cwd) => {
+    if (!known.has(cwd)) known.set(cwd, projectDirectories(cwd)[0]);
+    return known.get(cwd);
+  };
 }
 
 function overlapsOf(
