@@ -47,6 +47,7 @@ Options:
   --subagents       Subagents' sessions too
   --sessions <path> Read this file or folder instead of the agents' own (repeatable)
   --json            One JSON document       --quiet  No remarks on stderr
+  -h, --help        Show this help
 
 Examples:
   bun scripts/session-reader.ts discord --lines 50

@@ -18,4 +18,4 @@ process.env.SESSION_MEMORY_HOME = join(root, "state");
 process.env.TMPDIR = root;
 process.env.TZ = "UTC";
 
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+afterAll(() => rmSync(root, { recursive: true, force: true }), 60_000);
