@@ -1,16 +1,16 @@
 /** A session's chunks in the index: their rows and their full text. */
 
-import { createHash } from "node:crypto";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
+import type { FullTextColumns, ReadyChunk } from "./prepared.ts";
 import { forgetRows } from "./row-claims.ts";
 import type { Chunk } from "./session.ts";
 import type { Statement } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 
 /** A chunk on its way into the index. */
-export interface NewChunk {
-  chunk: Chunk;
+export interface NewChunk extends ReadyChunk {
+  sessionId: string;
   /** The chunk's time, or the nearest that is known. */
   timestamp: string;
   /** Line of the first row of its exchange. */
@@ -23,13 +23,6 @@ export interface StoredChunk {
   hash: string;
   /** Everything else that may change while the hash stays. */
   place: string;
-}
-
-const HASH_BYTES = 16;
-
-/** What a chunk's vector and topics are kept by: the words that would be embedded. */
-export function contentHash(contextContent: string): Buffer {
-  return createHash("sha256").update(contextContent).digest().subarray(0, HASH_BYTES);
 }
 
 /** The statements that put chunks in, prepared once for a run. */
@@ -58,11 +51,11 @@ export function chunkRows(store: Store): ChunkRows {
   const createdAt = new Date().toISOString();
   const topicsOf = knownTopics(store);
 
-  function add({ chunk, timestamp, exchangeLine }: NewChunk, hash: Buffer): void {
-    const refined = topicsOf?.(hash);
-    const known = refined ? withTopics(chunk, refined) : chunk;
+  function add({ chunk, sessionId, timestamp, exchangeLine, hash, columns }: NewChunk): void {
+    const topics = topicsOf?.(hash);
+    const known = topics ? withTopics(chunk, topics) : chunk;
     const { lastId } = insert.run(
-      known.sessionId,
+      sessionId,
       known.index,
       timestamp,
       JSON.stringify(known.speakers),
@@ -80,19 +73,18 @@ export function chunkRows(store: Store): ChunkRows {
       known.tokens,
       createdAt,
     );
-    addText(insertText, lastId, known);
+    addText(insertText, lastId, topics ? fullTextColumns(known) : columns);
   }
 
   return {
     from: (sessionId, index) => storedChunks(store, sessionId, index),
     put(item, before) {
-      const hash = contentHash(item.chunk.contextContent);
-      if (before?.hash === hash.toString("hex")) {
+      if (before && before.hash === Buffer.from(item.hash).toString("hex")) {
         if (before.place !== placeOf(item)) move(store, before.id, item);
         return false;
       }
       if (before) removeChunk(store, before.id);
-      add(item, hash);
+      add(item);
       return true;
     },
     remove: (id) => removeChunk(store, id),
@@ -136,7 +128,7 @@ export function putTopics(store: Store, chunkId: number, topics: string[]): void
   replaceText(store, chunkId, renamed);
 }
 
-function knownTopics(store: Store): ((hash: Buffer) => string[] | undefined) | undefined {
+function knownTopics(store: Store): ((hash: Uint8Array) => string[] | undefined) | undefined {
   if (!store.db.prepare("SELECT 1 FROM topic_cache LIMIT 1").get()) return undefined;
   const find = store.db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");
   return (hash) => {
@@ -215,16 +207,20 @@ function replaceText(store: Store, id: number, chunk: Chunk): void {
   addText(
     store.db.prepare("INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)"),
     id,
-    chunk,
+    fullTextColumns(chunk),
   );
 }
 
-function addText(insertText: Statement, id: number, chunk: Chunk): void {
-  const { content, header, tools, extra } = fullTextColumns(chunk);
+function addText(
+  insertText: Statement,
+  id: number,
+  { content, header, tools, extra }: FullTextColumns,
+): void {
   insertText.run(id, content, header, tools, extra);
 }
 
-function removeChunk(store: Store, id: number): void {
+/** Removes a chunk; its vector stays in the cache. */
+export function removeChunk(store: Store, id: number): void {
   const { db } = store;
   keepVector(store, id);
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);

@@ -1,9 +1,9 @@
 /** What an embedding run would send, told without sending, indexing or keeping anything. */
 
 import { chunkExchange, estimateTokens, exchanges } from "./chunk.ts";
-import { contentHash } from "./chunk-rows.ts";
 import { findEmbedder, knownVector } from "./chunk-vectors.ts";
 import type { EmbeddingConfig, Settings } from "./config.ts";
+import { contentHash } from "./content-hash.ts";
 import { readExclusion } from "./exclusion.ts";
 import { indexRecipe, isCurrent } from "./freshness.ts";
 import { SESSION_CHUNKS_MAX } from "./index-pass.ts";

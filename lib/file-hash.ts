@@ -1,7 +1,7 @@
 /** Whether a transcript is still the file that was read up to a cursor, told without reading all of it. */
 
-import { createHash } from "node:crypto";
 import { readFully, withFile } from "./jsonl.ts";
+import { sha256 } from "./sha256.ts";
 
 const EDGE_BYTES = 4096;
 
@@ -9,7 +9,7 @@ const EDGE_BYTES = 4096;
 export function hashBefore(file: string, offset: number): string {
   const edge = Math.min(EDGE_BYTES, offset);
   return withFile(file, (descriptor) =>
-    createHash("sha256")
+    sha256()
       .update(`${offset}\n`)
       .update(readFully(descriptor, 0, edge))
       .update(readFully(descriptor, offset - edge, edge))

@@ -1,17 +1,22 @@
 /** How far the index is behind the transcripts, told by sizes and times alone. */
 
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { Settings } from "./config.ts";
-import { hashBefore } from "./file-hash.ts";
-import type { IndexedSession } from "./index-state.ts";
+import type { IndexedFile } from "./index-state.ts";
 import type { Session } from "./session.ts";
+import { sha256 } from "./sha256.ts";
 
 /** What is not in the index yet. */
 export interface Behind {
   sessions: number;
   bytes: number;
 }
+
+/** As much of an indexed session as tells whether it is behind. */
+export type ReadState = Pick<
+  IndexedFile,
+  "file" | "size" | "modified" | "recipe" | "sourceGone" | "status" | "cursor"
+>;
 
 /** Changed when chunks made before would be made otherwise now and should be. */
 const CHUNK_RECIPE = "exchanges-1";
@@ -23,13 +28,11 @@ const CHUNK_RECIPE = "exchanges-1";
 export function indexRecipe({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
   const own = JSON.stringify([redact.extra, exclude.patterns]);
   const isPlain = redact.extra.length === 0 && exclude.patterns.length === 0;
-  return isPlain
-    ? CHUNK_RECIPE
-    : `${CHUNK_RECIPE} ${createHash("sha256").update(own).digest("hex").slice(0, 16)}`;
+  return isPlain ? CHUNK_RECIPE : `${CHUNK_RECIPE} ${sha256().update(own).digest("hex").slice(0, 16)}`;
 }
 
 /** Whether a session's file is as it was when it was read to its end. */
-export function isCurrent(known: IndexedSession, session: Session, recipe: string): boolean {
+export function isCurrent(known: ReadState, session: Session, recipe: string): boolean {
   return (
     known.size === session.size &&
     known.modified === session.updatedAt &&
@@ -39,18 +42,10 @@ export function isCurrent(known: IndexedSession, session: Session, recipe: strin
   );
 }
 
-/** Whether a file still begins with what was read of it, so that reading can go on from the cursor. */
-export function isContinued(known: IndexedSession, session: Session): boolean {
-  const { offset } = known.cursor;
-  return (
-    known.fileHash !== "" && session.size >= offset && hashBefore(session.file, offset) === known.fileHash
-  );
-}
-
 /** What of these sessions is not in the index. */
 export function measureBehind(
   sessions: readonly Session[],
-  known: ReadonlyMap<string, IndexedSession>,
+  known: ReadonlyMap<string, ReadState>,
   recipe: string,
 ): Behind {
   const behind: Behind = { sessions: 0, bytes: 0 };
@@ -64,7 +59,7 @@ export function measureBehind(
 }
 
 /** Bytes of a session behind its cursor, or all of them where the file has become another. */
-export function unreadBytes(session: Session, known: IndexedSession | undefined): number {
+export function unreadBytes(session: Session, known: ReadState | undefined): number {
   const read = known?.cursor.offset ?? 0;
   return session.size >= read ? session.size - read : session.size;
 }
@@ -73,9 +68,9 @@ export function unreadBytes(session: Session, known: IndexedSession | undefined)
  * The id under which the index holds a session: the host's, unless another file has it already and is still there
  * (two plain folders with files of one name).
  */
-export function storedId(known: ReadonlyMap<string, IndexedSession>, session: Session): string {
+export function storedId(known: ReadonlyMap<string, IndexedFile>, session: Session): string {
   const other = known.get(session.id);
   if (!other || other.file === session.file || !existsSync(other.file)) return session.id;
-  const mark = createHash("sha256").update(session.file).digest("hex").slice(0, 6);
+  const mark = sha256().update(session.file).digest("hex").slice(0, 6);
   return `${session.id}~${mark}`;
 }

@@ -1,10 +1,9 @@
 /** One pass through one transcript: from its cursor to its end, exchange by exchange, into the index. */
 
-import { chunkExchange, exchanges } from "./chunk.ts";
+import { exchanges } from "./chunk.ts";
 import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
 import type { Settings } from "./config.ts";
 import { hashBefore } from "./file-hash.ts";
-import { isContinued } from "./freshness.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -12,10 +11,12 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
+import { type PreparedFile, type ReadyChunk, readyChunks } from "./prepared.ts";
 import { type RowClaims, releaseRows, sessionsWithCopies } from "./row-claims.ts";
-import type { Cursor, Entry, Exchange, Session } from "./session.ts";
+import type { Cursor, Exchange, Session } from "./session.ts";
 import type { Store } from "./store.ts";
-import { type Head, type ReadProgress, readEntries, validateSessionFile } from "./transcript.ts";
+import { type Head, validateSessionFile } from "./transcript.ts";
+import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
@@ -47,6 +48,16 @@ export interface PassResult {
   isOverLimit: boolean;
 }
 
+/** A session to be read. */
+export interface PassInput {
+  session: Session;
+  known: IndexedSession;
+  head: Head | undefined;
+  facts: SessionFacts;
+  /** What another thread has read of it. */
+  prepared?: PreparedFile | undefined;
+}
+
 interface Pass extends PassOptions {
   session: Session;
   state: IndexedSession;
@@ -56,9 +67,7 @@ interface Pass extends PassOptions {
   isFromStart: boolean;
   /** Whether the index held nothing of the session before. */
   isNew: boolean;
-  progress: ReadProgress;
-  /** Skipped lines before each user message that was read and not yet taken. */
-  skippedBefore: Map<Entry, number>;
+  watch: Omit<Watch, "skippedBefore">;
   /** Chunks of an earlier pass that this one has not come to. */
   before: Map<number, StoredChunk>;
   next: number;
@@ -66,12 +75,13 @@ interface Pass extends PassOptions {
   /** What may be committed: the start of an exchange that is the start of a line. */
   safe: { cursor: Cursor; nextChunk: number; skipped: number };
   lastLine: number;
-  compactedLine: number | undefined;
-  messages: number;
-  /** Whether some text was not UTF-8. */
-  isTorn: boolean;
-  /** Whether the run was over before the file was. */
-  isCut: boolean;
+}
+
+/** An exchange with the lines skipped before it, and with its chunks where they were made already. */
+interface Source {
+  exchange: Exchange;
+  skipped: number;
+  chunks?: ReadyChunk[];
 }
 
 /**
@@ -80,68 +90,69 @@ interface Pass extends PassOptions {
  * @returns undefined when another process went on with the session meanwhile.
  */
 export function* passThrough(
-  {
-    session,
-    known,
-    head,
-    facts,
-  }: { session: Session; known: IndexedSession; head: Head | undefined; facts: SessionFacts },
+  input: PassInput,
   options: PassOptions,
 ): Generator<void, PassResult | undefined> {
-  const pass = startPass({ session, known, head, facts }, options);
-  for (const exchange of exchanges(watchEntries(pass))) {
-    if (pass.isCut && !exchange.closed) break; // what follows was not read
-    if (pass.lastLine < 0 && isReplaced(pass, exchange)) freeRows(pass.state, options);
-    moveTo(pass, exchange);
+  const pass = startPass(input, options);
+  for (const source of input.prepared ? fromPrepared(input.prepared) : fromFile(pass)) {
+    if (pass.watch.isCut && !source.exchange.closed) break; // what follows was not read
+    if (pass.lastLine < 0 && isReplaced(pass, source.exchange)) freeRows(pass.state, options);
+    moveTo(pass, source);
     if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
       savePart(pass);
       yield;
       if (!isUntouched(pass)) return undefined;
     }
-    putExchange(pass, exchange);
+    // Only the rows that are no copies make its chunks: that needs their text.
+    if (!putExchange(pass, source)) return yield* passThrough({ ...input, prepared: undefined }, options);
   }
-  return pass.isCut ? savePart(pass) : finish(pass);
+  return pass.watch.isCut ? savePart(pass) : finish(pass);
 }
 
-function startPass(
-  {
-    session,
-    known,
-    head,
-    facts,
-  }: { session: Session; known: IndexedSession; head: Head | undefined; facts: SessionFacts },
-  options: PassOptions,
-): Pass {
-  const started = performance.now();
+function startPass({ session, known, head, facts, prepared }: PassInput, options: PassOptions): Pass {
   const isContinuing = known.recipe === options.recipe && isContinued(known, session);
   const state: IndexedSession = isContinuing
     ? { ...known }
     : { ...known, cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
   state.file = session.file;
   state.recipe = options.recipe;
-  const isNew = known.lastIndexed === "";
   if (!isContinuing && known.fileHash !== "") freeRows(known, options);
+  const before = prepared ? new Map() : options.rows.from(state.id, state.nextChunk);
   return {
     ...options,
     session,
     state,
     head,
     facts,
-    started,
+    started: performance.now(),
     isFromStart: !isContinuing,
-    isNew,
-    progress: { offset: 0, line: 0, skipped: 0 },
-    skippedBefore: new Map(),
-    before: isNew ? new Map() : options.rows.from(state.id, state.nextChunk),
+    isNew: known.lastIndexed === "" && before.size === 0,
+    watch: prepared?.watch ?? newWatch(),
+    before,
     next: state.nextChunk,
     newChunks: 0,
     safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
     lastLine: -1,
-    compactedLine: undefined,
-    messages: 0,
-    isTorn: false,
-    isCut: false,
   };
+}
+
+function* fromFile(pass: Pass): Generator<Source> {
+  const { head, state, isOver } = pass;
+  const watch = newWatch();
+  pass.watch = watch;
+  const { skippedBefore } = watch;
+  for (const exchange of exchanges(watchedEntries(state.file, { head, from: state.cursor, watch, isOver }))) {
+    const first = exchange.entries[0];
+    const skipped = (first && skippedBefore.get(first)) ?? 0;
+    if (first) skippedBefore.delete(first);
+    yield { exchange, skipped };
+  }
+}
+
+function* fromPrepared({ exchanges }: PreparedFile): Generator<Source> {
+  for (const { entries, closed, skipped, chunks } of exchanges) {
+    yield { exchange: { entries, closed }, skipped, chunks };
+  }
 }
 
 /** The file has become another: the forks that copied its rows may take them, if it does not take them again. */
@@ -156,31 +167,10 @@ function isReplaced({ isNew, isFromStart, state, claims }: Pass, { entries }: Ex
   return claims.isKnown(entries[0]) === false;
 }
 
-/** The entries behind the cursor; ends early when the run is over. */
-function* watchEntries(pass: Pass): Generator<Entry> {
-  const { head, progress, state } = pass;
-  if (!head) return;
-  for (const entry of readEntries(state.file, { from: state.cursor, head, progress })) {
-    if (pass.isOver()) {
-      pass.isCut = true;
-      return;
-    }
-    if (entry.kind === "user") pass.skippedBefore.set(entry, progress.skipped);
-    if (entry.kind === "summary") pass.compactedLine = entry.line;
-    if (entry.kind === "user" || entry.kind === "assistant") {
-      pass.messages++;
-      if (entry.text.includes("\ufffd")) pass.isTorn = true;
-    }
-    yield entry;
-  }
-}
-
 /** An exchange that begins in the middle of a fused line is no place to go on from. */
-function moveTo(pass: Pass, { entries }: Exchange): void {
+function moveTo(pass: Pass, { exchange: { entries }, skipped }: Source): void {
   const first = entries[0];
   if (!first) return;
-  const skipped = pass.skippedBefore.get(first) ?? 0;
-  pass.skippedBefore.delete(first);
   if (first.line !== pass.lastLine) {
     const cursor = { offset: first.offset, line: first.line - 1 };
     pass.safe = { cursor, nextChunk: pass.next, skipped: pass.state.skippedLines + skipped };
@@ -188,22 +178,24 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
   pass.lastLine = entries.at(-1)?.line ?? pass.lastLine;
 }
 
-function putExchange(pass: Pass, exchange: Exchange): void {
-  const { session, state, settings } = pass;
+/** Tells whether the exchange could be put as it is: one with copies in it cannot where its text is not at hand. */
+function putExchange(pass: Pass, { exchange, chunks }: Source): boolean {
+  const { session, state, head, settings, redact } = pass;
   const entries = pass.claims.claim(exchange.entries, state);
-  if (entries.length === 0) return;
-  const chunks = chunkExchange(
-    { entries, closed: exchange.closed },
-    { sessionId: state.id, firstIndex: pass.next, ...settings, redact: pass.redact },
-  );
-  pass.next += chunks.length;
+  if (chunks && entries.length < exchange.entries.length) return false;
+  const context = { sessionId: state.id, firstIndex: pass.next, ...settings, redact };
+  const ready = chunks ?? readyChunks({ entries, closed: exchange.closed }, context);
+  pass.next += ready.length;
   const exchangeLine = exchange.entries[0]?.line ?? 0;
-  for (const chunk of chunks) {
+  for (const item of ready) {
+    const { chunk } = item;
     if (pass.isExcluded(chunk.content)) continue;
-    const timestamp = chunk.at ?? pass.head?.startedAt ?? session.updatedAt;
-    if (pass.rows.put({ chunk, timestamp, exchangeLine }, pass.before.get(chunk.index))) pass.newChunks++;
+    const timestamp = chunk.at ?? head?.startedAt ?? session.updatedAt;
+    const before = pass.before.get(chunk.index);
+    if (pass.rows.put({ ...item, sessionId: state.id, timestamp, exchangeLine }, before)) pass.newChunks++;
     pass.before.delete(chunk.index);
   }
+  return true;
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */
@@ -234,7 +226,8 @@ function finish(pass: Pass): PassResult {
 }
 
 /** Damaged lines alone are no fault; a file with nothing readable in it is. */
-function findFault({ isFromStart, messages, isTorn, progress, state }: Pass): string | undefined {
+function findFault({ isFromStart, watch, state }: Pass): string | undefined {
+  const { messages, isTorn, progress } = watch;
   if (!isFromStart) return undefined;
   const isSuspect = messages === 0 || isTorn || progress.skipped > progress.line * DAMAGED_SHARE;
   return isSuspect ? validateSessionFile(state.file).errors[0] : undefined;
@@ -244,7 +237,8 @@ function save(
   pass: Pass,
   end: Pick<IndexedSession, "status" | "size" | "modified" | "error" | "skippedLines">,
 ): PassResult {
-  const { state, rows, store, next, session, facts, compactedLine, isNew } = pass;
+  const { state, rows, store, next, session, facts, isNew, watch } = pass;
+  const { compactedLine, progress } = watch;
   const isOverLimit = next > SESSION_CHUNKS_MAX;
   if (isOverLimit) rows.removeBefore(state.id, next - SESSION_CHUNKS_MAX);
   const { cursor, nextChunk } = pass.safe;
@@ -263,7 +257,7 @@ function save(
     state: pass.state,
     chunks: pass.state.chunkCount,
     newChunks: pass.newChunks,
-    skippedLines: pass.progress.skipped,
+    skippedLines: progress.skipped,
     reason: end.error,
     isOverLimit,
   };
@@ -273,4 +267,12 @@ function save(
 function isUntouched({ store, state }: Pass): boolean {
   const now = readIndexedSession(store, state.id);
   return now?.cursor.offset === state.cursor.offset && now.lastIndexed === state.lastIndexed;
+}
+
+/** Whether a file still begins with what was read of it, so that reading can go on from the cursor. */
+function isContinued(known: IndexedSession, session: Session): boolean {
+  const { offset } = known.cursor;
+  return (
+    known.fileHash !== "" && session.size >= offset && hashBefore(session.file, offset) === known.fileHash
+  );
 }

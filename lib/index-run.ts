@@ -4,17 +4,17 @@
  */
 
 import { join } from "node:path";
-import { indexInTurn } from "./catch-up.ts";
 import { hasAllVectors } from "./chunk-vectors.ts";
 import type { Config } from "./config.ts";
 import { configuredEmbedder } from "./configured-embedder.ts";
 import { configuredModel } from "./configured-model.ts";
-import { type EmbeddingReport, embedChunks } from "./embedding-run.ts";
+import type { EmbeddingReport } from "./embedding-run.ts";
 import { SessionMemoryError } from "./errors.ts";
 import { tryLock } from "./files.ts";
-import { markSources, pruneSessions } from "./index-status.ts";
+import { indexRecipe, isCurrent } from "./freshness.ts";
+import { readIndexedFiles } from "./index-state.ts";
+import { markSources } from "./index-status.ts";
 import type { IndexReport } from "./indexing.ts";
-import { compilePatterns, redact } from "./redact.ts";
 import type { Session } from "./session.ts";
 import type { Store } from "./store.ts";
 import type { TopicReport } from "./topic-run.ts";
@@ -49,16 +49,11 @@ export interface RunReport extends IndexReport {
 /** Brings full text, topics and vectors up to date, in this order: what is paid comes last. */
 export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const started = performance.now();
-  const { store, config, sessions, signal } = options;
-  const { home } = config.paths;
+  const { store, sessions, signal } = options;
   const progress = options.progress ?? (() => ({ update() {}, end() {} }));
-  const { settings } = config;
-  const reading = progress("sessions");
-  const onProgress = reading.update;
-  const report = await indexInTurn({ ...options, home, settings, sessions, onProgress });
-  reading.end();
-  const gone = options.isComplete ? markSources(store, sessions) : [];
-  if (options.prune) pruneSessions(store, gone);
+  const report = await readChanged(options, progress);
+  const gone = options.isComplete ? markSources(store, sessions, readIndexedFiles(store)) : [];
+  if (options.prune && gone.length > 0) (await import("./prune.ts")).pruneSessions(store, gone);
   const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;
   const vectors = await embed(options, progress);
   return {
@@ -70,6 +65,37 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
     tookMs: performance.now() - started,
   };
 }
+
+/** Most runs find nothing changed: what reads transcripts is loaded only for those that do. */
+async function readChanged(options: RunOptions, progress: Progress): Promise<IndexReport> {
+  const { store, config, all } = options;
+  const { paths, settings } = config;
+  const known = readIndexedFiles(store);
+  const recipe = indexRecipe(settings);
+  const sessions = options.sessions.filter((session) => {
+    const file = known.get(session.id);
+    return all || !file || !isCurrent(file, session, recipe);
+  });
+  if (sessions.length === 0) return NOTHING_TO_READ;
+  const { indexInTurn } = await import("./catch-up.ts");
+  const reading = progress("sessions");
+  try {
+    const { home } = paths;
+    return await indexInTurn({ ...options, home, settings, sessions, onProgress: reading.update });
+  } finally {
+    reading.end();
+  }
+}
+
+const NOTHING_TO_READ: IndexReport = {
+  sessions: 0,
+  chunks: 0,
+  newChunks: 0,
+  skippedLines: 0,
+  quarantined: [],
+  failed: [],
+  left: 0,
+};
 
 const NOTHING_TO_EMBED: EmbeddingReport = {
   embedded: 0,
@@ -90,7 +116,10 @@ async function refine({ store, config, signal }: RunOptions, progress: Progress)
     });
   }
   // Its schema costs four empty starts.
-  const { refineTopics } = await import("./topic-run.ts");
+  const [{ refineTopics }, { compilePatterns, redact }] = await Promise.all([
+    import("./topic-run.ts"),
+    import("./redact.ts"),
+  ]);
   const patterns = compilePatterns(config.settings.redact.extra);
   const tagging = progress("topics");
   const onProgress = tagging.update;
@@ -111,6 +140,7 @@ async function embed(options: RunOptions, progress: Progress): Promise<Embedding
   if (!embedding) return "off (no embedding in config.json)";
   if (options.vectors === false) return "left out (--no-vectors)";
   if (!all && hasAllVectors(store, embedding)) return NOTHING_TO_EMBED;
+  const { embedChunks } = await import("./embedding-run.ts");
   const embedTexts = await configuredEmbedder(config);
   if (!embedTexts) return "off (no embedding in config.json)";
   // Two runs would pay for the same chunks; the other one takes what this one has added.

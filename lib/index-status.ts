@@ -1,15 +1,7 @@
 /** What there is to say about the index: per session, and what became of transcripts that are gone. */
 
 import { existsSync } from "node:fs";
-import { removeSession } from "./chunk-rows.ts";
-import {
-  forgetProgress,
-  type IndexedSession,
-  type IndexStatus,
-  markSource,
-  readIndexedSessions,
-} from "./index-state.ts";
-import { sessionsWithCopies } from "./row-claims.ts";
+import { type IndexedFile, type IndexStatus, markSource, readIndexedSessions } from "./index-state.ts";
 import type { Session } from "./session.ts";
 import type { Store } from "./store.ts";
 
@@ -54,34 +46,29 @@ export function readStatuses(store: Store): SessionStatus[] {
     .sort((a, b) => (a.lastIndexed < b.lastIndexed ? 1 : -1));
 }
 
-/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns the ones now gone. */
-export function markSources(store: Store, listed: readonly Session[]): IndexedSession[] {
+/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns the ids of those gone. */
+export function markSources(
+  store: Store,
+  listed: readonly Session[],
+  known: ReadonlyMap<string, IndexedFile>,
+): string[] {
   const files = new Set(listed.map(({ file }) => file));
-  const known = [...readIndexedSessions(store).values()];
-  const isThere = (state: IndexedSession) => files.has(state.file) || existsSync(state.file);
-  const gone = known.filter((state) => !isThere(state));
+  const states = [...known.values()];
+  const gone = states.filter(({ file }) => !files.has(file) && !existsSync(file));
   const ids = new Set(gone.map(({ id }) => id));
-  markSource(
-    store,
-    gone.filter((state) => !state.sourceGone).map(({ id }) => id),
-    true,
-  );
-  markSource(
-    store,
-    known.filter((state) => state.sourceGone && !ids.has(state.id)).map(({ id }) => id),
-    false,
-  );
-  return gone;
-}
-
-/** Removes sessions from the index; forks that had copied rows of theirs are read again by the next run. */
-export function pruneSessions(store: Store, sessions: readonly IndexedSession[]): void {
-  for (const session of sessions) {
-    store.db.transaction(() => {
-      forgetProgress(store, sessionsWithCopies(store, session.id));
-      removeSession(store, session);
-    });
-  }
-  // what was removed leaves the full-text index's bytes too
-  if (sessions.length > 0) store.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
+  const newlyGone = gone.filter(({ sourceGone }) => !sourceGone);
+  const back = states.filter(({ id, sourceGone }) => sourceGone && !ids.has(id));
+  if (newlyGone.length > 0)
+    markSource(
+      store,
+      newlyGone.map(({ id }) => id),
+      true,
+    );
+  if (back.length > 0)
+    markSource(
+      store,
+      back.map(({ id }) => id),
+      false,
+    );
+  return [...ids];
 }

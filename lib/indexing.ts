@@ -14,12 +14,15 @@ import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } fr
 import {
   dataVersion,
   forgetProgress,
+  type IndexedFile,
   type IndexedSession,
   newIndexedSession,
-  readIndexedSessions,
+  readIndexedFiles,
+  readIndexedSession,
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
+import { type PrepareQueue, startPreparing } from "./prepare-queue.ts";
 import { projectKeys } from "./project.ts";
 import { compilePatterns, redact } from "./redact.ts";
 import { releaseRows, rowClaims } from "./row-claims.ts";
@@ -63,12 +66,13 @@ const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 interface Run {
   options: IndexOptions;
   /** What the index knows of each session; read again when another process has written. */
-  known: Map<string, IndexedSession>;
+  known: Map<string, IndexedFile>;
   version: number;
   recipe: string;
   exclusion: Exclusion;
   projectOf: (directory: string) => string;
   pass: PassOptions;
+  queue: PrepareQueue | undefined;
   report: IndexReport;
 }
 
@@ -80,12 +84,22 @@ interface Run {
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const run = startRun(options);
   if (options.all) startAgain(run);
+  try {
+    return await runSteps(run);
+  } finally {
+    run.queue?.close();
+  }
+}
+
+async function runSteps(run: Run): Promise<IndexReport> {
+  const { options } = run;
   const steps = indexFiles(run);
   let done = 0;
   for (let isDone = false; !isDone; ) {
     isDone = options.store.db.transaction(() => {
       const started = performance.now();
       lookAgain(run);
+      if (!run.queue && done === 0) run.queue = prepareUnknown(run);
       for (let files = 0; files < FILES_PER_TRANSACTION; files++) {
         const step = steps.next();
         if (step.done) return true;
@@ -125,6 +139,7 @@ function startRun(options: IndexOptions): Run {
       isExcluded: exclusion.hasText,
       isOver: () => signal?.aborted === true || performance.now() > end,
     },
+    queue: undefined,
     report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
 }
@@ -132,7 +147,7 @@ function startRun(options: IndexOptions): Run {
 /** All sessions count as unread. Their chunks stay: what is made again just so is not touched. */
 function startAgain({ options: { store, sessions } }: Run): void {
   store.db.transaction(() => {
-    const known = readIndexedSessions(store);
+    const known = readIndexedFiles(store);
     const ids = sessions.map((session) => storedId(known, session));
     releaseRows(store, ids);
     forgetProgress(store, ids);
@@ -142,8 +157,17 @@ function startAgain({ options: { store, sessions } }: Run): void {
 function lookAgain(run: Run): void {
   const version = dataVersion(run.options.store);
   if (version === run.version) return;
-  run.known = readIndexedSessions(run.options.store);
+  run.known = readIndexedFiles(run.options.store);
   run.version = version;
+}
+
+/** A first run over many transcripts has a second thread read ahead. */
+function prepareUnknown({ options, known, pass }: Run): PrepareQueue | undefined {
+  const { sessions, settings, deadlineMs, all } = options;
+  if (deadlineMs !== undefined || all) return undefined;
+  const unknown = sessions.filter(({ id }) => !known.has(id));
+  const { participants, timezone } = settings;
+  return startPreparing(unknown, { settings, options: { participants, timezone, redact: pass.redact } });
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
@@ -167,13 +191,15 @@ function* indexFiles(run: Run): Generator<"part" | "file"> {
 function* indexFile(run: Run, session: Session): Generator<void> {
   const { store, deadlineMs } = run.options;
   const id = storedId(run.known, session);
-  const known = run.known.get(id);
-  if (known && isCurrent(known, session, run.recipe)) return;
+  const file = run.known.get(id);
+  if (file && isCurrent(file, session, run.recipe)) return;
+  const known = file && readIndexedSession(store, id);
   if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
     run.report.left++;
     return;
   }
-  const head = readHead(session.file);
+  const prepared = known ? undefined : run.queue?.take(session);
+  const head = prepared ? prepared.head : readHead(session.file);
   const facts = factsOf(run, session, head);
   if (run.exclusion.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
@@ -181,7 +207,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     return;
   }
   const state = known ?? newIndexedSession(store, id, session);
-  const result = yield* passThrough({ session, known: state, head, facts }, run.pass);
+  const result = yield* passThrough({ session, known: state, head, facts, prepared }, run.pass);
   if (!result) return;
   run.known.set(id, result.state);
   noteResult(run, session, result);
@@ -215,7 +241,7 @@ function noteResult({ report, options }: Run, session: Session, result: PassResu
 function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
   const id = storedId(run.known, session);
-  const known = run.known.get(id) ?? newIndexedSession(store, id, session);
+  const known = readIndexedSession(store, id) ?? newIndexedSession(store, id, session);
   if (error.code === "ENOENT") {
     // deleted since it was listed; what was read of it just now has no state to stand for it
     if (!run.known.has(id)) removeSession(store, known);

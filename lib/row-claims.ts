@@ -4,6 +4,7 @@
  */
 
 import type { Entry } from "./session.ts";
+import { shortHash } from "./short-hash.ts";
 import type { Store } from "./store.ts";
 import { entryKey } from "./transcript.ts";
 
@@ -33,7 +34,7 @@ export function rowClaims(store: Store): RowClaims {
   function isOurs(entry: Entry, session: Claimant): boolean {
     const key = entryKey(entry);
     if (key === undefined) return true;
-    const number = hashKey(key);
+    const number = shortHash(key);
     if (take.run(number, session.number, entry.line).changes === 1) return true;
     const row = holder.get(number);
     if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
@@ -55,7 +56,7 @@ export function rowClaims(store: Store): RowClaims {
 function isKnown(store: Store, entry: Entry): boolean | undefined {
   const key = entryKey(entry);
   if (key === undefined) return undefined;
-  return store.db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(hashKey(key)) !== undefined;
+  return store.db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(shortHash(key)) !== undefined;
 }
 
 /** Gives the transcript rows of sessions free: whoever has a copy of them may index it. */
@@ -82,18 +83,4 @@ export function sessionsWithCopies(store: Store, ownerId: string): string[] {
 export function forgetRows(store: Store, { number, id }: Claimant): void {
   store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(number);
   store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id });
-}
-
-/** 53 bits of a row's key: an integer that SQLite and JavaScript both hold exactly. */
-function hashKey(key: string): number {
-  let a = 0xdeadbeef;
-  let b = 0x41c6ce57;
-  for (let i = 0; i < key.length; i++) {
-    const unit = key.charCodeAt(i);
-    a = Math.imul(a ^ unit, 2654435761);
-    b = Math.imul(b ^ unit, 1597334677);
-  }
-  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
-  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
-  return 4294967296 * (2097151 & b) + (a >>> 0);
 }

@@ -213,9 +213,14 @@ function sleep(milliseconds: number): void {
 function wrapDriver(driver: Driver, path: string): SqlDatabase {
   const statements = new Map<string, Statement>();
   let depth = 0;
+  let vectors: SqlDatabase["vectors"] | undefined;
   return {
     path,
-    vectors: loadVectors(driver),
+    // loading sqlite-vec costs as much as an empty start: only who asks for vectors pays
+    get vectors() {
+      vectors ??= loadVectors(driver);
+      return vectors;
+    },
     exec: (sql) => driver.exec(sql),
     prepare(sql) {
       let statement = statements.get(sql);
