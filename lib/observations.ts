@@ -108,15 +108,27 @@ export const BRANCH_LEFT = "branch left";
 
 /** Adds up a ledger. Records of an unknown kind, as a later version may write, count for nothing. */
 export function foldLedger(ledger: Ledger): Memory {
+  return openMemory(ledger).memory;
+}
+
+/** A ledger's memory that further records can be added to as they are made. */
+export function openMemory(ledger: Ledger): { memory: Memory; add: (record: LedgerRecord) => void } {
   const memory = emptyMemory();
   const live = new Map<string, Observation>();
-  for (const record of ledger) {
+  const fold = (record: LedgerRecord) => {
     if (record.kind === "observed") foldObserved(memory, live, record);
     else if (record.kind === "reflected") foldReflected(memory, live, record);
     else if (record.kind === "dropped") foldDropped(memory, live, record);
-  }
+  };
+  for (const record of ledger) fold(record);
   memory.observations = [...live.values()];
-  return memory;
+  return {
+    memory,
+    add(record) {
+      fold(record);
+      memory.observations = [...live.values()];
+    },
+  };
 }
 
 function emptyMemory(): Memory {

@@ -1,14 +1,16 @@
 /** Observing one session into its ledger file: locked, resumable, backing off after failures. */
 
+import { statSync } from "node:fs";
 import type { CompleteJson } from "./answers.ts";
 import type { Paths, Settings } from "./config.ts";
 import { hasCode, SessionMemoryError } from "./errors.ts";
 import { readExclusion } from "./exclusion.ts";
 import { withLock } from "./files.ts";
+import { type LeanConversation, readLean } from "./lean-conversation.ts";
 import { appendLedgerFile, ledgerFile, readLedger } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOutcome, type ObserveSettings, observe } from "./observe.ts";
-import { noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
+import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
 import { compilePatterns, redact } from "./redact.ts";
 import { type ReflectOutcome, reflect } from "./reflect.ts";
 import { isReflectionDue } from "./reflect-rules.ts";
@@ -37,16 +39,23 @@ export interface SessionMemoryState {
   ledger: Ledger;
   /** Lines of the ledger file that were no records. */
   skipped: number;
+  /** False when the transcript is so large that its rest comes only when this much is covered. */
+  isWhole: boolean;
   settings: ObserveSettings;
 }
 
 export interface SessionOutcome {
   /** `backing-off`: the last attempts failed; `busy`: another observer is at it; `excluded`: config.json says so. */
   status: "observed" | "nothing" | "failed" | "busy" | "backing-off" | "excluded";
-  observed?: ObserveOutcome;
+  observed?: ObserveOutcome | undefined;
   reflected?: ReflectOutcome;
   reason?: string;
+  /** Whether a huge transcript has more to observe. */
+  isPartial?: boolean;
 }
+
+/** A transcript larger than this is read lean. */
+const LEAN_BYTES = 128 * 1024 * 1024;
 
 /** Reads a session and its ledger, without the texts that config.json keeps out. */
 export function readSessionMemory(
@@ -56,10 +65,20 @@ export function readSessionMemory(
   const exclusion = readExclusion(settings.exclude);
   const isShown = ({ text }: Entry) => !exclusion.hasText(text);
   const hasPatterns = settings.exclude.patterns.length > 0;
-  const read = readActiveBranch(session.file, { results: true }).entries;
+  const { entries: read, isWhole } = readConversation(session, paths);
   const entries = hasPatterns ? read.filter(isShown) : read;
   const { ledger, skipped } = readLedger(session, { paths, entries });
-  return { session, entries, ledger, skipped, settings: observeSettings(paths, settings.observe) };
+  return { session, entries, ledger, skipped, isWhole, settings: observeSettings(paths, settings.observe) };
+}
+
+/** pi's huge files are images, which no entry holds; elsewhere they are text. */
+function readConversation(session: Session, paths: Paths): LeanConversation {
+  const size = statSync(session.file).size;
+  if (session.agent === "pi" || size <= LEAN_BYTES) {
+    return { entries: readActiveBranch(session.file, { results: true }).entries, isWhole: true };
+  }
+  const { ledger } = readLedger(session, { paths, entries: [] });
+  return readLean(session.file, { covered: foldLedger(ledger).covered });
 }
 
 /**
@@ -76,24 +95,62 @@ export async function observeSession(
   if (when === "due" && backoff && now() < backoff.notBefore)
     return { status: "backing-off", reason: backoff.reason };
   return await locked(session, options, async (): Promise<SessionOutcome> => {
-    const state = readSessionMemory(session, options);
-    const memory = foldLedger(state.ledger);
-    const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
-    if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) return { status: "nothing" };
-    const context = {
-      ...contextOf(state, options),
-      failures: backoff?.failures,
-      maxSteps: options.maxSteps,
-      when,
-    };
-    const observed = await observe({ ...context, entries: state.entries });
-    if (observed.failure !== undefined || backoff) {
-      noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: now() });
+    let outcome = await observeOnce(session, { ...options, when, backoff });
+    while (outcome.isPartial && outcome.status === "observed") {
+      const next = await observeOnce(session, { ...options, when, backoff });
+      if (next.status === "nothing") break;
+      outcome = { ...next, observed: added(outcome.observed, next.observed) };
     }
-    const reflected = await reflect({ ...context, ledger: observed.ledger });
-    const status = observed.failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
-    return { status, observed, reflected, ...(observed.failure ? { reason: observed.failure } : {}) };
+    return outcome;
   });
+}
+
+function added(
+  before: ObserveOutcome | undefined,
+  after: ObserveOutcome | undefined,
+): ObserveOutcome | undefined {
+  if (!before || !after) return after;
+  return {
+    ...after,
+    steps: before.steps + after.steps,
+    observations: before.observations + after.observations,
+    tokens: before.tokens + after.tokens,
+    usd: before.usd === null || after.usd === null ? null : before.usd + after.usd,
+  };
+}
+
+type OnceOptions = SessionContext & {
+  when: "due" | "all";
+  maxSteps?: number | undefined;
+  backoff: Backoff | undefined;
+};
+
+async function observeOnce(session: Session, options: OnceOptions): Promise<SessionOutcome> {
+  const { paths, when, backoff, now = Date.now } = options;
+  const state = readSessionMemory(session, options);
+  const memory = foldLedger(state.ledger);
+  const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
+  if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) return { status: "nothing" };
+  const context = {
+    ...contextOf(state, options),
+    failures: backoff?.failures,
+    maxSteps: options.maxSteps,
+    when,
+  };
+  const observed = await observe({ ...context, entries: state.entries });
+  if (observed.failure !== undefined || backoff) {
+    noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: now() });
+  }
+  const reflected = await reflect({ ...context, ledger: observed.ledger });
+  const status = observed.failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
+  const isPartial = !state.isWhole && options.maxSteps === undefined;
+  return {
+    status,
+    observed,
+    reflected,
+    isPartial,
+    ...(observed.failure ? { reason: observed.failure } : {}),
+  };
 }
 
 /** Reflects on a session's ledger now, whatever its size. */

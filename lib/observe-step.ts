@@ -62,6 +62,13 @@ export function rawTokens(entries: readonly Entry[]): number {
   return Math.round(total + pending * scale);
 }
 
+/** The entries from a place on that make up `tokens`, by the estimate. */
+export function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
+  let to = from;
+  for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
+  return entries.slice(from, to);
+}
+
 /** The newest entries that make up `tokens`, and those before them. A message and its calls stay together. */
 export function splitTail(entries: readonly Entry[], tokens: number): { older: Entry[]; tail: Entry[] } {
   let at = entries.length;

@@ -11,16 +11,16 @@ import { describeError, SessionMemoryError } from "./errors.ts";
 import {
   BRANCH_LEFT,
   type Draft,
-  foldLedger,
   type Ledger,
   type LedgerRecord,
   type Memory,
   nameDrafts,
   type Observation,
   type ObservedRecord,
+  openMemory,
 } from "./observations.ts";
 import { observeByRule, observePrompt } from "./observe-rules.ts";
-import { coverage, cutStep, rawTokens, type Step, splitTail, uncovered } from "./observe-step.ts";
+import { coverage, cutStep, rawTokens, type Step, splitTail, uncovered, windowOf } from "./observe-step.ts";
 import { oneLine } from "./redact.ts";
 import type { Entry } from "./session.ts";
 import { touchedFiles } from "./work-notes.ts";
@@ -75,6 +75,8 @@ export interface ObserveOutcome {
 
 /** Answers of a model are asked for this often before giving up. */
 const ATTEMPTS = 2;
+/** So many steps are looked at to cut one: a backlog of any length then costs its length. */
+const WINDOW_STEPS = 4;
 const ANSWER_TOKENS = 3000;
 const STEP_TOKENS_MIN = 1000;
 /** By rule, what is not the user's own words takes at most this share of a step. */
@@ -86,34 +88,44 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   const { settings, entries, when = "due", failures = 0, maxSteps = Number.POSITIVE_INFINITY } = options;
   const ledger = [...options.ledger];
   const outcome: ObserveOutcome = { ledger, steps: 0, observations: 0, tokens: 0, usd: 0 };
+  const { memory, add } = openMemory(ledger);
   const put = async (record: LedgerRecord) => {
     await options.append(record);
     ledger.push(record);
+    add(record);
   };
-  for (const record of branchRecords(foldLedger(ledger), entries)) await put(record);
+  for (const record of branchRecords(memory, entries)) await put(record);
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
-  const { beforeLine = Number.POSITIVE_INFINITY, afterLine = 0 } = options;
-  const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
-  const wanted = older.filter(({ line }) => line > afterLine && line < beforeLine);
-  const observing = { ...options, outcome };
-  let total: number | undefined;
-  while (outcome.steps < maxSteps && !options.signal?.aborted) {
-    const memory = foldLedger(ledger);
-    const pending = uncovered(wanted, memory);
-    if (pending.length === 0 || (when === "due" && rawTokens(pending) < settings.stepTokens)) break;
-    total ??= pending.length;
-    options.onStep?.(total - pending.length, total);
-    const step = cutStep(pending, { maxTokens, redact: options.redact });
+  const pending = pendingEntries(options, memory);
+  const observing = { ...options, outcome, memory };
+  for (let at = 0; at < pending.length && outcome.steps < maxSteps && !options.signal?.aborted; ) {
+    options.onStep?.(at, pending.length);
+    const next = windowOf(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
+    const isLast = at + next.length === pending.length;
+    if (when === "due" && isLast && rawTokens(next) < settings.stepTokens) break;
+    const step = cutStep(next, { maxTokens, redact: options.redact });
     if (!step) break;
-    const record = options.complete
-      ? await observeByModel(step, { ...observing, memory, complete: options.complete })
-      : ruleRecord(step, { ...options, memory });
+    const { complete } = options;
+    const record = complete
+      ? await observeByModel(step, { ...observing, complete })
+      : ruleRecord(step, observing);
     if (!record) break;
     await put(record);
+    at += step.entries.length;
     outcome.steps++;
     outcome.observations += record.observations.length;
   }
   return outcome;
+}
+
+/** What is wanted and not covered, oldest first. */
+function pendingEntries(options: ObserveOptions, memory: Memory): Entry[] {
+  const { entries, settings, when = "due", beforeLine = Number.POSITIVE_INFINITY, afterLine = 0 } = options;
+  const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
+  return uncovered(
+    older.filter(({ line }) => line > afterLine && line < beforeLine),
+    memory,
+  );
 }
 
 /** Whether a step is due in the background: in buffered mode, when what is older than the retained tail fills one. */

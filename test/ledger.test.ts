@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config.ts";
+import { readLean } from "../lib/lean-conversation.ts";
 import {
   appendLedgerFile,
   fileStem,
@@ -15,7 +16,7 @@ import { observeSession, readSessionMemory } from "../lib/observe-session.ts";
 import { noteAttempt, observeSettings, readBackoff, setObserveSettings } from "../lib/observe-state.ts";
 import type { Session } from "../lib/session.ts";
 import { readActiveBranch } from "../lib/transcript.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
 import { type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
@@ -235,6 +236,31 @@ test("mode and thresholds set at run time persist, and what does not fit is refu
   expect(observeSettings(home.paths, settings)).toEqual({ ...settings, stepTokens: 500 });
   writeFileSync(join(home.paths.observations, "settings.json"), "{broken");
   expect(observeSettings(home.paths, settings)).toEqual(settings);
+});
+
+test("a transcript too large to hold is read in parts, each row once, huge results by their ends", () => {
+  using home = temporaryHome();
+  const rows = [
+    ...claudeRows(20),
+    ...[claudeToolResult({ toolUseId: "t", content: `begin ${"x".repeat(50_000)} end` })].flat(),
+  ];
+  const file = writeClaude(home, { rows });
+  const whole = readActiveBranch(file, { results: true }).entries;
+  const covered = new Set<number>();
+  const seen: number[] = [];
+  for (let part = 0; part < 100; part++) {
+    const { entries, isWhole } = readLean(file, { covered, heldChars: 9000 });
+    expect(entries.filter(({ line }) => covered.has(line)).every(({ text }) => text === "")).toBe(true);
+    const fresh = entries.filter(({ line }) => !covered.has(line));
+    for (const { text } of fresh) expect(text.length).toBeLessThan(9000);
+    seen.push(...fresh.map(({ line }) => line));
+    for (const { line } of fresh) covered.add(line);
+    if (isWhole) break;
+  }
+  expect(seen).toEqual(whole.map(({ line }) => line));
+  const last = readLean(file, { covered: new Set() }).entries.at(-1);
+  expect(last?.text).toStartWith("begin xxx");
+  expect(last?.text).toEndWith("xxx end");
 });
 
 test("sessions and texts that config.json keeps out are not observed", async () => {
