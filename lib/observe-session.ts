@@ -73,6 +73,7 @@ export function readSessionMemory(
 
 /** pi's huge files are images, which no entry holds; elsewhere they are text. */
 function readConversation(session: Session, paths: Paths): LeanConversation {
+  if (session.file === "") return { entries: [], isWhole: true }; // the host deleted it, the ledger is left
   const size = statSync(session.file).size;
   if (session.agent === "pi" || size <= LEAN_BYTES) {
     return { entries: readActiveBranch(session.file, { results: true }).entries, isWhole: true };
@@ -163,6 +164,26 @@ export async function reflectSession(
     const reflected = await reflect({ ...contextOf(state, options), force: true, focus: options.focus });
     return { status: "observed", reflected };
   });
+}
+
+/**
+ * An outcome that somebody waits for.
+ *
+ * @throws {SessionMemoryError} `BUSY` or, for a session that config.json keeps out, `VALIDATION_ERROR`.
+ */
+export function orThrow(outcome: SessionOutcome): SessionOutcome {
+  if (outcome.status === "busy") {
+    throw new SessionMemoryError("BUSY", "Cannot observe: another observer of this session is at it", {
+      recoverable: true,
+      hint: "wait for it to end",
+    });
+  }
+  if (outcome.status === "excluded") {
+    throw new SessionMemoryError("VALIDATION_ERROR", "Cannot observe: config.json keeps this session out", {
+      hint: 'see "exclude" in config.json',
+    });
+  }
+  return outcome;
 }
 
 /** Begins a session's ledger anew: what it held is dropped, not deleted, and everything counts as not yet observed. */

@@ -130,7 +130,13 @@ export function recallObservation(
   const sources = entries.filter(({ line }) => observation.sources.includes(line));
   const lines = sources.map((entry) => entryLine(entry, style));
   const text = [observationLine(observation), ...lines.map((line) => `${file}:${line}`)];
-  if (lines.length === 0) text.push(`its lines ${observation.sources.join(", ")} are no longer in ${file}`);
+  if (lines.length === 0) {
+    text.push(
+      file === ""
+        ? "its transcript is gone"
+        : `line ${observation.sources.join(", ")} is no longer in ${file}`,
+    );
+  }
   return {
     observation,
     file,

@@ -28,6 +28,7 @@ import type { ObserveOutcome } from "../lib/observe.ts";
 import {
   forgetObservations,
   observeSession,
+  orThrow,
   readSessionMemory,
   reflectSession,
   type SessionContext,
@@ -42,12 +43,11 @@ import {
   recallObservation,
   statusText,
 } from "../lib/observe-view.ts";
+import { observedSession } from "../lib/observed-session.ts";
 import { compilePatterns, redact } from "../lib/redact.ts";
 import type { ReflectOutcome } from "../lib/reflect.ts";
 import { observationLines, renderObservations } from "../lib/render-observations.ts";
-import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
-import { describeSession } from "../lib/sessions.ts";
 
 const USAGE = `\
 Usage: bun scripts/observe-compact.ts <session> [actions] [options]
@@ -192,15 +192,24 @@ const NOTHING: ObserveOutcome = { ledger: [], steps: 0, observations: 0, tokens:
 async function run(input: Input, session: Session, context: SessionContext): Promise<Output> {
   const { id, name, agent, file } = session;
   const output: Output = { session: { id, name: name ?? null, agent, file } };
-  if (input.rebuild) check(await forgetObservations(session, context));
+  if (input.rebuild && file === "") {
+    throw new SessionMemoryError(
+      "NOT_FOUND",
+      "Cannot rebuild: the transcript is gone, its ledger is all there is",
+      {
+        hint: "see it with --render",
+      },
+    );
+  }
+  if (input.rebuild) orThrow(await forgetObservations(session, context));
   if (input.observe || input.rebuild) {
-    const outcome = check(await observeSession(session, { ...context, when: "all" }));
+    const outcome = orThrow(await observeSession(session, { ...context, when: "all" }));
     const { ledger: _, ...observed } = outcome.observed ?? NOTHING;
     output.observed = { ...observed, status: outcome.status };
     if (outcome.reason) warn(`observing stopped: ${outcome.reason}`);
   }
   if (input.reflect) {
-    const { reflected } = check(await reflectSession(session, { ...context, focus: input.focus }));
+    const { reflected } = orThrow(await reflectSession(session, { ...context, focus: input.focus }));
     if (reflected) {
       const { ledger: _, ...rest } = reflected;
       output.reflected = rest;
@@ -229,21 +238,6 @@ function redactor({ settings }: SessionContext): (text: string) => string {
   return (text) => redact(text, patterns);
 }
 
-function check(outcome: SessionOutcome): SessionOutcome {
-  if (outcome.status === "busy") {
-    throw new SessionMemoryError("BUSY", "Cannot observe: another observer of this session is at it", {
-      recoverable: true,
-      hint: "wait for it to end",
-    });
-  }
-  if (outcome.status === "excluded") {
-    throw new SessionMemoryError("VALIDATION_ERROR", "Cannot observe: config.json keeps this session out", {
-      hint: 'see "exclude" in config.json',
-    });
-  }
-  return outcome;
-}
-
 function report(output: Output): void {
   const { observed, reflected, rendered, status, view, recalled, records } = output;
   if (observed) note(`${observed.status}: ${observed.observations} observations in ${observed.steps} steps`);
@@ -268,7 +262,8 @@ async function main(args: string[]): Promise<void> {
   const paths = pathsReading(config, input.sessions, process.cwd());
   const { settings, currentSession: current } = config;
   const reference = { paths, cwd: process.cwd(), current, subagents: true };
-  const session = describeSession(resolveSession(input.reference, reference), paths);
+  const session = observedSession(input.reference, reference);
+  if (session.file === "") note("the transcript is gone, its observations are left");
   const progress = startProgress("observed");
   const context: SessionContext = {
     paths,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
@@ -164,6 +164,27 @@ test("a session without conversation renders nothing, and says so", async () => 
   });
   const { stdout, stderr, exitCode } = await run(file, "--render");
   expect([exitCode, stdout, stderr]).toEqual([0, "", "nothing is observed yet: --observe\n"]);
+});
+
+test("what was observed is still there when the host has deleted the transcript", async () => {
+  using own = temporaryHome();
+  const id = "55555555-1111-4111-8111-111111111111";
+  const file = writeClaude(own, { id, rows: [claudeUser({ text: "fix the login" })] });
+  const before = await runScript("observe-compact", [id, "--observe", "--render"], { env: own.env });
+  rmSync(file);
+  const after = await runScript("observe-compact", ["5555", "--observe", "--render"], { env: own.env });
+  expect([after.exitCode, after.stdout]).toEqual([0, before.stdout]);
+  expect(after.stderr).toContain("the transcript is gone, its observations are left\n");
+  const noteId = /\[(\w{6})\]/.exec(before.stdout)?.[1] ?? "";
+  const recalled = await runScript("observe-compact", [id, "--recall", noteId, "--quiet"], { env: own.env });
+  expect(recalled.stdout).toBe(`- 🔴 (14:30) User: fix the login [${noteId}]\nits transcript is gone\n`);
+  const rebuilt = await runScript("observe-compact", [id, "--rebuild", "--quiet"], { env: own.env });
+  expect([rebuilt.exitCode, rebuilt.stderr]).toEqual([
+    1,
+    "error: NOT_FOUND: Cannot rebuild: the transcript is gone, its ledger is all there is\nhint: see it with --render\n",
+  ]);
+  const unknown = await runScript("observe-compact", ["9999", "--render"], { env: own.env });
+  expect([unknown.exitCode, unknown.stderr.split(":")[1]]).toEqual([1, " NOT_FOUND"]);
 });
 
 test("a configured model observes; when it fails the run says so, keeps nothing, and exits 1", async () => {
