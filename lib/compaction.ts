@@ -12,7 +12,7 @@ import type { Entry } from "./session.ts";
 /** Grows when `details` changes its meaning. */
 export const COMPACTION_SCHEMA_VERSION = 1;
 
-/** A backlog of more steps than this is not worth waiting for: the host summarises itself. */
+/** In buffered mode a backlog of more steps than this is not waited for: the host summarises itself. */
 const GAP_STEPS_MAX = 6;
 
 export interface CompactionOptions extends ObserveContext {
@@ -58,7 +58,8 @@ export async function compactionSummary(options: CompactionOptions): Promise<Com
   };
   // A record that came late may tell of a branch that was left meanwhile: it must not speak for this one.
   await close(undefined, 0);
-  if (hasGap() && options.complete) await close(options.complete, GAP_STEPS_MAX);
+  if (hasGap() && options.complete)
+    await close(options.complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
   if (hasGap() && settings.rules) await close(undefined);
   if (hasGap() || options.signal?.aborted) return undefined;
   const summary = renderObservations(ledger, {

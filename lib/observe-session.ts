@@ -9,7 +9,7 @@ import { withLock } from "./files.ts";
 import { type LeanConversation, readLean } from "./lean-conversation.ts";
 import { appendLedgerFile, ledgerFile, readLedger } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import { isStepDue, type ObserveOutcome, type ObserveSettings, observe } from "./observe.ts";
+import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, observeAnew } from "./observe.ts";
 import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
 import { compilePatterns, redact } from "./redact.ts";
 import { type ReflectOutcome, reflect } from "./reflect.ts";
@@ -186,16 +186,14 @@ export function orThrow(outcome: SessionOutcome): SessionOutcome {
   return outcome;
 }
 
-/** Begins a session's ledger anew: what it held is dropped, not deleted, and everything counts as not yet observed. */
-export async function forgetObservations(session: Session, options: SessionContext): Promise<SessionOutcome> {
+/** Observes a whole session again, and drops what its ledger held once that has succeeded. */
+export async function observeSessionAnew(session: Session, options: SessionContext): Promise<SessionOutcome> {
   return await locked(session, options, async (): Promise<SessionOutcome> => {
-    appendLedgerFile(ledgerFile(options.paths, session.id), {
-      kind: "dropped",
-      ids: "all",
-      reason: "rebuild",
-    });
+    const state = readSessionMemory(session, options);
+    const observed = await observeAnew({ ...contextOf(state, options), entries: state.entries });
+    if (observed.failure !== undefined) return { status: "failed", observed, reason: observed.failure };
     noteAttempt(options.paths, { sessionId: session.id, failure: undefined, now: 0 });
-    return { status: "observed" };
+    return { status: "observed", observed };
   });
 }
 

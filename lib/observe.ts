@@ -118,6 +118,26 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   return outcome;
 }
 
+/**
+ * Observes a conversation all again. What the ledger held is dropped only once this has succeeded: a failure leaves it
+ * as it was.
+ */
+export async function observeAnew(options: ObserveOptions): Promise<ObserveOutcome> {
+  const anew: LedgerRecord = { kind: "dropped", ids: "all", reason: "rebuild" };
+  const made: LedgerRecord[] = [anew];
+  const outcome = await observe({
+    ...options,
+    ledger: [...options.ledger, anew],
+    when: "all",
+    append: (record) => void made.push(record),
+  });
+  if (outcome.failure !== undefined || options.signal?.aborted) {
+    return { ...outcome, ledger: options.ledger, steps: 0, observations: 0 };
+  }
+  for (const record of made) await options.append(record);
+  return outcome;
+}
+
 /** What is wanted and not covered, oldest first. */
 function pendingEntries(options: ObserveOptions, memory: Memory): Entry[] {
   const { entries, settings, when = "due", beforeLine = Number.POSITIVE_INFINITY, afterLine = 0 } = options;

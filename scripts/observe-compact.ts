@@ -26,8 +26,8 @@ import { SessionMemoryError } from "../lib/errors.ts";
 import { foldLedger } from "../lib/observations.ts";
 import type { ObserveOutcome } from "../lib/observe.ts";
 import {
-  forgetObservations,
   observeSession,
+  observeSessionAnew,
   orThrow,
   readSessionMemory,
   reflectSession,
@@ -201,9 +201,11 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
       },
     );
   }
-  if (input.rebuild) orThrow(await forgetObservations(session, context));
   if (input.observe || input.rebuild) {
-    const outcome = orThrow(await observeSession(session, { ...context, when: "all" }));
+    const observing = input.rebuild
+      ? observeSessionAnew(session, context)
+      : observeSession(session, { ...context, when: "all" });
+    const outcome = orThrow(await observing);
     const { ledger: _, ...observed } = outcome.observed ?? NOTHING;
     output.observed = { ...observed, status: outcome.status };
     if (outcome.reason) warn(`observing stopped: ${outcome.reason}`);

@@ -9,7 +9,8 @@ import { defaultSettings } from "../lib/config.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
 import { observe } from "../lib/observe.ts";
 import { renderObservations } from "../lib/render-observations.ts";
-import { answering, conversation, observing, type Turn } from "./support/conversation.ts";
+import { answering, conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
+import { seeded } from "./support/random.ts";
 
 const TURNS: Turn[] = [
   ["user", "never push to main; fix the login test"],
@@ -165,4 +166,27 @@ test("a record of another branch that came late does not speak for this one", as
   const given = await compactionSummary(observing(here, { records }));
   expect(given?.summary).toContain("Zig");
   expect(given?.summary).not.toContain("Rust");
+});
+
+test("a backlog is waited for in blocking mode, in buffered mode only a short one is", async () => {
+  const random = seeded(9);
+  const long = conversation(Array.from({ length: 60 }, () => randomTurn(random)).flat());
+  const cite = ({ prompt }: { prompt: string }) => {
+    const line = Number(/<new-conversation>\n\[(\d+)\]/.exec(prompt)?.[1]);
+    return { observations: [{ priority: "yellow", text: `something about ${line}`, sources: [line] }] };
+  };
+  const settings = { ...defaultSettings().observe, stepTokens: 1000 };
+  const compact = async (mode: "buffered" | "blocking", records: LedgerRecord[]) => {
+    const complete = answering(cite);
+    const given = await compactionSummary(
+      observing(long, { records, complete, settings: { ...settings, mode } }),
+    );
+    return { given: given !== undefined, calls: complete.requests.length };
+  };
+  const { given, calls } = await compact("blocking", []);
+  expect([given, calls > 12]).toEqual([true, true]);
+  const records: LedgerRecord[] = [];
+  expect(await compact("buffered", records)).toEqual({ given: false, calls: 6 });
+  // What was observed stands, so that the backlog is gone after a few more.
+  expect(records).toHaveLength(6);
 });

@@ -6,7 +6,7 @@ import { defaultSettings } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { modelCompleter } from "../lib/llm.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observations.ts";
-import { isStepDue, observe } from "../lib/observe.ts";
+import { isStepDue, observe, observeAnew } from "../lib/observe.ts";
 import {
   coverage,
   cutStep,
@@ -177,6 +177,20 @@ test.each(useless)("an answer that is %s the first time only does no harm", asyn
   );
   expect([outcome.failure, outcome.steps]).toEqual([undefined, 1]);
   expect(observationsOf(records)).toHaveLength(2);
+});
+
+test("observing anew replaces the memory once it has succeeded, and leaves it as it was when it fails", async () => {
+  const records: LedgerRecord[] = [];
+  const entries = conversation(TURNS);
+  await observe(observing(entries, { records }));
+  const before = JSON.stringify(records);
+  const failed = await observeAnew(observing(entries, { records, complete: answering(new Error("gone")) }));
+  expect([failed.failure, failed.steps, JSON.stringify(records)]).toEqual(["gone", 0, before]);
+  const done = await observeAnew(observing(entries, { records, complete: answering(GOOD) }));
+  expect([done.steps, done.observations]).toEqual([1, 2]);
+  expect(foldLedger(records).observations.map(({ text }) => text)).toEqual(
+    GOOD.observations.map(({ text }) => text),
+  );
 });
 
 test("a call over the budget is not made twice", async () => {

@@ -92,13 +92,10 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   command("obs-rebuild", "Observe the whole session again", async (_, context) => {
     await context.waitForIdle();
     const { memory, common } = await current(context);
-    const { observe } = await import("../../lib/observe.ts");
-    const anew = { kind: "dropped", ids: "all", reason: "rebuild" } as const;
-    await common.append(anew);
-    const { entries, ledger } = memory;
-    const outcome = await observe({ ...common, ledger: [...ledger, anew], entries, when: "all" });
-    const failure = outcome.failure === undefined ? "" : `, then stopped: ${outcome.failure}`;
-    return `observed again: ${outcome.observations} observations in ${outcome.steps} steps${failure}`;
+    const { observeAnew } = await import("../../lib/observe.ts");
+    const { steps, observations, failure } = await observeAnew({ ...common, entries: memory.entries });
+    if (failure !== undefined) return `nothing changed: ${failure}`;
+    return `observed again: ${observations} observations in ${steps} steps`;
   });
 }
 
