@@ -8,9 +8,11 @@ import { cleanEntry, cleaner, tidyName } from "./clean.ts";
 import type { Paths, Settings } from "./config.ts";
 import { conversationText } from "./conversation.ts";
 import { givenTitle } from "./ends.ts";
-import { describeError, type ErrorType, SessionMemoryError } from "./errors.ts";
+import { SessionMemoryError } from "./errors.ts";
 import { readExclusion } from "./exclusion.ts";
+import { currentExclude, isKeptOut } from "./kept-out.ts";
 import { META_SCHEMA_VERSION, metaFile, type ReadMeta, RULES, type SessionMeta, updateMeta } from "./meta.ts";
+import { fail, type MetaOutcome } from "./meta-outcome.ts";
 import { appendMetaState, fileMark, type MetaState, metaStateKey, transcriptMark } from "./meta-state.ts";
 import { parentFile } from "./parents.ts";
 import { oneLine } from "./redact.ts";
@@ -40,28 +42,10 @@ export interface MetaOptions {
   state?: MetaState | undefined;
   /** How long another process may hold the file. @default {120000} */
   lockWaitMs?: number;
+  /** Why the model that there was is no longer asked: what it made before is kept. */
+  gaveUp?: SessionMemoryError | undefined;
   signal?: AbortSignal | undefined;
   now?: () => Date;
-}
-
-export interface MetaOutcome {
-  sessionId: string;
-  status: "indexed" | "not-due" | "failed";
-  name: string | undefined;
-  /** Null where the price is unknown. */
-  usd: number | null;
-  /** The model asked, or `rules`. */
-  model: string;
-  usage?: { input: number; output: number } | undefined;
-  /** `TYPE: message`. */
-  error?: string | undefined;
-  errorType?: ErrorType | undefined;
-  /** Whether asking the model for another session would fail the same way. */
-  isLasting?: boolean;
-  /** User messages since the meta was made. */
-  newUsers?: number;
-  /** What the user should know: a meta file that could not be read. */
-  warning?: string | undefined;
 }
 
 /** Whether the last look tells without opening a file that nothing is due. */
@@ -89,12 +73,16 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     usd: 0,
     model: RULES,
   };
-  const file = metaFile(options.paths, session);
+  const { paths, settings } = options;
+  const file = metaFile(paths, session);
   const seen: Partial<MetaState> = {};
+  // Asked again under the lock: whoever held it may have been forgetting the session.
+  const isOut = () => isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   try {
     const written = await updateMeta(file, options.lockWaitMs ?? LOCK_WAIT_MS, (current) =>
-      makeMeta(session, { current, outcome, seen, options }),
+      isOut() ? undefined : makeMeta(session, { current, outcome, seen, options }),
     );
+    if (isOut()) return outcome;
     if (written) outcome.name = written.name;
     if (written && !outcome.error) outcome.status = "indexed";
     const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
@@ -120,25 +108,30 @@ async function makeMeta(
   { current, outcome, seen, options }: Making,
 ): Promise<SessionMeta | undefined> {
   const { meta, problem } = current;
-  const { complete, settings, force = false } = options;
+  const { complete, settings, gaveUp, force = false } = options;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
-  const { hasText } = readExclusion(settings.exclude);
-  const entries = readActiveBranch(session.file).entries.filter(({ text }) => !hasText(text));
+  const { hasEntry, hasText } = readExclusion(currentExclude(options.paths, settings.exclude));
+  const entries = readActiveBranch(session.file).entries.filter((entry) => !hasEntry(entry));
   const fresh = newEntries(entries, meta);
   const newUsers = fresh.filter(({ kind }) => kind === "user").length;
   const byRules = meta?.model === RULES;
   Object.assign(seen, { newUsers, byRules, name: options.state?.name });
   outcome.newUsers = newUsers;
   // What a model wrote is not replaced by rules because the model is away.
-  const grew = newUsers >= settings.minNewUserMessages && (!meta || byRules || complete !== undefined);
+  const grew = newUsers >= settings.minNewUserMessages && (!meta || byRules || complete || gaveUp);
   const isDue = grew || (byRules && complete !== undefined) || force;
+  if (isDue && meta && !byRules && gaveUp) {
+    fail(outcome, gaveUp);
+    return undefined;
+  }
   if (!isDue || !entries.some(isSpoken)) return undefined;
 
   const clean = cleaner(settings.redact);
   const made = await summarize(session, { entries, fresh, clean, meta, outcome, options });
   if (!made) return undefined;
-  const name = givenName(session, meta, options.state) ?? made.name;
+  const given = givenName(session, meta, options.state);
+  const name = given === undefined || hasText(given) ? made.name : given;
   // Our own word for it: as long as the file has another one, that is the user's.
   Object.assign(seen, { newUsers: 0, byRules: made.model === RULES, name: made.name });
   return assembled(
@@ -271,16 +264,6 @@ function previousText(
 ): string {
   const text = `name: ${name}\ndescription: ${description}\nsummary: ${summary}\ntags: ${tags.join(", ")}`;
   return clean(text).slice(0, PREVIOUS_MAX_CHARS).toWellFormed();
-}
-
-function fail(outcome: MetaOutcome, error: unknown): void {
-  const type = error instanceof SessionMemoryError ? error.type : "STORAGE_ERROR";
-  outcome.status = "failed";
-  outcome.error = `${type}: ${error instanceof SessionMemoryError ? error.message : describeError(error)}`;
-  outcome.errorType = type;
-  const isOfModel = type === "MODEL_FAILED" || type === "BUDGET_EXCEEDED";
-  outcome.isLasting =
-    isOfModel && error instanceof SessionMemoryError && (type === "BUDGET_EXCEEDED" || !error.recoverable);
 }
 
 /** The transcript went away while it was read, or the disk is full. */

@@ -22,11 +22,12 @@ import {
 import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
 import { configuredModel } from "../lib/configured-model.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion, refuseExcluded } from "../lib/exclusion.ts";
+import { isKeptOut, refuseKeptOut } from "../lib/kept-out.ts";
+import type { MetaOutcome } from "../lib/meta-outcome.ts";
 import { metaStateKey, readMetaStates } from "../lib/meta-state.ts";
 import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
-import { indexMeta, isKnownNotDue, type MetaOptions, type MetaOutcome } from "../lib/session-meta.ts";
+import { indexMeta, isKnownNotDue, type MetaOptions } from "../lib/session-meta.ts";
 import { describeSession, listSessions } from "../lib/sessions.ts";
 import { formatCost } from "../lib/spend.ts";
 
@@ -37,8 +38,8 @@ Writes name, description, summary and tags of sessions into their meta files. A 
 messages (minNewUserMessages), and once a model is there when rules made its meta.
 
 Options:
-      --new              All sessions, unchanged ones unopened (default)
-      --all              All sessions, each one opened
+      --new              Sessions that are due, unchanged ones unopened (default)
+      --all              All sessions, each one opened and listed
       --force            Also sessions that are not due
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
       --json             One JSON document
@@ -52,7 +53,7 @@ Examples:
   bun scripts/index-meta.ts --force "fix login test"
 `;
 
-export interface IndexAllOptions extends Omit<MetaOptions, "state"> {
+export interface IndexAllOptions extends Omit<MetaOptions, "state" | "gaveUp"> {
   /** Whether every session is opened, changed or not. @default {false} */
   thorough?: boolean;
   progress?: (done: number, total: number) => void;
@@ -66,17 +67,19 @@ export async function indexSessions(
   const states = readMetaStates(options.paths.home);
   const outcomes: MetaOutcome[] = [];
   let complete: CompleteJson | undefined = options.complete;
+  let gaveUp: SessionMemoryError | undefined;
   for (const [done, session] of sessions.entries()) {
     const state = states.get(metaStateKey(session));
-    const own = { ...options, complete, state };
+    const own = { ...options, complete, state, gaveUp };
     if (!options.thorough && isKnownNotDue(session, own)) {
       outcomes.push({ sessionId: session.id, status: "not-due", name: state?.name, usd: 0, model: "" });
       continue;
     }
     const outcome = await indexMeta(session, own);
     outcomes.push(outcome);
-    // What failed for good fails for all: the rest is made by rule where it has no meta yet.
-    if (outcome.isLasting) complete = undefined;
+    // What failed for good fails for all: the rest is made by rule where no model made it before.
+    if (outcome.lastingFailure) complete = undefined;
+    gaveUp ??= outcome.lastingFailure;
     options.progress?.(done + 1, sessions.length);
   }
   return outcomes;
@@ -114,7 +117,7 @@ async function main(args: string[]): Promise<void> {
   progress.end();
   for (const { warning } of outcomes) if (warning) warn(warning);
   if (values.json) printJson({ sessions: outcomes.map(toJson) });
-  else report(outcomes, { all: words.length > 0 });
+  else report(outcomes, { all: values.all || words.length > 0 });
   refuseFailures(outcomes);
 }
 
@@ -122,25 +125,24 @@ function named(references: readonly string[], { paths, settings, currentSession 
   const context = { paths, cwd: process.cwd(), current: currentSession };
   return references.map((reference) => {
     const session = resolveSession(reference, context);
-    refuseExcluded(session, settings.exclude);
+    refuseKeptOut(session, { paths, exclude: settings.exclude });
     return session;
   });
 }
 
 /** All sessions but those that the user keeps out. */
 function listed({ paths, settings }: Config): Session[] {
-  const { hasSession, needsProject } = readExclusion(settings.exclude);
-  const needsName = settings.exclude.sessions.length > 0;
+  const { exclude } = settings;
   return listSessions(paths, { cwd: process.cwd() }).filter(
-    (session) => !hasSession(needsProject || needsName ? describeSession(session, paths) : session),
+    (session) => !isKeptOut(session, { paths, exclude }),
   );
 }
 
 function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {
-  return { sessionId, status, name, usd, ...(error === undefined ? {} : { error }) };
+  return { sessionId, status, name: name ?? null, usd, ...(error === undefined ? {} : { error }) };
 }
 
-/** One line per session; of many, those with nothing to say are only counted. */
+/** One line per session; of those that were not asked for, the ones that are not due are only counted. */
 function report(outcomes: readonly MetaOutcome[], { all }: { all: boolean }): void {
   for (const { sessionId, status, name, usd, usage, error } of outcomes) {
     if (status === "not-due" && !all) continue;

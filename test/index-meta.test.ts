@@ -286,6 +286,45 @@ test("once the budget is used up no further session reaches the server", async (
   expect(models.sort()).toEqual(["rules", "rules", "tiny"]);
 });
 
+test("once the budget is used up, what a model made is not undone by rules, --force or not", async () => {
+  configure({});
+  const ids = ["1", "2"].map((digit) => `11111111-aaaa-4aaa-8aaa-00000000000${digit}`);
+  for (const id of ids) writeClaude(home, { id, rows: chain(turns(5)) });
+  await run();
+  const before = ids.map((id) => meta(id));
+  configure({ dailyBudgetUsd: 0.000001 });
+  const { json, exitCode } = await run("--force", "--json");
+  const outcomes = json.sessions.map(({ status, error }: { status: string; error: string }) => [
+    status,
+    error.split(":", 1)[0],
+  ]);
+  expect(outcomes).toEqual([
+    ["failed", "BUDGET_EXCEEDED"],
+    ["failed", "BUDGET_EXCEEDED"],
+  ]);
+  expect([exitCode, server.chats().length]).toEqual([1, 2]);
+  expect(ids.map((id) => meta(id))).toEqual(before);
+});
+
+test("answers that could not be used are paid for too", async () => {
+  configure({});
+  session(5);
+  server.script({ kind: "chat", content: "no", usage: { prompt_tokens: 1000, completion_tokens: 0 } });
+  const { json } = await run("--json");
+  expect([json.sessions[0].status, json.sessions[0].usd]).toEqual(["failed", 0.003]);
+});
+
+test("--all lists every session, one without a name too", async () => {
+  session(1);
+  expect(await run("--all")).toMatchObject({
+    stdout: `not-due ${ID} (no name yet)\n`,
+    stderr: "0 indexed, 1 not due, 0 failed\n",
+  });
+  expect((await run()).stdout).toBe("");
+  const { json } = await run("--json");
+  expect(json).toEqual({ sessions: [{ sessionId: ID, status: "not-due", name: null, usd: 0 }] });
+});
+
 test("a secret leaves neither in the prompt nor into the meta file, even when the model repeats it", async () => {
   configure({}, { redact: { extra: ["ACME-\\d{4}"] } });
   const token = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;

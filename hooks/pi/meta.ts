@@ -2,7 +2,7 @@
 
 import type { Config } from "../../lib/config.ts";
 import { logEvent } from "../../lib/log.ts";
-import type { MetaOutcome } from "../../lib/session-meta.ts";
+import type { MetaOutcome } from "../../lib/meta-outcome.ts";
 import { formatCost } from "../../lib/spend.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, hostModel, inBackground, type PiState } from "./state.ts";
