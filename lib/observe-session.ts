@@ -6,6 +6,7 @@ import type { Paths, Settings } from "./config.ts";
 import { hasCode, SessionMemoryError } from "./errors.ts";
 import { readExclusion } from "./exclusion.ts";
 import { withLock } from "./files.ts";
+import { currentExclude, isKeptOut } from "./kept-out.ts";
 import { type LeanConversation, readLean } from "./lean-conversation.ts";
 import { appendLedgerFile, ledgerFile, readLedger } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
@@ -62,13 +63,30 @@ export function readSessionMemory(
   session: Session,
   { paths, settings }: Pick<SessionContext, "paths" | "settings">,
 ): SessionMemoryState {
-  const exclusion = readExclusion(settings.exclude);
-  const isShown = ({ text }: Entry) => !exclusion.hasText(text);
-  const hasPatterns = settings.exclude.patterns.length > 0;
+  const exclude = currentExclude(paths, settings.exclude);
+  const { hasEntry } = readExclusion(exclude);
+  const hasPatterns = exclude.patterns.length > 0;
   const { entries: read, isWhole } = readConversation(session, paths);
-  const entries = hasPatterns ? read.filter(isShown) : read;
-  const { ledger, skipped } = readLedger(session, { paths, entries });
+  const entries = hasPatterns ? read.filter((entry) => !hasEntry(entry)) : read;
+  const { ledger: stored, skipped } = readLedger(session, { paths, entries });
+  const ledger = redactLedger(stored, compilePatterns(settings.redact.extra));
   return { session, entries, ledger, skipped, isWhole, settings: observeSettings(paths, settings.observe) };
+}
+
+/**
+ * A ledger without what config.json redacts by now: its own patterns may be newer than what was noted. All else was
+ * redacted before it was stored.
+ */
+export function redactLedger(ledger: Ledger, patterns: readonly RegExp[]): Ledger {
+  if (patterns.length === 0) return ledger;
+  const clean = (text: string) => redact(text, patterns);
+  return ledger.map((record): LedgerRecord => {
+    if (record.kind === "dropped") return record;
+    const observations = record.observations.map((item) => ({ ...item, text: clean(item.text) }));
+    if (record.kind === "reflected" || !record.files) return { ...record, observations };
+    const { read, modified } = record.files;
+    return { ...record, observations, files: { read: read.map(clean), modified: modified.map(clean) } };
+  });
 }
 
 /** pi's huge files are images, which no entry holds; elsewhere they are text. */
@@ -91,7 +109,7 @@ export async function observeSession(
   options: SessionContext & { when?: "due" | "all" | undefined; maxSteps?: number | undefined },
 ): Promise<SessionOutcome> {
   const { paths, settings, when = "due", now = Date.now } = options;
-  if (readExclusion(settings.exclude).hasSession(session)) return { status: "excluded" };
+  if (isKeptOut(session, { paths, exclude: settings.exclude })) return { status: "excluded" };
   const backoff = readBackoff(paths, session.id);
   if (when === "due" && backoff && now() < backoff.notBefore)
     return { status: "backing-off", reason: backoff.reason };
@@ -214,11 +232,15 @@ function contextOf(state: SessionMemoryState, { paths, settings, complete, signa
 
 async function locked(
   session: Session,
-  { paths, waitMs = 0 }: SessionContext,
+  { paths, settings, waitMs = 0 }: SessionContext,
   work: () => Promise<SessionOutcome>,
 ): Promise<SessionOutcome> {
+  // Asked under the lock: whoever held it may have been forgetting the session.
+  const isOut = () => isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   try {
-    return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, work);
+    return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () =>
+      isOut() ? { status: "excluded" } : work(),
+    );
   } catch (error) {
     if (error instanceof SessionMemoryError && error.type === "BUSY")
       return { status: "busy", reason: error.message };

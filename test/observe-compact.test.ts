@@ -166,6 +166,21 @@ test("a session without conversation renders nothing, and says so", async () => 
   expect([exitCode, stdout, stderr]).toEqual([0, "", "nothing is observed yet: --observe\n"]);
 });
 
+test("a pattern that config.json redacts from now on is printed no more", async () => {
+  using own = temporaryHome();
+  const file = writeClaude(own, { id: ID, rows: [claudeUser({ text: "call it Heron-7 please" })] });
+  expect(
+    (await runScript("observe-compact", [file, "--observe", "--render"], { env: own.env })).stdout,
+  ).toContain("Heron-7");
+  writeFileSync(own.paths.config, JSON.stringify({ redact: { extra: ["Heron-\\d"] } }));
+  for (const action of ["--render", "--dump", "--view=obs", "--json"]) {
+    const { stdout, exitCode } = await runScript("observe-compact", [file, "--render", action], {
+      env: own.env,
+    });
+    expect([exitCode, stdout.includes("Heron-7")]).toEqual([0, false]);
+  }
+});
+
 test("what was observed is still there when the host has deleted the transcript", async () => {
   using own = temporaryHome();
   const id = "55555555-1111-4111-8111-111111111111";
