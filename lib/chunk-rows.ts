@@ -2,10 +2,8 @@
 
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
-import type { FullTextColumns, ReadyChunk } from "./prepared.ts";
+import { contentOf, type ReadyChunk } from "./prepared.ts";
 import { forgetRows } from "./row-claims.ts";
-import type { Chunk } from "./session.ts";
-import type { Statement } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 
 /** A chunk on its way into the index. */
@@ -51,29 +49,31 @@ export function chunkRows(store: Store): ChunkRows {
   const createdAt = new Date().toISOString();
   const topicsOf = knownTopics(store);
 
-  function add({ chunk, sessionId, timestamp, exchangeLine, hash, columns }: NewChunk): void {
-    const topics = topicsOf?.(hash);
-    const known = topics ? withTopics(chunk, topics) : chunk;
+  function add(item: NewChunk): void {
+    const topics = topicsOf?.(item.hash);
+    const contextContent = topics ? withTopics(item.contextContent, topics) : item.contextContent;
+    const content = contentOf(item);
     const { lastId } = insert.run(
-      sessionId,
-      known.index,
-      timestamp,
-      JSON.stringify(known.speakers),
-      JSON.stringify(known.topics),
-      known.hasDecision ? 1 : 0,
-      known.hasAction ? 1 : 0,
-      known.firstLine,
-      known.lastLine,
-      exchangeLine,
-      hash,
-      known.content,
-      known.contextContent,
-      known.tools,
-      JSON.stringify(known.entryIds),
-      known.tokens,
+      item.sessionId,
+      item.index,
+      item.timestamp,
+      item.speakers,
+      topics ? JSON.stringify(topics) : item.topics,
+      item.hasDecision ? 1 : 0,
+      item.hasAction ? 1 : 0,
+      item.firstLine,
+      item.lastLine,
+      item.exchangeLine,
+      item.hash,
+      content,
+      contextContent,
+      item.tools,
+      item.entryIds,
+      item.tokens,
       createdAt,
     );
-    addText(insertText, lastId, topics ? fullTextColumns(known) : columns);
+    insertText.run(lastId, content, item.header, item.tools, item.extra);
+    if (topics) replaceText(store, lastId);
   }
 
   return {
@@ -119,13 +119,12 @@ export function removeChunks(store: Store, sessionId: string): void {
 
 /** Replaces a chunk's topics, in its header and in the full text too. */
 export function putTopics(store: Store, chunkId: number, topics: string[]): void {
-  const chunk = readChunkText(store, chunkId);
-  if (!chunk) return;
-  const renamed = withTopics(chunk, topics);
+  const row = store.db.prepare("SELECT context_content FROM session_chunks WHERE id = ?").get(chunkId);
+  if (!row) return;
   store.db
     .prepare("UPDATE session_chunks SET topic_tags = ?, context_content = ? WHERE id = ?")
-    .run(JSON.stringify(topics), renamed.contextContent, chunkId);
-  replaceText(store, chunkId, renamed);
+    .run(JSON.stringify(topics), withTopics(String(row.context_content), topics), chunkId);
+  replaceText(store, chunkId);
 }
 
 function knownTopics(store: Store): ((hash: Uint8Array) => string[] | undefined) | undefined {
@@ -137,12 +136,8 @@ function knownTopics(store: Store): ((hash: Uint8Array) => string[] | undefined)
   };
 }
 
-function withTopics<T extends Pick<Chunk, "topics" | "contextContent">>(chunk: T, topics: string[]): T {
-  const contextContent = chunk.contextContent.replace(
-    /^\[Topics: .*\]$/m,
-    () => `[Topics: ${topics.join(", ")}]`,
-  );
-  return { ...chunk, topics, contextContent };
+function withTopics(contextContent: string, topics: readonly string[]): string {
+  return contextContent.replace(/^\[Topics: .*\]$/m, () => `[Topics: ${topics.join(", ")}]`);
 }
 
 function storedChunks(store: Store, sessionId: string, index: number): Map<number, StoredChunk> {
@@ -164,59 +159,36 @@ function storedChunks(store: Store, sessionId: string, index: number): Map<numbe
   return stored;
 }
 
-function placeOf({ chunk, exchangeLine }: NewChunk): string {
-  return `${chunk.firstLine} ${chunk.lastLine} ${exchangeLine} ${JSON.stringify(chunk.entryIds)} ${chunk.tools}`;
+function placeOf({ firstLine, lastLine, exchangeLine, entryIds, tools }: NewChunk): string {
+  return `${firstLine} ${lastLine} ${exchangeLine} ${entryIds} ${tools}`;
 }
 
 /** The same words at other lines or with more tool calls: the vector stays. */
-function move(store: Store, id: number, { chunk, exchangeLine }: NewChunk): void {
+function move(store: Store, id: number, item: NewChunk): void {
   store.db
     .prepare(
       `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, tools = ?
        WHERE id = ?`,
     )
-    .run(chunk.firstLine, chunk.lastLine, exchangeLine, JSON.stringify(chunk.entryIds), chunk.tools, id);
-  const text = readChunkText(store, id);
-  if (text) replaceText(store, id, text);
+    .run(item.firstLine, item.lastLine, item.exchangeLine, item.entryIds, item.tools, id);
+  replaceText(store, id);
 }
 
-function readChunkText(store: Store, id: number): Chunk | undefined {
+/** Makes a chunk's full text anew from its row. */
+function replaceText(store: Store, id: number): void {
   const row = store.db
     .prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?")
     .get(id);
-  if (!row) return undefined;
-  return {
-    sessionId: "",
-    index: 0,
-    firstLine: 0,
-    lastLine: 0,
-    entryIds: [],
-    speakers: [],
-    topics: [],
-    hasDecision: false,
-    hasAction: false,
+  if (!row) return;
+  const { content, header, tools, extra } = fullTextColumns({
     content: String(row.content),
     contextContent: String(row.context_content),
     tools: String(row.tools),
-    tokens: 0,
-  };
-}
-
-function replaceText(store: Store, id: number, chunk: Chunk): void {
+  });
   store.db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
-  addText(
-    store.db.prepare("INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)"),
-    id,
-    fullTextColumns(chunk),
-  );
-}
-
-function addText(
-  insertText: Statement,
-  id: number,
-  { content, header, tools, extra }: FullTextColumns,
-): void {
-  insertText.run(id, content, header, tools, extra);
+  store.db
+    .prepare("INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)")
+    .run(id, content, header, tools, extra);
 }
 
 /** Removes a chunk; its vector stays in the cache. */

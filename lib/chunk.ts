@@ -74,7 +74,7 @@ export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[
 }
 
 /** What the full-text index holds of a chunk; `extra` is what its tokenizer would not find: parts of joined words. */
-export function fullTextColumns(chunk: Chunk): {
+export function fullTextColumns(chunk: Pick<Chunk, "content" | "contextContent" | "tools">): {
   content: string;
   header: string;
   tools: string;

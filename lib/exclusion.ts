@@ -2,7 +2,6 @@
 
 import { basename, sep } from "node:path";
 import type { Settings } from "./config.ts";
-import { SessionMemoryError } from "./errors.ts";
 import type { Entry } from "./session.ts";
 
 /** What is known of a session when it is decided whether it stays out. */
@@ -49,17 +48,10 @@ export function readExclusion({ sessions, projects, patterns }: Settings["exclud
     },
     hasText,
     hasEntry: ({ text, tool }) =>
-      texts.length > 0 && (hasText(text) || (tool !== undefined && [tool.target, ...tool.paths].some(hasText))),
+      texts.length > 0 &&
+      (hasText(text) || (tool !== undefined && [tool.target, ...tool.paths].some(hasText))),
     needsProject: projects.length > 0,
   };
-}
-
-/** @throws {SessionMemoryError} `NOT_FOUND` for a session that the user keeps out. */
-export function refuseExcluded(session: Excludable, settings: Settings["exclude"]): void {
-  if (!readExclusion(settings).hasSession(session)) return;
-  throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
-    hint: "take it out of exclude in config.json",
-  });
 }
 
 /** A project is named by its directory, or by that directory's last part. */

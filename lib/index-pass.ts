@@ -11,9 +11,16 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import { type PreparedFile, type ReadyChunk, readyChunks } from "./prepared.ts";
+import {
+  contentOf,
+  type PreparedExchange,
+  type PreparedFile,
+  placeOf,
+  type ReadyChunk,
+  readyChunks,
+} from "./prepared.ts";
 import { type RowClaims, releaseRows, sessionsWithCopies } from "./row-claims.ts";
-import type { Cursor, Exchange, Session } from "./session.ts";
+import type { Cursor, Entry, Session } from "./session.ts";
 import type { Store } from "./store.ts";
 import { type Head, validateSessionFile } from "./transcript.ts";
 import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
@@ -68,6 +75,7 @@ interface Pass extends PassOptions {
   /** Whether the index held nothing of the session before. */
   isNew: boolean;
   watch: Omit<Watch, "skippedBefore">;
+  prepared: PreparedFile | undefined;
   /** Chunks of an earlier pass that this one has not come to. */
   before: Map<number, StoredChunk>;
   next: number;
@@ -77,12 +85,9 @@ interface Pass extends PassOptions {
   lastLine: number;
 }
 
-/** An exchange with the lines skipped before it, and with its chunks where they were made already. */
-interface Source {
-  exchange: Exchange;
-  skipped: number;
-  chunks?: ReadyChunk[];
-}
+/** An exchange with its entries, or with the chunks that were made of them already. */
+type Source = Omit<PreparedExchange, "claims" | "chunks"> &
+  ({ entries: Entry[] } | Pick<PreparedExchange, "claims" | "chunks">);
 
 /**
  * Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed.
@@ -94,9 +99,9 @@ export function* passThrough(
   options: PassOptions,
 ): Generator<void, PassResult | undefined> {
   const pass = startPass(input, options);
-  for (const source of input.prepared ? fromPrepared(input.prepared) : fromFile(pass)) {
-    if (pass.watch.isCut && !source.exchange.closed) break; // what follows was not read
-    if (pass.lastLine < 0 && isReplaced(pass, source.exchange)) freeRows(pass.state, options);
+  for (const source of input.prepared ? input.prepared.exchanges : fromFile(pass)) {
+    if (pass.watch.isCut && !source.closed) break; // what follows was not read
+    if (pass.lastLine < 0 && isReplaced(pass, source)) freeRows(pass.state, options);
     moveTo(pass, source);
     if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
       savePart(pass);
@@ -128,6 +133,7 @@ function startPass({ session, known, head, facts, prepared }: PassInput, options
     isFromStart: !isContinuing,
     isNew: known.lastIndexed === "" && before.size === 0,
     watch: prepared?.watch ?? newWatch(),
+    prepared,
     before,
     next: state.nextChunk,
     newChunks: 0,
@@ -140,19 +146,8 @@ function* fromFile(pass: Pass): Generator<Source> {
   const { head, state, isOver } = pass;
   const watch = newWatch();
   pass.watch = watch;
-  const { skippedBefore } = watch;
-  for (const exchange of exchanges(watchedEntries(state.file, { head, from: state.cursor, watch, isOver }))) {
-    const first = exchange.entries[0];
-    const skipped = (first && skippedBefore.get(first)) ?? 0;
-    if (first) skippedBefore.delete(first);
-    yield { exchange, skipped };
-  }
-}
-
-function* fromPrepared({ exchanges }: PreparedFile): Generator<Source> {
-  for (const { entries, closed, skipped, chunks } of exchanges) {
-    yield { exchange: { entries, closed }, skipped, chunks };
-  }
+  const entries = watchedEntries(state.file, { head, from: state.cursor, watch, isOver });
+  for (const exchange of exchanges(entries)) yield { ...placeOf(exchange, watch), entries: exchange.entries };
 }
 
 /** The file has become another: the forks that copied its rows may take them, if it does not take them again. */
@@ -162,40 +157,42 @@ function freeRows({ id }: IndexedSession, { store }: PassOptions): void {
 }
 
 /** With nothing before the cursor no hash tells a replaced file: its first row does. */
-function isReplaced({ isNew, isFromStart, state, claims }: Pass, { entries }: Exchange): boolean {
-  if (isNew || isFromStart || state.cursor.offset > 0 || !entries[0]) return false;
-  return claims.isKnown(entries[0]) === false;
+function isReplaced({ isNew, isFromStart, state, claims }: Pass, source: Source): boolean {
+  if (isNew || isFromStart || state.cursor.offset > 0 || !("entries" in source)) return false;
+  const first = source.entries[0];
+  return first !== undefined && claims.isKnown(first) === false;
 }
 
 /** An exchange that begins in the middle of a fused line is no place to go on from. */
-function moveTo(pass: Pass, { exchange: { entries }, skipped }: Source): void {
-  const first = entries[0];
-  if (!first) return;
-  if (first.line !== pass.lastLine) {
-    const cursor = { offset: first.offset, line: first.line - 1 };
+function moveTo(pass: Pass, { offset, firstLine, lastLine, skipped }: Source): void {
+  if (firstLine !== pass.lastLine) {
+    const cursor = { offset, line: firstLine - 1 };
     pass.safe = { cursor, nextChunk: pass.next, skipped: pass.state.skippedLines + skipped };
   }
-  pass.lastLine = entries.at(-1)?.line ?? pass.lastLine;
+  pass.lastLine = lastLine;
 }
 
 /** Tells whether the exchange could be put as it is: one with copies in it cannot where its text is not at hand. */
-function putExchange(pass: Pass, { exchange, chunks }: Source): boolean {
-  const { session, state, head, settings, redact } = pass;
-  const entries = pass.claims.claim(exchange.entries, state);
-  if (chunks && entries.length < exchange.entries.length) return false;
-  const context = { sessionId: state.id, firstIndex: pass.next, ...settings, redact };
-  const ready = chunks ?? readyChunks({ entries, closed: exchange.closed }, context);
-  pass.next += ready.length;
-  const exchangeLine = exchange.entries[0]?.line ?? 0;
-  for (const item of ready) {
-    const { chunk } = item;
-    if (pass.isExcluded(chunk.content)) continue;
-    const timestamp = chunk.at ?? head?.startedAt ?? session.updatedAt;
-    const before = pass.before.get(chunk.index);
-    if (pass.rows.put({ ...item, sessionId: state.id, timestamp, exchangeLine }, before)) pass.newChunks++;
+function putExchange(pass: Pass, source: Source): boolean {
+  const chunks = chunksOf(pass, source);
+  if (!chunks) return false;
+  pass.next += chunks.length;
+  for (const chunk of chunks) {
+    if (pass.isExcluded(contentOf(chunk)) || pass.isExcluded(chunk.tools)) continue;
+    const timestamp = chunk.at ?? pass.head?.startedAt ?? pass.session.updatedAt;
+    const item = { ...chunk, sessionId: pass.state.id, timestamp, exchangeLine: source.firstLine };
+    if (pass.rows.put(item, pass.before.get(chunk.index))) pass.newChunks++;
     pass.before.delete(chunk.index);
   }
   return true;
+}
+
+function chunksOf(pass: Pass, source: Source): ReadyChunk[] | undefined {
+  const { claims, state, settings, redact, next } = pass;
+  if (!("entries" in source)) return claims.claimAll(source.claims, state) ? source.chunks : undefined;
+  const entries = claims.claim(source.entries, state);
+  const context = { sessionId: state.id, firstIndex: next, ...settings, redact };
+  return readyChunks({ entries, closed: source.closed }, context);
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */
@@ -247,7 +244,7 @@ function save(
     ...end,
     cursor,
     nextChunk,
-    fileHash: end.status === "quarantined" ? "" : hashBefore(state.file, cursor.offset),
+    fileHash: end.status === "quarantined" ? "" : hashOf(pass, cursor.offset),
     chunkCount: isNew && !isOverLimit ? pass.newChunks : rows.count(state.id),
     lastIndexed: new Date().toISOString(),
   };
@@ -261,6 +258,11 @@ function save(
     reason: end.error,
     isOverLimit,
   };
+}
+
+function hashOf({ prepared, state }: Pass, offset: number): string {
+  const isKnown = prepared && (prepared.exchanges.at(-1)?.offset ?? 0) === offset;
+  return isKnown ? prepared.fileHash : hashBefore(state.file, offset);
 }
 
 /** Whether the session is as this pass left it before the last commit. */

@@ -12,9 +12,9 @@ import type { EmbeddingReport } from "./embedding-run.ts";
 import { SessionMemoryError } from "./errors.ts";
 import { tryLock } from "./files.ts";
 import { indexRecipe, isCurrent } from "./freshness.ts";
-import { readIndexedFiles } from "./index-state.ts";
+import { dataVersion, readIndexedFiles } from "./index-state.ts";
 import { markSources } from "./index-status.ts";
-import type { IndexReport } from "./indexing.ts";
+import type { IndexOptions, IndexReport } from "./indexing.ts";
 import type { Session } from "./session.ts";
 import type { Store } from "./store.ts";
 import type { TopicReport } from "./topic-run.ts";
@@ -51,8 +51,10 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const started = performance.now();
   const { store, sessions, signal } = options;
   const progress = options.progress ?? (() => ({ update() {}, end() {} }));
-  const report = await readChanged(options, progress);
-  const gone = options.isComplete ? markSources(store, sessions, readIndexedFiles(store)) : [];
+  const version = dataVersion(store);
+  const known = readIndexedFiles(store);
+  const report = await readChanged(options, { known: { files: known, version }, progress });
+  const gone = options.isComplete ? markSources(store, sessions, known) : [];
   if (options.prune && gone.length > 0) (await import("./prune.ts")).pruneSessions(store, gone);
   const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;
   const vectors = await embed(options, progress);
@@ -67,21 +69,25 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
 }
 
 /** Most runs find nothing changed: what reads transcripts is loaded only for those that do. */
-async function readChanged(options: RunOptions, progress: Progress): Promise<IndexReport> {
-  const { store, config, all } = options;
+async function readChanged(
+  options: RunOptions,
+  { known, progress }: { known: NonNullable<IndexOptions["known"]>; progress: Progress },
+): Promise<IndexReport> {
+  const { config, all } = options;
   const { paths, settings } = config;
-  const known = readIndexedFiles(store);
   const recipe = indexRecipe(settings);
   const sessions = options.sessions.filter((session) => {
-    const file = known.get(session.id);
+    const file = known.files.get(session.id);
     return all || !file || !isCurrent(file, session, recipe);
   });
-  if (sessions.length === 0) return NOTHING_TO_READ;
+  // What config.json keeps out now may be in the index from before.
+  const { exclude } = settings;
+  if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;
   const { indexInTurn } = await import("./catch-up.ts");
   const reading = progress("sessions");
   try {
     const { home } = paths;
-    return await indexInTurn({ ...options, home, settings, sessions, onProgress: reading.update });
+    return await indexInTurn({ ...options, home, settings, sessions, known, onProgress: reading.update });
   } finally {
     reading.end();
   }

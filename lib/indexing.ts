@@ -10,6 +10,7 @@ import type { Settings } from "./config.ts";
 import { describeError } from "./errors.ts";
 import { type Exclusion, readExclusion } from "./exclusion.ts";
 import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
+import { heldSessions } from "./held-sessions.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
   dataVersion,
@@ -35,6 +36,10 @@ export interface IndexOptions {
   /** What to bring up to date, in this order; those that have not changed cost nothing. */
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
+  /** What stays out as config.json has it now: asked again when another process has written. @default {that of settings} */
+  excludeNow?: (() => Settings["exclude"]) | undefined;
+  /** What `readIndexedFiles` has just found, and the data version before: saves reading it again. */
+  known?: { files: Map<string, IndexedFile>; version: number } | undefined;
   /** Whether everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Stops between two exchanges once it is over; a file with very much to read is left for a run without it. */
@@ -121,13 +126,12 @@ function startRun(options: IndexOptions): Run {
   const end = performance.now() + deadlineMs;
   const patterns = compilePatterns(settings.redact.extra);
   const recipe = indexRecipe(settings);
-  const exclusion = readExclusion(settings.exclude);
-  return {
+  const run: Run = {
     options,
     known: new Map(),
     version: -1,
     recipe,
-    exclusion,
+    exclusion: readExclusion(settings.exclude),
     projectOf: projectKeys(),
     pass: {
       store,
@@ -136,12 +140,13 @@ function startRun(options: IndexOptions): Run {
       settings: { participants: settings.participants, timezone: settings.timezone },
       recipe,
       redact: (text) => redact(text, patterns),
-      isExcluded: exclusion.hasText,
+      isExcluded: (text) => run.exclusion.hasText(text),
       isOver: () => signal?.aborted === true || performance.now() > end,
     },
     queue: undefined,
     report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
+  return run;
 }
 
 /** All sessions count as unread. Their chunks stay: what is made again just so is not touched. */
@@ -155,10 +160,27 @@ function startAgain({ options: { store, sessions } }: Run): void {
 }
 
 function lookAgain(run: Run): void {
-  const version = dataVersion(run.options.store);
+  const { store, settings, excludeNow } = run.options;
+  const version = dataVersion(store);
   if (version === run.version) return;
-  run.known = readIndexedFiles(run.options.store);
+  // The other process may have forgotten something, and may have kept it out only after this one began.
+  const exclude = excludeNow?.() ?? settings.exclude;
+  run.exclusion = readExclusion(exclude);
+  run.recipe = run.pass.recipe = indexRecipe({ ...settings, exclude });
+  const given = run.version === -1 && !run.options.all ? run.options.known : undefined;
+  run.known = given?.version === version ? given.files : readIndexedFiles(store);
   run.version = version;
+  removeKeptOut(run, exclude);
+}
+
+/** What was indexed before it was kept out goes, whether its transcript has changed or not. */
+function removeKeptOut({ options: { store }, exclusion, known }: Run, exclude: Settings["exclude"]): void {
+  if (exclude.sessions.length + exclude.projects.length === 0) return;
+  for (const session of heldSessions(store)) {
+    if (!exclusion.hasSession(session)) continue;
+    removeSession(store, { number: session.number, id: session.storedId });
+    known.delete(session.storedId);
+  }
 }
 
 /** A first run over many transcripts has a second thread read ahead. */
@@ -215,10 +237,12 @@ function* indexFile(run: Run, session: Session): Generator<void> {
 
 function factsOf(run: Run, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
+  const shown = (text: string | undefined) =>
+    text === undefined || run.exclusion.hasText(text) ? undefined : run.pass.redact(text);
   return {
-    name: session.name === undefined ? undefined : run.pass.redact(session.name),
-    cwd: cwd && run.pass.redact(cwd),
-    project: cwd && run.pass.redact(run.projectOf(cwd)),
+    name: shown(session.name),
+    cwd: shown(cwd),
+    project: cwd && shown(run.projectOf(cwd)),
     startedAt: head?.startedAt,
     parentId: session.parentId,
   };

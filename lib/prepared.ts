@@ -1,29 +1,50 @@
 /**
- * A whole transcript cut and ready for the index, so that a second thread can do what needs no database. Plain data:
- * it crosses threads.
+ * Exchanges cut and ready for the index, so that a second thread can do what needs no database. Plain and few values:
+ * they cross threads.
  */
 
 import { chunkExchange, exchanges, fullTextColumns } from "./chunk.ts";
 import { contentHash } from "./content-hash.ts";
-import type { Chunk, Entry, Exchange, Session } from "./session.ts";
+import { hashBefore } from "./file-hash.ts";
+import { type RowClaim, rowsToClaim } from "./row-claims.ts";
+import type { Exchange, Session } from "./session.ts";
 import { type Head, readHead } from "./transcript.ts";
 import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
 
-export type FullTextColumns = ReturnType<typeof fullTextColumns>;
-
-/** A chunk with all that is computed of it. */
+/** A chunk as its row holds it. */
 export interface ReadyChunk {
-  chunk: Chunk;
+  index: number;
+  at: string | undefined;
+  firstLine: number;
+  lastLine: number;
+  /** JSON. */
+  speakers: string;
+  /** JSON. */
+  topics: string;
+  hasDecision: boolean;
+  hasAction: boolean;
+  tokens: number;
   hash: Uint8Array;
-  columns: FullTextColumns;
+  contextContent: string;
+  /** The content is the end of `contextContent`. */
+  contentLength: number;
+  tools: string;
+  /** JSON. */
+  entryIds: string;
+  /** Full-text columns beside content and tools. */
+  header: string;
+  extra: string;
 }
 
+/** An exchange of a transcript: where it stands, its rows, its chunks. */
 export interface PreparedExchange {
-  /** Its entries without their text. */
-  entries: Entry[];
+  offset: number;
+  firstLine: number;
+  lastLine: number;
   closed: boolean;
   /** Skipped lines before it. */
   skipped: number;
+  claims: RowClaim[];
   /** Its chunks when no row of it is a copy. */
   chunks: ReadyChunk[];
 }
@@ -32,6 +53,8 @@ export interface PreparedFile {
   head: Head | undefined;
   exchanges: PreparedExchange[];
   watch: Omit<Watch, "skippedBefore">;
+  /** The file's hash before the last exchange. */
+  fileHash: string;
 }
 
 export interface PrepareOptions {
@@ -46,34 +69,64 @@ export function prepareFile(
   options: PrepareOptions,
 ): PreparedFile {
   const head = readHead(file);
-  const { skippedBefore, ...watch } = newWatch();
-  const shared = Object.assign(watch, { skippedBefore });
+  const watch = newWatch();
   const prepared: PreparedExchange[] = [];
   let firstIndex = 0;
-  for (const exchange of exchanges(watchedEntries(file, { head, watch: shared }))) {
+  for (const exchange of exchanges(watchedEntries(file, { head, watch }))) {
     const chunks = readyChunks(exchange, { ...options, sessionId: id, firstIndex });
     firstIndex += chunks.length;
-    const first = exchange.entries[0];
-    const skipped = (first && skippedBefore.get(first)) ?? 0;
-    if (first) skippedBefore.delete(first);
-    prepared.push({ entries: exchange.entries.map(withoutText), closed: exchange.closed, skipped, chunks });
+    prepared.push({ ...placeOf(exchange, watch), claims: rowsToClaim(exchange.entries), chunks });
   }
-  const { skippedBefore: _, ...rest } = shared;
-  return { head, exchanges: prepared, watch: rest };
+  const { skippedBefore: _, ...rest } = watch;
+  return { head, exchanges: prepared, watch: rest, fileHash: hashBefore(file, prepared.at(-1)?.offset ?? 0) };
 }
 
-/** An exchange's chunks with their hash and full text. */
+/** Where an exchange stands. */
+export function placeOf(
+  { entries, closed }: Exchange,
+  { skippedBefore }: Watch,
+): Pick<PreparedExchange, "offset" | "firstLine" | "lastLine" | "closed" | "skipped"> {
+  const first = entries[0];
+  const last = entries.at(-1);
+  if (!first || !last) throw new RangeError("Expected an exchange to have entries");
+  const skipped = skippedBefore.get(first) ?? 0;
+  skippedBefore.delete(first);
+  return { offset: first.offset, firstLine: first.line, lastLine: last.line, closed, skipped };
+}
+
+/** An exchange's chunks with all that is computed of them. */
 export function readyChunks(
   exchange: Exchange,
   context: PrepareOptions & { sessionId: string; firstIndex: number },
 ): ReadyChunk[] {
-  return chunkExchange(exchange, context).map((chunk) => ({
-    chunk,
-    hash: contentHash(chunk.contextContent),
-    columns: fullTextColumns(chunk),
-  }));
+  return chunkExchange(exchange, context).map((chunk) => {
+    const { header, extra } = fullTextColumns(chunk);
+    const { index, at, firstLine, lastLine, hasDecision, hasAction, tokens, contextContent, tools } = chunk;
+    return {
+      index,
+      at,
+      firstLine,
+      lastLine,
+      speakers: JSON.stringify(chunk.speakers),
+      topics: JSON.stringify(chunk.topics),
+      hasDecision,
+      hasAction,
+      tokens,
+      hash: contentHash(contextContent),
+      contextContent,
+      contentLength: chunk.content.length,
+      tools,
+      entryIds: JSON.stringify(chunk.entryIds),
+      header,
+      extra,
+    };
+  });
 }
 
-function withoutText({ line, offset, end, id, kind, at }: Entry): Entry {
-  return { line, offset, end, id, kind, at, text: "" };
+/** What was said in a chunk. */
+export function contentOf({
+  contextContent,
+  contentLength,
+}: Pick<ReadyChunk, "contextContent" | "contentLength">): string {
+  return contentLength === 0 ? "" : contextContent.slice(-contentLength);
 }

@@ -14,14 +14,34 @@ interface Claimant {
   id: string;
 }
 
+/** A transcript row to be taken: its key and its line. */
+export type RowClaim = [key: number, line: number];
+
 export interface RowClaims {
   /** The entries whose rows no other session or line has; the others are copies. */
   claim(entries: readonly Entry[], session: Claimant): Entry[];
+  /** Takes rows; tells whether none of them is a copy. */
+  claimAll(rows: readonly RowClaim[], session: Claimant): boolean;
   /** Whether any session has a row; undefined when its host gives rows no id. */
   isKnown(entry: Entry): boolean | undefined;
 }
 
-/** A tool call goes with the message before it. */
+/** The rows of an exchange that are taken one by one: each message, but a tool call goes with the message before it. */
+export function rowsToClaim(entries: readonly Entry[]): RowClaim[] {
+  const rows: RowClaim[] = [];
+  entries.forEach((entry, position) => {
+    if (!isClaimed(entry, entries[position - 1])) return;
+    const key = entryKey(entry);
+    if (key !== undefined) rows.push([shortHash(key), entry.line]);
+  });
+  return rows;
+}
+
+function isClaimed(entry: Entry, before: Entry | undefined): boolean {
+  if (before === undefined) return true;
+  return entry.kind !== "tool" && !(before.line === entry.line && before.id === entry.id);
+}
+
 export function rowClaims(store: Store): RowClaims {
   const { db } = store;
   const take = db.prepare(
@@ -31,26 +51,26 @@ export function rowClaims(store: Store): RowClaims {
   const noteCopy = db.prepare(
     "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?",
   );
-  function isOurs(entry: Entry, session: Claimant): boolean {
-    const key = entryKey(entry);
-    if (key === undefined) return true;
-    const number = shortHash(key);
-    if (take.run(number, session.number, entry.line).changes === 1) return true;
-    const row = holder.get(number);
+  function isOurs([key, line]: RowClaim, session: Claimant): boolean {
+    if (take.run(key, session.number, line).changes === 1) return true;
+    const row = holder.get(key);
     if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
-    return row?.session === session.number && row.line === entry.line;
+    return row?.session === session.number && row.line === line;
   }
   function claim(entries: readonly Entry[], session: Claimant): Entry[] {
-    let last: Entry | undefined;
     let isTaken = true;
-    return entries.filter((entry) => {
-      const isSameRow = last?.line === entry.line && last.id === entry.id;
-      if (last === undefined || (entry.kind !== "tool" && !isSameRow)) isTaken = isOurs(entry, session);
-      last = entry;
+    return entries.filter((entry, position) => {
+      if (!isClaimed(entry, entries[position - 1])) return isTaken;
+      const key = entryKey(entry);
+      isTaken = key === undefined || isOurs([shortHash(key), entry.line], session);
       return isTaken;
     });
   }
-  return { claim, isKnown: (entry) => isKnown(store, entry) };
+  return {
+    claim,
+    claimAll: (rows, session) => rows.every((row) => isOurs(row, session)),
+    isKnown: (entry) => isKnown(store, entry),
+  };
 }
 
 function isKnown(store: Store, entry: Entry): boolean | undefined {

@@ -2,7 +2,8 @@
 /**
  * Makes past conversation searchable: by words always, by meaning where config.json names an embedder.
  *
- * Nothing is sent anywhere unless config.json has an embedding (or, for --topics, an llm) block.
+ * Nothing is sent anywhere unless config.json has an embedding (or, for --topics, an llm) block. What only some runs
+ * need is loaded by those: most runs are started by a hook and find nothing changed.
  *
  * @module
  */
@@ -22,18 +23,13 @@ import {
   warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
-import { planEmbedding } from "../lib/embedding-plan.ts";
 import { describeError } from "../lib/errors.ts";
 import { embedSessions, type RunReport } from "../lib/index-run.ts";
 import { readStatuses, type SessionStatus } from "../lib/index-status.ts";
 import { logEvent } from "../lib/log.ts";
-import { redact } from "../lib/redact.ts";
-import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
 import { listSessions } from "../lib/sessions.ts";
-import { formatCost, openSpendLedger } from "../lib/spend.ts";
 import { openStore } from "../lib/store.ts";
-import { validateSessionFile } from "../lib/transcript.ts";
 import { unlistedTranscripts } from "../lib/unlisted.ts";
 
 const USAGE = `\
@@ -70,9 +66,9 @@ async function main(args: string[]): Promise<void> {
   warnIgnored(loaded.ignored);
   const config = { ...loaded, paths: pathsReading(loaded, flags.sessions, process.cwd()) };
   if (flags.status) return showStatus(config, flags);
-  const sessions = chooseSessions(config, flags);
-  if (flags["validate-only"]) validate(sessions, flags);
-  else if (flags["dry-run"]) showPlan(config, sessions, flags);
+  const sessions = await chooseSessions(config, flags);
+  if (flags["validate-only"]) await validate(sessions, flags);
+  else if (flags["dry-run"]) await showPlan(config, sessions, flags);
   else await run(config, sessions, flags);
 }
 
@@ -106,9 +102,12 @@ function readFlags(args: string[]) {
 }
 
 /** Oldest first: a fork's copies come after what they were copied from. */
-function chooseSessions({ paths, settings, currentSession }: Config, flags: Flags): Session[] {
+async function chooseSessions({ paths, settings, currentSession }: Config, flags: Flags): Promise<Session[]> {
   const context = { paths, cwd: process.cwd(), current: currentSession, subagents: true };
-  if (flags.session) return flags.session.map((reference) => resolveSession(reference, context));
+  if (flags.session) {
+    const { resolveSession } = await import("../lib/resolve.ts");
+    return flags.session.map((reference) => resolveSession(reference, context));
+  }
   const since = flags.since === undefined ? undefined : timeFlag("--since", flags.since, settings.timezone);
   const changedAfter = since?.getTime();
   const listed = listSessions(paths, { subagents: true, cwd: process.cwd(), changedAfter });
@@ -134,9 +133,10 @@ async function run(config: Config, sessions: readonly Session[], flags: Flags): 
       onWarning: warn,
     });
     if (report.sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...countsOf(report) });
-    showReport(report, flags);
+    await showReport(report, flags);
     refuseStopped(report);
   } catch (error) {
+    const { redact } = await import("../lib/redact.ts");
     logEvent(paths.log, { event: "embed", ok: false, error: redact(describeError(error)) });
     throw error;
   } finally {
@@ -148,9 +148,8 @@ function countsOf({ sessions, chunks, newChunks, tookMs }: RunReport): object {
   return { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
 }
 
-function showReport(report: RunReport, { json, quiet }: Flags): void {
-  for (const { file, reason } of report.quarantined) warn(`quarantined ${redact(file)}: ${redact(reason)}`);
-  for (const { file, reason } of report.failed) warn(`cannot read ${redact(file)}: ${redact(reason)}`);
+async function showReport(report: RunReport, { json, quiet }: Flags): Promise<void> {
+  await warnOfFiles(report);
   if (json) {
     printJson({ ...report, vectors: toJson(report.vectors), topics: report.topics && toJson(report.topics) });
     return;
@@ -159,8 +158,8 @@ function showReport(report: RunReport, { json, quiet }: Flags): void {
   if (report.gone > 0 && !quiet)
     note(`source gone: ${report.gone} sessions, still searchable (--prune forgets them)`);
   if (report.pruned > 0) print(`pruned ${report.pruned} sessions`);
-  if (report.topics) print(`topics: ${report.topics.refined} chunks${paid(report.topics)}`);
-  print(`semantic vectors: ${describeVectors(report.vectors)}`);
+  if (report.topics) print(`topics: ${report.topics.refined} chunks${await paid(report.topics)}`);
+  print(`semantic vectors: ${await describeVectors(report.vectors)}`);
   print(
     `indexed ${counted(report.sessions, "session")}, ${counted(report.chunks, "chunk")} (${report.newChunks} new), ` +
       `${counted(report.skippedLines, "skipped line")}, ${report.quarantined.length} quarantined, ` +
@@ -168,14 +167,23 @@ function showReport(report: RunReport, { json, quiet }: Flags): void {
   );
 }
 
-function describeVectors(vectors: RunReport["vectors"]): string {
-  if (typeof vectors === "string") return vectors;
-  const { embedded, reused, left } = vectors;
-  return `${embedded} made (${reused} paid for before)${left > 0 ? `, ${left} left for later` : ""}${paid(vectors)}`;
+async function warnOfFiles({ quarantined, failed }: RunReport): Promise<void> {
+  if (quarantined.length + failed.length === 0) return;
+  const { redact } = await import("../lib/redact.ts");
+  for (const { file, reason } of quarantined) warn(redact(`quarantined ${file}: ${reason}`));
+  for (const { file, reason } of failed) warn(redact(`cannot read ${file}: ${reason}`));
 }
 
-function paid({ usd, tokens }: { usd: number | null; tokens: number }): string {
-  return tokens > 0 ? ` · ${formatCost(usd, tokens)}` : "";
+async function describeVectors(vectors: RunReport["vectors"]): Promise<string> {
+  if (typeof vectors === "string") return vectors;
+  const { embedded, reused, left } = vectors;
+  return `${embedded} made (${reused} paid for before)${left > 0 ? `, ${left} left for later` : ""}${await paid(vectors)}`;
+}
+
+async function paid({ usd, tokens }: { usd: number | null; tokens: number }): Promise<string> {
+  if (tokens === 0) return "";
+  const { formatCost } = await import("../lib/spend.ts");
+  return ` · ${formatCost(usd, tokens)}`;
 }
 
 function counted(count: number, noun: string): string {
@@ -227,7 +235,11 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
   return `${status} ${id} · ${agent}${name ? ` · ${name}` : ""} · ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}${remarks.join("")}`;
 }
 
-function validate(sessions: readonly Session[], { json }: Flags): void {
+async function validate(sessions: readonly Session[], { json }: Flags): Promise<void> {
+  const [{ validateSessionFile }, { redact }] = await Promise.all([
+    import("../lib/transcript.ts"),
+    import("../lib/redact.ts"),
+  ]);
   const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
   if (json) {
     printJson({ files });
@@ -243,7 +255,15 @@ function validate(sessions: readonly Session[], { json }: Flags): void {
   note(`${files.filter(({ valid }) => valid).length} of ${counted(files.length, "file")} valid`);
 }
 
-function showPlan({ paths, settings }: Config, sessions: readonly Session[], { json }: Flags): void {
+async function showPlan(
+  { paths, settings }: Config,
+  sessions: readonly Session[],
+  { json }: Flags,
+): Promise<void> {
+  const [{ planEmbedding }, { formatCost, openSpendLedger }] = await Promise.all([
+    import("../lib/embedding-plan.ts"),
+    import("../lib/spend.ts"),
+  ]);
   const { embedding } = settings;
   const store = existsSync(paths.database) ? openStore(paths.database) : undefined;
   const plan = embedding
