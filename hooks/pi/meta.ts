@@ -5,7 +5,7 @@ import { logEvent } from "../../lib/log.ts";
 import type { MetaOutcome } from "../../lib/meta-outcome.ts";
 import { formatCost } from "../../lib/spend.ts";
 import type { PiContext } from "./api.ts";
-import { afterTurn, currentSession, hostModel, inBackground, type PiState } from "./state.ts";
+import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiState } from "./state.ts";
 
 const TELEMETRY = "session-index:index";
 
@@ -59,7 +59,10 @@ interface Making {
 async function makeMeta({ state, config, context, force }: Making): Promise<MetaOutcome | undefined> {
   const session = currentSession(context);
   if (!session) return undefined;
-  const { indexMeta } = await import("../../lib/session-meta.ts");
+  const [{ indexMeta }, { isCircumstantial }] = await Promise.all([
+    import("../../lib/session-meta.ts"),
+    import("../../lib/summarize.ts"),
+  ]);
   const { paths, settings } = config;
   const complete = hostModel(state, context);
   const outcome = await indexMeta(session, { paths, settings, complete, force, signal: state.abort.signal });
@@ -72,7 +75,8 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
   state.pi.appendEntry(TELEMETRY, {
     success: outcome.status === "indexed",
     sessionId: session.id,
-    model,
+    // A failed attempt tells which model failed.
+    model: error === undefined ? model : (modelName(state, context) ?? model),
     timestamp: new Date().toISOString(),
     ...(usage ? { usage } : {}),
     ...(error === undefined ? {} : { error }),
@@ -83,7 +87,8 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
     error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`,
     config,
   );
-  if (settings.titles && name && !context.sessionManager.getSessionName?.()) state.pi.setSessionName?.(name);
+  if (settings.titles && name && !isCircumstantial(name) && !context.sessionManager.getSessionName?.())
+    state.pi.setSessionName?.(name);
   return outcome;
 }
 

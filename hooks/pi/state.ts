@@ -134,7 +134,7 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
       model: model.id,
       tokens: { input, output: maxTokens },
     });
-    const reply = await context.modelRegistry.complete?.(
+    const asked = context.modelRegistry.complete?.(
       model,
       {
         systemPrompt: messages
@@ -145,8 +145,11 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
           .filter(({ role }) => role !== "system")
           .map(({ role, content }) => piMessage(role, redact(content, patterns), model)),
       },
-      { maxTokens, signal },
+      { maxTokens, signal: within(budget.timeoutMs, signal) },
     );
+    const reply = await asked?.catch((error: unknown) => {
+      throw noAnswer(model, describeError(error), error);
+    });
     const usage = reply?.usage ?? {};
     const tokens = {
       input: (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0),
@@ -154,13 +157,7 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
     };
     const usd = reservation.settle(tokens);
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
-      throw new SessionMemoryError(
-        "MODEL_FAILED",
-        `Cannot get an answer of "${model.id}": ${reply?.errorMessage ?? "none came"}`,
-        {
-          recoverable: true,
-        },
-      );
+      throw noAnswer(model, reply?.errorMessage ?? "none came");
     }
     const text = reply.content.map((block) => (block.type === "text" ? (block.text ?? "") : "")).join("");
     return {
@@ -171,6 +168,23 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
       usd: usage.cost?.total ?? usd,
     };
   });
+}
+
+/** The caller's signal, or the end of the time a model is given. */
+function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
+  const limit = AbortSignal.timeout(timeoutMs);
+  return signal ? AbortSignal.any([signal, limit]) : limit;
+}
+
+function noAnswer({ id }: PiModel, reason: string, cause?: unknown): SessionMemoryError {
+  const message = `Cannot get an answer of "${id}": ${reason}`;
+  return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true, cause });
+}
+
+/** The `provider/model` that is asked; undefined where rules are used. */
+export function modelName({ config }: PiState, context: PiContext): string | undefined {
+  const model = config && findModel(config, context);
+  return model && context.modelRegistry.complete ? `${model.provider}/${model.id}` : undefined;
 }
 
 function findModel({ settings }: Config, { model, modelRegistry }: PiContext): PiModel | undefined {

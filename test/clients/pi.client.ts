@@ -155,6 +155,58 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     await pi.end();
   });
 
+  test("names the session by the host's model once enough was said, and tells when that fails", async () => {
+    let isDown = false;
+    const { home, model, rpc } = await lab({}, ({ raw }) => {
+      if (!raw.includes("catalogue conversations")) return undefined;
+      if (isDown) return "no JSON at all";
+      const answer = { name: "Login test failing on Mondays", description: "d", summary: "s", tags: ["ci"] };
+      return JSON.stringify(answer);
+    });
+    home.configure({ modelKeys: ["fake/fake-1"], minNewUserMessages: 2, observe: { auto: false } });
+    const asked = () => model.requests.filter(({ raw }) => raw.includes("catalogue conversations")).length;
+    const pi = rpc();
+    await pi.prompt("Why does the login test fail on Mondays?");
+    await pi.prompt("And on CI?");
+    const [entry] = await eventually("the telemetry entry", () => {
+      const entries = custom(home, "session-index:index");
+      return entries.length > 0 ? entries : undefined;
+    });
+    const { sessionId, timestamp, usage, ...rest } = (entry?.data ?? {}) as Record<string, unknown>;
+    expect(rest).toEqual({ success: true, model: "fake/fake-1" });
+    expect(usage).toEqual({ input: expect.any(Number), output: 20 });
+    expect(Number.isNaN(Date.parse(String(timestamp)))).toBe(false);
+    const file = join(home.agent, "sessions-meta", `${sessionId}.meta.json`);
+    expect(JSON.parse(readFileSync(file, "utf8")).name).toBe("Login test failing on Mondays");
+    expect(asked()).toBe(1);
+    isDown = true;
+    await pi.prompt("/index-session");
+    const failed = custom(home, "session-index:index").at(-1)?.data as Record<string, unknown>;
+    expect([failed.success, failed.model, String(failed.error).split(":", 1)[0]]).toEqual([
+      false,
+      "fake/fake-1",
+      "MODEL_FAILED",
+    ]);
+    const said = pi.events.filter(({ method }) => method === "setStatus").map((event) => event.statusText);
+    expect(
+      said.some((text) => /^indexed "Login test failing on Mondays" \(\$0\.\d{4}\)$/.test(`${text}`)),
+    ).toBe(true);
+    expect(said.some((text) => `${text}`.startsWith("indexing failed: MODEL_FAILED"))).toBe(true);
+    expect([asked(), JSON.parse(readFileSync(file, "utf8")).model]).toEqual([4, "fake/fake-1"]);
+    await pi.end();
+  });
+
+  test("passes over a session that is not kept", async () => {
+    const { home, rpc } = await lab();
+    home.configure({ minNewUserMessages: 1 });
+    const pi = rpc(["--no-session"]);
+    await pi.prompt("Why does the login test fail on Mondays?");
+    await pi.prompt("/index-session");
+    expect(notifications(pi)).toContain("This session is not kept: there is nothing to index");
+    expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
+    expect(existsSync(join(home.agent, "sessions-meta"))).toBe(false);
+  });
+
   test("answers every observation command", async () => {
     const { home, rpc } = await lab(SMALL);
     home.configure(RULES);
