@@ -5,8 +5,9 @@
  * file and loads the schema (zod) only when there is a file to validate.
  */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { SessionMemoryError } from "./errors.ts";
 import { isRecord } from "./json.ts";
 import { readIfExists } from "./read.ts";
 
@@ -200,7 +201,7 @@ function plantedValues(cwd: string, mode = "development"): Map<string, string[]>
 }
 
 /** What the prompt hook needs of config.json, by plain checks; undefined when the file is there but invalid. */
-export function readHookSettings(paths: Paths): Settings | undefined {
+export function readHookSettings(paths: Pick<Paths, "config">): Settings | undefined {
   const settings = defaultSettings();
   const text = readIfExists(paths.config);
   if (text === undefined) return settings;
@@ -259,10 +260,26 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   });
 }
 
-/** The paths, with what `--sessions` named to be read instead of the agents' own places. */
+/**
+ * The paths, with what `--sessions` named to be read instead of the agents' own places.
+ *
+ * @throws {SessionMemoryError} when that, or what `SESSION_MEMORY_SESSIONS` names, is not there.
+ */
 export function pathsReading(config: Config, sessions: readonly string[] | undefined, cwd: string): Paths {
-  if (!sessions || sessions.length === 0) return config.paths;
-  return { ...config.paths, transcripts: sessions.map((path) => expandPath(path, config.env, cwd)) };
+  const isNamed = sessions !== undefined && sessions.length > 0;
+  if (sessions?.includes("")) {
+    throw new SessionMemoryError("USAGE", 'Cannot use --sessions "": expected a file or folder', {
+      hint: "try --sessions .",
+    });
+  }
+  const { paths, env } = config;
+  const transcripts = isNamed ? sessions.map((path) => expandPath(path, env, cwd)) : paths.transcripts;
+  const missing = transcripts.find((path) => !existsSync(path));
+  if (missing === undefined) return { ...paths, transcripts };
+  const reason = "there is no such file or folder";
+  throw new SessionMemoryError("NOT_FOUND", `Cannot read sessions from "${missing}": ${reason}`, {
+    hint: `correct ${isNamed ? "--sessions" : "SESSION_MEMORY_SESSIONS"}`,
+  });
 }
 
 /** A path as a user wrote it: `~` is home, relative means from `cwd`. */

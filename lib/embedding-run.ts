@@ -17,6 +17,7 @@ import {
 import type { EmbeddingConfig } from "./config.ts";
 import type { EmbedTexts } from "./configured-embedder.ts";
 import { SessionMemoryError } from "./errors.ts";
+import { forgottenSoFar, isStillThere } from "./forgotten.ts";
 import type { Embedded } from "./llm.ts";
 import type { Store } from "./store.ts";
 
@@ -57,6 +58,8 @@ const TEXT_REFUSED = [400, 413, 422];
 
 interface Run extends EmbeddingRunOptions {
   embedder: number;
+  /** What of the index had been forgotten when this began. */
+  forgotten: string | undefined;
   report: EmbeddingReport;
   total: number;
   failedBatches: number;
@@ -68,7 +71,9 @@ export async function embedChunks(options: EmbeddingRunOptions): Promise<Embeddi
   if (options.all) forgetFailures(store);
   const embedder = useEmbedder(store, embedding);
   const report: EmbeddingReport = { embedded: 0, reused: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
-  const run: Run = { ...options, embedder, report, total: countPending(store, embedder), failedBatches: 0 };
+  const forgotten = forgottenSoFar(store);
+  const total = countPending(store, embedder);
+  const run: Run = { ...options, embedder, forgotten, report, total, failedBatches: 0 };
   let after = 0;
   while (!options.signal?.aborted && report.stopped === undefined) {
     const batch = pendingChunks(store, { embedder, after, limit: BATCH, failuresMax: REFUSED });
@@ -127,15 +132,18 @@ async function embedBatch(run: Run, groups: readonly PendingChunk[][]): Promise<
 }
 
 function keep(
-  { store, embedder, report }: Run,
+  { store, embedder, forgotten, report }: Run,
   groups: readonly PendingChunk[][],
   vectors: Float32Array[],
 ): void {
   store.db.transaction(() => {
+    // The vector of a chunk that is gone would be cached, and this one may have been forgotten.
+    const isSure = forgottenSoFar(store) === forgotten;
     for (const [position, chunks] of groups.entries()) {
       const vector = vectors[position];
       if (!vector) continue;
       for (const chunk of chunks) {
+        if (!isSure && !isStillThere(store, chunk)) continue;
         putVector(store, chunk, { embedder, embedding: vectorBytes(vector) });
         report.embedded++;
       }

@@ -38,6 +38,13 @@ ${lines.join("\n")}
 `;
 }
 
+/** The id of the session that a note is about; undefined for a text that is no note of ours. */
+export function sessionOfNote(text: string): string | undefined {
+  const header =
+    /^# Session: .+\n\n- \*\*Session Key\*\*: .*\n- \*\*Session ID\*\*: (.+)\n- \*\*Source\*\*: .*\n/;
+  return header.exec(text)?.[1];
+}
+
 /** The file that holds just this text already: `<date>-<slug>.md` or, without a slug, any of that date. */
 export function findNote(
   folder: string,

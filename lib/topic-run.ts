@@ -3,6 +3,7 @@
 import type { CompleteJson } from "./answers.ts";
 import { putTopics } from "./chunk-rows.ts";
 import { SessionMemoryError } from "./errors.ts";
+import { forgottenSoFar, isStillThere } from "./forgotten.ts";
 import { TOPICS_SYSTEM, topicsAnswer, topicsPrompt } from "./prompts.ts";
 import type { Store } from "./store.ts";
 
@@ -63,6 +64,7 @@ async function refineBatch(
   batch: readonly Untagged[],
   report: TopicReport,
 ): Promise<void> {
+  const forgotten = forgottenSoFar(store);
   const answer = await complete({
     feature: "topics",
     system: TOPICS_SYSTEM,
@@ -77,10 +79,11 @@ async function refineBatch(
     "INSERT OR REPLACE INTO topic_cache (content_hash, topics, model) VALUES (?, ?, ?)",
   );
   store.db.transaction(() => {
+    const isSure = forgottenSoFar(store) === forgotten;
     for (const { chunk, tags } of answer.value.topics) {
       const tagged = batch[chunk - 1];
       const topics = cleanTopics(tags, redact);
-      if (!tagged || topics.length === 0) continue;
+      if (!tagged || topics.length === 0 || (!isSure && !isStillThere(store, tagged))) continue;
       keep.run(tagged.hash, JSON.stringify(topics), answer.model);
       putTopics(store, tagged.id, topics);
       report.refined++;

@@ -1,0 +1,265 @@
+#!/usr/bin/env bun
+/**
+ * Removes a session, a project or a text from everything we hold, and keeps it out.
+ *
+ * The hosts' transcripts are never touched.
+ *
+ * @module
+ */
+
+import {
+  note,
+  parseFlags,
+  print,
+  printJson,
+  runMain,
+  timeFlag,
+  usageError,
+  warn,
+  warnIgnored,
+} from "../lib/cli.ts";
+import { type Config, expandPath, loadConfig, pathsReading, type Settings } from "../lib/config.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { readExclusion } from "../lib/exclusion.ts";
+import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget-target.ts";
+import {
+  type ForgetOptions,
+  type Forgotten,
+  finishErasing,
+  forgetTargets,
+  forgetText,
+  isAnything,
+  readHeld,
+} from "../lib/forgetting.ts";
+import { oneLine, redact } from "../lib/redact.ts";
+
+const USAGE = `\
+Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pattern <regex>… [options]
+
+Removes sessions, or whatever holds a text, from everything session-memory has: index, vectors, names,
+observations, saved notes, marks and log. What went is kept out from then on ("exclude" in config.json).
+The transcripts of Claude Code, pi and Codex are theirs and stay. <session>: id, start of an id, name or path.
+
+Options:
+  --project <p>      All sessions of a project: its directory, or its name
+  --before <t>       All sessions that did nothing since: 2026-02-03, yesterday, 7d (with --project: of it)
+  --pattern <regex>  Chunks, observations, names and notes that match (repeatable; case counts)
+  --dry-run          Tell what would go; change nothing
+  --no-exclude       Do not keep it out: the next indexing reads it again
+  --notes <folder>   Saved notes are there too (repeatable; default: ./memory and where notes were saved)
+  --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
+  --json             One JSON document       --quiet  No remarks on stderr
+  -h, --help         Show this help
+
+Examples:
+  bun scripts/forget.ts discord --dry-run
+  bun scripts/forget.ts --project ~/code/secret
+`;
+
+const SHOWN_MAX = 10;
+const NAME_MAX = 60;
+
+type Exclude = Settings["exclude"];
+type Flags = ReturnType<typeof readFlags>["values"];
+
+async function main(args: string[]): Promise<void> {
+  const { values, words } = readFlags(args);
+  const loaded = await loadConfig(process.env, process.cwd());
+  warnIgnored(loaded.ignored);
+  const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
+  if (!values["dry-run"]) finishErasing(config.paths);
+  if (values.pattern) await forgetPatterns(values.pattern, config, values);
+  else await forgetSessions(words, config, values);
+}
+
+function readFlags(args: string[]) {
+  const off = { type: "boolean", default: false } as const;
+  const parsed = parseFlags(args, {
+    project: { type: "string" },
+    before: { type: "string" },
+    pattern: { type: "string", multiple: true },
+    "dry-run": off,
+    "no-exclude": off,
+    notes: { type: "string", multiple: true },
+    sessions: { type: "string", multiple: true },
+    json: off,
+  });
+  const { values, words } = parsed;
+  const isRange = values.project !== undefined || values.before !== undefined;
+  const ways = [words.length > 0, isRange, values.pattern !== undefined].filter(Boolean).length;
+  if (ways === 0) throw usageError("Expected what to forget", "name a session, or see --help");
+  if (ways > 1) {
+    throw usageError(
+      "Cannot combine sessions, --project or --before, and --pattern",
+      "forget one after the other",
+    );
+  }
+  if (values.project?.trim() === "") throw usageError('Cannot use --project ""', "name a directory");
+  for (const pattern of values.pattern ?? []) refuseBadPattern(pattern);
+  return parsed;
+}
+
+function refuseBadPattern(pattern: string): void {
+  let isFit = false;
+  try {
+    // One that fits an empty text fits everything.
+    isFit = !new RegExp(pattern, "u").test("");
+  } catch {
+    // said below
+  }
+  if (isFit) return;
+  throw usageError(
+    `Cannot use --pattern "${pattern}": expected a regular expression that fits some texts only`,
+    "try --pattern 'Project Falcon'",
+  );
+}
+
+async function forgetSessions(words: readonly string[], config: Config, values: Flags): Promise<void> {
+  const { paths, env, currentSession: current } = config;
+  const options = { paths, cwd: process.cwd(), current, held: readHeld(paths) };
+  const project = values.project && projectEntry(projectPath(values.project, env), options.cwd);
+  const before =
+    values.before === undefined ? undefined : timeFlag("--before", values.before, config.settings.timezone);
+  const targets =
+    words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
+  if (targets.length === 0) throw nothingFits(values);
+  const sessions = keptOutByName(targets, values);
+  const exclude = { sessions, projects: project && !before ? [project] : [], patterns: [] };
+  const places = project && !before ? [project] : [];
+  const forgotten = await forgetTargets(targets, { ...optionsOf(config, values, exclude), places });
+  report(forgotten, targets, values);
+}
+
+/** A name stays a name. */
+function projectPath(project: string, env: Config["env"]): string {
+  return project.startsWith("~") ? expandPath(project, env, process.cwd()) : project;
+}
+
+/** A project keeps its sessions out by itself. Of old ones, only those can come back that a host still has. */
+function keptOutByName(targets: readonly Target[], { project, before }: Flags): string[] {
+  if (project !== undefined && before === undefined) return [];
+  const back = before === undefined ? targets : targets.filter(({ transcript }) => transcript !== undefined);
+  const all = new Set(back.map(({ id }) => id));
+  return [...all];
+}
+
+async function forgetPatterns(patterns: readonly string[], config: Config, values: Flags): Promise<void> {
+  const exclude = { sessions: [], projects: [], patterns: [...patterns] };
+  const { hasText } = readExclusion(exclude);
+  const options = optionsOf(config, values, exclude);
+  if (!isAnything(await forgetText(hasText, { ...options, dryRun: true }))) throw nothingFits(values);
+  report(await forgetText(hasText, options), [], values);
+}
+
+function optionsOf({ paths, env }: Config, values: Flags, exclude: Exclude): ForgetOptions {
+  const cwd = process.cwd();
+  return {
+    paths,
+    cwd,
+    exclude: values["no-exclude"] ? undefined : exclude,
+    notes: (values.notes ?? []).map((folder) => expandPath(folder, env, cwd)),
+    dryRun: values["dry-run"],
+  };
+}
+
+function nothingFits({ project, before, pattern }: Flags): SessionMemoryError {
+  const asked = [
+    project === undefined ? "" : `project "${project}"`,
+    before === undefined ? "" : `before ${before}`,
+    pattern === undefined ? "" : `pattern "${pattern.join('", "')}"`,
+  ];
+  const what = oneLine(redact(asked.filter(Boolean).join(" ")), 200);
+  return new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: nothing fits it`, {
+    hint: "to keep it out all the same, add it to exclude in config.json",
+  });
+}
+
+function report(forgotten: Forgotten, targets: readonly Target[], values: Flags): void {
+  const { removed, excluded, forks, erased } = forgotten;
+  const transcripts = targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
+  if (values.json) {
+    const sessions = targets.map(({ id, agent, name, transcript }) => ({
+      id,
+      agent,
+      name: name && redact(name),
+      transcript,
+    }));
+    printJson({ dryRun: values["dry-run"], sessions, removed, excluded, forks, transcripts, erased });
+  } else {
+    printSessions(targets, values["dry-run"]);
+    for (const line of removedLines(removed)) print(line);
+    for (const line of excludedLines(excluded)) print(line);
+  }
+  for (const remark of remarks(forgotten, { transcripts, targets, values })) note(remark);
+  if (!erased) refuseUnerased();
+}
+
+function printSessions(targets: readonly Target[], dryRun: boolean): void {
+  const verb = dryRun ? "would forget" : "forgot";
+  if (targets.length > 0) print(`${verb} ${counted(targets.length, "session")}`);
+  else print(dryRun ? "would forget what matches" : "forgot what matched");
+  for (const { id, agent, name } of targets.slice(0, SHOWN_MAX)) {
+    const called = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
+    print(`- ${oneLine(redact(id), 255)}${called}${agent === undefined ? "" : ` (${agent})`}`);
+  }
+  if (targets.length > SHOWN_MAX) print(`- … ${targets.length - SHOWN_MAX} more`);
+}
+
+function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
+  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines } = counts;
+  return [
+    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}, ${cached} cached`,
+    `observations: ${observations} in ${counted(ledgers, "ledger")}`,
+    `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
+    `notes: ${notes.length}`,
+    ...notes.map((file) => `- ${redact(file)}`),
+  ];
+}
+
+function excludedLines({ sessions, projects, patterns }: Exclude): string[] {
+  const parts = [
+    sessions.length > 0 ? counted(sessions.length, "session") : "",
+    ...projects.map((project) => `project ${redact(project)}`),
+    ...patterns.map((pattern) => `pattern ${redact(pattern)}`),
+  ].filter(Boolean);
+  return parts.length > 0 ? [`kept out from now on: ${parts.join(", ")} (exclude in config.json)`] : [];
+}
+
+function remarks(
+  { forks }: Forgotten,
+  { transcripts, targets, values }: { transcripts: string[]; targets: readonly Target[]; values: Flags },
+): string[] {
+  const lines: string[] = [];
+  if (forks.length > 0) {
+    lines.push(`began as copies and hold the same rows, forget them too: ${redact(forks.join(", "))}`);
+  }
+  if (transcripts.length > 0) {
+    lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts, to delete with rm:`);
+    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${redact(file)}`));
+    if (transcripts.length > SHOWN_MAX) lines.push(`- … ${transcripts.length - SHOWN_MAX} more`);
+  }
+  if (targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined)) {
+    lines.push("what our extension wrote into pi's session files (observations, updates) is in those files");
+  }
+  if (values.pattern) lines.push("transcripts of the hosts still hold it");
+  if (values["no-exclude"] && !values["dry-run"])
+    lines.push("not kept out: the next indexing reads it again");
+  if (values.before !== undefined && !values["no-exclude"]) {
+    lines.push("only these sessions are kept out, one by one: a time cannot be");
+  }
+  return lines;
+}
+
+function refuseUnerased(): never {
+  warn("removed, but the database's log still holds bytes of it");
+  throw new SessionMemoryError("BUSY", "Cannot write the index anew: another process is reading it", {
+    recoverable: true,
+    hint: "run the same command again",
+  });
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+if (import.meta.main) await runMain(USAGE, main);
