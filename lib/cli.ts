@@ -1,5 +1,6 @@
 /** How a script talks: help, flags, streams, progress, exit codes. For scripts only. */
 
+import { readFileSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
 import { parseTime } from "./times.ts";
@@ -12,7 +13,7 @@ type Options = NonNullable<ParseArgsConfig["options"]>;
  * Never calls `process.exit`: output still on its way to a pipe would be cut at 64 KiB.
  */
 export async function runMain(usage: string, main: (args: string[]) => void | Promise<void>): Promise<void> {
-  const args = process.argv.slice(2);
+  const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   // A reader that leaves early (`| head -1`) is no error of ours.
   for (const stream of [process.stdout, process.stderr]) {
@@ -28,10 +29,57 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   try {
     await main(args);
   } catch (error) {
-    if (!(error instanceof SessionMemoryError)) throw error;
-    console.error(error.format().trimEnd());
-    process.exitCode = error.exitCode;
+    const failure = error instanceof SessionMemoryError ? error : refusalOf(error);
+    if (!failure) throw error;
+    console.error(failure.format().trimEnd());
+    process.exitCode = failure.exitCode;
   }
+}
+
+/** The arguments as they were typed: Bun drops a `--` that comes first, which makes flags of the words after it. */
+function commandLine(): string[] {
+  const args = process.argv.slice(2);
+  if (!process.versions.bun || !args[0]?.startsWith("-")) return args;
+  let typed: string[];
+  try {
+    typed = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
+  } catch {
+    return args; // told by Linux alone
+  }
+  return typed[typed.length - args.length - 1] === "--" ? ["--", ...args] : args;
+}
+
+/** What the file system may refuse, by error code: the reason, and what can be done. */
+const REFUSALS: Record<string, [reason: string, hint: string]> = {
+  EACCES: ["permission denied", "see who owns it and who may use it"],
+  EPERM: ["not permitted", "see who owns it and who may use it"],
+  EROFS: ["the file system is read-only", "set SESSION_MEMORY_HOME to a folder that can be written to"],
+  ENOSPC: ["no space left on the device", "free some space and try again"],
+  EDQUOT: ["the disk quota is used up", "free some space and try again"],
+  ENOTDIR: ["a part of the path is no folder", "correct the path"],
+  EISDIR: ["it is a folder", "name a file"],
+  ENOENT: ["no such file or folder", "correct the path"],
+  ELOOP: ["its symlinks go round in a circle", "correct the path"],
+  ENAMETOOLONG: ["the name is too long", "correct the path"],
+  EMFILE: ["too many open files", "raise the limit (ulimit -n)"],
+};
+
+/** An error of the file system is the world's, not a bug. */
+function refusalOf(error: unknown): SessionMemoryError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code = "", syscall, path } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return undefined;
+  if (syscall === "uv_cwd") {
+    return new SessionMemoryError("NOT_FOUND", "Cannot work here: the current folder has been removed", {
+      hint: "change to a folder that is there",
+      cause: error,
+    });
+  }
+  const refusal = REFUSALS[code];
+  if (!refusal) return undefined;
+  const [reason, hint] = refusal;
+  const what = path === undefined ? syscall : `${syscall} "${path}"`;
+  return new SessionMemoryError("STORAGE_ERROR", `Cannot ${what}: ${reason}`, { hint, cause: error });
 }
 
 /**
@@ -201,13 +249,18 @@ function joinNegative(args: string[], options: Options): string[] {
     const arg = args[i] ?? "";
     if (arg === "--") return [...joined, ...args.slice(i)];
     const next = args[i + 1];
-    const takesValue = arg.startsWith("--") && options[arg.slice(2)]?.type === "string";
-    if (takesValue && next !== undefined && /^-\d/.test(next)) {
-      joined.push(`${arg}=${next}`);
+    if (optionOf(arg, options)?.type === "string" && next !== undefined && /^-\d/.test(next)) {
+      joined.push(arg.startsWith("--") ? `${arg}=${next}` : `${arg}${next}`);
       i++;
     } else joined.push(arg);
   }
   return joined;
+}
+
+function optionOf(arg: string, options: Options): Options[string] | undefined {
+  if (arg.startsWith("--")) return options[arg.slice(2)];
+  if (!arg.startsWith("-") || arg.length !== 2) return undefined;
+  return Object.values(options).find(({ short }) => short === arg[1]);
 }
 
 function firstSentence(message: string): string {
@@ -216,6 +269,6 @@ function firstSentence(message: string): string {
 
 function flagHint(options: Options): string {
   return `known flags: ${Object.keys(options)
-    .map((name) => `--${name}`)
+    .map((name) => (name.length === 1 ? `-${name}` : `--${name}`))
     .join(" ")}`;
 }

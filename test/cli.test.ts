@@ -1,0 +1,108 @@
+/** What every script has in common, seen from outside. */
+
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { platform, tmpdir } from "node:os";
+import { join } from "node:path";
+import { claudeUser } from "./support/claude.ts";
+import { temporaryHome, writeClaude } from "./support/home.ts";
+import { runCommand, runScript, scriptPath } from "./support/run.ts";
+
+const home = temporaryHome();
+const IS_LINUX = platform() === "linux";
+
+function run(script: string, args: string[], env = home.env) {
+  return runScript(script, args, { env, cwd: home.project });
+}
+
+describe("flags", () => {
+  test.if(IS_LINUX)("end at --, also where it comes first", async () => {
+    for (const args of [
+      ["--", "--lines"],
+      ["--quiet", "--", "--lines"],
+      ["--", "--help"],
+    ]) {
+      const { stdout, stderr, exitCode } = await run("session-reader", args);
+      expect({ args, stdout, exitCode }).toEqual({ args, stdout: "", exitCode: 1 });
+      expect(stderr).toStartWith(`error: NOT_FOUND: Cannot find session "${args.at(-1)}"\n`);
+    }
+  });
+
+  test("of one letter refuse negative numbers like the others, and are named as they are typed", async () => {
+    const negative = await run("session-reader", ["--list", "-n", "-5"]);
+    expect(negative).toEqual({
+      stdout: "",
+      stderr: 'error: Cannot use -n "-5": expected a whole number of at least 1\nhint: try -n 1\n',
+      exitCode: 2,
+    });
+    const unknown = await run("session-reader", ["--list", "-x"]);
+    expect(unknown.stderr).toContain(" --project -n --subagents ");
+  });
+});
+
+describe("--sessions", () => {
+  test("must name something that is there, and so must the variable", async () => {
+    const gone = join(home.root, "gone");
+    const expected = {
+      stdout: "",
+      stderr: `error: NOT_FOUND: Cannot read sessions from "${gone}": there is no such file or folder\nhint: correct --sessions\n`,
+      exitCode: 1,
+    };
+    for (const [script, ...args] of [
+      ["session-reader", "--list"],
+      ["activity-summary", "--current", "x"],
+      ["search", "deploy", "--no-index"],
+      ["embed", "--status"],
+    ] as [string, ...string[]][]) {
+      expect(await run(script, [...args, "--sessions", gone])).toEqual(expected);
+      const env = { ...home.env, SESSION_MEMORY_SESSIONS: gone };
+      const stderr = expected.stderr.replace("--sessions", "SESSION_MEMORY_SESSIONS");
+      expect(await run(script, args, env)).toEqual({ ...expected, stderr });
+    }
+  });
+
+  test("must not be empty", async () => {
+    expect(await run("session-reader", ["--list", "--sessions", ""])).toEqual({
+      stdout: "",
+      stderr: 'error: Cannot use --sessions "": expected a file or folder\nhint: try --sessions .\n',
+      exitCode: 2,
+    });
+  });
+});
+
+describe("what the file system refuses", () => {
+  test("is told in an error and a hint, without a stack", async () => {
+    using own = temporaryHome();
+    writeClaude(own, { rows: [claudeUser({ text: "hello", at: new Date().toISOString() })] });
+    writeFileSync(own.paths.home, "a file where our folder should be");
+    const { stdout, stderr, exitCode } = await runScript(
+      "activity-summary",
+      ["--current", "last", "--scope", "all"],
+      { env: { ...own.env, CLAUDE_CODE_SESSION_ID: "me" }, cwd: own.project },
+    );
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+    expect(stderr).toBe(
+      `error: STORAGE_ERROR: Cannot mkdir "${own.paths.cursors}": a part of the path is no folder\nhint: correct the path\n`,
+    );
+  });
+
+  test("includes a current folder that has been removed", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "removed-"));
+    const { stdout, stderr, exitCode } = await runCommand(
+      [
+        "sh",
+        "-c",
+        'rmdir "$0" && exec "$@"',
+        folder,
+        process.execPath,
+        scriptPath("session-reader"),
+        "--list",
+      ],
+      { env: home.env, cwd: folder },
+    );
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+    expect(stderr).toBe(
+      "error: NOT_FOUND: Cannot work here: the current folder has been removed\nhint: change to a folder that is there\n",
+    );
+  });
+});
