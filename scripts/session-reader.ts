@@ -56,6 +56,8 @@ Examples:
 
 /** A tool call's line is cut here, brackets included. */
 const TOOL_LINE_MAX = 160;
+/** No path is longer, so none is cut. */
+const PATH_MAX = 4096;
 const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 
 /** How a log is written out. */
@@ -147,9 +149,15 @@ function readPart(
   return { entries: recent, skipped };
 }
 
-function header({ id, name, agent, cwd }: Session, patterns: readonly RegExp[]): string {
-  const title = oneLine(redact(name ?? id, patterns), TOOL_LINE_MAX);
-  return `# ${title} · ${agent} · ${id} · ${cwd ?? "?"}`;
+function header(session: Session, patterns: readonly RegExp[]): string {
+  const title = oneLine(redact(session.name ?? session.id, patterns), TOOL_LINE_MAX);
+  return `# ${title} · ${identity(session, patterns)}`;
+}
+
+/** Ids and folders come from files: they may hold line breaks and control characters too. */
+function identity({ id, agent, cwd = "?" }: Session, patterns: readonly RegExp[]): string {
+  const [shownId, folder] = [id, cwd].map((text) => oneLine(redact(text, patterns), PATH_MAX));
+  return `${agent} · ${shownId} · ${folder}`;
 }
 
 function printList(
@@ -165,11 +173,11 @@ function printList(
     return;
   }
   if (sessions.length === 0) note("no sessions found");
-  for (const { id, name, agent, cwd, updatedAt, size } of sessions) {
+  for (const session of sessions) {
+    const { name, updatedAt, size } = session;
     const title = name === undefined ? "" : `${oneLine(redact(name, patterns), 80)} · `;
-    print(
-      `${formatLocal(updatedAt, timezone)} · ${title}${agent} · ${id} · ${cwd ?? "?"} · ${Math.ceil(size / 1024)} KiB`,
-    );
+    const where = identity(session, patterns);
+    print(`${formatLocal(updatedAt, timezone)} · ${title}${where} · ${Math.ceil(size / 1024)} KiB`);
   }
 }
 
@@ -202,6 +210,9 @@ async function main(args: string[]): Promise<void> {
   };
   if (!values.list && words[0] === undefined) {
     throw usageError("Expected a session", 'name one, or see them with --list; "last" is the most recent');
+  }
+  if (values.list && words[0] !== undefined) {
+    throw usageError(`Cannot use argument "${words[0]}" with --list`, "leave out one of them");
   }
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);

@@ -1,11 +1,12 @@
 /** What every script has in common, seen from outside. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { claudeUser } from "./support/claude.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
+import { jsonl } from "./support/rows.ts";
 import { runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const home = temporaryHome();
@@ -105,4 +106,15 @@ describe("what the file system refuses", () => {
       "error: NOT_FOUND: Cannot work here: the current folder has been removed\nhint: change to a folder that is there\n",
     );
   });
+});
+
+test("a session's folder and id cannot write to the terminal", async () => {
+  const folder = join(home.root, "odd");
+  mkdirSync(folder);
+  const row = claudeUser({ text: "hi", cwd: "/home/\u001b[2Jdev\n# forged · claude" });
+  writeFileSync(join(folder, "a\u001b[31mb.jsonl"), jsonl([row]));
+  const list = await run("session-reader", ["--list", "--sessions", folder]);
+  expect(list.stdout).toMatch(/ · claude · ab · \/home\/dev # forged · claude · 1 KiB\n$/);
+  const log = await run("session-reader", ["last", "--sessions", folder]);
+  expect(log.stdout).toStartWith("# ab · claude · ab · /home/dev # forged · claude\n[");
 });
