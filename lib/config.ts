@@ -201,7 +201,7 @@ function plantedValues(cwd: string, mode = "development"): Map<string, string[]>
 }
 
 /** What the prompt hook needs of config.json, by plain checks; undefined when the file is there but invalid. */
-export function readHookSettings(paths: Paths): Settings | undefined {
+export function readHookSettings(paths: Pick<Paths, "config">): Settings | undefined {
   const settings = defaultSettings();
   const text = readIfExists(paths.config);
   if (text === undefined) return settings;
