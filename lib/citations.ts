@@ -1,6 +1,7 @@
 /** Whether what a model cites stands where it says. */
 
 import type { Entry } from "./session.ts";
+import { isFunctionWord } from "./wording.ts";
 
 export type Confidence = "high" | "medium" | "low";
 
@@ -9,8 +10,12 @@ export interface Citation {
   excerpt: string;
 }
 
-/** Shorter excerpts stand in every line. */
+/** A shorter excerpt stands in many a line by chance: it has to be whole words that say something. */
 const EXCERPT_MIN_CHARS = 8;
+/** Of a script that puts spaces between words. */
+const LETTER = "(?![\\u3040-\\u9fff\\uac00-\\ud7a3])[\\p{L}\\p{N}]";
+const LETTER_FIRST = new RegExp(`^${LETTER}`, "u");
+const LETTER_LAST = new RegExp(`${LETTER}$`, "u");
 const LOWERED: Record<Confidence, Confidence> = { high: "medium", medium: "low", low: "low" };
 
 export interface CheckedCitations {
@@ -33,10 +38,7 @@ export function checkCitations(
   let dropped = 0;
   for (const { line, excerpt } of cited) {
     const wanted = folded(excerpt).replace(/^(?:"|“|…|\.\.\.|\s)+|(?:"|”|…|\.\.\.|\s)+$/g, "");
-    const text = lines.get(line);
-    const stands =
-      text !== undefined && (wanted.length >= EXCERPT_MIN_CHARS ? text.includes(wanted) : text === wanted);
-    if (!stands) dropped++;
+    if (!standsIn(lines.get(line) ?? "", wanted)) dropped++;
     else if (!citations.some((known) => known.line === line && known.excerpt === wanted))
       citations.push({ line, excerpt: wanted });
   }
@@ -46,6 +48,16 @@ export function checkCitations(
   if (cited.length === 0) notes.push("no line was cited");
   if (citations.length === 0) return { citations, confidence: "low", notes };
   return { citations, confidence: dropped > 0 ? LOWERED[confidence] : confidence, notes };
+}
+
+function standsIn(text: string, wanted: string): boolean {
+  if (wanted === "") return false;
+  if (wanted.length >= EXCERPT_MIN_CHARS || text === wanted) return text.includes(wanted);
+  if (wanted.split(" ").every(isFunctionWord)) return false;
+  const literal = wanted.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const before = LETTER_FIRST.test(wanted) ? `(?<!${LETTER})` : "";
+  const after = LETTER_LAST.test(wanted) ? `(?!${LETTER})` : "";
+  return new RegExp(before + literal + after, "u").test(text);
 }
 
 /** What stands in each line of a transcript, redacted, white space folded. */

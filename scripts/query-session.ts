@@ -15,7 +15,8 @@ import { loadConfig, pathsReading, type Settings } from "../lib/config.ts";
 import { configuredModel } from "../lib/configured-model.ts";
 import { conversationText } from "../lib/conversation.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion, refuseExcluded } from "../lib/exclusion.ts";
+import { readExclusion } from "../lib/exclusion.ts";
+import { refuseKeptOut } from "../lib/kept-out.ts";
 import { relevanceTo } from "../lib/relevance.ts";
 import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
@@ -74,9 +75,9 @@ export async function querySession(
 ): Promise<SessionAnswer> {
   const prompts = await import("../lib/prompts.ts");
   const clean = cleaner(settings.redact);
-  const { hasText } = readExclusion(settings.exclude);
+  const { hasEntry } = readExclusion(settings.exclude);
   const { entries: all } = readActiveBranch(session.file, { results: true });
-  const entries = all.filter(({ text }) => !hasText(text));
+  const entries = all.filter((entry) => !hasEntry(entry));
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes, lines: true, clean, relevance });
@@ -92,7 +93,8 @@ export async function querySession(
   const checked = checkCitations(value.citations, value.confidence, textByLine(entries, clean));
   const citations = checked.citations.map((citation) => ({ file: session.file, ...citation }));
   const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
-  const notes = [...checked.notes, ...left];
+  const isAnswered = value.answer !== prompts.NOT_IN_SESSION;
+  const notes = [...(isAnswered ? checked.notes : []), ...left];
   return { answer: clean(value.answer), confidence: checked.confidence, citations, notes, usd, tokens };
 }
 
@@ -120,7 +122,7 @@ async function main(args: string[]): Promise<void> {
   const [reference = "", question = ""] = words;
   const context = { paths, cwd: process.cwd(), current: config.currentSession, subagents: values.subagents };
   const session = resolveSession(reference, context);
-  refuseExcluded(session, config.settings.exclude);
+  refuseKeptOut(session, { paths, exclude: config.settings.exclude });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(session, question);
 

@@ -125,7 +125,7 @@ test("what the model reads has line numbers and tool results about the question,
   writeClaude(home, { id: ID, rows: conversation() });
   reply({ answer: "Not in this session.", confidence: "low", citations: [] });
   const { stdout } = await ask(`which journal_mode, and is ${token} in it?`);
-  expect(stdout).toBe("Not in this session.\n\nconfidence: low\nnote: no line was cited\n");
+  expect(stdout).toBe("Not in this session.\n\nconfidence: low\n");
   const prompt: string = server.chats()[0]?.body.messages[1].content;
   expect(prompt).toContain("L1 User: why did we choose WAL for the index?");
   expect(prompt).toContain("L4 Result: journal_mode is wal, token [redacted:");
@@ -208,6 +208,7 @@ test("a model that fails is exit 1 without a stack", async () => {
 const lines = new Map([
   [1, "WAL, because readers must not block the hook"],
   [2, "yes"],
+  [3, "端口是 8443，参见 a-b/c (x)"],
 ]);
 const checks: [string, number, string, boolean][] = [
   ["the words themselves", 1, "because readers must not", true],
@@ -215,7 +216,14 @@ const checks: [string, number, string, boolean][] = [
   ["quotes and dots around it", 1, '"… readers must not block …"', true],
   ["words that stand in another line", 2, "because readers must not", false],
   ["a paraphrase", 1, "as readers should not block", false],
-  ["a fragment too short to tell", 1, "the", false],
+  ["a word that every line has", 1, "the", false],
+  ["a short word that says something", 1, "WAL", true],
+  ["a short word with its mark", 1, "WAL,", true],
+  ["a number", 3, "8443", true],
+  ["a word of a script without spaces", 3, "端口", true],
+  ["signs as they stand", 3, "b/c (x)", true],
+  ["a piece of a word", 1, "read", false],
+  ["signs alone that have a meaning elsewhere", 1, ".*", false],
   ["a short line as a whole", 2, "yes", true],
   ["a line that is not there", 7, "because readers must not", false],
 ];
