@@ -1,6 +1,6 @@
 /** The terms of a search's phrasings as numbers: what each is worth in this index, and which sessions are named by it. */
 
-import { documentFrequencies, type SessionRow } from "./corpus.ts";
+import { documentFrequencies, readPlaces, sessionsAt } from "./corpus.ts";
 import type { Question, Term } from "./query.ts";
 import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 import type { Store } from "./store.ts";
@@ -24,15 +24,10 @@ const COMMON_SHARE = 0.2;
 const MANY_CHUNKS = 2000;
 
 /** Weighs the terms of phrasings by how rare they are. */
-export function askTerms(
-  store: Store,
-  questions: readonly Question[],
-  { sessions, chunks }: { sessions: ReadonlyMap<string, SessionRow>; chunks: number },
-): AskedTerms {
+export function askTerms(store: Store, questions: readonly Question[], chunks: number): AskedTerms {
   const terms = mergeTerms(questions);
   const vocabulary = makeVocabulary(terms);
-  const sessionCounts = countSessions(sessions.values(), vocabulary);
-  const inSessions = countChunksNamed(sessionCounts, sessions, terms.length);
+  const { sessionCounts, inSessions } = countSessions(store, vocabulary);
   const frequencies = documentFrequencies(
     store,
     terms.flatMap(({ stems }) => stems),
@@ -63,21 +58,6 @@ export function askTerms(
   };
 }
 
-/** In how many chunks each term stands by way of its session's name or folder. */
-function countChunksNamed(
-  sessionCounts: ReadonlyMap<string, Float64Array>,
-  sessions: ReadonlyMap<string, SessionRow>,
-  terms: number,
-): Float64Array {
-  const chunks = new Float64Array(terms);
-  for (const [id, counts] of sessionCounts) {
-    for (const [number, count] of counts.entries()) {
-      if (count > 0) chunks[number] = (chunks[number] as number) + (sessions.get(id)?.chunks ?? 0);
-    }
-  }
-  return chunks;
-}
-
 /** The terms of all phrasings, each once. */
 function mergeTerms(questions: readonly Question[]): Term[] {
   const merged = new Map<string, Term>();
@@ -90,21 +70,25 @@ function mergeTerms(questions: readonly Question[]): Term[] {
   return [...merged.values()];
 }
 
-/** How often the terms stand in the names and folders of sessions; those with none are left out. */
-function countSessions(sessions: Iterable<SessionRow>, vocabulary: Vocabulary): Map<string, Float64Array> {
-  const byText = new Map<string, Float64Array | undefined>();
-  const counts = new Map<string, Float64Array>();
-  for (const { id, name, cwd } of sessions) {
-    const text = `${name ?? ""} ${(cwd ?? "").split(/[/\\]/).slice(-2).join(" ")}`;
-    if (!byText.has(text)) {
-      const found = new Float64Array(vocabulary.size);
-      countTerms(text, vocabulary, { counts: found });
-      byText.set(text, found.some((count) => count > 0) ? found : undefined);
+/** How often the terms stand in the names and folders of sessions, and in how many chunks by way of these. */
+function countSessions(
+  store: Store,
+  vocabulary: Vocabulary,
+): { sessionCounts: Map<string, Float64Array>; inSessions: Float64Array } {
+  const sessionCounts = new Map<string, Float64Array>();
+  const inSessions = new Float64Array(vocabulary.size);
+  for (const place of readPlaces(store)) {
+    const folders = (place.cwd ?? "").split(/[/\\]/).slice(-2);
+    const counts = countTerms([place.name ?? "", ...folders].join(" "), vocabulary);
+    if (counts.every((count) => count === 0)) continue;
+    for (const { id, chunks } of sessionsAt(store, place)) {
+      sessionCounts.set(id, counts);
+      for (const [number, count] of counts.entries()) {
+        if (count > 0) inSessions[number] = (inSessions[number] as number) + chunks;
+      }
     }
-    const found = byText.get(text);
-    if (found) counts.set(id, found);
   }
-  return counts;
+  return { sessionCounts, inSessions };
 }
 
 function keyOf({ stems }: Term): string {

@@ -33,10 +33,6 @@ export interface ChunkRow {
   sessionId: string;
   index: number;
   timestamp: string;
-  speakers: ("user" | "assistant")[];
-  topics: string[];
-  hasDecision: boolean;
-  hasAction: boolean;
   firstLine: number;
   lastLine: number;
   exchangeLine: number;
@@ -44,6 +40,11 @@ export interface ChunkRow {
   contextContent: string;
   tools: string;
   tokens: number;
+  hasDecision: boolean;
+  hasAction: boolean;
+  /** JSON: only results are parsed. */
+  speakersJson: string;
+  topicsJson: string;
 }
 
 const CHUNK_COLUMNS = `c.id, c.session_id, c.chunk_index, c.timestamp, c.speakers, c.topic_tags, c.has_decision,
@@ -105,6 +106,16 @@ export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedV
   return { sql, values, isOpen: where === "1" };
 }
 
+/** What a chunk is about. */
+export function topicsOf({ topicsJson }: ChunkRow): string[] {
+  return JSON.parse(topicsJson) as string[];
+}
+
+/** Who speaks in a chunk. */
+export function speakersOf({ speakersJson }: ChunkRow): ("user" | "assistant")[] {
+  return JSON.parse(speakersJson) as ("user" | "assistant")[];
+}
+
 /** Chunks with all that ranking needs. */
 export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
   return store.db
@@ -112,6 +123,20 @@ export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
       `SELECT ${CHUNK_COLUMNS} FROM session_chunks c WHERE c.id IN (SELECT value FROM json_each($ids))`,
     )
     .all({ ids: JSON.stringify(ids) })
+    .map(toChunkRow);
+}
+
+/** The chunks of some sessions at some indexes. */
+export function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<number>>): ChunkRow[] {
+  const places = [...wanted].flatMap(([sessionId, indexes]) =>
+    Array.from(indexes, (index) => [sessionId, index]),
+  );
+  return store.db
+    .prepare(
+      `SELECT ${CHUNK_COLUMNS} FROM json_each($places) AS place CROSS JOIN session_chunks c
+       ON c.session_id = place.value ->> 0 AND c.chunk_index = place.value ->> 1`,
+    )
+    .all({ places: JSON.stringify(places) })
     .map(toChunkRow);
 }
 
@@ -209,8 +234,8 @@ function toChunkRow(row: Row): ChunkRow {
     sessionId: String(row.session_id),
     index: Number(row.chunk_index),
     timestamp: String(row.timestamp),
-    speakers: JSON.parse(String(row.speakers)) as ChunkRow["speakers"],
-    topics: JSON.parse(String(row.topic_tags)) as string[],
+    speakersJson: String(row.speakers),
+    topicsJson: String(row.topic_tags),
     hasDecision: row.has_decision === 1,
     hasAction: row.has_action === 1,
     firstLine: Number(row.first_line),

@@ -1,21 +1,24 @@
 /** What the search must know of the index as a whole: its size, its words, its sessions, the time it covers. */
 
 import type { Agent } from "./session.ts";
-import type { Row } from "./sqlite.ts";
+import type { Row, SqlValue } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 
 /** A session as the search needs it. */
 export interface SessionRow {
-  number: number;
   id: string;
   agent: Agent;
   file: string;
   name: string | undefined;
   cwd: string | undefined;
-  project: string | undefined;
   parentId: string | undefined;
   sourceGone: boolean;
-  chunks: number;
+}
+
+/** What a session is called and where it works. */
+export interface Place {
+  name: string | undefined;
+  cwd: string | undefined;
 }
 
 /** The size of the index, as far as bm25 needs it. */
@@ -46,15 +49,62 @@ export function stemsWithPrefix(store: Store, prefix: string): { stem: string; c
     .map((row) => ({ stem: String(row.term), chunks: Number(row.doc) }));
 }
 
-/** Every session the index knows, by id. */
-export function readSessions(store: Store): Map<string, SessionRow> {
+/** Some sessions of the index, by id. */
+export function readSessions(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
   const rows = store.db
     .prepare(
-      `SELECT number, id, agent, file, name, cwd, project, parent_id, source_gone, chunk_count
-       FROM sessions LEFT JOIN index_state ON session_id = id`,
+      `SELECT id, agent, file, name, cwd, parent_id, source_gone FROM sessions
+       WHERE id IN (SELECT value FROM json_each($ids))`,
     )
-    .all();
+    .all({ ids: JSON.stringify([...ids]) });
   return new Map(rows.map(toSessionRow).map((session) => [session.id, session]));
+}
+
+/** The names and folders that sessions have, each pair once. */
+export function readPlaces(store: Store): Place[] {
+  return store.db
+    .prepare("SELECT DISTINCT name, cwd FROM sessions WHERE name IS NOT NULL OR cwd IS NOT NULL")
+    .all()
+    .map(({ name, cwd }) => ({ name: textOf(name), cwd: textOf(cwd) }));
+}
+
+/** The sessions of a name and folder, with how many chunks each has. */
+export function sessionsAt(store: Store, { name, cwd }: Place): { id: string; chunks: number }[] {
+  return store.db
+    .prepare(
+      `SELECT id, chunk_count FROM sessions JOIN index_state ON session_id = id
+       WHERE name IS $name AND cwd IS $cwd`,
+    )
+    .all({ name: name ?? null, cwd: cwd ?? null })
+    .map((row) => ({ id: String(row.id), chunks: Number(row.chunk_count) }));
+}
+
+/** The session that a reference names among those whose transcript is gone, when it is one. */
+export function findGoneSession(store: Store, reference: string): string | undefined {
+  const found = store.db
+    .prepare(
+      `SELECT id FROM sessions WHERE source_gone = 1
+         AND (lower(name) = lower($reference) OR (length($reference) >= 4 AND instr(id, $reference) = 1))`,
+    )
+    .all({ reference });
+  return found.length === 1 ? String(found[0]?.id) : undefined;
+}
+
+/** The id under which the index has a session, by its transcript; undefined when it has none of it. */
+export function idOfFile(store: Store, file: string): string | undefined {
+  const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
+  return row && String(row.id);
+}
+
+/** The sessions whose transcripts are these files or lie in these folders. */
+export function sessionsWithin(store: Store, paths: readonly string[]): string[] {
+  const isWithin = (file: string) =>
+    paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, "")}/`));
+  return store.db
+    .prepare("SELECT id, file FROM sessions")
+    .all()
+    .filter(({ file }) => isWithin(String(file)))
+    .map(({ id }) => String(id));
 }
 
 /** How much the index holds. */
@@ -91,20 +141,19 @@ export function logSearch(store: Store, { tookMs, results }: { tookMs: number; r
 }
 
 function toSessionRow(row: Row): SessionRow {
-  const text = (value: Row[string] | undefined) =>
-    value === null || value === undefined ? undefined : String(value);
   return {
-    number: Number(row.number),
     id: String(row.id),
     agent: String(row.agent) as Agent,
     file: String(row.file),
-    name: text(row.name),
-    cwd: text(row.cwd),
-    project: text(row.project),
-    parentId: text(row.parent_id),
+    name: textOf(row.name),
+    cwd: textOf(row.cwd),
+    parentId: textOf(row.parent_id),
     sourceGone: row.source_gone === 1,
-    chunks: Number(row.chunk_count ?? 0),
   };
+}
+
+function textOf(value: SqlValue | undefined): string | undefined {
+  return value === null || value === undefined ? undefined : String(value);
 }
 
 /** SQLite's variable-length integers: seven bits a byte, the highest set on all but the last. */

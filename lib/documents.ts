@@ -5,7 +5,7 @@ import type { ChunkRow } from "./candidates.ts";
 import type { SessionRow } from "./corpus.ts";
 import { headerWords } from "./header.ts";
 import type { RankedDocument } from "./rank.ts";
-import { countTerms } from "./term-counts.ts";
+import { findTerms, plainText } from "./term-counts.ts";
 
 export interface DocumentOptions {
   asked: AskedTerms;
@@ -18,6 +18,8 @@ export interface DocumentOptions {
 
 /** Tool calls and the parts of joined names count less than what was said. */
 export const TOOL_WEIGHT = 0.5;
+/** Length need not be exact, and counting words costs more than all else. */
+const WORD_CHARACTERS = 5.7;
 /** What the name and the folder of the session count. */
 const SESSION_WORDS_WEIGHT = 2;
 
@@ -25,14 +27,14 @@ const SESSION_WORDS_WEIGHT = 2;
 export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): RankedDocument[] {
   const isNext = (a: ChunkRow | undefined, b: ChunkRow | undefined) =>
     a !== undefined && b !== undefined && a.sessionId === b.sessionId && a.index + 1 === b.index;
-  const { speaker, candidates } = options;
+  const { speaker, candidates, sessions } = options;
   return rows.map((row, i) => {
     const counted = countChunk(row, options);
     // what the other speaker said may have made it a candidate
     const isSaid = speaker === undefined || counted.counts.some((count) => count > 0);
     return {
       ...counted,
-      session: sessionOf(options, row.sessionId),
+      session: sessions.get(row.sessionId)?.parentId ?? row.sessionId,
       before: isNext(rows[i - 1], row) ? i - 1 : -1,
       after: isNext(row, rows[i + 1]) ? i + 1 : -1,
       isCandidate: isSaid && candidates.has(row.id),
@@ -42,10 +44,11 @@ export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions)
   });
 }
 
-function sessionOf({ sessions }: DocumentOptions, id: string): number {
-  const session = sessions.get(id);
-  const parent = session?.parentId === undefined ? undefined : sessions.get(session.parentId);
-  return (parent ?? session)?.number ?? -1;
+/** A stretch of the text that is counted, up to the next one. */
+interface Part {
+  start: number;
+  weight: number;
+  isUser: boolean;
 }
 
 function countChunk(
@@ -55,30 +58,65 @@ function countChunk(
   const { vocabulary, sessionCounts } = asked;
   const counts = new Float64Array(vocabulary.size);
   const userCounts = new Float64Array(vocabulary.size);
-  let userWords = 0;
-  let words = 0;
-  for (const { by, text } of speeches(row.content)) {
-    if (speaker !== undefined && speaker !== by) continue;
-    if (by === "user") userWords += countTerms(text, vocabulary, { counts: userCounts });
-    else words += countTerms(text, vocabulary, { counts });
-  }
-  for (const [number, count] of userCounts.entries()) counts[number] = (counts[number] as number) + count;
-  words += userWords;
+  const content = plainText(row.content);
+  const around = speaker === undefined ? `${plainText(row.tools)}\n${plainText(headerWords(row))}\n` : "";
+  const parts = partsOf(content, { around: around.length, tools: row.tools.length, speaker });
+  findTerms(around + content, vocabulary, (number, index, share) => {
+    const part = partAt(parts, index);
+    counts[number] = (counts[number] as number) + share * part.weight;
+    if (part.isUser) userCounts[number] = (userCounts[number] as number) + share;
+  });
   if (speaker === undefined) {
-    words += countTerms(headerWords(row), vocabulary, { counts });
-    words += TOOL_WEIGHT * countTerms(row.tools, vocabulary, { counts, weight: TOOL_WEIGHT });
     for (const [number, count] of sessionCounts.get(row.sessionId)?.entries() ?? []) {
       counts[number] = (counts[number] as number) + SESSION_WORDS_WEIGHT * count;
     }
   }
-  return { counts, userCounts, userWords, words };
+  const characters =
+    around.length - (1 - TOOL_WEIGHT) * (speaker === undefined ? row.tools.length : 0) + content.length;
+  return {
+    counts,
+    userCounts,
+    words: characters / WORD_CHARACTERS,
+    userWords: userLength(parts, around.length + content.length) / WORD_CHARACTERS,
+  };
 }
 
-function* speeches(content: string): Generator<{ by: "user" | "assistant"; text: string }> {
-  for (const part of content.split(/^(?=User: |Assistant: )/m)) {
-    const isUser = part.startsWith("User: ");
-    yield { by: isUser ? "user" : "assistant", text: part.slice(isUser ? 6 : 11) };
+/** Tool calls, header, then each speaker's words; what another than the wanted speaker said counts nothing. */
+function partsOf(
+  content: string,
+  { around, tools, speaker }: { around: number; tools: number; speaker: DocumentOptions["speaker"] },
+): Part[] {
+  const parts: Part[] = [];
+  if (around > 0) {
+    parts.push({ start: 0, weight: TOOL_WEIGHT, isUser: false }, { start: tools, weight: 1, isUser: false });
   }
+  for (let start = 0; start >= 0; start = nextLabel(content, start + 1)) {
+    const isUser = content.startsWith("User: ", start);
+    const isWanted = speaker === undefined || (speaker === "user") === isUser;
+    parts.push({ start: around + start, weight: isWanted ? 1 : 0, isUser: isWanted && isUser });
+  }
+  return parts;
+}
+
+/** Where the next speaker begins; -1 for nowhere. */
+function nextLabel(content: string, from: number): number {
+  const user = content.indexOf("\nUser: ", from);
+  const assistant = content.indexOf("\nAssistant: ", from);
+  const first = user < 0 ? assistant : assistant < 0 ? user : Math.min(user, assistant);
+  return first < 0 ? -1 : first + 1;
+}
+
+function partAt(parts: readonly Part[], index: number): Part {
+  let i = parts.length - 1;
+  while (i > 0 && (parts[i] as Part).start > index) i--;
+  return parts[i] as Part;
+}
+
+function userLength(parts: readonly Part[], end: number): number {
+  return parts.reduce(
+    (sum, { start, isUser }, i) => sum + (isUser ? (parts[i + 1]?.start ?? end) - start : 0),
+    0,
+  );
 }
 
 /** How many of some folded names stand in a chunk as they are. */

@@ -1,6 +1,6 @@
 /** Candidates with the chunks around them. */
 
-import { type ChunkFilter, type ChunkRow, keepMatching, readChunkRange, readChunks } from "./candidates.ts";
+import { type ChunkFilter, type ChunkRow, keepMatching, readChunks, readChunksAt } from "./candidates.ts";
 import type { Store } from "./store.ts";
 
 export interface NeighbourOptions {
@@ -25,11 +25,7 @@ export function readWithNeighbours(
     const reach = adjoining.has(row.id) ? 2 : 1;
     for (let index = row.index - reach; index <= row.index + reach; index++) indexes.add(index);
   }
-  for (const [sessionId, indexes] of wanted) {
-    for (const range of toRanges(indexes)) {
-      for (const row of readChunkRange(store, sessionId, range)) if (!rows.has(row.id)) beside.push(row);
-    }
-  }
+  for (const row of readChunksAt(store, wanted)) if (!rows.has(row.id)) beside.push(row);
   const near = beside.filter((row) => isBeside(row, rows, adjoining));
   for (const id of keepMatching(
     store,
@@ -49,15 +45,4 @@ function isBeside(row: ChunkRow, rows: Map<number, ChunkRow>, adjoining: Readonl
     if (candidate?.sessionId === row.sessionId && Math.abs(candidate.index - row.index) === 1) return true;
   }
   return false;
-}
-
-/** 3 4 5 9 → 3–5, 9–9. */
-function toRanges(indexes: Iterable<number>): [number, number][] {
-  const ranges: [number, number][] = [];
-  for (const index of [...indexes].sort((a, b) => a - b)) {
-    const last = ranges.at(-1);
-    if (last && index === last[1] + 1) last[1] = index;
-    else ranges.push([index, index]);
-  }
-  return ranges;
 }

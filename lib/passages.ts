@@ -3,7 +3,7 @@
  * exchange, what came before and after, and where else the same was discussed.
  */
 
-import { type ChunkRow, readChunkRange, sessionsWithCopy } from "./candidates.ts";
+import { type ChunkRow, readChunkRange, sessionsWithCopy, topicsOf } from "./candidates.ts";
 import type { RankedChunk } from "./retrieval.ts";
 import type { Store } from "./store.ts";
 
@@ -150,14 +150,13 @@ function shortenExchange(chunks: readonly ChunkRow[]): string {
 }
 
 function otherSessions(store: Store, best: RankedChunk, ranked: readonly RankedChunk[]): string[] {
-  const { sessionId, topics, timestamp } = best.row;
-  const others = ranked
-    .filter(
-      ({ row, score }) =>
-        row.sessionId !== sessionId &&
-        score >= SAME_SUBJECT_SHARE * best.score &&
-        row.topics.some((topic) => topics.includes(topic)),
-    )
-    .map(({ row }) => row.sessionId);
-  return [...new Set([...sessionsWithCopy(store, sessionId, timestamp), ...others])].slice(0, ALSO_IN_MAX);
+  const { sessionId, timestamp } = best.row;
+  const topics = new Set(topicsOf(best.row));
+  const others = new Set(sessionsWithCopy(store, sessionId, timestamp));
+  for (const { row, score } of ranked) {
+    if (others.size >= ALSO_IN_MAX || score < SAME_SUBJECT_SHARE * best.score) break;
+    if (row.sessionId !== sessionId && topicsOf(row).some((topic) => topics.has(topic)))
+      others.add(row.sessionId);
+  }
+  return [...others].slice(0, ALSO_IN_MAX);
 }

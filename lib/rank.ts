@@ -12,7 +12,7 @@ export interface RankedDocument {
   userWords: number;
   words: number;
   /** What it is ranked together with: the session, subagents counted to the one that started them. */
-  session: number;
+  session: string;
   /** Positions of the chunks before and after it in the same transcript; -1 where there is none at hand. */
   before: number;
   after: number;
@@ -85,16 +85,23 @@ export function rankDocuments(
   const lexical = new Float64Array(size);
   const own = new Float64Array(size);
   const total = terms.reduce((sum, { worth }) => sum + worth, 0);
-  for (const [i, document] of documents.entries()) {
+  for (let i = 0; i < size; i++) {
+    const document = documents[i] as RankedDocument;
     if (!document.isCandidate) continue;
+    const { counts } = document;
+    const before = documents[document.before]?.counts;
+    const after = documents[document.after]?.counts;
+    const length = document.words / averageWords;
+    let held = 0;
+    let sum = 0;
     for (const { number, worth } of terms) {
-      const count = document.counts[number] as number;
-      if (count > 0) own[i] = (own[i] as number) + worth;
-      const lent =
-        FROM_BEFORE * countAt(documents[document.before], number) +
-        FROM_AFTER * countAt(documents[document.after], number);
-      lexical[i] = (lexical[i] as number) + worth * saturate(count + lent, document.words / averageWords);
+      const count = counts[number] as number;
+      if (count > 0) held += worth;
+      const lent = FROM_BEFORE * (before?.[number] ?? 0) + FROM_AFTER * (after?.[number] ?? 0);
+      sum += worth * saturate(count + lent, length);
     }
+    own[i] = held;
+    lexical[i] = sum;
   }
   const best = maximum(lexical);
   const strength = maximum(own);
@@ -133,10 +140,10 @@ function addPreferences(
 function sessionWorth(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
-): Map<number, number> {
-  const worth = new Map<number, number>();
+): Map<string, number> {
+  const worth = new Map<string, number>();
   for (const term of terms) {
-    const counts = new Map<number, number>();
+    const counts = new Map<string, number>();
     for (const { session, counts: own } of documents) {
       const count = own[term.number] as number;
       if (count > 0) counts.set(session, (counts.get(session) ?? 0) + count);
@@ -162,10 +169,6 @@ function userWorth(
 /** bm25's share of a term's worth: more of it helps less and less, and less in a long text. */
 function saturate(count: number, relativeLength: number): number {
   return count === 0 ? 0 : (count * (K1 + 1)) / (count + K1 * (1 - B + B * relativeLength));
-}
-
-function countAt(document: RankedDocument | undefined, number: number): number {
-  return document === undefined ? 0 : (document.counts[number] as number);
 }
 
 function maximum(values: Float64Array): number {

@@ -1,5 +1,7 @@
 /** A search's results as they are handed out: the JSON shape, the text, and why each is there. */
 
+import { speakersOf, topicsOf } from "./candidates.ts";
+import type { SessionRow } from "./corpus.ts";
 import { headerContext } from "./header.ts";
 import type { Passage } from "./passages.ts";
 import { oneLine, redact } from "./redact.ts";
@@ -48,8 +50,8 @@ const NAME_MAX = 60;
 
 export interface ResultOptions {
   patterns: readonly RegExp[];
-  /** Session names, where they are known. */
-  nameOf: (sessionId: string) => string | undefined;
+  /** What a session is called now. */
+  nameOf: (session: SessionRow) => string | undefined;
   explain: boolean;
 }
 
@@ -64,14 +66,14 @@ export function toResults(
   const top = confidence(found);
   return passages.map((passage) => {
     const { row, session, score } = passage.best;
-    const name = options.nameOf(session.id) ?? session.name;
+    const name = options.nameOf(session);
     return {
       session_id: session.id,
       name: name === undefined ? null : oneLine(clean(name), NAME_MAX),
       agent: session.agent,
       timestamp: row.timestamp,
-      topics: unique(passage.chunks.flatMap(({ topics }) => topics)),
-      speakers: unique(passage.chunks.flatMap(({ speakers }) => speakers)),
+      topics: unique(passage.chunks.flatMap(topicsOf)),
+      speakers: unique(passage.chunks.flatMap(speakersOf)),
       has_decision: passage.chunks.some(({ hasDecision }) => hasDecision),
       has_action: passage.chunks.some(({ hasAction }) => hasAction),
       relevance_score: Math.round((1000 * top * score) / best) / 1000,

@@ -16,6 +16,8 @@ import { cueSpans, readTimeCues, type TimeCues, timeFit } from "./time-cues.ts";
 
 export interface RetrievalOptions {
   filter: ChunkFilter;
+  /** Results that are wanted. */
+  limit: number;
   now: Date;
   /** IANA name: times in questions are meant there. */
   timezone: string;
@@ -54,13 +56,18 @@ export interface Phrasing {
   cues: TimeCues | undefined;
 }
 
-/** Candidates a phrasing gives. */
-const CANDIDATES = 100;
+/** Candidates a phrasing gives at least; twice as many find no more. */
+const CANDIDATES = 50;
+const CANDIDATES_OF_MANY = 30;
+/** And so many times the results that are wanted. */
+const CANDIDATES_PER_RESULT = 3;
 /** The neighbours of so many of them are candidates too. */
-const WITH_NEIGHBOURS = 60;
+const WITH_NEIGHBOURS = 30;
 /** Beside words, meaning is heard but does not outvote them: its first is worth what their twelfth is. */
 const NEAREST_WEIGHT = 0.5;
 const RANKS_TOLD = 100;
+/** A word in the names or folders of more sessions than this names none. */
+const NAMED_MAX = 500;
 /** From this fit on, a chunk is of the time that was asked for. */
 export const TIMELY = 0.5;
 /** Cosine between the nearest and the fiftieth: models differ in height, less in this. */
@@ -69,7 +76,6 @@ const STANDS_OUT = 0.15;
 interface Search {
   store: Store;
   options: RetrievalOptions;
-  sessions: ReadonlyMap<string, SessionRow>;
   asked: AskedTerms;
 }
 
@@ -77,20 +83,24 @@ interface Search {
 export function retrieve(store: Store, texts: readonly string[], options: RetrievalOptions): Retrieved {
   const questions = texts.map(readQuestion);
   const corpus = readCorpus(store);
-  const sessions = readSessions(store);
-  const asked = askTerms(store, questions, { sessions, chunks: corpus.chunks });
-  const search: Search = { store, options, sessions, asked };
+  const asked = askTerms(store, questions, corpus.chunks);
+  const search: Search = { store, options, asked };
   const cues = questions.map(({ text }) => readTimeCues(text, options));
   const covered = cues.some(Boolean) ? readCoveredTime(store) : { from: "", to: "" };
   const candidates = new Set<number>();
   const adjoining = new Set<number>();
   for (const [i, question] of questions.entries()) {
-    const found = findCandidates(search, question, { cues: cues[i], covered });
+    const found = findCandidates(search, question, {
+      cues: cues[i],
+      covered,
+      phrasings: questions.length,
+    });
     for (const id of found) candidates.add(id);
-    for (const id of found.slice(0, WITH_NEIGHBOURS)) adjoining.add(id);
+    for (const id of found.slice(0, WITH_NEIGHBOURS / (questions.length > 2 ? 2 : 1))) adjoining.add(id);
   }
   for (const { id } of options.nearest?.flat() ?? []) candidates.add(id);
   const rows = readWithNeighbours(store, { candidates, adjoining, filter: options.filter });
+  const sessions = readSessions(store, new Set(rows.map(({ sessionId }) => sessionId)));
   const { speaker } = options.filter;
   const documents = toDocuments(rows, { asked, sessions, candidates, speaker });
   const [content = 0, header = 0, tools = 0, extra = 0] = corpus.averageWords;
@@ -127,25 +137,33 @@ function standsOut(nearest: readonly Nearest[]): boolean {
 }
 
 function findCandidates(
-  { store, options, sessions, asked }: Search,
+  { store, options, asked }: Search,
   question: Question,
-  { cues, covered }: { cues: TimeCues | undefined; covered: { from: string; to: string } },
+  {
+    cues,
+    covered,
+    phrasings,
+  }: { cues: TimeCues | undefined; covered: { from: string; to: string }; phrasings: number },
 ): number[] {
   const { filter } = options;
+  const limit = Math.max(
+    phrasings > 2 ? CANDIDATES_OF_MANY : CANDIDATES,
+    CANDIDATES_PER_RESULT * options.limit,
+  );
   const rare = question.terms.filter((term) => !asked.isCommon(term));
   const match = matchExpression(rare.length > 0 ? rare : question.terms, question.literals);
-  const found = match === undefined ? [] : matchingChunks(store, match, { filter, limit: CANDIDATES });
+  const found = match === undefined ? [] : matchingChunks(store, match, { filter, limit });
   for (const { from, to } of cues ? cueSpans(cues, covered) : []) {
     const after = filter.after !== undefined && filter.after > from ? filter.after : from;
     const before = filter.before !== undefined && filter.before < to ? filter.before : to;
-    const timely = { filter: { ...filter, after, before }, limit: CANDIDATES };
+    const timely = { filter: { ...filter, after, before }, limit };
     if (match !== undefined) found.push(...matchingChunks(store, match, timely));
     found.push(...chunksBetween(store, { from, to }, timely));
   }
   // A question that names a project or a session is asked there too: elsewhere its other words may be more frequent.
   const among = asked.sessionsNamedBy(question).filter((id) => filter.among?.includes(id) ?? true);
-  if (match !== undefined && among.length > 0 && among.length <= sessions.size / 2) {
-    found.push(...matchingChunks(store, match, { filter: { ...filter, among }, limit: CANDIDATES }));
+  if (match !== undefined && among.length > 0 && among.length <= NAMED_MAX) {
+    found.push(...matchingChunks(store, match, { filter: { ...filter, among }, limit }));
   }
   return [...new Set(found)];
 }

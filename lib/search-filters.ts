@@ -3,11 +3,10 @@
 import { resolve } from "node:path";
 import type { ChunkFilter } from "./candidates.ts";
 import type { Config } from "./config.ts";
-import type { SessionRow } from "./corpus.ts";
+import { findGoneSession, idOfFile, readSessions, sessionsWithin } from "./corpus.ts";
 import { SessionMemoryError } from "./errors.ts";
-import { projectKey } from "./project.ts";
-import { resolveSession } from "./resolve.ts";
 import type { Agent } from "./session.ts";
+import type { Store } from "./store.ts";
 import { parseTime } from "./times.ts";
 
 export interface SearchFilters {
@@ -26,9 +25,8 @@ export interface SearchFilters {
 }
 
 interface FilterContext {
+  store: Store;
   config: Config;
-  /** The sessions in the index. */
-  known: ReadonlyMap<string, SessionRow>;
   subagents: boolean;
 }
 
@@ -37,7 +35,10 @@ interface FilterContext {
  *
  * @throws {SessionMemoryError} `USAGE` for what is no time; `NOT_FOUND` or `AMBIGUOUS` for a session.
  */
-export function toFilter(filters: SearchFilters, { config, known, subagents }: FilterContext): ChunkFilter {
+export async function toFilter(
+  filters: SearchFilters,
+  { store, config, subagents }: FilterContext,
+): Promise<ChunkFilter> {
   const { session, project, after, before, topics, speaker, agent } = filters;
   const isFolder = project !== undefined && /[/\\]|^\.\.?$/.test(project);
   return {
@@ -49,9 +50,9 @@ export function toFilter(filters: SearchFilters, { config, known, subagents }: F
     subagents,
     hasDecision: filters.has_decision,
     hasAction: filters.has_action,
-    session: session === undefined ? undefined : sessionId(session, config, known),
-    project: isFolder ? projectKey(resolve(project)) : project,
-    among: amongGiven(config, known),
+    session: session === undefined ? undefined : await sessionId(session, config, store),
+    project: isFolder ? (await import("./project.ts")).projectKey(resolve(project)) : project,
+    among: config.paths.transcripts.length > 0 ? sessionsWithin(store, config.paths.transcripts) : undefined,
     caller: config.currentSession,
   };
 }
@@ -65,28 +66,17 @@ function toIso(text: string | undefined, edge: "start" | "end", { settings }: Co
 }
 
 /** A session may be known to the index alone: its transcript was deleted since. */
-function sessionId(reference: string, config: Config, known: ReadonlyMap<string, SessionRow>): string {
-  if (known.has(reference)) return reference;
+async function sessionId(reference: string, config: Config, store: Store): Promise<string> {
+  if (readSessions(store, [reference]).size > 0) return reference;
+  // most searches name no session
+  const { resolveSession } = await import("./resolve.ts");
   const { paths, currentSession: current } = config;
   try {
     const { id, file } = resolveSession(reference, { paths, cwd: process.cwd(), current, subagents: true });
-    return [...known.values()].find((session) => session.file === file)?.id ?? id;
+    return idOfFile(store, file) ?? id;
   } catch (error) {
-    const gone = [...known.values()].filter((session) => session.sourceGone && isMeant(session, reference));
-    if (gone.length === 1 && gone[0]) return gone[0].id;
+    const gone = findGoneSession(store, reference);
+    if (gone !== undefined) return gone;
     throw error;
   }
-}
-
-function isMeant({ id, name }: SessionRow, reference: string): boolean {
-  const wanted = reference.toLowerCase();
-  return name?.toLowerCase() === wanted || (wanted.length >= 4 && id.startsWith(wanted));
-}
-
-/** Folders given in place of the agents' own: nothing else that the index holds is searched. */
-function amongGiven({ paths }: Config, known: ReadonlyMap<string, SessionRow>): string[] | undefined {
-  if (paths.transcripts.length === 0) return undefined;
-  const isWithin = (file: string) =>
-    paths.transcripts.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, "")}/`));
-  return [...known.values()].filter(({ file }) => isWithin(file)).map(({ id }) => id);
 }

@@ -13,14 +13,14 @@ for (let unit = 0; unit < 128; unit++) {
 }
 KINDS.fill(PART_OF_WORD, 0xd800, 0xe000);
 
+/** Accents off: `Übergänge` → `Ubergange`. */
+export function withoutAccents(text: string): string {
+  return text.normalize("NFD").replace(/\p{M}+/gu, "");
+}
+
 /** Lower case, accents off: `Übergänge` → `ubergange`. */
 export function foldText(text: string): string {
-  return /^[\x00-\x7f]*$/.test(text)
-    ? text.toLowerCase()
-    : text
-        .normalize("NFD")
-        .replace(/\p{M}+/gu, "")
-        .toLowerCase();
+  return (/^[\x00-\x7f]*$/.test(text) ? text : withoutAccents(text)).toLowerCase();
 }
 
 /** The folded words of a text in order; a run of a script without spaces is one word. */

@@ -8,7 +8,6 @@
  */
 
 import type { ChunkFilter } from "../lib/candidates.ts";
-import { type VectorSource, vectorSource } from "../lib/chunk-vectors.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -19,24 +18,21 @@ import {
   runMain,
   timeFlag,
   usageError,
-  warn,
   warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
-import { logSearch, readIndexSize, readSessions, type SessionRow } from "../lib/corpus.ts";
-import { describeError, SessionMemoryError } from "../lib/errors.ts";
-import { type Behind, indexRecipe, measureBehind } from "../lib/freshness.ts";
-import { readIndexedSessions } from "../lib/index-state.ts";
-import { indexSessions } from "../lib/indexing.ts";
+import { logSearch, readIndexSize, type SessionRow } from "../lib/corpus.ts";
+import { SessionMemoryError } from "../lib/errors.ts";
+import { type Behind, indexRecipe } from "../lib/freshness.ts";
 import { nameOf } from "../lib/names.ts";
-import { type Nearest, nearestChunks } from "../lib/nearest.ts";
+import type { Nearest } from "../lib/nearest.ts";
 import { toPassages } from "../lib/passages.ts";
 import { compilePatterns } from "../lib/redact.ts";
 import { formatResult, type SearchResult, toResults } from "../lib/results.ts";
 import { retrieve } from "../lib/retrieval.ts";
 import { type SearchFilters, toFilter } from "../lib/search-filters.ts";
 import type { Session } from "../lib/session.ts";
-import { listSessions } from "../lib/sessions.ts";
+import { isAllIndexed } from "../lib/stale.ts";
 import { openStore, type Store } from "../lib/store.ts";
 
 const USAGE = `\
@@ -117,13 +113,13 @@ export async function sessionSearch(
   request: SearchRequest,
   resources: SearchResources = {},
 ): Promise<SearchAnswer> {
+  const { index = true, signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
-  const update = resources.index ?? true;
   const started = performance.now();
-  const store = openStore(config.paths.database, { create: update });
+  const store = openStore(config.paths.database, { create: index });
   try {
-    const behind = await freshen(store, config, { ...resources, index: update });
-    const { results, semantic } = await answer(store, config, request, resources.signal);
+    const behind = await freshen(store, { config, index, signal });
+    const { results, semantic } = await answer(store, request, { config, signal });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     return { results, index: { ...readIndexSize(store), behind, semantic } };
   } finally {
@@ -131,41 +127,44 @@ export async function sessionSearch(
   }
 }
 
+interface Surroundings {
+  config: Config;
+  signal: AbortSignal | undefined;
+}
+
 /** Brings the index up to date as far as a second goes; tells what is left. */
-async function freshen(store: Store, config: Config, { index, signal }: SearchResources): Promise<Behind> {
+async function freshen(
+  store: Store,
+  { config, index, signal }: Surroundings & { index: boolean },
+): Promise<Behind> {
   const { settings, paths } = config;
+  if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
+  // what reads transcripts is half of the program, and mostly there is nothing new
+  const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([
+    import("../lib/sessions.ts"),
+    import("../lib/catch-up.ts"),
+  ]);
   const sessions = listSessions(paths, { subagents: true });
-  if (index) {
-    try {
-      await indexSessions({ store, sessions, settings, deadlineMs: INDEX_MS, signal, onWarning: warn });
-    } catch (error) {
-      // another process writes: what is there is searched, and said to be behind
-      if (!(error instanceof SessionMemoryError) || !error.recoverable) throw error;
-      warn(`the index was not brought up to date: ${error.message}`);
-    }
-  }
-  return measureBehind(sessions, readIndexedSessions(store), indexRecipe(settings));
+  if (!index) return howFarBehind({ store, sessions, settings });
+  return await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
 }
 
 async function answer(
   store: Store,
-  config: Config,
   request: SearchRequest,
-  signal: AbortSignal | undefined,
+  { config, signal }: Surroundings,
 ): Promise<{ results: SearchResult[]; semantic: string }> {
+  const { limit = LIMIT_DEFAULT, context = 0, minScore = 0, explain = false, subagents = false } = request;
   const texts = [request.query].flat();
-  const known = readSessions(store);
-  const filter = toFilter(request.filters ?? {}, { config, known, subagents: request.subagents ?? false });
-  const { limit = LIMIT_DEFAULT, context = 0, minScore = 0, explain = false } = request;
-  const source = vectorSource(store, config.settings.embedding);
-  const { nearest, semantic } = await byMeaning(store, { texts, filter, source, config, signal });
+  const filter = await toFilter(request.filters ?? {}, { store, config, subagents });
+  const { nearest, semantic } = await byMeaning(store, texts, { config, filter, signal });
   const { timezone } = config.settings;
-  const found = retrieve(store, texts, { filter, now: new Date(), timezone, nearest });
+  const found = retrieve(store, texts, { filter, limit, now: new Date(), timezone, nearest });
   if (!found.isAnswered) return { results: [], semantic };
   const passages = toPassages(store, found.chunks, { limit, around: context });
   const results = toResults(passages, found, {
     patterns: compilePatterns(config.settings.redact.extra),
-    nameOf: (id) => currentName(known.get(id), config),
+    nameOf: (session) => (session.sourceGone ? session.name : nameOf(asListed(session), config.paths)),
     explain,
   });
   return { results: results.filter(({ relevance_score }) => relevance_score >= minScore), semantic };
@@ -174,45 +173,33 @@ async function answer(
 /** The chunks nearest in meaning to each phrasing, where vectors are configured and at hand. */
 async function byMeaning(
   store: Store,
-  {
-    texts,
-    filter,
-    source,
-    config,
-    signal,
-  }: {
-    texts: string[];
-    filter: ChunkFilter;
-    source: VectorSource;
-    config: Config;
-    signal: AbortSignal | undefined;
-  },
+  texts: string[],
+  { config, filter, signal }: Surroundings & { filter: ChunkFilter },
 ): Promise<{ nearest?: Nearest[][]; semantic: string }> {
   const { embedding } = config.settings;
-  if (source.mode === "off" || embedding === undefined) {
-    return { semantic: `off: ${source.mode === "off" ? source.why : "no embedding in config.json"}` };
-  }
+  if (embedding === undefined) return { semantic: "off: no embedding in config.json" };
+  const { vectorSource } = await import("../lib/chunk-vectors.ts");
+  const source = vectorSource(store, embedding);
+  if (source.mode === "off") return { semantic: `off: ${source.why}` };
+  // the model client costs five empty starts
+  const [{ embedTexts }, { openSpendLedger }, { nearestChunks }] = await Promise.all([
+    import("../lib/llm.ts"),
+    import("../lib/spend.ts"),
+    import("../lib/nearest.ts"),
+  ]);
   try {
-    // the model client costs five empty starts, so only who has vectors loads it
-    const [{ embedTexts }, { openSpendLedger }] = await Promise.all([
-      import("../lib/llm.ts"),
-      import("../lib/spend.ts"),
-    ]);
     const spend = openSpendLedger(config.paths.home, config.settings);
     const { vectors } = await embedTexts(texts, { config: embedding, env: config.env, spend, signal });
     const nearest = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
     return { nearest, semantic: "on" };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
-    return { semantic: `off: ${describeError(error).split("\n")[0]}` };
+    return { semantic: `off: ${error.message}` };
   }
 }
 
-/** What a session is called now; one that is gone keeps the name the index has. */
-function currentName(row: SessionRow | undefined, { paths }: Config): string | undefined {
-  if (row === undefined || row.sourceGone) return row?.name;
-  const session: Session = { id: row.id, agent: row.agent, file: row.file, updatedAt: "", size: 0 };
-  return nameOf(session, paths);
+function asListed({ id, agent, file }: SessionRow): Session {
+  return { id, agent, file, updatedAt: "", size: 0 };
 }
 
 async function main(args: string[]): Promise<void> {

@@ -14,7 +14,7 @@ function document(counts: number[], more: Partial<RankedDocument> = {}): RankedD
     userCounts: new Float64Array(counts.length),
     userWords: 0,
     words: 100,
-    session: 1,
+    session: "one",
     before: -1,
     after: -1,
     isCandidate: true,
@@ -37,20 +37,26 @@ test("rankDocuments() puts the rare word before the common one, and both before 
 test("rankDocuments() lets a chunk have a part of its neighbours' words, but no result that is not a candidate", () => {
   const documents = [
     document([3, 0], { isCandidate: false, after: 1 }),
-    document([0, 0], { before: 0, after: 2 }),
-    document([0, 0], { before: 1 }),
+    document([0, 1], { before: 0, after: 2 }),
+    document([0, 1], { before: 1 }),
+    document([0, 0], { before: 2 }),
   ];
   const { scores, own } = rankDocuments(documents, TERMS, 100);
   expect(scores[0]).toBe(0);
-  expect(scores[1]).toBeGreaterThan(0);
-  expect(scores[2]).toBe(0);
-  expect([...own]).toEqual([0, 0, 0]);
+  expect(scores[1]).toBeGreaterThan(2 * (scores[2] ?? 0));
+  expect(scores[3]).toBe(0);
+  expect([...own]).toEqual([0, 1, 1, 0]);
 });
 
 test("rankDocuments() prefers the session with more of the question, the user's words, and the time that is named", () => {
-  const other = document([0, 1], { session: 2 });
+  const other = document([0, 1], { session: "two" });
   expect(
-    order([document([1, 0], { session: 2 }), document([1, 0]), document([1, 0], { session: 2 }), other])[3],
+    order([
+      document([1, 0], { session: "two" }),
+      document([1, 0]),
+      document([1, 0], { session: "two" }),
+      other,
+    ])[3],
   ).toBe(3);
   const said = document([1, 0], { userCounts: Float64Array.of(1, 0), userWords: 10 });
   expect(order([document([1, 0]), said])).toEqual([1, 0]);
