@@ -132,8 +132,6 @@ function currentSession(flag: string | undefined, config: Config, paths: Paths):
 }
 
 async function main(args: string[]): Promise<void> {
-  const config = await loadConfig(process.env, process.cwd());
-  warnIgnored(config.ignored);
   const { values } = parseFlags(
     args,
     {
@@ -147,10 +145,13 @@ async function main(args: string[]): Promise<void> {
     },
     { max: 0 },
   );
+  const scope = choiceFlag("--scope", values.scope, ["project", "all"] as const);
+  const length = values["max-chars"];
+  const maxChars = length === undefined ? undefined : integerFlag("--max-chars", length, 1, { min: 1 });
+  const config = await loadConfig(process.env, process.cwd());
+  warnIgnored(config.ignored);
   const { settings } = config;
   const paths = pathsReading(config, values.sessions, process.cwd());
-  const scope = choiceFlag("--scope", values.scope, ["project", "all"] as const);
-  const maxChars = integerFlag("--max-chars", values["max-chars"], settings.activity.maxChars, { min: 1 });
   const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);
   const current = currentSession(values.current, config, paths);
   if (!current) {

@@ -1,15 +1,16 @@
 /** What every script has in common, seen from outside. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { platform, tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { claudeUser } from "./support/claude.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
 import { jsonl } from "./support/rows.ts";
-import { runCommand, runScript, scriptPath } from "./support/run.ts";
+import { ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const home = temporaryHome();
+const SCRIPTS = readdirSync(join(ROOT, "scripts")).map((file) => basename(file, ".ts"));
 const IS_LINUX = platform() === "linux";
 
 function run(script: string, args: string[], env = home.env) {
@@ -17,6 +18,15 @@ function run(script: string, args: string[], env = home.env) {
 }
 
 describe("flags", () => {
+  test.each(SCRIPTS)("of %s that do not exist are wrong usage, whatever config.json says", async (script) => {
+    using own = temporaryHome();
+    mkdirSync(own.paths.home);
+    writeFileSync(own.paths.config, "{");
+    const { stdout, stderr, exitCode } = await run(script, ["--frob"], own.env);
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
+    expect(stderr).toMatch(/^error: Unknown option '--frob'\nhint: known flags: --.+\n$/);
+  });
+
   test.if(IS_LINUX)("end at --, also where it comes first", async () => {
     for (const args of [
       ["--", "--lines"],
