@@ -73,7 +73,7 @@ function wholeCharacters(text: string): string {
 }
 
 /** The time of day, `HHMM`, for when there is nothing better. */
-function timeSlug(at: string = new Date().toISOString(), timezone?: string): string {
+export function timeSlug(at: string = new Date().toISOString(), timezone?: string): string {
   return formatLocal(at, timezone).slice(11, 16).replace(":", "");
 }
 

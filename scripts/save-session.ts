@@ -30,6 +30,7 @@ import {
 } from "../lib/config.ts";
 import { describeError, SessionMemoryError } from "../lib/errors.ts";
 import { readExclusion } from "../lib/exclusion.ts";
+import { refuseKeptOut } from "../lib/kept-out.ts";
 import { readEnd } from "../lib/last-messages.ts";
 import { logEvent } from "../lib/log.ts";
 import { metaFile, RULES, readMeta } from "../lib/meta.ts";
@@ -37,7 +38,7 @@ import { findNote, renderNote, writeNote } from "../lib/note.ts";
 import { oneLine, redact } from "../lib/redact.ts";
 import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
-import { chooseSlug, type SlugOptions, sanitizeSlug } from "../lib/slug.ts";
+import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/slug.ts";
 import { openSpendLedger } from "../lib/spend.ts";
 import { formatLocal } from "../lib/times.ts";
 
@@ -80,7 +81,7 @@ export interface SaveOptions {
   slugOptions?: SlugOptions | undefined;
   /** The notes' folder in `workspaceDir`. @default {"memory"} */
   directory?: string | undefined;
-  /** The note's name; no model is asked then. */
+  /** The note's name, of which letters and digits are kept; no model is asked then. */
   slug?: string | undefined;
   /** What the session is known to be about, better than rules could tell. */
   topic?: string | undefined;
@@ -108,7 +109,7 @@ export async function saveSessionToMemory(options: SaveOptions): Promise<string 
   const { log = resolvePaths(process.env).log, sessionId } = options;
   try {
     const { path, created } = await saveSession(options);
-    logEvent(log, { event: "save-session", ok: true, session: sessionId, path, created });
+    logSaved(log, sessionId, { path, created });
     return path;
   } catch (error) {
     logEvent(log, {
@@ -119,6 +120,11 @@ export async function saveSessionToMemory(options: SaveOptions): Promise<string 
     });
     return null;
   }
+}
+
+/** Where notes are is known by this, when they are to be forgotten. */
+function logSaved(log: string, session: string, { path, created }: Pick<Saved, "path" | "created">): void {
+  logEvent(log, { event: "save-session", ok: true, session, path, created });
 }
 
 /**
@@ -152,10 +158,12 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
   const folder = resolve(options.workspaceDir, directory);
   const date = formatLocal(at, timezone).slice(0, 10);
   try {
-    const present = findNote(folder, text, { date, slug: options.slug });
+    const given =
+      options.slug === undefined ? undefined : sanitizeSlug(options.slug) || timeSlug(at, timezone);
+    const present = findNote(folder, text, { date, slug: given });
     if (present) return { path: present, created: false, messages: messages.length };
     const conversation = { entries, content: lines.join("\n"), at, timezone, clean };
-    const slug = options.slug ?? (await chooseSlug(conversation, options));
+    const slug = given ?? (await chooseSlug(conversation, options));
     return { ...writeNote(folder, `${date}-${slug}`, text), messages: messages.length };
   } catch (error) {
     throw unwritable(folder, error);
@@ -199,16 +207,19 @@ async function main(args: string[]): Promise<void> {
     { max: 1 },
   );
   const messageCount = integerFlag("--messages", values.messages, MESSAGES, { min: 1 });
-  const slug = slugFlag(values.slug);
-  if (slug && values["llm-slug"]) {
+  const { slug } = values;
+  if (slug !== undefined && values["llm-slug"]) {
     throw usageError("Cannot use --slug together with --llm-slug", "give one of them");
   }
+  if (slug !== undefined && sanitizeSlug(slug) === "")
+    warn(`--slug "${slug}" has no letters or digits, so the time of day names the note`);
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);
   const paths = pathsReading(config, values.sessions, process.cwd());
   const reference = words[0] ?? config.currentSession;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
   const session = resolveSession(reference, { paths, cwd: process.cwd(), current: config.currentSession });
+  refuseKeptOut(session, { paths, exclude: config.settings.exclude });
   const saved = await saveSession({
     ...described(session, { ...config, paths }),
     workspaceDir: process.cwd(),
@@ -217,17 +228,9 @@ async function main(args: string[]): Promise<void> {
     slug,
     slugOptions: values["llm-slug"] ? configuredSlug(config) : undefined,
   });
+  logSaved(paths.log, session.id, saved);
   if (values.json) printJson({ ...saved, sessionId: session.id });
   else print(saved.path);
-}
-
-function slugFlag(value: string | undefined): string | undefined {
-  if (value === undefined) return undefined;
-  const slug = sanitizeSlug(value);
-  if (slug === "") {
-    throw usageError(`Cannot use --slug "${value}": it has no letters or digits`, 'try --slug "login test"');
-  }
-  return slug;
 }
 
 /** What config.json and the session's meta file add. */

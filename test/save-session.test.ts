@@ -230,24 +230,34 @@ test("save-session prints the note's absolute path, or one JSON document", async
   expect(readFileSync(path, "utf8")).toContain(`- **Session ID**: ${sessionId}\n- **Source**: pi\n`);
 });
 
-test("save-session takes a name of the user's, and refuses one without letters", async () => {
+test("save-session takes a name of the user's, and the time of day for one without letters", async () => {
   using home = temporaryHome();
   writeClaude(home, { rows: [claudeUser({ text: "Deploy it" }), ...claudeAssistant({ text: "Done." })] });
   const run = (...args: string[]) => runScript("save-session", args, { env: home.env, cwd: home.project });
   expect((await run("last", "--slug", "../My Deploy")).stdout).toMatch(
     /\/memory\/\d{4}-\d\d-\d\d-my-deploy\.md\n$/,
   );
-  const refused = await run("last", "--slug", "!!!");
-  expect(refused).toEqual({
-    stdout: "",
-    stderr: 'error: Cannot use --slug "!!!": it has no letters or digits\nhint: try --slug "login test"\n',
-    exitCode: 2,
+  const nameless = await run("last", "--slug", "!!!");
+  expect(nameless).toMatchObject({
+    stdout: expect.stringMatching(/\/memory\/\d{4}-\d\d-\d\d-\d{4}\.md\n$/),
+    stderr: 'warning: --slug "!!!" has no letters or digits, so the time of day names the note\n',
+    exitCode: 0,
   });
   expect(await run()).toEqual({
     stdout: "",
     stderr: 'error: Expected a session\nhint: name one; "last" is the most recent\n',
     exitCode: 2,
   });
+});
+
+test("saveSessionToMemory() keeps a name inside its folder", async () => {
+  using home = temporaryHome();
+  expect(await save(home, DEPLOY, { slug: "../../elsewhere" })).toBe(
+    join(home.project, "memory", "2026-02-03-elsewhere.md"),
+  );
+});
+  expect(dirname(path ?? "")).toBe(join(workspaceDir, "memory"));
+  expect(basename(path ?? "")).toEndWith("-elsewhere.md");
 });
 
 test("save-session without a session saves the one that runs it", async () => {
