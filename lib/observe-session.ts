@@ -13,6 +13,7 @@ import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, observeAnew } from "./observe.ts";
 import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
 import { compilePatterns, redact } from "./redact.ts";
+import { redactLedger } from "./redact-ledger.ts";
 import { type ReflectOutcome, reflect } from "./reflect.ts";
 import { isReflectionDue } from "./reflect-rules.ts";
 import type { Entry, Session } from "./session.ts";
@@ -71,22 +72,6 @@ export function readSessionMemory(
   const { ledger: stored, skipped } = readLedger(session, { paths, entries });
   const ledger = redactLedger(stored, compilePatterns(settings.redact.extra));
   return { session, entries, ledger, skipped, isWhole, settings: observeSettings(paths, settings.observe) };
-}
-
-/**
- * A ledger without what config.json redacts by now: its own patterns may be newer than what was noted. All else was
- * redacted before it was stored.
- */
-export function redactLedger(ledger: Ledger, patterns: readonly RegExp[]): Ledger {
-  if (patterns.length === 0) return ledger;
-  const clean = (text: string) => redact(text, patterns);
-  return ledger.map((record): LedgerRecord => {
-    if (record.kind === "dropped") return record;
-    const observations = record.observations.map((item) => ({ ...item, text: clean(item.text) }));
-    if (record.kind === "reflected" || !record.files) return { ...record, observations };
-    const { read, modified } = record.files;
-    return { ...record, observations, files: { read: read.map(clean), modified: modified.map(clean) } };
-  });
 }
 
 /** pi's huge files are images, which no entry holds; elsewhere they are text. */

@@ -1,10 +1,6 @@
 import { expect, test } from "bun:test";
-import {
-  compactionSummary,
-  isCompactionDue,
-  observationsAfterCompaction,
-  observationsToKeep,
-} from "../lib/compaction.ts";
+import { compactionSummary, isCompactionDue } from "../lib/compaction.ts";
+import { observationsAfterCompaction, observationsToKeep } from "../lib/compaction-notes.ts";
 import { defaultSettings } from "../lib/config.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
 import { observe } from "../lib/observe.ts";

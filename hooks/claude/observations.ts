@@ -1,9 +1,11 @@
 /** A Claude Code session's observations as its compaction hooks hand them out. */
 
 import { join } from "node:path";
-import { observationsAfterCompaction } from "../../lib/compaction.ts";
-import type { Paths } from "../../lib/config.ts";
+import { observationsAfterCompaction } from "../../lib/compaction-notes.ts";
+import type { Paths, Settings } from "../../lib/config.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/ledger.ts";
+import { compilePatterns } from "../../lib/redact.ts";
+import { redactLedger } from "../../lib/redact-ledger.ts";
 import { bunFlags } from "../../lib/runtime.ts";
 import type { HookCall } from "./hook.ts";
 
@@ -12,10 +14,12 @@ const ROOT = join(import.meta.dirname, "..", "..");
 /** What to tell the model after a compaction, and how it can look up more; undefined when nothing was observed. */
 export function observationsOf({
   paths,
+  settings,
   session,
   maxChars,
 }: {
   paths: Paths;
+  settings: Pick<Settings, "redact">;
   session: HookCall["session"];
   maxChars: number;
 }): string | undefined {
@@ -28,5 +32,6 @@ export function observationsOf({
     "To read on around a line of it:",
     `${run("session-reader.ts")} --line <line> --around 10`,
   ].join("\n");
-  return observationsAfterCompaction(records, { maxChars, lookUp });
+  const ledger = redactLedger(records, compilePatterns(settings.redact.extra));
+  return observationsAfterCompaction(ledger, { maxChars, lookUp });
 }

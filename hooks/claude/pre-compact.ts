@@ -4,11 +4,13 @@
  */
 
 import { statSync } from "node:fs";
-import { observationsToKeep } from "../../lib/compaction.ts";
-import { loadConfig } from "../../lib/config.ts";
+import { observationsToKeep } from "../../lib/compaction-notes.ts";
+import { loadConfig, type Settings } from "../../lib/config.ts";
 import { handOver } from "../../lib/hand-over.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/ledger.ts";
 import { observeSession } from "../../lib/observe-session.ts";
+import { compilePatterns } from "../../lib/redact.ts";
+import { redactLedger } from "../../lib/redact-ledger.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
 /** The client cuts what is longer. */
@@ -17,17 +19,18 @@ const OUTPUT_MAX_CHARS = 10_000;
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 await runHook("pre-compact", async (call) => {
-  await catchUp(call);
+  const { settings } = await loadConfig(call.env, call.session.cwd);
+  await catchUp(call, settings);
   const { records } = readLedgerFile(ledgerFile(call.paths, call.session.id));
-  const text = observationsToKeep(records, { maxChars: OUTPUT_MAX_CHARS });
+  const ledger = redactLedger(records, compilePatterns(settings.redact.extra));
+  const text = observationsToKeep(ledger, { maxChars: OUTPUT_MAX_CHARS });
   if (text !== undefined) handOver(`${text}\n`);
 });
 
 /** Observes by rule what was said since the last step: the retained tail is about to be summarised too. */
-async function catchUp({ paths, env, session: { id, file, cwd } }: HookCall): Promise<void> {
+async function catchUp({ paths, session: { id, file, cwd } }: HookCall, settings: Settings): Promise<void> {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat || stat.size > READ_MAX_BYTES) return;
-  const { settings } = await loadConfig(env, cwd);
   const session = {
     id,
     file,

@@ -24,7 +24,7 @@ async function contextOf({ paths, session, cause }: HookCall): Promise<string | 
   const settings = requireSettings(paths);
   if (cause === "compact") {
     const { observationsOf } = await import("./observations.ts");
-    return observationsOf({ paths, session, maxChars: CONTEXT_MAX_CHARS });
+    return observationsOf({ paths, settings, session, maxChars: CONTEXT_MAX_CHARS });
   }
   if ((cause !== "startup" && cause !== "clear") || !settings.activity.welcome) return undefined;
   const { welcomeLine } = await import("../../lib/welcome.ts");

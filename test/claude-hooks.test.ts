@@ -1,0 +1,192 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { runScript } from "./support/run.ts";
+
+const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
+const LAST = "9c4e2a10-1b3d-4c5e-8f60-7a8b9c0d1e2f";
+
+function hook(home: TemporaryHome, name: string, input: object | string) {
+  const stdin = typeof input === "string" ? input : JSON.stringify(input);
+  return runScript(`hooks/claude/${name}.ts`, [], { env: home.env, cwd: home.project, stdin });
+}
+
+function conversation(home: TemporaryHome, id: string, texts: string[]): string {
+  const context: ClaudeContext = { sessionId: id, cwd: home.project };
+  const rows = texts.flatMap((text) => [
+    claudeUser({ ...context, text }),
+    claudeAssistant({ ...context, text: `Done: ${text}` }),
+  ]);
+  return writeClaude(home, { id, rows });
+}
+
+function input(home: TemporaryHome, file: string, more: object) {
+  return { session_id: ID, transcript_path: file, cwd: home.project, ...more };
+}
+
+function contextOf(stdout: string): string {
+  return stdout === "" ? "" : JSON.parse(stdout).hookSpecificOutput.additionalContext;
+}
+
+async function within<T>(seconds: number, probe: () => T | undefined): Promise<T> {
+  for (const end = Date.now() + seconds * 1000; Date.now() < end; await Bun.sleep(50)) {
+    const value = probe();
+    if (value !== undefined) return value;
+  }
+  throw new Error(`Waited ${seconds} s in vain`);
+}
+
+describe("PreCompact and SessionStart(compact)", () => {
+  test("say what the summary must keep, and give it back with how to look up more", async () => {
+    using home = temporaryHome();
+    const file = conversation(home, ID, ["Never use port 8080, it must be 8443.", "Fix src/gateway.ts"]);
+    const before = await hook(home, "pre-compact", input(home, file, { trigger: "manual" }));
+    expect({ stderr: before.stderr, exitCode: before.exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    expect(before.stdout).toContain("must keep every open 🔴 line");
+    expect(before.stdout).toContain("Never use port 8080, it must be 8443.");
+    expect(before.stdout.length).toBeLessThanOrEqual(10_001);
+    const after = await hook(home, "session-start", input(home, file, { source: "compact" }));
+    const context = contextOf(after.stdout);
+    expect(context).toContain("Never use port 8080, it must be 8443.");
+    expect(context).toContain(`observe-compact.ts ${ID} --recall`);
+    expect([...context].length).toBeLessThanOrEqual(10_000);
+  });
+
+  test("stay within 10,000 characters, whole lines only, however much was observed", async () => {
+    using home = temporaryHome();
+    const texts = Array.from(
+      { length: 120 },
+      (_, i) => `Request ${i}: never forget rule ${i}. ${"more words ".repeat(20)}`,
+    );
+    const file = conversation(home, ID, texts);
+    const { stdout } = await hook(home, "pre-compact", input(home, file, { trigger: "auto" }));
+    expect(stdout.trimEnd().length).toBeLessThanOrEqual(10_000);
+    expect(stdout).toContain("left out");
+    const { stdout: back } = await hook(home, "session-start", input(home, file, { source: "compact" }));
+    expect(contextOf(back).length).toBeLessThanOrEqual(10_000);
+  });
+
+  test("apply a pattern that was added since the observations were made", async () => {
+    using home = temporaryHome();
+    const file = conversation(home, ID, ["Call the customer Nightingale tomorrow."]);
+    await hook(home, "pre-compact", input(home, file, { trigger: "manual" }));
+    writeFileSync(home.paths.config, '{"redact": {"extra": ["Nightingale"]}}');
+    const { stdout } = await hook(home, "session-start", input(home, file, { source: "compact" }));
+    expect(contextOf(stdout)).toContain("Call the customer");
+    expect(stdout).not.toContain("Nightingale");
+  });
+
+  test("say nothing of a session without conversation, and nothing on resume", async () => {
+    using home = temporaryHome();
+    const nowhere = join(home.root, "none.jsonl");
+    for (const [name, more] of [
+      ["pre-compact", { trigger: "manual" }],
+      ["session-start", { source: "compact" }],
+      ["session-start", { source: "resume" }],
+      ["session-start", { source: "fork" }],
+    ] as const) {
+      const run = await hook(home, name, input(home, nowhere, more));
+      expect({ name, ...run }).toEqual({ name, stdout: "", stderr: "", exitCode: 0 });
+    }
+  });
+});
+
+describe("SessionStart(startup)", () => {
+  async function named(home: TemporaryHome): Promise<void> {
+    const file = conversation(
+      home,
+      LAST,
+      Array.from({ length: 6 }, (_, i) => `Why does the gateway listen on 8443? (${i})`),
+    );
+    await runScript("index-meta", [file], { env: home.env, cwd: home.project });
+  }
+
+  test("tells in at most 400 characters what the project's last session was about", async () => {
+    using home = temporaryHome();
+    await named(home);
+    const { stdout } = await hook(
+      home,
+      "session-start",
+      input(home, join(home.root, "new.jsonl"), { source: "startup" }),
+    );
+    const context = contextOf(stdout);
+    expect(context).toMatch(
+      /^The last session in this project was ".*gateway.*" \(\d+[sm] ago\): .*@@9c4e2a10 in a prompt\.$/s,
+    );
+    expect([...context].length).toBeLessThanOrEqual(400);
+  });
+
+  test("is silent in another project, after two weeks, without a meta file and when config.json says so", async () => {
+    using home = temporaryHome();
+    const start = (cwd: string) =>
+      hook(home, "session-start", { session_id: ID, transcript_path: "/none", cwd, source: "startup" });
+    conversation(home, LAST, ["hello"]);
+    expect((await start(home.project)).stdout).toBe("");
+    await named(home);
+    mkdirSync(join(home.root, "other"));
+    expect((await start(join(home.root, "other"))).stdout).toBe("");
+    writeFileSync(home.paths.config, '{"activity": {"welcome": false}}');
+    expect((await start(home.project)).stdout).toBe("");
+  });
+});
+
+describe("Stop and SessionEnd", () => {
+  test("return at once and have the session indexed and observed afterwards", async () => {
+    using home = temporaryHome();
+    const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
+    const run = await hook(home, "stop", input(home, file, { stop_hook_active: false }));
+    expect(run).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+    const jobs = await within(20, () => {
+      const log = existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
+      const done = log.split("\n").filter((line) => line.includes('"background.'));
+      return done.length >= 3 ? done.map((line) => JSON.parse(line)) : undefined;
+    });
+    expect(jobs.map(({ event, ok }) => [event, ok])).toEqual([
+      ["background.index", true],
+      ["background.observe", true],
+      ["background.meta", true],
+    ]);
+  });
+
+  test("save the session as a note on /clear only", async () => {
+    using home = temporaryHome();
+    const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
+    await hook(home, "session-end", input(home, file, { reason: "clear" }));
+    const notes = join(home.project, "memory");
+    const [note = ""] = await within(20, () =>
+      existsSync(notes) && readdirSync(notes).filter((name) => name.endsWith(".md")).length > 0
+        ? readdirSync(notes)
+        : undefined,
+    );
+    const text = readFileSync(join(notes, note), "utf8");
+    expect(text).toContain(`- **Session ID**: ${ID}`);
+    expect(text).toContain("User: Please keep the port 8443 for the gateway.");
+  });
+});
+
+describe("every hook", () => {
+  for (const name of ["session-start", "pre-compact", "stop", "session-end"]) {
+    test(`${name} exits 0 and prints nothing on broken input, and logs one line`, async () => {
+      using home = temporaryHome();
+      for (const broken of ["", "{", "[]", '{"session_id": 5}']) {
+        expect(await hook(home, name, broken)).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+      }
+      const lines = readFileSync(home.paths.log, "utf8").trim().split("\n");
+      expect(lines.map((line) => JSON.parse(line).event)).toEqual(Array(4).fill(`hook.${name}`));
+    });
+
+    test(`${name} does nothing with SESSION_MEMORY_DISABLE=1`, async () => {
+      using home = temporaryHome({ SESSION_MEMORY_DISABLE: "1" });
+      const file = conversation(home, ID, ["Please keep the port 8443."]);
+      const run = await hook(
+        home,
+        name,
+        input(home, file, { source: "compact", reason: "clear", trigger: "auto" }),
+      );
+      expect(run).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+      expect(existsSync(home.paths.home)).toBe(false);
+    });
+  }
+});
