@@ -102,6 +102,7 @@ test("kill -9 at any moment, then a normal run: the index is the one built in pe
       [store, "session_embeddings"],
       [other, "session_embeddings"],
     ] as const) {
+      expect(index.db.vectors.mode).toBe("vec0");
       const rows = index.db.prepare(`SELECT chunk_id FROM ${table} ORDER BY 1`).all();
       expect(rows).toEqual(index.db.prepare("SELECT id AS chunk_id FROM session_chunks ORDER BY 1").all());
       expect(index.db.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
