@@ -72,13 +72,14 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
   if (!currentSession) return null;
   const agent: Agent = format === "agent-sdk" ? "claude" : format;
   const cursors = { path: cursorFile, looker: currentSession };
-  const own = jsonlResolver(currentSession) ?? undefined;
+  const named = jsonlResolver(currentSession);
+  const own = named !== null && isFile(named) ? named : undefined; // it is not there before its first message
   const sessions = sessionNames(sessionsDir)
     .filter((name) => name !== currentSession)
     .flatMap((name) => namedSession(name, agent, jsonlResolver(name)));
   const now = Date.now();
   const recent = sessions.filter(({ updatedAt }) => Date.parse(updatedAt) > now - FIRST_LOOK_MS);
-  const cwd = (own !== undefined && isFile(own) && readHead(own)?.cwd) || process.cwd();
+  const cwd = (own !== undefined && readHead(own)?.cwd) || process.cwd();
   const settings = defaultSettings();
   const updates = updatesOf(
     {

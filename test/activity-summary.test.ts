@@ -441,6 +441,21 @@ test("getSessionUpdates() tells a folder of named sessions, and marks it as told
   expect(getSessionUpdates({ ...options, sessionsDir: join(home.root, "none") })).toBeNull();
 });
 
+test("getSessionUpdates() tells a session that has not written its first message yet", () => {
+  using home = temporaryHome();
+  const sessionsDir = join(home.root, "sessions");
+  const file = write(join(sessionsDir, "discord.jsonl"), jsonl(...turn(home, 180)));
+  const options = {
+    currentSession: "main",
+    sessionsDir,
+    cursorFile: join(home.root, "cursors.json"),
+    jsonlResolver: (name: string) => (name === "discord" ? file : join(home.root, "to-be-written.jsonl")),
+    format: "agent-sdk",
+  } as const;
+  expect(getSessionUpdates(options)).toBe(lines(`- discord (3m ago, 2 messages): ${TURN}`));
+  expect(getSessionUpdates(options)).toBeNull();
+});
+
 test("getSessionUpdates() goes on from a cursor that has only an offset", () => {
   using home = temporaryHome();
   const sessionsDir = join(home.root, "sessions");
