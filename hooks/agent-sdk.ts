@@ -6,6 +6,7 @@
  */
 
 import {
+  currentDirectory,
   type Environment,
   type Paths,
   resolvePaths,
@@ -46,7 +47,7 @@ const OUTPUT_MAX_CHARS = 9990;
 /** Makes the callback for `hooks.UserPromptSubmit` of the SDK's options. It never rejects. */
 export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCallback {
   return async (input, _toolUseId, context) => {
-    const { env, ignored } = trustedEnvironment(options.env ?? process.env, process.cwd());
+    const { env, ignored } = trustedEnvironment(options.env ?? process.env, currentDirectory());
     if (env.SESSION_MEMORY_DISABLE === "1") return {};
     const paths = resolvePaths(env);
     try {

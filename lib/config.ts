@@ -173,7 +173,16 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
 /** The environment of a hook. As hooks.json starts one, no project folder can have put a variable there. */
 export function hookEnvironment(): { env: Environment; ignored: string[] } {
   if (process.execArgv.includes("--no-env-file")) return { env: process.env, ignored: [] };
-  return trustedEnvironment(process.env, process.cwd());
+  return trustedEnvironment(process.env, currentDirectory());
+}
+
+/** The current directory; the root where it was removed under us, as worktrees are. */
+export function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return "/";
+  }
 }
 
 /** Which runtime loads what: the union of Bun's and Deno's habits. */

@@ -1,7 +1,13 @@
 /** What every Claude Code hook but the prompt's does alike: reads its input, and fails open with a line in the log. */
 
 import { readFileSync } from "node:fs";
-import { type Environment, type Paths, resolvePaths, trustedEnvironment } from "../../lib/config.ts";
+import {
+  currentDirectory,
+  type Environment,
+  hookEnvironment,
+  type Paths,
+  resolvePaths,
+} from "../../lib/config.ts";
 import { recordOf, stringOf } from "../../lib/json.ts";
 import { logFailure } from "../failure.ts";
 
@@ -19,7 +25,7 @@ const STDIN = 0;
 /** Runs a hook's work. Nothing it does can fail the host's turn. */
 export async function runHook(name: string, work: (call: HookCall) => void | Promise<void>): Promise<void> {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return;
-  const { env, ignored } = environment();
+  const { env, ignored } = hookEnvironment();
   const paths = resolvePaths(env);
   try {
     if (ignored.length > 0) logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`);
@@ -28,16 +34,10 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
     if (id === undefined || file === undefined) {
       throw new Error("Cannot tell which session this is: the input has no session_id or transcript_path");
     }
-    const cwd = stringOf(input.cwd) ?? process.cwd();
+    const cwd = stringOf(input.cwd) ?? currentDirectory();
     const cause = stringOf(input.source) ?? stringOf(input.reason) ?? stringOf(input.trigger) ?? "";
     await work({ paths, env, session: { id, file, cwd }, cause });
   } catch (error) {
     logFailure(paths, name, error);
   }
-}
-
-/** As hooks.json starts this, no project folder can have put a variable here. */
-function environment(): { env: Environment; ignored: string[] } {
-  if (process.execArgv.includes("--no-env-file")) return { env: process.env, ignored: [] };
-  return trustedEnvironment(process.env, process.cwd());
 }
