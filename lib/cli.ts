@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
+import { handOver } from "./hand-over.ts";
 import { parseTime } from "./times.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
@@ -15,12 +16,8 @@ type Options = NonNullable<ParseArgsConfig["options"]>;
 export async function runMain(usage: string, main: (args: string[]) => void | Promise<void>): Promise<void> {
   const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
-  // A reader that leaves early (`| head -1`) is no error of ours.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-    });
-  }
+  // Bun's console writes without these streams, and making them costs as much as starting it.
+  if (!process.versions.bun) for (const stream of [process.stdout, process.stderr]) forgiveLeaving(stream);
   if (flags.includes("--help") || flags.includes("-h")) {
     console.log(usage.trimEnd());
     return;
@@ -34,6 +31,13 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
     console.error(failure.format().trimEnd());
     process.exitCode = failure.exitCode;
   }
+}
+
+/** A reader that leaves early (`| head -1`) is no error of ours. */
+function forgiveLeaving(stream: NodeJS.WriteStream): void {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
 }
 
 /** The arguments as they were typed: Bun drops a `--` that comes first, which makes flags of the words after it. */
@@ -172,14 +176,14 @@ export function usageError(message: string, hint: string): SessionMemoryError {
 
 let quiet = false;
 
-/** Prints a result. `console.log` writes synchronously and survives a reader that leaves. */
+/** Prints a result: all of it, or it fails (a full disk); a reader that left wants no more. */
 export function print(text: string): void {
-  console.log(text);
+  handOver(`${text}\n`);
 }
 
 /** Prints the one JSON document of `--json`. */
 export function printJson(value: unknown): void {
-  console.log(JSON.stringify(value, null, 2));
+  print(JSON.stringify(value, null, 2));
 }
 
 /** A warning on stderr; nothing with `--quiet`. */
@@ -221,13 +225,15 @@ export function startProgress(what: string): {
   end: () => void;
 } {
   const started = Date.now();
-  const live = process.stderr.isTTY === true;
+  let live: boolean | undefined;
   let last = started;
   let shown = false;
   return {
     update(done, total) {
       const now = Date.now();
-      if (quiet || now - started < 1000 || now - last < (live ? 100 : 3000)) return;
+      if (quiet || now - started < 1000) return;
+      live ??= isTerminal();
+      if (now - last < (live ? 100 : 3000)) return;
       last = now;
       shown = true;
       const rate = done / ((now - started) / 1000);
@@ -240,6 +246,11 @@ export function startProgress(what: string): {
       if (live && shown) process.stderr.write("\r\x1b[K");
     },
   };
+}
+
+function isTerminal(): boolean {
+  forgiveLeaving(process.stderr);
+  return process.stderr.isTTY === true;
 }
 
 /** `--limit -5` is a bad number, not an unknown flag: parseArgs needs the value attached to see that. */

@@ -1,7 +1,7 @@
 /** What every script has in common, seen from outside. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { platform, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { claudeUser } from "./support/claude.ts";
@@ -95,6 +95,21 @@ describe("what the file system refuses", () => {
     expect(stderr).toBe(
       `error: STORAGE_ERROR: Cannot mkdir "${own.paths.cursors}": a part of the path is no folder\nhint: correct the path\n`,
     );
+  });
+
+  test.if(existsSync("/dev/full"))("includes a result that finds no room", async () => {
+    const command = ["sh", "-c", '"$@" > /dev/full', "sh", process.execPath, scriptPath("session-reader")];
+    for (const flags of [["--list", "--json"], ["last"]]) {
+      const { stderr, exitCode } = await runCommand(
+        [...command, ...flags, "--sessions", join(ROOT, "test", "fixtures")],
+        { env: home.env, cwd: home.project },
+      );
+      expect({ stderr, exitCode }).toEqual({
+        stderr:
+          "error: STORAGE_ERROR: Cannot write: no space left on the device\nhint: free some space and try again\n",
+        exitCode: 1,
+      });
+    }
   });
 
   test("includes a current folder that has been removed", async () => {
