@@ -7,23 +7,15 @@
  */
 
 import { commitMessage } from "./command-outcome.ts";
+import { dropTail, isUnspaced, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
 import type { Entry } from "./session.ts";
 import { isAgreement, isGoOn, isThanks, sentences } from "./speech.ts";
-import { contentWords, isFunctionWord, withoutLeadIn } from "./wording.ts";
+import { contentWords } from "./wording.ts";
 
-const WORDS_MAX = 8;
-const WORDS_WANTED = 5;
 const NAME_MAX_CHARS = 80;
-/** Scripts that write no spaces between words. */
-const UNSPACED = /[\u3040-\u9fff\uac00-\ud7a3]/;
-/** Scripts without spaces: about as much as eight words say. */
-const UNSPACED_MAX_CHARS = 24;
 /** Requests further on name a part of the session rather than the whole. */
 const REQUESTS_MAX = 30;
 const SENTENCES_PER_MESSAGE = 5;
-/** A longer line is pasted, not said. */
-const SENTENCE_MAX_CHARS = 400;
-
 /** What a statement is worth beside a later request: by where it stands, and by how it begins. */
 const WORTH = {
   opening: 2.2,
@@ -48,6 +40,8 @@ const DOING_WORTH = 1.3;
 const HANGING =
   /^(?:you|i|it|it's|the|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
 const HANGING_WORTH = 0.75;
+/** A name whose last words waited for what was cut off ends before what it is about. */
+const CUT_WORTH = 0.85;
 /** Said to a reader of transcripts, not about the work. */
 const INJECTED =
   /\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this (?:session|conversation)\b/i;
@@ -60,13 +54,17 @@ interface Statement {
 /** A name for a conversation, from redacted entries; undefined when nothing in it says what it was about. */
 export function nameByRule(entries: readonly Entry[]): string | undefined {
   const weights = termWeights(entries);
-  let best: { name: string; score: number } | undefined;
+  let best: Phrase | undefined;
+  let bestScore = 0;
   for (const { text, worth } of statements(entries)) {
-    const name = phrase(text);
-    const score = name === undefined ? 0 : tellingness(name, weights) * worth * mannerWorth(name);
-    if (name !== undefined && score > (best?.score ?? 0)) best = { name, score };
+    const said = phrase(text);
+    if (said === undefined) continue;
+    const score = tellingness(said.name, weights) * worth * mannerWorth(said);
+    if (score <= bestScore) continue;
+    best = said;
+    bestScore = score;
   }
-  return best && lengthened(best.name, entries, weights);
+  return best && lengthened(best, entries, weights);
 }
 
 /** A user's message without what was not said: pasted code, logs and tables, tags that clients put in, addresses. */
@@ -131,9 +129,10 @@ const CLAUSE_BREAK =
   /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we)\b)/i;
 
 /** Reading and asking are how work begins, seldom what it was. */
-function mannerWorth(name: string): number {
+function mannerWorth({ name, isHanging, isCut }: Phrase): number {
   if (INJECTED.test(name)) return 0;
-  let worth = HANGING.test(name) ? HANGING_WORTH : 1;
+  let worth = isHanging || HANGING.test(name) ? HANGING_WORTH : 1;
+  if (isCut) worth *= CUT_WORTH;
   if (LOOKING.test(name)) worth *= LOOKING_WORTH;
   else if (DOING.test(name)) worth *= DOING_WORTH;
   return ASKING.test(name) ? worth * ASKING_WORTH : worth;
@@ -165,66 +164,6 @@ function* titles(text: string, worth: number): Generator<Statement> {
   }
 }
 
-/** A statement in at most eight words; undefined when nothing is said in it. */
-function phrase(statement: string): string | undefined {
-  if (statement.length > SENTENCE_MAX_CHARS * 3) return undefined;
-  const said = withoutLeadIn(plainWords(statement)).slice(0, SENTENCE_MAX_CHARS);
-  const name = UNSPACED.test(said) ? unspacedPhrase(said) : spacedPhrase(said);
-  const trimmed = name.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
-  if (!saysEnough(trimmed)) return undefined;
-  return trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
-}
-
-function saysEnough(name: string): boolean {
-  if (UNSPACED.test(name)) return name.length >= 4;
-  const terms = contentWords(name).length;
-  return terms >= 2 || (terms === 1 && name.split(" ").length >= 3);
-}
-
-/** Markdown's marks away, and of a path its last part. */
-function plainWords(text: string): string {
-  return text
-    .replace(/[*_`"“”„«»]{1,3}(?=\S)|(?<=\S)[*_`"“”„«»]{1,3}/g, (marks) => (marks === "_" ? "_" : ""))
-    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1")
-    .replace(/(^|\s)@(?=[\w.])/g, "$1")
-    .replace(/\([^)]*\)/g, " ")
-    .replace(/^(?:[A-Z]+\d+\+?)+:\s+/, "")
-    .replace(/\s+/g, " ")
-    .trim();
-}
-
-function spacedPhrase(text: string): string {
-  const words = text.split(" ");
-  if (words.length <= WORDS_MAX) return dropTail(words).join(" ");
-  const cut = clauseEnd(words);
-  return dropTail(words.slice(0, cut)).join(" ");
-}
-
-/** Where a clause ends within the first eight words, late enough to have said something. */
-function clauseEnd(words: string[]): number {
-  for (let end = WORDS_MAX; end >= WORDS_WANTED; end--) {
-    const next = (words[end] ?? "").toLowerCase();
-    if (/[,;:–]$/.test(words[end - 1] ?? "") || CLAUSE_START.test(next)) return end;
-  }
-  // Four words and a side clause that would be cut in its middle: better four whole ones.
-  return CLAUSE_START.test((words[4] ?? "").toLowerCase()) ? 4 : WORDS_MAX;
-}
-
-const CLAUSE_START =
-  /^(?:and|or|und|oder|et|ou|y|so|because|which|that|but|as|when|while|since|instead|then|weil|damit|dass|aber|parce|mais|porque|pero|[–-])$/;
-
-/** A name does not end on a word that waits for another. */
-function dropTail(words: string[]): string[] {
-  let end = words.length;
-  while (end > 1 && isFunctionWord((words[end - 1] ?? "").replace(/[\p{P}]+$/u, ""))) end--;
-  return words.slice(0, end);
-}
-
-function unspacedPhrase(text: string): string {
-  const clause = text.split(/[，。、！？；：,.!?;]/u).find((part) => part.trim().length >= 4) ?? text;
-  return [...clause.trim()].slice(0, UNSPACED_MAX_CHARS).join("");
-}
-
 /** How much of what the session keeps coming back to is in a name. */
 function tellingness(name: string, weights: Map<string, number>): number {
   const terms = new Set(contentWords(name.replace(/\S+\.\w{1,5}(?=[\s,;:]|$)/g, " ")));
@@ -250,13 +189,19 @@ function termWeights(entries: readonly Entry[]): Map<string, number> {
 }
 
 /** Short names are made tellable by what was worked on: the file edited most, else what the session came back to. */
-function lengthened(name: string, entries: readonly Entry[], weights: Map<string, number>): string {
+function lengthened(
+  { name, isHanging }: Phrase,
+  entries: readonly Entry[],
+  weights: Map<string, number>,
+): string {
   const words = name.split(" ");
-  if (UNSPACED.test(name) || words.length >= WORDS_MAX) return fit(name);
+  if (isUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
   const known = new Set(contentWords(name));
   const weighty = [...weights].filter(([word, weight]) => weight > 2 && word.length > 3);
   const terms = weighty.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);
   if (words.length >= WORDS_WANTED) {
+    const about = isHanging ? (editedMost(entries) ?? terms.find((term) => !known.has(term))) : undefined;
+    if (about !== undefined) return fit(`${name}: ${about}`);
     const isTold =
       words.length > 6 || terms.length === 0 || terms.slice(0, 8).some((term) => known.has(term));
     return fit(isTold ? name : `${name}: ${terms[0]}`);

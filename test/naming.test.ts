@@ -29,7 +29,7 @@ const named: [string, Entry[], string | undefined][] = [
   [
     "German stays German",
     [user("Kannst du bitte mal den Login-Test reparieren, der auf Windows immer wieder fehlschlägt?")],
-    "Den Login-Test reparieren, der auf Windows",
+    "Den Login-Test reparieren",
   ],
   [
     "French stays French",
@@ -90,6 +90,42 @@ const named: [string, Entry[], string | undefined][] = [
       ),
     ],
     "Migrate the tests from jest to vitest",
+  ],
+  [
+    "how to do something is called by doing it",
+    [
+      user(
+        "so there isn't much here, mostly one idea about how to organize the release notes of all plugins",
+      ),
+    ],
+    "Organize the release notes of all plugins",
+  ],
+  [
+    "what is only pointed at is told by the file that was worked on",
+    [
+      user("read @public/tokenizer.css and propose a plan how to refactor it"),
+      edit("/x/public/tokenizer.css"),
+    ],
+    "Propose a plan how to refactor: tokenizer.css",
+  ],
+  [
+    "an aside that was cut in its middle is left out",
+    [user("Research the plan mode feature (when it is forced, and how plans are kept across sessions)")],
+    "Research the plan mode feature",
+  ],
+  [
+    "a smiley ends no aside",
+    [user("speed up the nightly build :) caching helps")],
+    "Speed up the nightly build :) caching helps",
+  ],
+  [
+    "a sentence that would be cut before its object gives way to one that is whole",
+    [
+      user(
+        "do you know how to create a custom tool? Custom tools in this agent are created by writing a SKILL.md",
+      ),
+    ],
+    "Create a custom tool",
   ],
   [
     "a redacted secret is no name",

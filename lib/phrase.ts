@@ -1,0 +1,108 @@
+/** A statement in at most eight words: without lead-in, marks and asides, ended where nothing is left waiting. */
+
+import { contentWords, isFunctionWord, withoutLeadIn } from "./wording.ts";
+
+export const WORDS_MAX = 8;
+export const WORDS_WANTED = 5;
+/** Scripts that write no spaces between words. */
+const UNSPACED = /[\u3040-\u9fff\uac00-\ud7a3]/;
+/** Scripts without spaces: about as much as eight words say. */
+const UNSPACED_MAX_CHARS = 24;
+/** A longer line is pasted, not said. */
+const SENTENCE_MAX_CHARS = 400;
+
+/** What a name that ends on it would be about is in another sentence. */
+const POINTING = /^(?:it|them|this|that|these|those|es|sie|das|ihn|ça|lo|la)$/i;
+/** Begins a clause of its own, so the words before are whole. */
+const BEGINNING = /^(?:i|you|we|they|he|she|it|there|which|who|ich|du|wir|sie|er|je|tu|nous|vous|yo|tú)$/i;
+/** `one idea about how to …`, `do you know how to …`: what follows is the work. */
+const HOW_TO = /^(?:(?:\S+ ){1,6}?(?:about|on|for|of) )?how to (?=\p{L}+ \S)/iu;
+/** What comes next is what the words before are about. */
+const NOUN_NEXT =
+  /^(?:an?|the|of|my|your|his|her|its|our|their|der|die|das|den|dem|ein|eine|einen|le|la|les|un|une|el|los|las)$/i;
+
+/** A statement, shortened. */
+export interface Phrase {
+  name: string;
+  /** Whether what it is about is only pointed at. */
+  isHanging: boolean;
+  /** Whether its last words waited for what was cut off. */
+  isCut: boolean;
+}
+
+/** A statement in at most eight words; undefined when nothing is said in it. */
+export function phrase(statement: string): Phrase | undefined {
+  if (statement.length > SENTENCE_MAX_CHARS * 3) return undefined;
+  const said = withoutLeadIn(plainWords(statement)).replace(HOW_TO, "").slice(0, SENTENCE_MAX_CHARS);
+  const { words, isHanging, isCut } = isUnspaced(said) ? unspacedPhrase(said) : spacedPhrase(said);
+  const trimmed = words.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
+  if (!saysEnough(trimmed)) return undefined;
+  return { name: trimmed.charAt(0).toUpperCase() + trimmed.slice(1), isHanging, isCut };
+}
+
+function saysEnough(name: string): boolean {
+  if (isUnspaced(name)) return name.length >= 4;
+  const terms = contentWords(name).length;
+  return terms >= 2 || (terms === 1 && name.split(" ").length >= 3);
+}
+
+/** Markdown's marks away, and of a path its last part. */
+function plainWords(text: string): string {
+  return text
+    .replace(/[*_`"“”„«»]{1,3}(?=\S)|(?<=\S)[*_`"“”„«»]{1,3}/g, (marks) => (marks === "_" ? "_" : ""))
+    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1")
+    .replace(/(^|\s)@(?=[\w.])/g, "$1")
+    .replace(/\([^)]*\)|\([^)]*$|^[^(]*[\p{L}\p{N}]\)/gu, " ")
+    .replace(/^(?:[A-Z]+\d+\+?)+:\s+/, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+function spacedPhrase(text: string): { words: string; isHanging: boolean; isCut: boolean } {
+  const all = text.split(" ");
+  const end = all.length <= WORDS_MAX ? all.length : clauseEnd(all);
+  const words = dropTail(all.slice(0, end));
+  const dropped = all.slice(words.length, end).map((word) => word.replace(/\p{P}+$/u, ""));
+  const waiting = dropped[0] ?? "";
+  return {
+    words: words.join(" "),
+    isHanging: end === all.length && POINTING.test(waiting),
+    isCut:
+      end < all.length && (NOUN_NEXT.test(all[end] ?? "") || (waiting !== "" && !BEGINNING.test(waiting))),
+  };
+}
+
+/** Where a clause ends within the first eight words, late enough to have said something. */
+function clauseEnd(words: string[]): number {
+  for (let end = WORDS_MAX; end >= WORDS_WANTED; end--) {
+    const next = (words[end] ?? "").toLowerCase();
+    if (/[,;:–]$/.test(words[end - 1] ?? "") || CLAUSE_START.test(next)) return end;
+  }
+  // A few words and a side clause that would be cut in its middle: better a few whole ones.
+  for (let end = WORDS_WANTED - 1; end >= 3; end--) {
+    if (/[,;:–]$/.test(words[end - 1] ?? "")) return end;
+  }
+  return CLAUSE_START.test((words[4] ?? "").toLowerCase()) ? 4 : WORDS_MAX;
+}
+
+const CLAUSE_START =
+  /^(?:and|or|und|oder|et|ou|y|so|because|which|that|but|as|when|while|since|instead|then|weil|damit|dass|aber|parce|mais|porque|pero|[–-])$/;
+
+/** A name does not end on a word that waits for another. */
+export function dropTail(words: string[]): string[] {
+  let end = words.length;
+  while (end > 1 && isFunctionWord((words[end - 1] ?? "").replace(/[\p{P}]+$/u, ""))) end--;
+  return words.slice(0, end);
+}
+
+function unspacedPhrase(text: string): { words: string; isHanging: boolean; isCut: boolean } {
+  const clause = text.split(/[，。、！？；：,.!?;]/u).find((part) => part.trim().length >= 4) ?? text;
+  const characters = [...clause.trim()];
+  const words = characters.slice(0, UNSPACED_MAX_CHARS).join("");
+  return { words, isHanging: false, isCut: characters.length > UNSPACED_MAX_CHARS };
+}
+
+/** Whether a text is in a script that writes no spaces between words. */
+export function isUnspaced(text: string): boolean {
+  return UNSPACED.test(text);
+}
