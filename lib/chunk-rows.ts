@@ -2,9 +2,10 @@
 
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
+import { LISTING_FACT } from "./index-state.ts";
 import { contentOf, type ReadyChunk } from "./prepared.ts";
 import { forgetRows } from "./row-claims.ts";
-import type { Store } from "./store.ts";
+import { type Store, writeFact } from "./store.ts";
 
 /** A chunk on its way into the index. */
 export interface NewChunk extends ReadyChunk {
@@ -104,6 +105,7 @@ export function chunkRows(store: Store): ChunkRows {
 /** Removes all that the index holds of a session, but what was paid for. */
 export function removeSession(store: Store, session: { number: number; id: string }): void {
   store.db.transaction(() => {
+    writeFact(store, LISTING_FACT, undefined);
     removeChunks(store, session.id);
     forgetRows(store, session);
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);

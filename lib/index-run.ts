@@ -5,18 +5,19 @@
 
 import { join } from "node:path";
 import { hasAllVectors } from "./chunk-vectors.ts";
-import type { Config } from "./config.ts";
+import type { Config, Settings } from "./config.ts";
 import { configuredEmbedder } from "./configured-embedder.ts";
 import { configuredModel } from "./configured-model.ts";
 import type { EmbeddingReport } from "./embedding-run.ts";
 import { SessionMemoryError } from "./errors.ts";
 import { tryLock } from "./files.ts";
 import { indexRecipe, isCurrent } from "./freshness.ts";
-import { dataVersion, readIndexedFiles } from "./index-state.ts";
+import { dataVersion, hasUnread, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
 import { markSources } from "./index-status.ts";
 import type { IndexOptions, IndexReport } from "./indexing.ts";
 import type { Session } from "./session.ts";
-import type { Store } from "./store.ts";
+import { shortHash } from "./short-hash.ts";
+import { readFact, type Store, writeFact } from "./store.ts";
 import type { TopicReport } from "./topic-run.ts";
 
 export interface RunOptions {
@@ -49,23 +50,57 @@ export interface RunReport extends IndexReport {
 /** Brings full text, topics and vectors up to date, in this order: what is paid comes last. */
 export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const started = performance.now();
-  const { store, sessions, signal } = options;
+  const { signal } = options;
   const progress = options.progress ?? (() => ({ update() {}, end() {} }));
-  const version = dataVersion(store);
-  const known = readIndexedFiles(store);
-  const report = await readChanged(options, { known: { files: known, version }, progress });
-  const gone = options.isComplete ? markSources(store, sessions, known) : [];
-  if (options.prune && gone.length > 0) (await import("./prune.ts")).pruneSessions(store, gone);
+  const { report, gone, pruned } = await readTranscripts(options, progress);
   const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;
   const vectors = await embed(options, progress);
   return {
     ...report,
-    gone: options.prune ? 0 : gone.length,
-    pruned: options.prune ? gone.length : 0,
+    gone,
+    pruned,
     vectors,
     topics,
     tookMs: performance.now() - started,
   };
+}
+
+/** The full text, and what became of the files. Where the listing is the one of the last time, nothing is compared. */
+async function readTranscripts(
+  options: RunOptions,
+  progress: Progress,
+): Promise<{ report: IndexReport; gone: number; pruned: number }> {
+  const { store, sessions, config, isComplete, all, prune } = options;
+  const listing = digestOf(sessions, config.settings);
+  const [known, goneThen] = readFact(store, LISTING_FACT)?.split(" ") ?? [];
+  if (isComplete && !all && !prune && known === listing) {
+    return { report: NOTHING_TO_READ, gone: Number(goneThen), pruned: 0 };
+  }
+  const version = dataVersion(store);
+  const files = readIndexedFiles(store);
+  const report = await readChanged(options, { known: { files, version }, progress });
+  if (!isComplete) return { report, gone: 0, pruned: 0 };
+  const gone = markSources(store, sessions, files);
+  if (prune) {
+    if (gone.length > 0) (await import("./prune.ts")).pruneSessions(store, gone);
+    return { report, gone: 0, pruned: gone.length };
+  }
+  if (report.left === 0) noteListing(store, `${listing} ${gone.length}`, version);
+  return { report, gone: gone.length, pruned: 0 };
+}
+
+/** Unless another process has written meanwhile, or something is to be read again. */
+function noteListing(store: Store, digest: string, version: number): void {
+  store.db.transaction(() => {
+    if (dataVersion(store) === version && !hasUnread(store)) writeFact(store, LISTING_FACT, digest);
+  });
+}
+
+function digestOf(sessions: readonly Session[], settings: Settings): string {
+  const files = sessions.map(({ id, file, size, updatedAt }) => `${id}\n${file}\n${size}\n${updatedAt}`);
+  const { sessions: ids, projects } = settings.exclude;
+  const made = JSON.stringify([indexRecipe(settings), ids, projects]);
+  return shortHash(`${made}\n${files.join("\n")}`).toString(16);
 }
 
 /** Most runs find nothing changed: what reads transcripts is loaded only for those that do. */

@@ -2,7 +2,7 @@
 
 import type { Cursor, Session } from "./session.ts";
 import type { SqlValue } from "./sqlite.ts";
-import type { Store } from "./store.ts";
+import { type Store, writeFact } from "./store.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 export type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
@@ -75,6 +75,9 @@ export function readIndexedFiles(store: Store): Map<string, IndexedFile> {
   }
   return known;
 }
+
+/** A digest of the files as they were listed when all of them were in the index, and how many sources were gone. */
+export const LISTING_FACT = "listing";
 
 /** What a new reading does not tell stays. */
 const SAVE_SESSION = `
@@ -190,6 +193,7 @@ export function markSource(store: Store, ids: readonly string[], gone: boolean):
 
 /** Lets sessions be read again from their start by the next run. */
 export function forgetProgress(store: Store, ids: readonly string[]): void {
+  if (ids.length > 0) writeFact(store, LISTING_FACT, undefined);
   store.db
     .prepare(
       `UPDATE index_state SET size = -1, file_hash = '', cursor_offset = 0, cursor_line = 0, next_chunk = 0,
@@ -197,6 +201,11 @@ export function forgetProgress(store: Store, ids: readonly string[]): void {
        WHERE session_id IN (SELECT value FROM json_each(?))`,
     )
     .run(JSON.stringify(ids));
+}
+
+/** Whether a session is to be read again, or has not been read to its end. */
+export function hasUnread(store: Store): boolean {
+  return store.db.prepare("SELECT 1 FROM index_state WHERE size = -1 LIMIT 1").get() !== undefined;
 }
 
 /** A count that changes when another process has written. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasAllVectors, vectorSource } from "../lib/chunk-vectors.ts";
 import type { EmbeddingConfig } from "../lib/config.ts";
@@ -407,6 +407,23 @@ describe("embed.ts", () => {
     expect(pruned.stdout).toStartWith("pruned 1 sessions\n");
     const store = openHomeStore(home);
     expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
+    store.close();
+  });
+
+  test("reads a fork again after the rows it had copied were taken from the original", async () => {
+    using home = temporaryHome();
+    const rows = turn("shared question", "shared answer");
+    const file = writeClaude(home, { id: ONE, rows });
+    writeClaude(home, { id: TWO, rows: [rows, turn("own", "words", { minute: 2 })] });
+    utimesSync(file, 1000, 1000);
+    await runScript("embed", [], { env: home.env });
+    writeFileSync(file, jsonl(turn("something else", "entirely")));
+    for (let run = 0; run < 3; run++) await runScript("embed", [], { env: home.env });
+    const store = openHomeStore(home);
+    expect([chunksOf(store, ONE), chunksOf(store, TWO)]).toEqual([
+      ["User: something else\nAssistant: entirely"],
+      ["User: shared question\nAssistant: shared answer", "User: own\nAssistant: words"],
+    ]);
     store.close();
   });
 
