@@ -221,7 +221,9 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
     return undefined;
   }
   if (!isRecord(file)) return undefined;
-  const { activity, exclude, redact } = file;
+  const { activity, exclude, redact, titles = false } = file;
+  if (typeof titles !== "boolean") return undefined;
+  settings.titles = titles;
   if (activity !== undefined) {
     if (!isRecord(activity)) return undefined;
     const { scope = "project", maxChars = 500, welcome = true } = activity;
