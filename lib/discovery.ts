@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
 import type { Head } from "./agents/format.ts";
+import { describeError } from "./errors.ts";
 import { readHead } from "./head.ts";
 import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 import type { Session } from "./session.ts";
@@ -52,6 +53,20 @@ export function headOf(file: string): Head | undefined {
     return readHead(file);
   } catch {
     return undefined; // gone since it was listed, or not ours to read
+  }
+}
+
+/** Why there is no session in a file that was given by its path. */
+export function whyNoTranscript(file: string): string {
+  const stat = statOf(file);
+  if (!stat) return "there is no such file";
+  if (!stat.isFile()) return "it is no file";
+  if (stat.size === 0) return "it is empty";
+  try {
+    readHead(file);
+    return "it holds no conversation that is known";
+  } catch (error) {
+    return describeError(error);
   }
 }
 

@@ -8,7 +8,7 @@
 import { homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Paths } from "./config.ts";
-import { newestCopies, sessionOf } from "./discovery.ts";
+import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
 import { SessionMemoryError } from "./errors.ts";
 import { findTranscripts } from "./find.ts";
@@ -46,6 +46,7 @@ const NEAREST_SHOWN = 3;
 const NAME_SHOWN = 60;
 /** An id that is cut names nothing. */
 const ID_SHOWN = 255;
+const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";
 
 /**
  * The one session that a reference means, described.
@@ -58,24 +59,28 @@ export function resolveSession(reference: string, context: ResolveContext): Sess
     .replace(/^@@/, "")
     .replace(/^"(.*)"$/, "$1");
   // What no name or path of ours can hold is not worth looking for.
-  if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted, [], context.paths);
+  if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
   const session =
     wanted === "last" ? lastSession(context) : (atPath(wanted, context) ?? named(wanted, context));
   return describeSession(session, context.paths);
 }
 
-/** A path is told by its suffix, so that no other file is ever touched on a reference's word. */
 function atPath(wanted: string, { cwd }: ResolveContext): Session | undefined {
+  const path = pathOf(wanted, cwd);
+  return path === undefined ? undefined : sessionAt(path);
+}
+
+/** A path is told by its suffix, so that no other file is ever touched on a reference's word. */
+function pathOf(wanted: string, cwd: string): string | undefined {
   if (!wanted.endsWith(".jsonl")) return undefined;
-  const path = wanted.startsWith("~/") ? join(homedir(), wanted.slice(2)) : resolve(cwd, wanted);
-  return sessionAt(path);
+  return wanted.startsWith("~/") ? join(homedir(), wanted.slice(2)) : resolve(cwd, wanted);
 }
 
 function lastSession({ paths, cwd, current }: ResolveContext): Session {
   const last = listSessions(paths, { cwd }).find(
     (session) => session.id !== current && hasConversation(session),
   );
-  if (!last) throw notFound("last", [], paths);
+  if (!last) throw notFound("last");
   return last;
 }
 
@@ -113,7 +118,9 @@ function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext
   const all = withNames(searched, names);
   const like = sessionsOf(likeName(wanted, all), searched);
   if (like.length > 0) return one(wanted, like, paths);
-  throw notFound(wanted, nearestTo(wanted, all, searched), paths);
+  const path = pathOf(wanted, cwd);
+  if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
+  throw notFound(wanted, { near: candidatesOf(nearestTo(wanted, all, searched), paths) });
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
@@ -244,7 +251,7 @@ function isCalled(session: Session, wanted: string, paths: Paths): boolean {
 
 function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {
   const [session, ...others] = sessions;
-  if (!session) throw notFound(wanted, [], paths);
+  if (!session) throw notFound(wanted);
   if (others.length === 0) return session;
   const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
   const shown = others.length < AMBIGUOUS_SHOWN ? "" : `, the newest ${AMBIGUOUS_SHOWN} are listed`;
@@ -255,15 +262,15 @@ function one(wanted: string, sessions: readonly Session[], paths: Paths): Sessio
   );
 }
 
-function notFound(wanted: string, near: readonly Session[], paths: Paths): SessionMemoryError {
-  const candidates = candidatesOf(near, paths);
-  const hint =
-    candidates.length > 0
-      ? `the nearest are ${listOf(candidates)}`
-      : "name a session by its id, its name or the path of its .jsonl file";
-  return new SessionMemoryError("NOT_FOUND", `Cannot find session "${safe(wanted)}"`, {
-    details: { reference: safe(wanted), candidates },
-    hint,
+function notFound(
+  wanted: string,
+  { near = [], reason }: { near?: Candidate[]; reason?: string } = {},
+): SessionMemoryError {
+  const reference = oneLine(redact(wanted), reason === undefined ? NAME_SHOWN : Number.POSITIVE_INFINITY);
+  const message = [`Cannot find session "${reference}"`, reason].filter(Boolean).join(": ");
+  return new SessionMemoryError("NOT_FOUND", message, {
+    details: { reference, candidates: near },
+    hint: near.length > 0 ? `the nearest are ${listOf(near)}` : HOW_TO_NAME,
   });
 }
 

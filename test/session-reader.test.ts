@@ -196,6 +196,26 @@ describe("session-reader with bad input", () => {
     }
   });
 
+  test("says why a transcript given by its path cannot be read", async () => {
+    const folder = join(home.root, "paths");
+    mkdirSync(join(folder, "folder.jsonl"), { recursive: true });
+    writeFileSync(join(folder, "empty.jsonl"), "");
+    writeFileSync(join(folder, "notes.jsonl"), '{"note": "nothing was said"}\n');
+    for (const [name, reason] of [
+      ["gone.jsonl", "there is no such file"],
+      ["folder.jsonl", "it is no file"],
+      ["empty.jsonl", "it is empty"],
+      ["notes.jsonl", "it holds no conversation that is known"],
+    ] as const) {
+      const path = join(folder, name);
+      expect(await reader([path])).toEqual({
+        stdout: "",
+        stderr: `error: NOT_FOUND: Cannot find session "${path}": ${reason}\nhint: name a session by its id, its name or the path of its .jsonl file\n`,
+        exitCode: 1,
+      });
+    }
+  });
+
   test("a broken config.json is one error, not a crash", async () => {
     using own = temporaryHome();
     mkdirSync(own.paths.home);
