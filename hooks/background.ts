@@ -5,6 +5,7 @@
 
 import { parseArgs } from "node:util";
 import { type Config, loadConfig, resolvePaths } from "../lib/config.ts";
+import { isKeptOut } from "../lib/kept-out.ts";
 import { logEvent } from "../lib/log.ts";
 import type { Session } from "../lib/session.ts";
 import { sessionAt } from "../lib/sessions.ts";
@@ -46,8 +47,10 @@ async function main(): Promise<void> {
 
 async function work(job: Job, config: Config): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
-  const session = sessionAt(job.file);
-  if (!session) return; // nothing was said
+  const { paths, settings } = config;
+  const session = sessionAt(job.file, paths);
+  // Nothing was said, or nothing of it is to be kept.
+  if (!session || isKeptOut(session, { paths, exclude: settings.exclude })) return;
   const jobs: [string, () => Promise<void>][] = [["index", () => index(session, config)]];
   if (job.save) jobs.unshift(["save", () => save(session, job, config)]);
   if (!job.isIndexOnly) {
@@ -116,7 +119,6 @@ async function save(
       import("../lib/redact.ts"),
     ]);
   const exclusion = readExclusion(settings.exclude);
-  if (exclusion.hasSession(session)) return;
   const patterns = compilePatterns(settings.redact.extra);
   const path = await saveSessionToMemory({
     sessionFile: file,

@@ -27,7 +27,8 @@ export function promptContext(
       try {
         const ok = updates.commit();
         if (text === undefined && ok) return;
-        logEvent(paths.log, { event: "injected", ok, session: look.looker.id, text });
+        const about = updates.report.sessions.map(({ id }) => id);
+        logEvent(paths.log, { event: "injected", ok, session: look.looker.id, about, text });
       } catch (error) {
         logFailure(paths, "prompt-context", error); // the host has its answer already
       }

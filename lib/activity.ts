@@ -11,7 +11,7 @@ import { type Advance, holds, markAt } from "./cursors.ts";
 import { addEntry, emptyStretch, type Stretch } from "./digest.ts";
 import { describeError } from "./errors.ts";
 import type { Mark, Marks } from "./marks.ts";
-import type { Session } from "./session.ts";
+import type { Entry, Session } from "./session.ts";
 import { offsetSince } from "./since.ts";
 import { type Head, readEntries, readHead } from "./transcript.ts";
 
@@ -35,7 +35,8 @@ export interface ReadingOptions {
   since?: string | undefined;
   /** Transcripts that may hold the originals of copied rows: the looking session's own first, then recent ones. */
   sources: readonly string[];
-  hidesText: (text: string) => boolean;
+  /** What is passed over. */
+  hides: (entry: Entry) => boolean;
 }
 
 /** A file that is about to be read. */
@@ -77,7 +78,7 @@ export function readDoings(
   const doings = readings.flatMap((reading) => {
     later.delete(reading.session.file);
     const originals = options.sources.filter((file) => file !== reading.session.file && !later.has(file));
-    return attempt(reading.session, () => read(reading, { originals, hidesText: options.hidesText }));
+    return attempt(reading.session, () => read(reading, { originals, hides: options.hides }));
   });
   return { doings, problems };
 }
@@ -121,7 +122,7 @@ function prepare(
 
 function read(
   { session, head, offset, after, mark, stat }: Reading,
-  { originals, hidesText }: { originals: readonly string[]; hidesText: (text: string) => boolean },
+  { originals, hides }: { originals: readonly string[]; hides: (entry: Entry) => boolean },
 ): Doings {
   // After a mark that holds, rows are new by definition: a host copies them when it makes the file.
   const isCopy =
@@ -131,7 +132,7 @@ function read(
   let at = session.updatedAt; // of rows without a time, until there is one with
   for (const entry of readEntries(session.file, { head, from: { offset, line: 0 }, progress })) {
     at = entry.at ?? at;
-    if ((after !== undefined && at < after) || isCopy(entry) || hidesText(entry.text)) continue;
+    if ((after !== undefined && at < after) || isCopy(entry) || hides(entry)) continue;
     addEntry(stretch, entry);
   }
   stretch.latest ??= at;

@@ -7,6 +7,7 @@ import { tryLock, withLock } from "./files.ts";
 import { type Behind, indexRecipe, measureBehind } from "./freshness.ts";
 import { readIndexedSessions } from "./index-state.ts";
 import { type IndexOptions, type IndexReport, indexSessions } from "./indexing.ts";
+import { currentExclude, isKeptOut } from "./kept-out.ts";
 import type { Session } from "./session.ts";
 import type { Store } from "./store.ts";
 
@@ -25,13 +26,14 @@ export interface CatchUpOptions {
 }
 
 /** Indexes what it can before the deadline; nothing while another run is at it. Returns what is still behind. */
-export async function catchUp({ home, ...options }: CatchUpOptions): Promise<Behind> {
+export async function catchUp(options: CatchUpOptions): Promise<Behind> {
+  const { home } = options;
   const behind = howFarBehind(options);
   if (behind.sessions === 0) return behind;
   const release = tryLock(lockFile(home));
   if (!release) return behind;
   try {
-    await indexSessions(options);
+    await indexSessions(asConfigured(options));
   } finally {
     release();
   }
@@ -44,17 +46,27 @@ export function howFarBehind({
   sessions,
   settings,
 }: Pick<CatchUpOptions, "store" | "sessions" | "settings">): Behind {
-  return measureBehind(sessions, readIndexedSessions(store), indexRecipe(settings));
+  const known = readIndexedSessions(store);
+  const { exclude } = settings;
+  const wanted = sessions.filter((session) => known.has(session.id) || !isKeptOut(session, { exclude }));
+  return measureBehind(wanted, known, indexRecipe(settings));
 }
 
 /** Indexes after any other run has ended, or beside it when that takes long. */
 export async function indexInTurn(options: IndexOptions & { home: string }): Promise<IndexReport> {
+  const asked = asConfigured(options);
   try {
-    return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(options));
+    return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(asked));
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "BUSY") throw error;
-    return await indexSessions(options);
+    return await indexSessions(asked);
   }
+}
+
+/** The wait may have been for somebody who was forgetting a session. */
+function asConfigured<T extends IndexOptions & { home: string }>(options: T): T {
+  const config = join(options.home, "config.json");
+  return { ...options, excludeNow: () => currentExclude({ config }, options.settings.exclude) };
 }
 
 function lockFile(home: string): string {

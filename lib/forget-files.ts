@@ -44,8 +44,7 @@ export async function forgetInFiles(forgetting: Forgetting, options: Options): P
   const cursors = "ids" in forgetting ? await forgetMarks(forgetting.ids, options) : 0;
   if (!options.dryRun) {
     await forgetBookkeeping(forgetting, options.paths);
-    // Only a cache of titles: it is made anew without what stays out.
-    remove(join(options.paths.home, "names.json"));
+    forgetCaches(options.paths);
     for (const folder of [options.paths.home, metaDirectory(options.paths, "pi")]) removeLeftovers(folder);
   }
   return { ...ledgers, metaFiles, cursors };
@@ -191,6 +190,12 @@ function rewriteMarks(file: string, kept: JsonRecord | undefined): void {
   }
   replaceFile(file, JSON.stringify(kept), { durable: false });
   utimesSync(file, stat.atime, stat.mtime);
+}
+
+/** Titles, and where transcripts were when nothing had changed: both are made anew, without what stays out. */
+function forgetCaches({ home, cursors }: Paths): void {
+  remove(join(home, "names.json"));
+  for (const name of namesIn(cursors)) if (name.endsWith(".glance")) remove(join(cursors, name));
 }
 
 /** The lines about sessions, or with a text, in the bookkeeping of meta files. */

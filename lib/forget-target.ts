@@ -18,6 +18,8 @@ export interface Target {
   agent: Agent | undefined;
   name: string | undefined;
   cwd: string | undefined;
+  /** The session that started it. */
+  parentId: string | undefined;
   /** Its transcript, where the host still has it. */
   transcript: string | undefined;
 }
@@ -42,7 +44,8 @@ const TEXT_MAX = 60;
 export function namedTargets(references: readonly string[], options: TargetOptions): Target[] {
   const named = references.map((reference) => namedTarget(reference, options));
   const ids = new Set(named.map(({ id }) => id));
-  return distinct([...named, ...allKnown(options).filter(({ parentId }) => parentId && ids.has(parentId))]);
+  const children = allKnown(options).filter(({ parentId }) => parentId !== undefined && ids.has(parentId));
+  return distinct([...named, ...children]);
 }
 
 function namedTarget(reference: string, { paths, cwd, current, held }: TargetOptions): Target {
@@ -61,10 +64,22 @@ function namedTarget(reference: string, { paths, cwd, current, held }: TargetOpt
       );
     }
     if (isInFiles(reference, paths)) {
-      return { id: reference, agent: undefined, name: undefined, cwd: undefined, transcript: undefined };
+      return unknownTarget(reference);
     }
     throw error;
   }
+}
+
+/** Only files of ours are left, and those are by id. */
+function unknownTarget(id: string): Target {
+  return {
+    id,
+    agent: undefined,
+    name: undefined,
+    cwd: undefined,
+    parentId: undefined,
+    transcript: undefined,
+  };
 }
 
 /** By id, by its beginning, by name, as for sessions that are there. */
@@ -97,41 +112,37 @@ export function targetsWhere(
   const isWanted = ({ id, cwd, updatedAt, project: known }: Known) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
     (project === undefined || hasSession({ id, cwd, project: known ?? (cwd && keyOf(cwd)) }));
-  return distinct(allKnown(options).filter(isWanted));
+  return distinct(allKnown(options, { placed: true }).filter(isWanted));
 }
 
 interface Known extends Target {
   project: string | undefined;
-  parentId: string | undefined;
   updatedAt: string;
 }
 
-/** Every session there is or was, as far as a host or the index knows. */
-function allKnown({ paths, cwd, held }: TargetOptions): Known[] {
+/** Every session there is or was, as far as a host or the index knows; `placed`: with their directories. */
+function allKnown({ paths, cwd, held }: TargetOptions, { placed = false } = {}): Known[] {
   const listed = listSessions(paths, { subagents: true, cwd });
   const there = new Set(listed.map(({ id }) => id));
   const sessions = listed.map((session) => ({
-    ...fromSession({ ...session, cwd: session.cwd ?? readHead(session.file)?.cwd }),
+    ...fromSession(placed ? { ...session, cwd: session.cwd ?? readHead(session.file)?.cwd } : session),
     project: undefined,
-    parentId: session.parentId,
     updatedAt: session.updatedAt,
   }));
   const gone = held.filter(({ id }) => !there.has(id));
   return [...sessions, ...gone.map((session) => ({ ...session, ...fromHeld(session) }))];
 }
 
-function fromSession({ id, agent, name, cwd, file, size }: Session): Target {
-  return { id, agent, name, cwd, transcript: size > 0 ? file : undefined };
+function fromSession({ id, agent, name, cwd, parentId, file, size }: Session): Target {
+  return { id, agent, name, cwd, parentId, transcript: size > 0 ? file : undefined };
 }
 
-function fromHeld({ id, agent, name, cwd }: HeldSession): Target {
-  return { id, agent, name, cwd, transcript: undefined };
+function fromHeld({ id, agent, name, cwd, parentId }: HeldSession): Target {
+  return { id, agent, name, cwd, parentId, transcript: undefined };
 }
 
 function distinct(targets: readonly Target[]): Target[] {
   const byId = new Map<string, Target>();
-  for (const { id, agent, name, cwd, transcript } of targets) {
-    if (!byId.has(id)) byId.set(id, { id, agent, name, cwd, transcript });
-  }
+  for (const target of targets) if (!byId.has(target.id)) byId.set(target.id, target);
   return [...byId.values()];
 }

@@ -21,11 +21,17 @@ export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Ex
   return { sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
 }
 
-/** Whether a session stays out, by its name and project too, which are looked up where they matter. */
-export function isKeptOut(session: Session, { paths, exclude }: { paths: Paths; exclude: Exclude }): boolean {
+/**
+ * Whether a session stays out, by its name and project too, which are looked up where they matter. Without `paths` a
+ * name is not looked up.
+ */
+export function isKeptOut(
+  session: Session,
+  { paths, exclude }: { paths?: Paths | undefined; exclude: Exclude },
+): boolean {
   const { hasSession, needsProject } = readExclusion(exclude);
   if (hasSession(session)) return true;
-  const name = exclude.sessions.length > 0 ? nameOf(session, paths) : undefined;
+  const name = paths && exclude.sessions.length > 0 ? nameOf(session, paths) : undefined;
   const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
   if (name === undefined && cwd === undefined) return false;
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });

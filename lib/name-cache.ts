@@ -27,22 +27,26 @@ export interface NameCache {
   version: number;
   titles: KeptTitle[];
   folders: Record<string, KeptFolder>;
+  /** The state of config.json: with another one other sessions may stay out. */
+  config: string;
   /** Transcripts that had changed last before this time were idle among many others. */
   idleBefore: number;
 }
 
-const CACHE_VERSION = 2;
+const CACHE_VERSION = 3;
 /** So many transcripts are looked at each time: those that changed last are the ones that will change. */
 const ACTIVE_COUNT = 100;
 
 /** The names as they were kept. Entries are not checked: walking thousands would cost as much as reading them. */
 export function readNameCache(paths: Paths): NameCache {
-  const { version, titles, folders, idleBefore } = recordOf(readJson(cacheFile(paths)));
-  const isOurs = version === CACHE_VERSION && Array.isArray(titles) && isRecord(folders);
+  const { version, titles, folders, idleBefore, config } = recordOf(readJson(cacheFile(paths)));
+  const now = stateOf(paths.config);
+  const isOurs = version === CACHE_VERSION && config === now && Array.isArray(titles) && isRecord(folders);
   return {
     version: CACHE_VERSION,
     titles: isOurs ? titles : [],
     folders: isOurs ? (folders as NameCache["folders"]) : {},
+    config: now,
     idleBefore: isOurs && typeof idleBefore === "number" ? idleBefore : 0,
   };
 }
@@ -50,11 +54,11 @@ export function readNameCache(paths: Paths): NameCache {
 /** Keeps names for the next time. */
 export function writeNameCache(
   paths: Paths,
-  { titles, folders }: Pick<NameCache, "titles" | "folders">,
+  { titles, folders, config }: Omit<NameCache, "version" | "idleBefore">,
 ): void {
   const changes = titles.map(([, , changed]) => changed);
   const idleBefore = changes.sort((a, b) => b - a)[ACTIVE_COUNT] ?? 0;
-  const cache: NameCache = { version: CACHE_VERSION, titles, folders, idleBefore };
+  const cache: NameCache = { version: CACHE_VERSION, titles, folders, config, idleBefore };
   try {
     replaceFile(cacheFile(paths), JSON.stringify(cache), { durable: false });
   } catch {

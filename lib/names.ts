@@ -1,9 +1,11 @@
 /** What sessions are called: the name Volute gives one, its meta file's, its host's title. */
 
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
-import type { Paths } from "./config.ts";
+import { basename, join } from "node:path";
+import { defaultSettings, type Paths, readHookSettings } from "./config.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
+import { type Exclusion, readExclusion } from "./exclusion.ts";
+import { readHead } from "./head.ts";
 import { isRecord, recordOf, stringOf } from "./json.ts";
 import { metaDirectory, metaFile } from "./meta.ts";
 import {
@@ -16,7 +18,8 @@ import {
   statOf,
   writeNameCache,
 } from "./name-cache.ts";
-import type { TranscriptFile } from "./places.ts";
+import { piTranscript, type TranscriptFile } from "./places.ts";
+import { projectKey } from "./project.ts";
 import { readJson } from "./read.ts";
 import { redact } from "./redact.ts";
 import type { Agent, Session } from "./session.ts";
@@ -86,7 +89,7 @@ export function knownNames(
   { paths, thorough }: { paths: Paths; thorough: boolean },
 ): KnownNames {
   const old = readNameCache(paths);
-  const { titles, read } = titlesOf(files, { old, thorough });
+  const { titles, read } = titlesOf(files, { old, thorough, hides: titleFilter(paths) });
   const folders: Record<string, KeptFolder> = {};
   // A listing of given files is not all there is.
   const gone = isAll(paths) ? old.titles.length - titles.length : 0;
@@ -97,7 +100,10 @@ export function knownNames(
     folders[folder] = now;
     isNew ||= now !== before && (before !== undefined || now.metas.length > 0);
   }
-  if (isNew) writeNameCache(paths, { titles: isAll(paths) ? titles : merged(old.titles, titles), folders });
+  if (isNew) {
+    const all = isAll(paths) ? titles : merged(old.titles, titles);
+    writeNameCache(paths, { titles: all, folders, config: old.config });
+  }
   return {
     titledWhere: (test) => titledWhere(titles, test),
     metasWhere: (test) => metasWhere(folders, test),
@@ -115,12 +121,12 @@ function merged(old: readonly KeptTitle[], now: readonly KeptTitle[]): KeptTitle
 
 function titlesOf(
   files: readonly TranscriptFile[],
-  { old, thorough }: { old: NameCache; thorough: boolean },
+  { old, thorough, hides }: { old: NameCache; thorough: boolean; hides: HidesTitle },
 ): { titles: KeptTitle[]; read: number } {
   const titles: KeptTitle[] = [];
   let read = 0;
   const look = (file: string, agent: Agent, kept?: KeptTitle) => {
-    const now = readTitle({ file, agent }, kept);
+    const now = readTitle({ file, agent }, { kept, hides });
     if (now && now !== kept) read++;
     if (now) titles.push(now);
   };
@@ -143,14 +149,30 @@ function titlesOf(
 /** What was kept where it still stands. */
 function readTitle(
   { file, agent }: { file: string; agent: Agent },
-  kept: KeptTitle | undefined,
+  { kept, hides }: { kept: KeptTitle | undefined; hides: HidesTitle },
 ): KeptTitle | undefined {
   const stat = statOf(file);
   if (!stat?.isFile()) return undefined;
   const own = agent === "claude" ? stateOf(claudeTitleFile(file)) : "";
   const state = `${stat.size} ${own}`;
   if (kept && kept[2] === stat.mtimeMs && kept[3] === state) return kept;
-  return [file, agent, stat.mtimeMs, state, safeName(hostTitle({ file, agent, size: stat.size })) ?? null];
+  const title = safeName(hostTitle({ file, agent, size: stat.size }));
+  const isShown = title !== undefined && !hides({ file, agent }, title);
+  return [file, agent, stat.mtimeMs, state, isShown ? title : null];
+}
+
+type HidesTitle = (transcript: { file: string; agent: Agent }, title: string) => boolean;
+
+/** What stays out is not kept by name either. Asked only where a title is read anew. */
+function titleFilter(paths: Paths): HidesTitle {
+  let exclusion: Exclusion | undefined;
+  return ({ file, agent }, title) => {
+    exclusion ??= readExclusion((readHookSettings(paths) ?? defaultSettings()).exclude);
+    const id = (agent === "pi" ? piTranscript(file).id : undefined) ?? basename(file, ".jsonl");
+    const cwd = exclusion.needsProject ? readHead(file)?.cwd : undefined;
+    const project = cwd && projectKey(cwd);
+    return exclusion.hasText(title) || exclusion.hasSession({ id, name: title, cwd, project });
+  };
 }
 
 /** Gives `before` itself back when nothing changed. */

@@ -4,7 +4,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { type Doings, readDoings, readOwnEdits } from "./activity.ts";
 import type { Settings } from "./config.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
-import { readExclusion } from "./exclusion.ts";
+import { type Exclusion, readExclusion } from "./exclusion.ts";
 import { FIRST_LOOK_MS, type Look } from "./look.ts";
 import { projectDirectories, projectKey } from "./project.ts";
 import { compilePatterns, oneLine, redact } from "./redact.ts";
@@ -80,13 +80,13 @@ export function updatesOf(view: View, { settings, maxChars, since }: TellingOpti
     lookedSince: marks?.get(looker.id)?.since,
     since: since?.toISOString(),
     sources: looker.file === undefined ? view.recent : [looker.file, ...view.recent],
-    hidesText: exclusion.hasText,
+    hides: exclusion.hasEntry,
   });
   const told = doings
     .filter(({ stretch }) => isNews(stretch))
     .map((did) => ({ ...did, session: view.describe(did.session) }))
     .filter(({ session }) => !exclusion.hasSession(exclusion.needsProject ? withProject(session) : session))
-    .map((did) => tell(did, { now, show, topOf }))
+    .map((did) => tell(withoutName(did, exclusion), { now, show, topOf }))
     .sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = told.some(({ edited }) => edited.length > 0)
     ? overlapsOf(told, { view, since, show })
@@ -106,6 +106,13 @@ export function updatesOf(view: View, { settings, maxChars, since }: TellingOpti
 }
 
 type Show = (text: string, max: number) => string;
+
+/** A name may hold what stays out. */
+function withoutName(did: Doings, { hasText }: Exclusion): Doings {
+  const { session } = did;
+  const isHidden = session.name !== undefined && hasText(session.name);
+  return isHidden ? { ...did, session: { ...session, name: undefined } } : did;
+}
 
 /** What was only read so far waits to be told with what comes of it. */
 function markTold(view: View, doings: readonly Doings[]): boolean {

@@ -37,7 +37,7 @@ export function welcomeLine({
     const { meta } = readMeta(metaFile(paths, { id, agent }));
     // Folder names are ambiguous: the meta file knows the directory.
     if (!meta || projectKey(meta.cwd) !== project) continue;
-    if (hasSession({ ...meta, id })) continue;
+    if (hasSession({ ...meta, id, project })) continue;
     return lineOf(meta, {
       age: formatAge((now - at) / 1000),
       patterns: compilePatterns(settings.redact.extra),

@@ -138,9 +138,11 @@ function projectPath(project: string, env: Config["env"]): string {
 /** A project keeps its sessions out by itself. Of old ones, only those can come back that a host still has. */
 function keptOutByName(targets: readonly Target[], { project, before }: Flags): string[] {
   if (project !== undefined && before === undefined) return [];
-  const back = before === undefined ? targets : targets.filter(({ transcript }) => transcript !== undefined);
-  const all = new Set(back.map(({ id }) => id));
-  return [...all];
+  const ids = new Set(targets.map(({ id }) => id));
+  // A subagent stays out with the session that started it.
+  const own = targets.filter(({ parentId }) => parentId === undefined || !ids.has(parentId));
+  const back = before === undefined ? own : own.filter(({ transcript }) => transcript !== undefined);
+  return back.map(({ id }) => id);
 }
 
 async function forgetPatterns(patterns: readonly string[], config: Config, values: Flags): Promise<void> {

@@ -28,7 +28,7 @@ import { metaStateKey, readMetaStates } from "../lib/meta-state.ts";
 import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
 import { indexMeta, isKnownNotDue, type MetaOptions } from "../lib/session-meta.ts";
-import { describeSession, listSessions } from "../lib/sessions.ts";
+import { listSessions } from "../lib/sessions.ts";
 import { formatCost } from "../lib/spend.ts";
 
 const USAGE = `\

@@ -13,6 +13,7 @@ import { cleaner } from "../lib/clean.ts";
 import { loadConfig, type Paths, pathsReading, type Settings } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { readExclusion } from "../lib/exclusion.ts";
+import { isKeptOut } from "../lib/kept-out.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
 import {
   type AnsweredQuestion,
@@ -114,12 +115,16 @@ async function follow(
   const { written, name } = reference;
   try {
     const session = resolveSession(name, options);
-    if (readExclusion(options.settings.exclude).hasSession(session)) return unknown(written, [], clean);
+    const { paths, settings } = options;
+    if (isKeptOut(session, { paths, exclude: settings.exclude })) return unknown(written, [], clean);
     const lines = await linesOf(session, reference, { ...options, clean });
     return { outcome: { reference: written, outcome: "resolved", sessionId: session.id }, lines };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
-    const candidates = (error.details.candidates ?? []) as Candidate[];
+    const { hasSession, hasText } = readExclusion(options.settings.exclude);
+    const candidates = ((error.details.candidates ?? []) as Candidate[]).filter(
+      ({ id, name }) => !hasSession({ id, name }) && (name === undefined || !hasText(name)),
+    );
     if (error.type === "NOT_FOUND") return unknown(written, candidates, clean);
     if (error.type !== "AMBIGUOUS") throw error;
     const lines = [ambiguousLine(written, candidates, clean)];

@@ -56,7 +56,8 @@ test("UserPromptSubmit hands over what is new, logs it, and says it once", async
   other(home);
   expect(await prompt(home)).toEqual(NEWS);
   const { additionalContext } = JSON.parse(NEWS.stdout).hookSpecificOutput;
-  expect(log(home)).toEqual([{ event: "injected", ok: true, session: ME, text: additionalContext }]);
+  const about = [OTHER];
+  expect(log(home)).toEqual([{ event: "injected", ok: true, session: ME, about, text: additionalContext }]);
   expect(await prompt(home)).toEqual(SILENCE);
   expect(log(home).length).toBe(1);
 });

@@ -28,6 +28,7 @@ export function registerIndexing(state: PiState, config: Config): void {
       const session = currentSession(context);
       if (!session) return;
       const { indexSessions } = await import("../../lib/indexing.ts");
+      const { currentExclude } = await import("../../lib/kept-out.ts");
       const { openStore } = await import("../../lib/store.ts");
       const store = openStore(config.paths.database, { create: true });
       try {
@@ -36,6 +37,7 @@ export function registerIndexing(state: PiState, config: Config): void {
             store,
             sessions: [session],
             settings: config.settings,
+            excludeNow: () => currentExclude(config.paths, config.settings.exclude),
             deadlineMs: SLICE_MS,
           });
           left = report.sessions === 0 ? 0 : report.left;

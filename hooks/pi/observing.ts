@@ -17,7 +17,12 @@ export interface Turn {
 export async function observing(state: PiState, { config, context }: Turn) {
   const session = currentSession(context);
   if (!session) return undefined;
-  const { readSessionMemory } = await import("../../lib/observe-session.ts");
+  const [{ readSessionMemory }, { currentExclude, isKeptOut }] = await Promise.all([
+    import("../../lib/observe-session.ts"),
+    import("../../lib/kept-out.ts"),
+  ]);
+  const { paths, settings } = config;
+  if (isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
   const memory = readSessionMemory(session, config);
   const patterns = compilePatterns(config.settings.redact.extra);
   const common: ObserveContext = {

@@ -73,12 +73,14 @@ export function registerTools(state: PiState, config: Config): void {
         },
       );
     }
-    const [{ querySession }, { resolveSession }] = await Promise.all([
+    const [{ querySession }, { resolveSession }, { refuseKeptOut }] = await Promise.all([
       import("../../scripts/query-session.ts"),
       import("../../lib/resolve.ts"),
+      import("../../lib/kept-out.ts"),
     ]);
     const current = context.sessionManager.getSessionId();
     const session = resolveSession(stringOf(input.session) ?? "", { paths, cwd: context.cwd, current });
+    refuseKeptOut(session, { paths, exclude: settings.exclude });
     const question = stringOf(input.question) ?? "";
     const { answer, confidence, citations, notes } = await querySession(session, question, {
       complete,

@@ -1,0 +1,528 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
+import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
+import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
+import {
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writeCodex,
+  writePi,
+} from "./support/home.ts";
+import { contentOf, openHomeStore } from "./support/index.ts";
+import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { plainLine } from "./support/plain.ts";
+import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
+import { runScript } from "./support/run.ts";
+
+const DIMENSIONS = 64;
+/** Every planted word begins with it, and no stemmer shortens them. */
+const MARK = "zqvictim";
+const AGENTS = ["claude", "pi", "codex", "plain"] as const;
+type Kind = (typeof AGENTS)[number];
+
+let server: FakeOpenAI;
+beforeAll(async () => {
+  server = await startFakeOpenAI({ dimensions: DIMENSIONS });
+});
+afterAll(() => server.close());
+
+function idOf(kind: Kind, who: string): string {
+  return kind === "plain" ? `${who}-plain-notes` : uuidFrom(`${who} ${kind}`);
+}
+
+/** One conversation in any format: `mark` is a part of every word of its user, its assistant, its tool and its title. */
+function writeSession(home: TemporaryHome, kind: Kind, { who, mark }: { who: string; mark: string }): string {
+  const id = idOf(kind, who);
+  const asked = `please fix the ${mark}user parser of ${kind}, we decided to use a table`;
+  const answered = `Fixed the ${mark}answer parser of ${kind} in the table`;
+  const path = `src/${mark}tool.ts`;
+  const at = secondsAgo(120);
+  const cwd = home.project;
+  if (kind === "claude") {
+    const tools = [{ name: "Edit", input: { file_path: join(cwd, path), old_string: "a", new_string: "b" } }];
+    return writeClaude(home, {
+      id,
+      rows: [
+        claudeUser({ text: asked, at, cwd, sessionId: id }),
+        ...claudeAssistant({ text: answered, tools, at, cwd, sessionId: id }),
+        claudeState("custom-title", { customTitle: `${mark}title of claude` }, id),
+      ],
+    });
+  }
+  if (kind === "pi") {
+    const tools = [{ name: "edit", arguments: { path, oldText: "a", newText: "b" } }];
+    const rows = piLinked([
+      piHeader({ id, cwd, at }),
+      piUser({ text: asked, at }),
+      piAssistant({ text: answered, tools, at }),
+      piEntry("session_info", { name: `${mark}title of pi` }, { at }),
+    ]);
+    return writePi(home, { id, at, rows });
+  }
+  if (kind === "codex") {
+    const rows: (Row | Row[])[] = [
+      codexMeta({ id, cwd, at }),
+      codexPrompt({ text: asked, at }),
+      codexCall({ name: "shell", arguments: { command: ["cat", path] }, at }),
+      codexAnswer({ text: answered, at }),
+    ];
+    return writeCodex(home, { id, at, rows });
+  }
+  return write(join(home.root, "plain", `${id}.jsonl`), [
+    plainLine("user", asked, at),
+    plainLine("assistant", answered, at),
+  ]);
+}
+
+function homeWithAll(): TemporaryHome {
+  const home = temporaryHome();
+  const folders = [
+    join(home.paths.claude, "projects"),
+    join(home.paths.pi, "sessions"),
+    join(home.paths.codex, "sessions"),
+    join(home.root, "plain"),
+  ];
+  home.env.SESSION_MEMORY_SESSIONS = folders.join(":");
+  return home;
+}
+
+function configure(home: TemporaryHome, more: object = {}): void {
+  const at = { baseUrl: server.baseUrl, apiKeyEnv: "NO_KEY", model: "fake" };
+  write(
+    home.paths.config,
+    JSON.stringify({ timezone: "UTC", embedding: { ...at, dimensions: DIMENSIONS }, ...more }),
+  );
+}
+
+function withLlm(): object {
+  return {
+    llm: {
+      baseUrl: server.baseUrl,
+      apiKeyEnv: "NO_KEY",
+      model: "fake",
+      prices: { fake: { input: 0, output: 0 } },
+    },
+  };
+}
+
+async function run(home: TemporaryHome, name: string, args: string[], stdin?: string) {
+  return await runScript(name, args, { env: home.env, cwd: home.project, ...(stdin ? { stdin } : {}) });
+}
+
+async function ok(home: TemporaryHome, name: string, args: string[], stdin?: string): Promise<string> {
+  const { stdout, stderr, exitCode } = await run(home, name, args, stdin);
+  expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
+  return stdout;
+}
+
+function promptOf(home: TemporaryHome, prompt: string): string {
+  const session_id = uuidFrom("somebody new");
+  const transcript_path = join(home.root, `${session_id}.jsonl`);
+  return JSON.stringify({ session_id, transcript_path, cwd: home.project, prompt });
+}
+
+/** Everything that can be held of all sessions: index, vectors, model's topics, ledgers, names, notes, marks, log. */
+async function holdEverything(home: TemporaryHome, ids: readonly string[]): Promise<void> {
+  configure(home, withLlm());
+  server.script((request) => {
+    const pieces = String(request.body.messages.at(-1).content)
+      .split(/^\d+\.$/m)
+      .slice(1);
+    const topics = pieces.map((text, i) => ({
+      chunk: i + 1,
+      tags: [text.includes(MARK) ? `${MARK}topic` : "parsers"],
+    }));
+    return JSON.stringify({ topics });
+  });
+  await ok(home, "embed", ["--topics"]);
+  configure(home);
+  for (const id of ids) {
+    await ok(home, "observe-compact", [id, "--observe"]);
+    await ok(home, "save-session", [id]);
+  }
+  await ok(home, "index-meta", [...ids, "--force"]);
+  await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, `what of @@${ids[0]}?`));
+  await ok(home, "search", [`${MARK}user`]);
+}
+
+function filesUnder(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** All files of ours: state, pi's meta files, notes. */
+function ours(home: TemporaryHome): string[] {
+  const folders = [home.paths.home, join(home.paths.pi, "sessions-meta"), join(home.project, "memory")];
+  return folders.flatMap(filesUnder).filter((file) => file !== home.paths.config);
+}
+
+function holding(home: TemporaryHome, text: string): string[] {
+  return ours(home)
+    .filter((file) => readFileSync(file).toString("latin1").toLowerCase().includes(text))
+    .map((file) => file.slice(home.root.length));
+}
+
+/** What is held of sessions whose words have no mark. */
+function ofOthers(home: TemporaryHome, others: readonly string[]): unknown {
+  const store = openHomeStore(home);
+  const { chunks, sessions, state } = contentOf(store) as Record<string, Record<string, unknown>[]>;
+  expect(store.db.vectors.mode).toBe("vec0");
+  const vectors = store.db
+    .prepare(
+      `SELECT session_id, chunk_index, hex(vec_to_json(e.embedding)) AS bits FROM session_embeddings e
+       JOIN session_chunks c ON c.id = e.chunk_id ORDER BY 1, 2`,
+    )
+    .all();
+  const integrity = store.db.prepare("PRAGMA integrity_check").get();
+  store.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('integrity-check')");
+  store.close();
+  const isTheirs = (row: Record<string, unknown>) => others.includes(String(row.session_id ?? row.id));
+  const files = ours(home).filter((file) => others.some((id) => readFileSync(file, "utf8").includes(id)));
+  const texts = files
+    .filter((file) => /meta\.json$|\.md$|\.jsonl$/.test(file))
+    .map((file) => [file, readFileSync(file, "utf8")]);
+  return [chunks, sessions, state, vectors]
+    .map((rows) => rows?.filter(isTheirs))
+    .concat([texts as never, integrity as never]);
+}
+
+describe("forget", () => {
+  test("takes sessions of all four formats out of every byte we hold, and they stay out", async () => {
+    using home = homeWithAll();
+    const victims = AGENTS.map((kind) => idOf(kind, "victim"));
+    const others = AGENTS.map((kind) => idOf(kind, "other"));
+    for (const kind of AGENTS) {
+      writeSession(home, kind, { who: "victim", mark: MARK });
+      writeSession(home, kind, { who: "other", mark: "plainword" });
+    }
+    await holdEverything(home, [...victims, ...others]);
+    const before = ofOthers(home, others);
+    const places = holding(home, MARK).map((file) => file.replace(/[^/]+\.(meta\.json|jsonl|md)$/, "*.$1"));
+    expect([...new Set(places)].sort()).toEqual(
+      [
+        "/home/.pi/agent/sessions-meta/*.meta.json",
+        "/home/.session-memory/log.ndjson",
+        "/home/.session-memory/memory.db",
+        "/home/.session-memory/meta-state.ndjson",
+        "/home/.session-memory/observations/*.jsonl",
+        "/home/.session-memory/sessions-meta/*.meta.json",
+        "/shop/memory/*.md",
+      ].sort(),
+    );
+    const would = JSON.parse(await ok(home, "forget", [...victims, "--dry-run", "--json", "--quiet"]));
+    expect(ofOthers(home, others)).toEqual(before);
+
+    const told = JSON.parse(await ok(home, "forget", [...victims, "--json", "--quiet"]));
+    expect(told).toEqual({ ...would, dryRun: false });
+    expect(told.sessions.map(({ id }: { id: string }) => id)).toEqual(victims);
+    expect(told.removed).toEqual({
+      chunks: 4,
+      vectors: 4,
+      cached: 4,
+      observations: expect.any(Number),
+      ledgers: 4,
+      metaFiles: 4,
+      cursors: 4,
+      notes: expect.any(Array),
+      logLines: expect.any(Number),
+    });
+    expect(told.removed.notes).toHaveLength(4);
+    expect(told.transcripts.map((file: string) => existsSync(file))).toEqual([true, true, true, true]);
+    expect(holding(home, MARK)).toEqual([]);
+    expect(ofOthers(home, others)).toEqual(before);
+    expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions).toEqual(victims);
+
+    await ok(home, "embed", ["--new"]);
+    await ok(home, "embed", ["--all"]);
+    await ok(home, "index-meta", ["--all"]);
+    await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, `${MARK}user @@${victims[0]}`));
+    for (const id of victims) {
+      expect((await run(home, "observe-compact", [id, "--observe"])).exitCode).toBe(1);
+      expect((await run(home, "index-meta", [id, "--force"])).exitCode).toBe(1);
+      expect((await run(home, "save-session", [id])).exitCode).toBe(1);
+      const turn = [
+        "--session",
+        id,
+        "--file",
+        told.transcripts[victims.indexOf(id)],
+        "--cwd",
+        home.project,
+        "--save",
+      ];
+      await ok(home, "hooks/background.ts", turn);
+    }
+    const digest = await ok(home, "activity-summary", [
+      "--since",
+      "1h",
+      "--scope",
+      "all",
+      "--current",
+      others[0] ?? "",
+    ]);
+    const found = JSON.parse(await ok(home, "search", [`${MARK}user`, `${MARK}answer`, "--json"]));
+    expect([digest.includes(MARK), found.results]).toEqual([false, []]);
+    expect(found.index.sessions).toBe(4);
+    expect(holding(home, MARK)).toEqual([]);
+  }, 60_000);
+
+  test("takes a project out with all its worktrees, and its titles out of the cache of names", async () => {
+    using home = temporaryHome();
+    configure(home);
+    const secret = join(home.root, "secret");
+    mkdirSync(join(secret, ".git", "worktrees", "wt"), { recursive: true });
+    write(join(secret, ".git", "HEAD"), "ref: refs/heads/main\n");
+    const worktree = join(home.root, "elsewhere");
+    write(join(worktree, ".git"), `gitdir: ${join(secret, ".git", "worktrees", "wt")}\n`);
+    write(join(secret, ".git", "worktrees", "wt", "commondir"), "../..\n");
+    const inside = [join(secret, "packages"), worktree].map((cwd, i) => {
+      const id = uuidFrom(`inside ${i}`);
+      const title = claudeState("custom-title", { customTitle: `${MARK}title ${i}` }, id);
+      writeClaude(home, {
+        id,
+        cwd,
+        rows: [claudeUser({ text: `${MARK}user ${i}`, cwd, sessionId: id }), title],
+      });
+      return id;
+    });
+    for (let i = 0; i < 45; i++) {
+      const id = uuidFrom(`outside ${i}`);
+      const title = claudeState("custom-title", { customTitle: `outside ${i}` }, id);
+      const rows = [claudeUser({ text: `a plain talk ${i}`, cwd: home.project, sessionId: id }), title];
+      writeClaude(home, { id, rows });
+    }
+    const readNames = () => ok(home, "session-reference", ["see @@nobody"]);
+    await ok(home, "embed", []);
+    await readNames();
+    expect(holding(home, MARK)).toEqual([
+      "/home/.session-memory/memory.db",
+      "/home/.session-memory/names.json",
+    ]);
+    const told = JSON.parse(await ok(home, "forget", ["--project", secret, "--json", "--quiet"]));
+    expect(told.sessions.map(({ id }: { id: string }) => id).sort()).toEqual(inside.sort());
+    expect(told.excluded).toEqual({ sessions: [], projects: [secret], patterns: [] });
+    await ok(home, "embed", ["--all"]);
+    await readNames();
+    expect(existsSync(join(home.paths.home, "names.json"))).toBe(true);
+    expect(holding(home, MARK)).toEqual([]);
+    const session = ["--session", inside[0] ?? "", "--cwd", worktree];
+    await ok(home, "hooks/background.ts", [...session, "--file", told.transcripts[0]]);
+    expect(holding(home, MARK)).toEqual([]);
+    expect(holding(home, "a plain talk 7")).toEqual(["/home/.session-memory/memory.db"]);
+  }, 60_000);
+
+  test("knows a session whose transcript is gone by its id, by its beginning, and by its name", async () => {
+    using home = homeWithAll();
+    configure(home);
+    const files = AGENTS.map((kind) => writeSession(home, kind, { who: "victim", mark: MARK }));
+    const [first = "", second = "", third = ""] = AGENTS.map((kind) => idOf(kind, "victim"));
+    await ok(home, "embed", []);
+    await ok(home, "observe-compact", [first, "--observe"]);
+    for (const file of files) rmSync(file);
+    await ok(home, "forget", [first]);
+    await ok(home, "forget", [second.slice(0, 6)]);
+    await ok(home, "forget", [third, "victim-plain-notes"]);
+    expect(holding(home, MARK)).toEqual([]);
+    expect(await run(home, "forget", [first])).toEqual({
+      stdout: "",
+      stderr: expect.stringMatching(/^error: NOT_FOUND: Cannot find session "[^"]+"\nhint: .+\n$/),
+      exitCode: 1,
+    });
+  }, 30_000);
+
+  test("takes what a pattern fits out of chunks, observations, names, notes and log, and leaves the rest", async () => {
+    using home = homeWithAll();
+    const ids = AGENTS.map((kind) => idOf(kind, "other"));
+    for (const kind of AGENTS) writeSession(home, kind, { who: "other", mark: "plainword" });
+    const id = uuidFrom("both");
+    const cwd = home.project;
+    const rows = [
+      claudeUser({
+        text: "always use tabs in this harmless project",
+        at: secondsAgo(90),
+        cwd,
+        sessionId: id,
+      }),
+      ...claudeAssistant({ text: "Tabs it is", at: secondsAgo(89), cwd, sessionId: id }),
+      claudeUser({ text: `always call it ${MARK}user`, at: secondsAgo(80), cwd, sessionId: id }),
+      ...claudeAssistant({
+        text: "Done",
+        tools: [
+          { name: "Edit", input: { file_path: `${cwd}/${MARK}tool.ts`, old_string: "", new_string: "x" } },
+        ],
+        at: secondsAgo(79),
+        cwd,
+        sessionId: id,
+      }),
+      claudeState("custom-title", { customTitle: `${MARK}title` }, id),
+    ];
+    writeClaude(home, { id, rows });
+    await holdEverything(home, [id, ...ids]);
+    const before = ofOthers(home, ids);
+    expect(holding(home, MARK).length).toBeGreaterThan(3);
+    const told = JSON.parse(await ok(home, "forget", ["--pattern", `${MARK}\\w+`, "--json", "--quiet"]));
+    expect(told.removed).toMatchObject({ chunks: 1, vectors: 1, metaFiles: 1, ledgers: 1, cursors: 0 });
+    expect(told.excluded).toEqual({ sessions: [], projects: [], patterns: [`${MARK}\\w+`] });
+    expect(holding(home, MARK)).toEqual([]);
+    const found = JSON.parse(await ok(home, "search", ["tabs harmless project", "--json"]));
+    expect(found.results.map((hit: { session_id: string }) => hit.session_id)).toContain(id);
+    await ok(home, "embed", ["--all"]);
+    await ok(home, "observe-compact", [id, "--observe"]);
+    await ok(home, "index-meta", [id, "--force"]);
+    await ok(home, "save-session", [id]);
+    await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, "and now?"));
+    expect(holding(home, MARK)).toEqual([]);
+    expect(await ok(home, "observe-compact", [id, "--render"])).toContain("harmless project");
+    expect(withoutState(ofOthers(home, ids))).toEqual(withoutState(before));
+    expect((await run(home, "forget", ["--pattern", `${MARK}\\w+`])).exitCode).toBe(1);
+  }, 60_000);
+
+  test("takes what was idle since a time, and keeps out those of it that a host still has", async () => {
+    using home = temporaryHome();
+    const old = ["there", "gone"].map((who) => uuidFrom(`old ${who}`));
+    const day = 86_400_000;
+    const files = [...old, uuidFrom("new")].map((id, i) => {
+      const file = writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
+      const time = new Date(Date.now() - (i < 2 ? 40 : 1) * day);
+      utimesSync(file, time, time);
+      return file;
+    });
+    await ok(home, "embed", []);
+    rmSync(files[1] ?? "");
+    const { stdout, stderr } = await run(home, "forget", ["--before", "30d"]);
+    expect(stdout.split("\n").slice(0, 1)).toEqual(["forgot 2 sessions"]);
+    expect(stderr).toContain("only these sessions are kept out");
+    const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
+    expect(config).toEqual({ exclude: { sessions: [old[0]] } });
+    await ok(home, "embed", ["--all"]);
+    const store = openHomeStore(home);
+    expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: uuidFrom("new") }]);
+    store.close();
+    expect((await run(home, "forget", ["--before", "400d"])).stderr).toBe(
+      "error: NOT_FOUND: Cannot forget before 400d: nothing fits it\n" +
+        "hint: to keep it out all the same, add it to exclude in config.json\n",
+    );
+  }, 30_000);
+
+  test("forgets a session's subagents with it, and says which forks hold the same rows", async () => {
+    using home = temporaryHome();
+    const parent = uuidFrom("parent");
+    const rows = [
+      claudeUser({ text: `${MARK}user`, sessionId: parent, at: "2026-02-03T10:00:00.000Z" }),
+      ...claudeAssistant({ text: "yes", sessionId: parent, at: "2026-02-03T10:00:01.000Z" }),
+    ];
+    writeClaude(home, { id: parent, rows });
+    writeClaude(home, { id: "agent-a1", parentId: parent, rows: [claudeUser({ text: `${MARK}child` })] });
+    const fork = uuidFrom("fork");
+    writeClaude(home, { id: fork, rows: [...rows, claudeUser({ text: "further", sessionId: fork })] });
+    await ok(home, "embed", []);
+    const told = JSON.parse(await ok(home, "forget", [parent, "--json", "--quiet"]));
+    expect(told.sessions.map(({ id }: { id: string }) => id)).toEqual([parent, "agent-a1"]);
+    expect([told.forks, told.excluded.sessions]).toEqual([[fork], [parent]]);
+    writeClaude(home, { id: "agent-a2", parentId: parent, rows: [claudeUser({ text: `${MARK}later` })] });
+    await ok(home, "embed", []);
+    expect(holding(home, MARK)).toEqual([]);
+  }, 30_000);
+
+  test("with --no-exclude only deletes: the next indexing reads it again", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("again");
+    writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
+    await ok(home, "embed", []);
+    const { stderr } = await run(home, "forget", [id, "--no-exclude"]);
+    expect(stderr).toContain("not kept out: the next indexing reads it again");
+    expect([holding(home, MARK), existsSync(home.paths.config)]).toEqual([[], false]);
+    await ok(home, "embed", []);
+    expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
+  }, 30_000);
+
+  test("while indexing, embedding and observing go on, nothing comes back", async () => {
+    using home = homeWithAll();
+    configure(home);
+    const ids = AGENTS.map((kind) => idOf(kind, "victim"));
+    const files = AGENTS.map((kind) => writeSession(home, kind, { who: "victim", mark: MARK }));
+    for (const kind of AGENTS) writeSession(home, kind, { who: "other", mark: "plainword" });
+    await ok(home, "embed", []);
+    let isOver = false;
+    const keepOn = async (work: (round: number) => Promise<unknown>) => {
+      for (let round = 0; !isOver; round++) await work(round);
+    };
+    const touch = (round: number) => utimesSync(files[round % 4] ?? "", new Date(), new Date());
+    const turn = (i: number) => ["--session", ids[i] ?? "", "--file", files[i] ?? "", "--cwd", home.project];
+    const others = [
+      keepOn(async (round) => {
+        touch(round);
+        await run(home, "embed", round % 2 ? ["--all"] : []);
+      }),
+      keepOn((round) => run(home, "hooks/background.ts", turn(round % 4))),
+      keepOn((round) => run(home, "search", [`${MARK}user ${round}`])),
+    ];
+    await Bun.sleep(700);
+    await ok(home, "forget", ids);
+    await Bun.sleep(700);
+    isOver = true;
+    await Promise.all(others);
+    expect(holding(home, MARK)).toEqual([]);
+    const store = openHomeStore(home);
+    expect(store.db.prepare("SELECT count(*) AS n FROM sessions").get()).toEqual({ n: 4 });
+    expect(store.db.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+    store.close();
+  }, 60_000);
+
+  test("adds to config.json and keeps the rest of it", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("kept");
+    writeClaude(home, { id, rows: [claudeUser({ text: "hello", sessionId: id })] });
+    const rest = {
+      timezone: "UTC",
+      exclude: { projects: ["/x"], sessions: ["abcd"] },
+      activity: { maxChars: 300 },
+    };
+    write(home.paths.config, JSON.stringify(rest));
+    for (let time = 0; time < 2; time++) await ok(home, "forget", [id]);
+    const exclude = { projects: ["/x"], sessions: ["abcd", id] };
+    expect(readFileSync(home.paths.config, "utf8")).toBe(
+      `${JSON.stringify({ ...rest, exclude }, null, 2)}\n`,
+    );
+    expect(await ok(home, "forget", [id])).toBe(
+      [
+        "forgot 1 session",
+        `- ${id} (claude)`,
+        "index: 0 chunks, 0 vectors, 0 cached",
+        "observations: 0 in 0 ledgers",
+        "meta files: 0; marks: 0; log lines: 0",
+        "notes: 0",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  test("refuses what it cannot mean", async () => {
+    using home = temporaryHome();
+    const usage = async (...args: string[]) => {
+      const { stdout, stderr, exitCode } = await run(home, "forget", args);
+      expect([stdout, exitCode, existsSync(home.paths.home)]).toEqual(["", 2, false]);
+      return stderr.split("\n")[0];
+    };
+    expect(await usage()).toBe("error: Expected what to forget");
+    expect(await usage("a", "--project", "b")).toBe(
+      "error: Cannot combine sessions, --project or --before, and --pattern",
+    );
+    expect(await usage("--pattern", "(")).toStartWith('error: Cannot use --pattern "("');
+    expect(await usage("--pattern", "x*")).toStartWith('error: Cannot use --pattern "x*"');
+    expect(await usage("--before", "someday")).toBe('error: Cannot use --before "someday": not a time');
+    expect((await run(home, "forget", ["nobody"])).exitCode).toBe(1);
+    expect((await run(home, "forget", ["--help"])).stdout.split("\n").length).toBeLessThanOrEqual(26);
+  });
+});
+
+/** The recipe of chunks changes with the patterns, and with it when they were read. */
+function withoutState(held: unknown): unknown {
+  return (held as unknown[]).filter((_, i) => i !== 2);
+}
