@@ -20,7 +20,9 @@ export function sessionOf(
   if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
   const { agent, id, parentId, name, file } = isTold(found) ? found : (identify(found) ?? found);
   if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
-  return { id, agent, file, name, parentId, updatedAt: stat.mtime.toISOString(), size: stat.size };
+  // `stat.mtime` alone takes a quarter of the time of the stat
+  const updatedAt = new Date(Math.round(stat.mtimeMs)).toISOString();
+  return { id, agent, file, name, parentId, updatedAt, size: stat.size };
 }
 
 function isTold({ agent, id, subagent, parentId }: TranscriptFile): boolean {
