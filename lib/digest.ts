@@ -101,7 +101,8 @@ export function renderDigest(
     const text = compose(bare.slice(0, shown), warnings, count - shown);
     if (lengthOf(text) <= maxChars) return text;
   }
-  return null;
+  const least = compose([], [], count);
+  return lengthOf(least) <= maxChars ? least : null;
 }
 
 function compose(lines: readonly string[], warnings: readonly string[], leftOut: number): string {

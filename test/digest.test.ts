@@ -128,6 +128,14 @@ test("renderDigest() never exceeds its limit nor cuts a line, whatever the limit
   }
 });
 
+test("renderDigest() says at least how many there are where even a warning is too long", () => {
+  const overlaps = [{ id: "a", name: "a", file: "src/a.ts", ageSeconds: 60 }];
+  expect(renderDigest([activity("a")], { overlaps, maxChars: 40 })).toBe(
+    "[Session Activity]\n- +1 more session",
+  );
+  expect(renderDigest([activity("a")], { overlaps, maxChars: 35 })).toBeNull();
+});
+
 test("renderDigest() keeps room for sessions beside many warnings", () => {
   const overlaps = Array.from({ length: 20 }, (_, i) => ({
     id: "a",
