@@ -34,8 +34,9 @@ Rules
   BAD  "Hello", "Read src/main.ts in full", "Help with code", "Fix bug"
   GOOD "Fix flaky login test with awaited refresh"
 - description: one sentence of at most 25 words: what was wanted and what came of it.
-- summary: at most 150 words: what was asked, what was decided and why, what was changed, what is still open. Names,
-  paths and versions as they stand in the conversation; nothing that does not.
+- summary: at most 150 words: what was asked, what was decided and why, what was changed. Names, paths and versions as
+  they stand in the conversation; nothing that does not. What is still open comes last, on a line of its own that
+  begins with "Open: "; no such line when nothing is.
 - tags: 1 to 5, lower case, a word or two each.
 - "[redacted:…]" stands for a secret: never guess it, never mention it.`;
 

@@ -12,8 +12,9 @@ import { formatAge } from "./times.ts";
 const LINE_MAX_CHARS = 400;
 const AGE_MAX_MS = 14 * 86_400_000;
 const NAME_CHARS = 80;
-/** An id so long is unique, and can be typed. */
+/** An id so long is unique, and can be typed; those made of the time are told apart by the millisecond only. */
 const ID_CHARS = 8;
+const TIMED_ID = /^[0-9a-f]{8}-[0-9a-f]{4}(?=-7)/i;
 
 export interface WelcomeOptions {
   paths: Paths;
@@ -64,8 +65,13 @@ function recentSessions(paths: Paths, { session, now }: Required<Pick<WelcomeOpt
 function lineOf(meta: SessionMeta, { age, patterns }: { age: string; patterns: readonly RegExp[] }): string {
   const clean = (text: string, max: number) => oneLine(redact(text, patterns), max);
   const before = `The last session in this project was "${clean(meta.name, NAME_CHARS)}" (${age} ago): `;
-  const after = ` Its summary comes with @@${meta.sessionId.slice(0, ID_CHARS)} in a prompt.`;
+  const after = ` Its summary comes with @@${shortId(meta.sessionId)} in a prompt.`;
   const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] ?? "";
   const said = [meta.description, open].filter(Boolean).join(" ");
-  return `${before}${clean(said, LINE_MAX_CHARS - [...before, ...after].length)}${after}`;
+  const sentence = clean(said, LINE_MAX_CHARS - [...before, ...after].length - 1);
+  return `${before}${sentence}${/[\p{P}]$/u.test(sentence) ? "" : "."}${after}`;
+}
+
+function shortId(id: string): string {
+  return TIMED_ID.exec(id)?.[0] ?? id.slice(0, ID_CHARS);
 }
