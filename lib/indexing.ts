@@ -23,7 +23,7 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import { type PrepareQueue, startPreparing } from "./prepare-queue.ts";
+import type { PrepareQueue } from "./prepare-queue.ts";
 import { projectKeys } from "./project.ts";
 import { compilePatterns, redact } from "./redact.ts";
 import { releaseRows, rowClaims } from "./row-claims.ts";
@@ -63,6 +63,8 @@ export interface IndexReport {
 }
 
 const FILES_PER_TRANSACTION = 100;
+/** A thread costs more than fewer files do. */
+const FILES_TO_PREPARE = 64;
 /** Others wait for the write lock meanwhile. */
 const TRANSACTION_MS = 500;
 /** More unread bytes than this are not begun under a deadline. */
@@ -98,13 +100,13 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
 
 async function runSteps(run: Run): Promise<IndexReport> {
   const { options } = run;
+  run.queue = await prepareUnknown(run);
   const steps = indexFiles(run);
   let done = 0;
   for (let isDone = false; !isDone; ) {
     isDone = options.store.db.transaction(() => {
       const started = performance.now();
       lookAgain(run);
-      if (!run.queue && done === 0) run.queue = prepareUnknown(run);
       for (let files = 0; files < FILES_PER_TRANSACTION; files++) {
         const step = steps.next();
         if (step.done) return true;
@@ -184,12 +186,15 @@ function removeKeptOut({ options: { store }, exclusion, known }: Run, exclude: S
 }
 
 /** A first run over many transcripts has a second thread read ahead. */
-function prepareUnknown({ options, known, pass }: Run): PrepareQueue | undefined {
-  const { sessions, settings, deadlineMs, all } = options;
-  if (deadlineMs !== undefined || all) return undefined;
-  const unknown = sessions.filter(({ id }) => !known.has(id));
+async function prepareUnknown(run: Run): Promise<PrepareQueue | undefined> {
+  const { sessions, settings, deadlineMs, all } = run.options;
+  if (deadlineMs !== undefined || all || sessions.length < FILES_TO_PREPARE) return undefined;
+  lookAgain(run);
+  const unknown = sessions.filter(({ id }) => !run.known.has(id));
+  if (unknown.length < FILES_TO_PREPARE) return undefined;
   const { participants, timezone } = settings;
-  return startPreparing(unknown, { settings, options: { participants, timezone, redact: pass.redact } });
+  const { startPreparing } = await import("./prepare-queue.ts");
+  return startPreparing(unknown, { settings, options: { participants, timezone, redact: run.pass.redact } });
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */

@@ -28,7 +28,6 @@ export interface PrepareQueue {
 export const NEXT = 0;
 export const TAKEN = 1;
 
-const FILES_MIN = 64;
 const BYTES_MIN = 4 * 1024 * 1024;
 /** A larger file is read in pieces. */
 const FILE_BYTES_MAX = 256 * 1024;
@@ -48,7 +47,7 @@ export function startPreparing(
 ): PrepareQueue | undefined {
   const sessions = unknown.filter(({ size }) => size > 0 && size <= FILE_BYTES_MAX);
   const bytes = sessions.reduce((sum, { size }) => sum + size, 0);
-  if (sessions.length < FILES_MIN || bytes < BYTES_MIN || availableParallelism() < 2) return undefined;
+  if (bytes < BYTES_MIN || availableParallelism() < 2) return undefined;
   const control = new Int32Array(new SharedArrayBuffer(8));
   const channel = new MessageChannel();
   let worker: Worker;
