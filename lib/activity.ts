@@ -89,16 +89,24 @@ export function readOwnEdits(
   {
     mark,
     since,
+    glancedAt,
     resolvePath,
-  }: { mark: Mark | undefined; since: string; resolvePath: (path: string) => string },
+  }: {
+    mark: Mark | undefined;
+    since: string;
+    /** ISO time: a glance after the mark was set leaves it where it is. */
+    glancedAt: string;
+    resolvePath: (path: string) => string;
+  },
 ): Map<string, string | undefined> {
   const edits = new Map<string, string | undefined>();
   const head = readHead(file);
   if (!head) return edits;
   const isSeen = mark !== undefined && holds(file, mark);
   const from = isSeen ? mark.offset : offsetSince(file, since, head);
+  const after = isSeen ? glancedAt : since;
   for (const { at, tool } of readEntries(file, { head, from: { offset: from, line: 0 } })) {
-    if (tool?.action !== "edit" || (!isSeen && at !== undefined && at < since)) continue;
+    if (tool?.action !== "edit" || (at !== undefined && at < after)) continue;
     for (const path of tool.paths) edits.set(resolvePath(path), at);
   }
   return edits;

@@ -4,12 +4,12 @@
  * This is all that a prompt with nothing new pays for, so no transcript is opened and nothing that can is imported.
  */
 
-import { type Stats, statSync } from "node:fs";
+import type { Stats } from "node:fs";
 import type { Paths } from "./config.ts";
-import { hasCode } from "./errors.ts";
 import { findTranscripts } from "./find.ts";
 import { type CursorFile, cursorFileOf, hasMoved, type Marks, readMarks } from "./marks.ts";
 import type { TranscriptFile } from "./places.ts";
+import { isThere, statOf } from "./witness.ts";
 
 /** The session that looks. */
 export interface Looker {
@@ -62,7 +62,7 @@ export function takeLook({ paths, looker, scope, now = Date.now(), changedAfter 
   const cursors = cursorFileOf(paths.cursors, looker.id);
   const marks = readMarks(cursors);
   // At a session's first prompt the host names a file that it has yet to write.
-  const own = looker.file !== undefined && statOf(looker.file) ? looker.file : undefined;
+  const own = looker.file !== undefined && isThere(looker.file) ? looker.file : undefined;
   const look: Look = { looker: { ...looker, file: own }, now, cursors, marks, changed: [], recent: [] };
   const isChanged = changedAfter === undefined ? changeDetector(look) : newerThan(changedAfter);
   const hour = now - FIRST_LOOK_MS;
@@ -128,13 +128,4 @@ export function isDue({ looker, marks }: Pick<Look, "looker" | "marks">): boolea
   const own = marks?.get(looker.id);
   const stat = looker.file === undefined ? undefined : statOf(looker.file);
   return !own || (stat !== undefined && hasMoved(own, { size: stat.size, modifiedAt: stat.mtimeMs }));
-}
-
-function statOf(path: string) {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch (error) {
-    if (hasCode(error, "EACCES", "ENOTDIR", "EPERM", "ELOOP")) return undefined;
-    throw error;
-  }
 }

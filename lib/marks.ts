@@ -4,8 +4,8 @@
  * Reading and comparing only, for the prompt hook's silent path; lib/cursors.ts sets marks.
  */
 
-import { join } from "node:path";
 import { describeError, SessionMemoryError } from "./errors.ts";
+import { cursorPath } from "./glance.ts";
 import { isRecord } from "./json.ts";
 import { readIfExists } from "./read.ts";
 
@@ -28,12 +28,9 @@ export interface CursorFile {
   looker: string;
 }
 
-const FILE_NAME_MAX = 200;
-
 /** The cursor file of a session. Its id never leads out of the folder. */
 export function cursorFileOf(folder: string, looker: string): CursorFile {
-  const name = encodeURIComponent(looker.toWellFormed()).slice(0, FILE_NAME_MAX);
-  return { path: join(folder, `${name}.json`), looker };
+  return { path: cursorPath(folder, looker), looker };
 }
 
 /**

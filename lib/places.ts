@@ -5,10 +5,11 @@
  * either listed at its own place or lies outside, where a link must not take us.
  */
 
-import { type Dirent, existsSync, lstatSync, readdirSync, statSync } from "node:fs";
+import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
 import type { Paths } from "./config.ts";
 import type { Agent } from "./session.ts";
+import { entriesOf, isFile, isPlainFile, isThere } from "./witness.ts";
 
 /** A file that is a transcript by its place and name. */
 export interface TranscriptFile {
@@ -99,9 +100,7 @@ export function claudeTranscriptsOf(paths: Paths, id: string): TranscriptFile[] 
   if (!/^[A-Za-z0-9-]+$/.test(id)) return [];
   const root = join(paths.claude, "projects");
   const files = foldersIn(root).map((folder) => join(root, folder, `${id}${SUFFIX}`));
-  return files
-    .filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isFile())
-    .map((file) => ({ file, agent: "claude", id }));
+  return files.filter(isPlainFile).map((file) => ({ file, agent: "claude", id }));
 }
 
 /** Whether a Claude Code file stem is a subagent's. */
@@ -168,7 +167,7 @@ export function codexId(file: string): string | undefined {
 function recentDays(paths: Paths): string[] {
   const days: string[] = [];
   const root = join(paths.codex, "sessions");
-  if (!existsSync(root)) return days;
+  if (!isThere(root)) return days;
   // The folder's day is the local one, so tomorrow's may be there already by UTC.
   for (let ago = -1; ago <= CODEX_RECENT_DAYS; ago++) {
     const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
@@ -218,22 +217,6 @@ function foldersIn(root: string, isWanted: (name: string) => boolean = () => tru
   return entriesOf(root)
     .filter((entry) => entry.isDirectory() && isWanted(entry.name))
     .map((entry) => entry.name);
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-function entriesOf(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    return []; // not there, not a folder, or not ours to read
-  }
 }
 
 /** A directory's folder and those below it share a beginning; others may share it too, so the content decides. */

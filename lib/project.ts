@@ -4,8 +4,8 @@
  * Git is never started: a prompt hook has no time for it, and a project folder's git settings can run commands.
  */
 
-import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { entriesOf, isFile, isThere, realPathOf, textOf } from "./witness.ts";
 
 /** A directory's place in git. */
 interface Repository {
@@ -47,12 +47,10 @@ export function realDirectory(directory: string): string {
   const absolute = resolve(directory);
   const missing: string[] = [];
   for (let path = absolute; ; path = dirname(path)) {
-    try {
-      return join(realpathSync(path), ...missing);
-    } catch {
-      if (path === dirname(path)) return absolute;
-      missing.unshift(basename(path));
-    }
+    const real = realPathOf(path);
+    if (real !== undefined) return join(real, ...missing);
+    if (path === dirname(path)) return absolute;
+    missing.unshift(basename(path));
   }
 }
 
@@ -71,49 +69,22 @@ function findRepository(directory: string): Repository | undefined {
 
 /** What a `.git` folder, or a `.git` file of a worktree or submodule, leads to. */
 function commonDirectoryOf(git: string): string | undefined {
-  const stat = statOf(git);
-  if (!stat) return undefined;
-  if (!stat.isFile()) return statOf(join(git, "HEAD")) && realDirectory(git);
-  const gitDirectory = /^gitdir: (.+)$/m.exec(readText(git))?.[1]?.trim();
+  if (!isFile(git)) return isThere(join(git, "HEAD")) ? realDirectory(git) : undefined;
+  const gitDirectory = /^gitdir: (.+)$/m.exec(textOf(git))?.[1]?.trim();
   if (!gitDirectory) return undefined;
   const own = resolve(dirname(git), gitDirectory);
   // A submodule has no commondir: its own folder inside the outer repository is its identity.
-  const common = readText(join(own, "commondir")).trim();
+  const common = textOf(join(own, "commondir")).trim();
   return realDirectory(common ? resolve(own, common) : own);
 }
 
 function linkedWorktrees({ commonDirectory }: Repository): string[] {
   const tops: string[] = [];
-  for (const name of readNames(join(commonDirectory, "worktrees"))) {
-    const gitFile = readText(join(commonDirectory, "worktrees", name, "gitdir")).trim();
+  for (const { name } of entriesOf(join(commonDirectory, "worktrees"))) {
+    const gitFile = textOf(join(commonDirectory, "worktrees", name, "gitdir")).trim();
     if (gitFile) {
       tops.push(realDirectory(dirname(resolve(commonDirectory, "worktrees", name, gitFile))));
     }
   }
   return tops;
-}
-
-function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined; // below a file, or behind a folder that we may not enter
-  }
-}
-
-/** A file's text; "" when it cannot be read, which means the same here as not being there. */
-function readText(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}
-
-function readNames(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return []; // no linked worktrees
-  }
 }

@@ -5,11 +5,13 @@ import { type Doings, readDoings, readOwnEdits } from "./activity.ts";
 import type { Settings } from "./config.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { type Exclusion, readExclusion } from "./exclusion.ts";
+import { glanceFile } from "./glance.ts";
 import { FIRST_LOOK_MS, type Look } from "./look.ts";
 import { projectDirectories, projectKey } from "./project.ts";
 import { compilePatterns, oneLine, redact } from "./redact.ts";
 import type { Agent, Session } from "./session.ts";
 import { settle } from "./settle.ts";
+import { statOf } from "./witness.ts";
 
 /** A look with the sessions behind its changed files. */
 export interface View extends Omit<Look, "changed"> {
@@ -162,11 +164,14 @@ function overlapsOf(
   told: readonly Told[],
   { view, since, show }: { view: View; since: Date | undefined; show: Show },
 ): Overlap[] {
-  const { looker, now, marks } = view;
+  const { looker, now, marks, cursors } = view;
   if (looker.file === undefined) return [];
+  const glanced = since === undefined ? (statOf(glanceFile(cursors.path))?.mtimeMs ?? 0) : 0;
   const own = readOwnEdits(looker.file, {
     mark: since === undefined ? marks?.get(looker.id) : undefined,
     since: (since ?? new Date(now - FIRST_LOOK_MS)).toISOString(),
+    // One that is still to come is of a clock that was set back.
+    glancedAt: glanced > 0 && glanced <= now ? new Date(glanced).toISOString() : "",
     resolvePath: (path) => resolve(looker.cwd, path),
   });
   const top = projectDirectories(looker.cwd)[0];

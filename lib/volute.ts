@@ -1,10 +1,9 @@
 /** Named sessions of a Volute mind: the nearest `.volute` folder at or above a directory. */
 
-import { type Dirent, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { recordOf, stringOf } from "./json.ts";
+import { type JsonRecord, recordOf, stringOf } from "./json.ts";
 import { piTranscript, type TranscriptFile, transcriptsUnder } from "./places.ts";
-import { readJson } from "./read.ts";
+import { entriesOf, isDirectory, statOf, textOf } from "./witness.ts";
 
 export interface VoluteSessions {
   /** Names of Claude Code sessions by their id. */
@@ -22,7 +21,7 @@ export function voluteSessions(directory: string): VoluteSessions {
   if (folder === undefined) return sessions;
   for (const entry of entriesOf(join(folder, "sessions"))) {
     if (!entry.isFile() || !entry.name.endsWith(".json")) continue;
-    const id = stringOf(recordOf(readJson(join(folder, "sessions", entry.name))).sessionId);
+    const id = stringOf(recordIn(join(folder, "sessions", entry.name)).sessionId);
     const name = entry.name.slice(0, -".json".length);
     if (id !== undefined && isEphemeral(name)) sessions.ephemeral.add(id);
     else if (id !== undefined) sessions.names.set(id, name);
@@ -49,7 +48,7 @@ function isEphemeral(name: string): boolean {
 function newestTranscript(folder: string): string | undefined {
   let newest: { file: string; changed: number } | undefined;
   for (const file of transcriptsUnder(folder)) {
-    const changed = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    const changed = statOf(file)?.mtimeMs ?? 0;
     // Names begin with the time, so they decide between files of the same moment.
     if (!newest || changed > newest.changed || (changed === newest.changed && file > newest.file)) {
       newest = { file, changed };
@@ -58,18 +57,10 @@ function newestTranscript(folder: string): string | undefined {
   return newest?.file;
 }
 
-function isDirectory(path: string): boolean {
+function recordIn(file: string): JsonRecord {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    return recordOf(JSON.parse(textOf(file)));
   } catch {
-    return false; // below a file, or behind a folder that we may not enter
-  }
-}
-
-function entriesOf(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    return []; // a mind of the other kind, or not ours to read
+    return {}; // half written, or no JSON at all
   }
 }

@@ -62,7 +62,7 @@ test("UserPromptSubmit hands over what is new, logs it, and says it once", async
   expect(log(home).length).toBe(1);
 });
 
-test("UserPromptSubmit with nothing new writes nothing at all", async () => {
+test("UserPromptSubmit with nothing new says nothing, and moves no cursor", async () => {
   using home = temporaryHome();
   other(home);
   await prompt(home);
@@ -250,14 +250,21 @@ function loadedBy(file: string, seen = new Set<string>()): string[] {
   return [...seen];
 }
 
-test("the silent hook loads no more than it takes to look", () => {
-  const loaded = loadedBy(join(ROOT, HOOK)).map((path) => path.replace(`${ROOT}/`, ""));
-  expect(loaded.sort()).toEqual([
-    HOOK,
+function loadedFrom(file: string): string[] {
+  return loadedBy(join(ROOT, file))
+    .map((path) => path.replace(`${ROOT}/`, ""))
+    .sort();
+}
+
+test("the hook loads no more than it takes to glance, and to look where a glance is not enough", () => {
+  expect(loadedFrom(HOOK)).toEqual([HOOK, "lib/glance.ts", "node:fs"]);
+  expect(loadedFrom("hooks/claude/prompt-look.ts")).toEqual([
+    "hooks/claude/prompt-look.ts",
     "hooks/prompt.ts",
     "lib/config.ts",
     "lib/errors.ts",
     "lib/find.ts",
+    "lib/glance.ts",
     "lib/json.ts",
     "lib/look.ts",
     "lib/marks.ts",
@@ -265,6 +272,7 @@ test("the silent hook loads no more than it takes to look", () => {
     "lib/project.ts",
     "lib/read.ts",
     "lib/volute.ts",
+    "lib/witness.ts",
     "node:fs",
     "node:path",
   ]);
