@@ -57,6 +57,17 @@ function processesOf(home: ClaudeHome): string[] {
     .filter((command) => command.includes(home.root));
 }
 
+/** The messages of a request as the model reads them: without cache marks, for which the client also makes a block of a text. */
+function messagesOf({ raw }: MessagesRequest): string[] {
+  const { messages } = JSON.parse(raw) as { messages: { content: unknown }[] };
+  return messages.map(({ content, ...message }) => {
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+    return JSON.stringify({ ...message, content: blocks }, (key, value) =>
+      key === "cache_control" ? undefined : value,
+    );
+  });
+}
+
 /** The lines of the first digest in a request, without its head. Requests are never printed: they hold much else. */
 function digest(request: MessagesRequest | undefined): string {
   const text =
@@ -92,6 +103,26 @@ for (const [name, modules, file] of versions) {
       const [block] = /\[Session References\](?:[^"\\]|\\.)*/.exec(raw) ?? [""];
       expect(block).toContain("gateway listen on 8443");
       expect(block).toContain(first);
+    });
+
+    test("leaves what went before byte for byte as it was, turn after turn", async () => {
+      const { prompt, model } = lab(binary);
+      const other = await prompt("why does the gateway listen on 8443?");
+      const id = await prompt(`what did @@${other.slice(0, 8)} say?`);
+      await prompt("and the tests?", ["--resume", other]);
+      await prompt("what is new?", ["--resume", id]);
+      await prompt(`and @@${other.slice(0, 8)} once more`, ["--resume", id]);
+      const turns = model.requests.filter(({ raw }) => raw.includes("[Session References]"));
+      expect(turns.length).toBe(3);
+      for (const [index, turn] of turns.slice(1).entries()) {
+        const before = messagesOf(turns[index] ?? turn);
+        const now = messagesOf(turn);
+        expect(before.findIndex((message, place) => message !== now[place])).toBe(-1);
+        expect(now.length).toBeGreaterThan(before.length);
+      }
+      const told = (part: string) => turns.map(({ raw }) => raw.split(part).length - 1);
+      expect(told("[Session References]")).toEqual([1, 1, 2]);
+      expect(told("and the tests?").map((count) => count > 0)).toEqual([false, true, true]);
     });
 
     test("keeps what matters through a compaction by hand and one by itself", async () => {
