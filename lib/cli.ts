@@ -28,7 +28,9 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   } catch (error) {
     const failure = error instanceof SessionMemoryError ? error : refusalOf(error);
     if (!failure) throw error;
-    console.error(failure.format().trimEnd());
+    // Paths, names and words of the user stand in it.
+    const { redact } = await import("./redact.ts");
+    console.error(redact(failure.format()).trimEnd());
     process.exitCode = failure.exitCode;
   }
 }

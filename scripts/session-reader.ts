@@ -124,13 +124,13 @@ function entryJson(entry: Entry, patterns: readonly RegExp[]) {
   const { line, at, kind, tool } = entry;
   const text = redact(entry.text, patterns);
   if (!tool) return { line, at: at ?? null, kind, text };
-  const { name, action } = tool;
-  return { line, at: at ?? null, kind, text, tool: { name, target: redact(tool.target, patterns), action } };
+  const [name, target] = [tool.name, tool.target].map((part) => redact(part, patterns));
+  return { line, at: at ?? null, kind, text, tool: { name, target, action: tool.action } };
 }
 
-function sessionJson(session: Session, patterns: readonly RegExp[]) {
-  const { id, name, agent, cwd, file } = session;
-  return { id, name: name === undefined ? null : redact(name, patterns), agent, cwd: cwd ?? null, file };
+function sessionJson({ id, name, agent, cwd, file }: Session, patterns: readonly RegExp[]) {
+  const shown = (text: string | undefined) => (text === undefined ? null : redact(text, patterns));
+  return { id: shown(id), name: shown(name), agent, cwd: shown(cwd), file: shown(file) };
 }
 
 /** The part of a session that was asked for. */

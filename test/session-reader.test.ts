@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readSessionLog } from "../scripts/session-reader.ts";
-import { claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { FIXTURES, HIDDEN } from "./support/fixtures.ts";
 import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";
 import { jsonl } from "./support/rows.ts";
@@ -98,6 +98,30 @@ describe("session-reader <session>", () => {
       expect(stdout).not.toContain(token);
       expect(stdout).not.toContain("\\u001b");
       expect(stdout).not.toContain("\u001b");
+    }
+  });
+
+  test("redacts secrets in folders, tool names and errors", async () => {
+    using own = temporaryHome();
+    const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
+    const cwd = join(own.project, token);
+    const tools = [{ name: token, input: { path: `${token}.ts` } }];
+    writeClaude(own, { cwd, rows: [claudeUser({ text: "hi", cwd }), claudeAssistant({ tools, cwd })] });
+    for (const args of [
+      ["last"],
+      ["last", "--full"],
+      ["last", "--json"],
+      ["--list"],
+      ["--list", "--json"],
+      [token],
+      ["--lines", token],
+      [`--${token}`],
+      ["--list", "--sessions", `/none/${token}`],
+      [`/none/${token}.jsonl`],
+    ]) {
+      const { stdout, stderr } = await runScript("session-reader", args, { env: own.env, cwd: own.project });
+      expect(stdout + stderr).toContain("[redacted:github-token]");
+      expect(stdout + stderr).not.toContain(token);
     }
   });
 
