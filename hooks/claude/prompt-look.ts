@@ -1,6 +1,6 @@
 /**
  * What Claude Code's UserPromptSubmit does when a glance does not: hands the model what the other sessions did since
- * this one's last prompt, and what is known of those that the prompt mentions.
+ * this one's last prompt, what is known of those that the prompt mentions, and, where the user wants that, a title.
  *
  * With nothing to say it loads no more than lib/look.ts, and on any failure it is silent.
  */
@@ -38,9 +38,11 @@ export async function answerPrompt(stdin: string): Promise<void> {
     const context = look.changed.length > 0 ? await import("../prompt-context.ts") : undefined;
     const activity = context?.promptContext(look, { paths, settings });
     const answers = endWitness();
-    if (prompt.text.includes("@@") || (activity && !activity.isForeign))
-      await tell({ env, paths, settings, prompt, activity });
-    else if (answers && look.marks?.has(look.looker.id)) {
+    const isUntitled = settings.titles && !input.session_title;
+    const title = isUntitled ? (await import("./title.ts")).titleFor(prompt, { paths, settings }) : undefined;
+    if (title !== undefined || prompt.text.includes("@@") || (activity && !activity.isForeign))
+      await tell({ env, paths, settings, prompt, activity, title });
+    else if (answers && !isUntitled && look.marks?.has(look.looker.id)) {
       const circumstances = circumstancesOf(input, { env, cwd: () => process.cwd() }, look.now);
       await keep({ circumstances, at: look.now, answers }, look);
     } else if (isDue(look)) (await import("../../lib/settle.ts")).settle(look);
@@ -55,17 +57,23 @@ interface Telling {
   settings: Settings;
   prompt: Prompt;
   activity: PromptContext | undefined;
+  /** For the session, which has none. */
+  title: string | undefined;
 }
 
 /** Loads what is needed for what there is to say, and no more. */
-async function tell({ env, paths, settings, prompt, activity }: Telling): Promise<void> {
+async function tell({ env, paths, settings, prompt, activity, title }: Telling): Promise<void> {
   const references = prompt.text.includes("@@") ? await import("../prompt-references.ts") : undefined;
   const maxChars = OUTPUT_MAX_CHARS - (activity?.text?.length ?? 0);
   const mentioned = await references?.promptReferences(prompt, { env, paths, settings, maxChars });
   const text = [activity?.text, mentioned].filter((part) => part !== undefined).join("\n\n");
   const { handOver } = await import("../../lib/hand-over.ts");
-  const output = { hookSpecificOutput: { hookEventName: EVENT, additionalContext: text } };
-  if (text !== "" && !handOver(`${JSON.stringify(output)}\n`)) return;
+  const said = {
+    ...(text === "" ? {} : { additionalContext: text }),
+    ...(title === undefined ? {} : { sessionTitle: title }),
+  };
+  const output = { hookSpecificOutput: { hookEventName: EVENT, ...said } };
+  if (Object.keys(said).length > 0 && !handOver(`${JSON.stringify(output)}\n`)) return;
   activity?.delivered();
   if (mentioned !== undefined) references?.logReferences(paths, prompt, mentioned);
 }
