@@ -45,6 +45,7 @@ export interface CompactionSummary {
 export async function compactionSummary(options: CompactionOptions): Promise<CompactionSummary | undefined> {
   const { entries, keptIds, afterLine = 0, settings, previousSummary = "" } = options;
   const firstKept = keptIds && entries.find(({ id }) => id !== undefined && keptIds.has(id));
+  if (keptIds && !firstKept) return undefined; // what was read is not the conversation that the host compacts
   const beforeLine = firstKept?.line ?? Number.POSITIVE_INFINITY;
   const replaced = entries.filter(({ line }) => line > afterLine && line < beforeLine);
   let { ledger } = options;

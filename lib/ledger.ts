@@ -69,11 +69,15 @@ export function appendLedgerFile(file: string, record: LedgerRecord): void {
  */
 export function readLedger(
   session: Pick<Session, "id" | "agent" | "file">,
-  { paths, entries }: { paths: Pick<Paths, "observations">; entries: readonly Entry[] },
+  {
+    paths,
+    entries,
+    leafId,
+  }: { paths: Pick<Paths, "observations">; entries: readonly Entry[]; leafId?: string | undefined },
 ): { ledger: Ledger; skipped: number } {
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id));
   if (session.agent !== "pi") return { ledger: records, skipped };
-  const own = ledgerFromData(customEntriesOf(session.file), entries);
+  const own = ledgerFromData(customEntriesOf(session.file, leafId), entries);
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
   // After beginning anew the session's own records are dropped too, and nothing is there twice.
   const anew = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
@@ -89,7 +93,7 @@ export function ledgerFromData(data: readonly unknown[], entries: readonly Entry
   return relocateLedger(records, entries);
 }
 
-function customEntriesOf(file: string): unknown[] {
+function customEntriesOf(file: string, at: string | undefined): unknown[] {
   const found: { id: string; data: unknown }[] = [];
   const nodes = new Map<string, TreeNode>();
   let leafId: string | undefined;
@@ -106,6 +110,7 @@ function customEntriesOf(file: string): unknown[] {
     }
   });
   if (found.length === 0) return [];
+  if (at !== undefined && nodes.has(at)) leafId = at;
   const isLive = onPath(nodes, leafId);
   return found.filter(({ id }) => isLive(id)).map(({ data }) => data);
 }

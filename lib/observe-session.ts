@@ -59,27 +59,33 @@ export interface SessionOutcome {
 /** A transcript larger than this is read lean. */
 const LEAN_BYTES = 128 * 1024 * 1024;
 
-/** Reads a session and its ledger, without the texts that config.json keeps out. */
+/**
+ * Reads a session and its ledger, without the texts that config.json keeps out. `leafId`: the row that its host stands
+ * at, where that may be another than the file's last.
+ */
 export function readSessionMemory(
   session: Session,
-  { paths, settings }: Pick<SessionContext, "paths" | "settings">,
+  { paths, settings, leafId }: Pick<SessionContext, "paths" | "settings"> & { leafId?: string | undefined },
 ): SessionMemoryState {
   const exclude = currentExclude(paths, settings.exclude);
   const { hasEntry } = readExclusion(exclude);
   const hasPatterns = exclude.patterns.length > 0;
-  const { entries: read, isWhole } = readConversation(session, paths);
+  const { entries: read, isWhole } = readConversation(session, { paths, leafId });
   const entries = hasPatterns ? read.filter((entry) => !hasEntry(entry)) : read;
-  const { ledger: stored, skipped } = readLedger(session, { paths, entries });
+  const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
   const ledger = redactLedger(stored, compilePatterns(settings.redact.extra));
   return { session, entries, ledger, skipped, isWhole, settings: observeSettings(paths, settings.observe) };
 }
 
 /** pi's huge files are images, which no entry holds; elsewhere they are text. */
-function readConversation(session: Session, paths: Paths): LeanConversation {
+function readConversation(
+  session: Session,
+  { paths, leafId }: { paths: Paths; leafId: string | undefined },
+): LeanConversation {
   if (session.file === "") return { entries: [], isWhole: true }; // the host deleted it, the ledger is left
   const size = statSync(session.file).size;
   if (session.agent === "pi" || size <= LEAN_BYTES) {
-    return { entries: readActiveBranch(session.file, { results: true }).entries, isWhole: true };
+    return { entries: readActiveBranch(session.file, { results: true, leafId }).entries, isWhole: true };
   }
   const { ledger } = readLedger(session, { paths, entries: [] });
   return readLean(session.file, { covered: foldLedger(ledger).covered });

@@ -123,11 +123,11 @@ export function numberLines(file: string, entries: Entry[], known = { line: 1, o
  * The entries of the conversation as it stands, without abandoned branches.
  *
  * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
- * edited away. Linear formats and a broken chain: file order.
+ * edited away. Linear formats and a broken chain: file order. `leafId`: the row it stands at, where that is known.
  */
 export function readActiveBranch(
   file: string,
-  { results = false }: { results?: boolean } = {},
+  { results = false, leafId: at }: { results?: boolean; leafId?: string | undefined } = {},
 ): { entries: Entry[]; leafId: string | undefined; skipped: number } {
   const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
   const head = readHead(file);
@@ -145,6 +145,7 @@ export function readActiveBranch(
       for (const entry of format.entries(record, place, { head, results })) entries.push(entry);
     }
   }
+  if (at !== undefined && nodes.has(at)) leafId = at;
   const isLive = head.agent === "pi" ? onPath(nodes, leafId) : notAbandoned(nodes, leafId);
   return {
     entries: entries.filter((entry) => entry.id === undefined || isLive(entry.id)),

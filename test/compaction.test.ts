@@ -91,6 +91,14 @@ test("a summary that covers only a part is not given", async () => {
   expect(await compactionSummary(options(records))).toBeUndefined();
 });
 
+test("a conversation that holds nothing of what is kept is not the one compacted: nothing is given", async () => {
+  const given = await compactionSummary({
+    ...options([], { settings: RULES }),
+    keptIds: new Set(["elsewhere"]),
+  });
+  expect(given).toBeUndefined();
+});
+
 test("a compaction that was called off gives nothing", async () => {
   const signal = AbortSignal.abort();
   expect(await compactionSummary(options([], { settings: RULES, signal }))).toBeUndefined();

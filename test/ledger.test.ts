@@ -335,6 +335,24 @@ test.each([
   expect(entries.map(({ text }) => text)).toEqual(["trunk", live, "ok"]);
 });
 
+test("a pi session is read at the row its host stands at, whoever wrote the last one", () => {
+  using home = temporaryHome();
+  const session = sessionOf("pi", writePi(home, { rows: branchedPi("right") }), PI_SESSION);
+  const context = { paths: home.paths, settings: defaultSettings() };
+  const read = (leafId: string) => {
+    const { entries, ledger } = readSessionMemory(session, { ...context, leafId });
+    return [entries.map(({ text }) => text), foldLedger(ledger).observations.map(({ text }) => text)];
+  };
+  expect(read("left")).toEqual([
+    ["trunk", "left"],
+    ["the trunk", "went left"],
+  ]);
+  expect(read("not-written-yet")).toEqual([
+    ["trunk", "right", "ok"],
+    ["the trunk", "went right"],
+  ]);
+});
+
 test("a pi session observed by hand goes on where its own records end, and counts nothing twice", async () => {
   using home = temporaryHome();
   const session = sessionOf("pi", writePi(home, { rows: branchedPi("right") }), PI_SESSION);

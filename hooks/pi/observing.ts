@@ -23,7 +23,9 @@ export async function observing(state: PiState, { config, context }: Turn) {
   ]);
   const { paths, settings } = config;
   if (isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
-  const memory = readSessionMemory(session, config);
+  // By pi's own leaf: where two pi work on one file, its last row may be the other's.
+  const leafId = context.sessionManager.getLeafId() ?? undefined;
+  const memory = readSessionMemory(session, { paths, settings, leafId });
   const patterns = compilePatterns(config.settings.redact.extra);
   const common: ObserveContext = {
     ledger: memory.ledger,
