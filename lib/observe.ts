@@ -56,6 +56,8 @@ export interface ObserveOptions extends ObserveContext {
   maxSteps?: number | undefined;
   /** Told of each step: entries covered, and how many there were to cover. */
   onStep?: ((done: number, total: number) => void) | undefined;
+  /** Asked before each step: another one waits for this session. @default never */
+  shouldStop?: (() => boolean) | undefined;
   /** Failed attempts before this one: each makes the steps smaller. @default {0} */
   failures?: number | undefined;
 }
@@ -98,7 +100,8 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const pending = pendingEntries(options, memory);
   const observing = { ...options, outcome, memory };
-  for (let at = 0; at < pending.length && outcome.steps < maxSteps && !options.signal?.aborted; ) {
+  for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
+    if (options.signal?.aborted || options.shouldStop?.()) break;
     options.onStep?.(at, pending.length);
     const next = windowOf(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
     const isLast = at + next.length === pending.length;
@@ -256,8 +259,9 @@ async function observeByModel(step: Step, context: ModelObserving): Promise<Obse
       const drafts = withPrompts(accepted.drafts, step, clean);
       return makeRecord({ step, by: answer.model, ...accepted, drafts }, context);
     } catch (error) {
+      if (signal?.aborted) return undefined; // called off, which says nothing of the model
       outcome.failure = describeError(error);
-      if (!mayPass(error) || signal?.aborted) return undefined;
+      if (!mayPass(error)) return undefined;
     }
   }
   return undefined;

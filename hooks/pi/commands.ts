@@ -4,7 +4,7 @@ import type { Config } from "../../lib/config.ts";
 import { describeError, SessionMemoryError } from "../../lib/errors.ts";
 import type { PiCommandContext } from "./api.ts";
 import { observing } from "./observing.ts";
-import type { PiState } from "./state.ts";
+import { alone, type PiState } from "./state.ts";
 
 const VIEW_LINES = 160;
 
@@ -30,6 +30,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
       throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
     return now;
   };
+  const queued = async (work: () => Promise<string>) => (await alone(state, work)) ?? "";
   const change = async (changes: Record<string, string>) => {
     const { setObserveSettings } = await import("../../lib/observe-state.ts");
     const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });
@@ -79,11 +80,13 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   );
   command("obs-reflect", "[focus]: condense the observations now", async (words, context) => {
     await context.waitForIdle();
-    const { common } = await current(context);
-    const { reflect } = await import("../../lib/reflect.ts");
-    const focus = words.join(" ") || undefined;
-    const { tokens, note } = await reflect({ ...common, force: true, focus });
-    return `reflected: ${tokens.before} → ${tokens.after} tokens${note === undefined ? "" : ` (${note})`}`;
+    return await queued(async () => {
+      const { common } = await current(context);
+      const { reflect } = await import("../../lib/reflect.ts");
+      const focus = words.join(" ") || undefined;
+      const { tokens, note } = await reflect({ ...common, force: true, focus });
+      return `reflected: ${tokens.before} → ${tokens.after} tokens${note === undefined ? "" : ` (${note})`}`;
+    });
   });
   command("obs-dump", "The ledger's records as JSON lines", async (_, context) => {
     const { memory } = await current(context);
@@ -91,11 +94,13 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   });
   command("obs-rebuild", "Observe the whole session again", async (_, context) => {
     await context.waitForIdle();
-    const { memory, common } = await current(context);
-    const { observeAnew } = await import("../../lib/observe.ts");
-    const { steps, observations, failure } = await observeAnew({ ...common, entries: memory.entries });
-    if (failure !== undefined) return `nothing changed: ${failure}`;
-    return `observed again: ${observations} observations in ${steps} steps`;
+    return await queued(async () => {
+      const { memory, common } = await current(context);
+      const { observeAnew } = await import("../../lib/observe.ts");
+      const { steps, observations, failure } = await observeAnew({ ...common, entries: memory.entries });
+      if (failure !== undefined) return `nothing changed: ${failure}`;
+      return `observed again: ${observations} observations in ${steps} steps`;
+    });
   });
 }
 

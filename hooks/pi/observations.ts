@@ -6,9 +6,10 @@
 import type { Config } from "../../lib/config.ts";
 import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/json.ts";
 import type { SessionMemoryState } from "../../lib/observe-session.ts";
+import { noteAttempt, observeSettings, readBackoff } from "../../lib/observe-state.ts";
 import type { PiEvent } from "./api.ts";
 import { observing, type Turn } from "./observing.ts";
-import { afterTurn, currentSession, inBackground, on, type PiState } from "./state.ts";
+import { afterTurn, alone, currentSession, hostModel, inBackground, on, type PiState } from "./state.ts";
 
 /** A token is more than two bytes of transcript, so less growth than this cannot hold a step. */
 const BYTES_PER_TOKEN_MIN = 2;
@@ -18,43 +19,58 @@ export function registerObservations(state: PiState, config: Config): void {
   const sizes = new Map<string, number>();
   let isRunning = false;
   afterTurn(state, "observe", (context) => {
+    const settings = observeSettings(config.paths, config.settings.observe);
+    if (isRunning || !settings.auto || settings.mode !== "buffered") return;
+    if (!settings.rules && hostModel(state, context) === undefined) return;
     const session = currentSession(context);
-    if (!session || isRunning) return;
-    const grown = session.size - (sizes.get(session.id) ?? 0);
-    if (grown < config.settings.observe.stepTokens * BYTES_PER_TOKEN_MIN) return;
+    const grown = session ? session.size - (sizes.get(session.id) ?? 0) : 0;
+    if (!session || grown < settings.stepTokens * BYTES_PER_TOKEN_MIN) return;
     isRunning = true;
     inBackground(state, "observe", async () => {
       try {
-        if (await takeSteps(state, { config, context })) sizes.set(session.id, session.size);
+        if (await alone(state, () => takeSteps(state, { config, context })))
+          sizes.set(session.id, session.size);
       } finally {
         isRunning = false;
       }
     });
   });
-  on(state, "session_before_compact", (event, context) => compactionOf(state, { config, context, event }));
-  on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { config, context, event }));
+  on(state, "session_before_compact", (event, context) =>
+    alone(state, () => compactionOf(state, { config, context, event }), event.signal),
+  );
+  on(state, "session_before_tree", (event, context) =>
+    alone(state, () => branchSummaryOf(state, { config, context, event }), event.signal),
+  );
 }
 
 /** Observes what is due, reflects, and compacts when enough has come together. False: come again soon. */
 async function takeSteps(state: PiState, turn: Turn): Promise<boolean> {
   const now = await observing(state, turn);
-  if (!now?.canObserve || !now.memory.settings.auto || now.memory.settings.mode !== "buffered") return true;
+  if (!now?.canObserve) return true;
   const { session, memory, common } = now;
   const { paths } = turn.config;
-  const [{ observe }, { noteAttempt, readBackoff }, { reflect }] = await Promise.all([
+  const [{ observe }, { reflect }] = await Promise.all([
     import("../../lib/observe.ts"),
-    import("../../lib/observe-state.ts"),
     import("../../lib/reflect.ts"),
   ]);
   const backoff = readBackoff(paths, session.id);
   if (backoff && Date.now() < backoff.notBefore) return true;
   const { entries } = memory;
-  const observed = await observe({ ...common, entries, failures: backoff?.failures });
-  if (observed.failure !== undefined || backoff) {
-    noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: Date.now() });
+  // A compaction or a command waits for the step under way, not for all that are due.
+  const shouldStop = () => state.observer.waiting > 0 || state.abort.signal.aborted;
+  const append: typeof common.append = async (record) => {
+    await common.append(record);
+    await new Promise((resolve) => setTimeout(resolve)); // rules take no pause by themselves: the user types on
+  };
+  const steps = { ...common, append, entries, shouldStop, failures: backoff?.failures };
+  const { failure, ledger } = await observe(steps);
+  if (failure !== undefined || backoff) {
+    noteAttempt(paths, { sessionId: session.id, failure, now: Date.now() });
   }
-  await reflect({ ...common, ledger: observed.ledger });
-  await compactWhenDue(turn, memory);
+  if (shouldStop()) return false;
+  await reflect({ ...common, ledger });
+  // After a failure pi's own summary would stand in, earlier than it must.
+  if (failure === undefined && !shouldStop()) await compactWhenDue(turn, memory);
   return true;
 }
 

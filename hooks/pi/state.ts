@@ -24,6 +24,8 @@ export interface PiState {
   abort: AbortController;
   /** Background work under way. */
   pending: Set<Promise<void>>;
+  /** Ends when nobody observes this session any more, and how many wait for that. */
+  observer: { idle: Promise<unknown>; waiting: number };
 }
 
 /** Loads the configuration; an invalid one is said once and makes everything a no-op. */
@@ -34,6 +36,7 @@ export async function startState(pi: PiApi): Promise<PiState> {
     paths: resolvePaths(process.env),
     abort: new AbortController(),
     pending: new Set(),
+    observer: { idle: Promise.resolve(), waiting: 0 },
   };
   let problem = "";
   try {
@@ -103,6 +106,41 @@ export function inBackground(state: PiState, name: string, work: () => Promise<v
     })
     .finally(() => state.pending.delete(running));
   state.pending.add(running);
+}
+
+/**
+ * Does what reads and adds to the observations when nobody else is at it: two at once would observe the same rows
+ * twice. Undefined when `signal` ends the wait.
+ */
+export async function alone<T>(
+  { observer }: PiState,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const before = observer.idle;
+  let leave = () => {};
+  const left = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  observer.idle = before.then(() => left);
+  observer.waiting++;
+  try {
+    await (signal ? Promise.race([before, abortOf(signal)]) : before);
+  } finally {
+    observer.waiting--;
+  }
+  try {
+    return signal?.aborted ? undefined : await work();
+  } finally {
+    leave();
+  }
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 /** The session pi is in; undefined for one that is not kept, and before its file is there. */

@@ -1,0 +1,208 @@
+import { expect, test } from "bun:test";
+import { appendFileSync, existsSync, readdirSync } from "node:fs";
+import { registerObservations } from "../hooks/pi/observations.ts";
+import { alone } from "../hooks/pi/state.ts";
+import { LEDGER_ENTRY_TYPE } from "../lib/ledger.ts";
+import { foldLedger } from "../lib/observations.ts";
+import { readSessionMemory } from "../lib/observe-session.ts";
+import { setObserveSettings } from "../lib/observe-state.ts";
+import { sessionAt } from "../lib/sessions.ts";
+import { temporaryHome } from "./support/home.ts";
+import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { type PiHost, type PiHostOptions, piHost } from "./support/pi-host.ts";
+import type { Row } from "./support/rows.ts";
+
+const WORDS = "The deploy notes say more about it. ".repeat(60);
+const MODEL = {
+  modelKeys: ["active"],
+  observe: { observerTokens: 100_000, retainTokens: 0, stepTokens: 600 },
+};
+
+function turn(name: string): Row[] {
+  return [
+    piUser({ id: `u-${name}`, text: `${name}: keep port 8443. ${WORDS}` }),
+    piAssistant({ id: `a-${name}`, text: `Kept for ${name}.` }),
+  ];
+}
+
+function turns(...names: string[]): Row[] {
+  return piLinked([piHeader(), ...names.flatMap(turn)]);
+}
+
+/** What a model says of the first line it is given. */
+function observed(prompt: string): object {
+  const line = Number(/<new-conversation>\\n\[(\d+)\]/.exec(prompt)?.[1]);
+  return { observations: [{ priority: "red", text: `The port of line ${line} stays`, sources: [line] }] };
+}
+
+async function observingHost(options: PiHostOptions) {
+  const home = temporaryHome();
+  const host = await piHost(home, options);
+  registerObservations(host.state, host.config);
+  return Object.assign(host, { home, [Symbol.dispose]: () => home.remove() });
+}
+
+/** The event of a compaction that keeps the rows from `firstKept` on. */
+function compaction(
+  host: PiHost,
+  { rows, firstKept, signal }: { rows: Row[]; firstKept: string; signal?: AbortSignal },
+) {
+  const branchEntries = rows.slice(1).map(({ id }) => ({ id: String(id) }));
+  const preparation = {
+    firstKeptEntryId: firstKept,
+    tokensBefore: 5000,
+    messagesToSummarize: [1],
+    turnPrefixMessages: [],
+  };
+  return host.emit("session_before_compact", { preparation, branchEntries, ...(signal ? { signal } : {}) });
+}
+
+function covers({ file, config, state }: PiHost, leafId?: string) {
+  const session = sessionAt(file);
+  if (!session) throw new Error("no session");
+  const { ledger } = readSessionMemory(session, { paths: state.paths, settings: config.settings, leafId });
+  return ledger.flatMap((record) => (record.kind === "observed" ? [record.covers] : []));
+}
+
+test("a compaction waits for the step under way, and nothing is observed twice", async () => {
+  const rows = turns("one", "two", "three");
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  using host = await observingHost({
+    rows,
+    config: MODEL,
+    answer: async (prompt) => {
+      await held;
+      return observed(prompt);
+    },
+  });
+  await host.emit("agent_settled");
+  while (host.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  const given = compaction(host, { rows, firstKept: "u-three" });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(host.asked).toHaveLength(1);
+  release();
+  const { compaction: made } = (await given) as { compaction: { summary: string } };
+  expect(made.summary).toContain("The port of line 2 stays");
+  expect(made.summary).toContain("The port of line 4 stays");
+  await host.settled();
+  expect(covers(host)).toEqual(["2-3", "4-5"]);
+  expect(host.asked).toHaveLength(2);
+});
+
+test("a compaction that is called off does not wait for the step under way", async () => {
+  const rows = turns("one", "two");
+  using host = await observingHost({ rows, config: MODEL });
+  const abort = new AbortController();
+  let leave = () => {};
+  const busy = alone(host.state, () => new Promise<void>((resolve) => (leave = resolve)));
+  const given = compaction(host, { rows, firstKept: "u-two", signal: abort.signal });
+  abort.abort();
+  expect(await given).toBeUndefined();
+  leave();
+  await busy;
+  expect(await compaction(host, { rows, firstKept: "u-two", signal: abort.signal })).toBeUndefined();
+  expect(host.asked).toEqual([]);
+});
+
+test("what pi's end cuts off is no failure of the model", async () => {
+  using host = await observingHost({
+    rows: turns("one", "two"),
+    config: MODEL,
+    answer: (_, signal) =>
+      new Promise((_resolve, reject) =>
+        signal?.addEventListener("abort", () => reject(new Error("aborted"))),
+      ),
+  });
+  await host.emit("agent_settled");
+  while (host.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  host.state.abort.abort();
+  await host.settled();
+  const { observations } = host.state.paths;
+  expect(existsSync(observations) ? readdirSync(observations) : []).toEqual([]);
+  expect(covers(host)).toEqual([]);
+});
+
+test("a model that fails backs off, and pi is not asked to compact early", async () => {
+  const small = { ...MODEL.observe, observerTokens: 500 };
+  using host = await observingHost({
+    rows: turns("one", "two"),
+    config: { ...MODEL, observe: small },
+    answer: async () => ({ observations: [] }),
+  });
+  await host.emit("agent_settled");
+  await host.settled();
+  expect(host.compactions).toBe(0);
+  expect(readdirSync(host.state.paths.observations)).toEqual([expect.stringMatching(/\.backoff\.json$/)]);
+  const { length } = host.asked;
+  host.add([...turn("three"), ...turn("four")]);
+  await host.emit("agent_settled");
+  await host.settled();
+  expect(host.asked).toHaveLength(length);
+});
+
+test("pi is asked to compact once enough has come together and is observed", async () => {
+  using host = await observingHost({
+    rows: turns("one", "two"),
+    config: { ...MODEL, observe: { ...MODEL.observe, observerTokens: 500 } },
+    answer: async (prompt) => observed(prompt),
+  });
+  await host.emit("agent_settled");
+  await host.settled();
+  expect(host.compactions).toBe(1);
+});
+
+test("mode, switch and thresholds set at run time hold from the next turn on", async () => {
+  using host = await observingHost({
+    rows: turns("one", "two"),
+    config: MODEL,
+    answer: async (prompt) => observed(prompt),
+  });
+  const set = (changes: Record<string, string>) =>
+    setObserveSettings(host.state.paths, { settings: host.config.settings.observe, changes });
+  const settle = async () => {
+    await host.emit("agent_settled");
+    await host.settled();
+    return host.asked.length > 0;
+  };
+  set({ mode: "blocking" });
+  expect(await settle()).toBe(false);
+  set({ mode: "buffered", auto: "off" });
+  expect(await settle()).toBe(false);
+  set({ auto: "on", stepTokens: "90000" });
+  expect(await settle()).toBe(false);
+  set({ stepTokens: "600" });
+  expect(await settle()).toBe(true);
+});
+
+test("where two pi work on one file, each observes its own branch", async () => {
+  const rows = turns("one", "two");
+  using host = await observingHost({ rows, config: MODEL, answer: async (prompt) => observed(prompt) });
+  const other = piLinked(turn("other"), "a-one");
+  for (const row of other) appendFileSync(host.file, `${JSON.stringify(row)}\n`);
+  await host.emit("agent_settled");
+  await host.settled();
+  expect(host.asked.join()).not.toContain("other: keep port");
+  expect(covers(host, "a-other")).toEqual([]);
+  const given = (await compaction(host, { rows, firstKept: "u-two" })) as { compaction: { summary: string } };
+  expect(given.compaction.summary).toContain("The port of line 2 stays");
+});
+
+test("the ledger lies in the session's own entries", async () => {
+  using host = await observingHost({
+    rows: turns("one", "two"),
+    config: MODEL,
+    answer: async (prompt) => observed(prompt),
+  });
+  await host.emit("agent_settled");
+  await host.settled();
+  const text = await Bun.file(host.file).text();
+  const records = text
+    .split("\n")
+    .filter((line) => line.includes(LEDGER_ENTRY_TYPE))
+    .map((line) => JSON.parse(line).data);
+  expect(foldLedger(records).observations.map((item) => item.text)).toEqual(["The port of line 2 stays"]);
+  expect(existsSync(host.state.paths.observations)).toBe(false);
+});

@@ -1,0 +1,103 @@
+/** pi as an extension sees it, without pi: events, a session file that entries are appended to, and one model. */
+
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { PiApi, PiContext, PiEvent, PiReply } from "../../hooks/pi/api.ts";
+import { type PiState, startState } from "../../hooks/pi/state.ts";
+import { type Config, loadConfig } from "../../lib/config.ts";
+import { type TemporaryHome, writePi } from "./home.ts";
+import { PI_SESSION, piEntry } from "./pi.ts";
+import type { Row } from "./rows.ts";
+
+export interface PiHost {
+  state: PiState;
+  config: Config;
+  file: string;
+  /** What the model was asked, oldest first. */
+  asked: string[];
+  /** Times pi was asked to compact. */
+  compactions: number;
+  /** Puts rows into the session, as a turn does. */
+  add(rows: readonly Row[]): void;
+  /** Resolves to the last handler's answer. */
+  emit(event: string, data?: PiEvent): Promise<unknown>;
+  /** Resolves when no background work is left. */
+  settled(): Promise<void>;
+}
+
+export interface PiHostOptions {
+  rows: readonly Row[];
+  /** What config.json says. */
+  config: object;
+  /** The model's answer to a prompt, as JSON. */
+  answer?: (prompt: string, signal: AbortSignal | undefined) => Promise<object>;
+}
+
+/** Starts it on a session of its own. */
+export async function piHost(home: TemporaryHome, options: PiHostOptions): Promise<PiHost> {
+  const file = writePi(home, { rows: options.rows });
+  mkdirSync(dirname(home.paths.config), { recursive: true });
+  writeFileSync(home.paths.config, JSON.stringify(options.config));
+  const handlers = new Map<string, ((data: PiEvent, context: PiContext) => unknown)[]>();
+  let leaf = String(options.rows.at(-1)?.id);
+  const append = (row: Row) => {
+    appendFileSync(file, `${JSON.stringify(row)}\n`);
+    leaf = String(row.id);
+  };
+  const pi: PiApi = {
+    on: (event, handler) => handlers.set(event, [...(handlers.get(event) ?? []), handler]),
+    registerCommand() {},
+    registerTool() {},
+    appendEntry: (customType, data) => append(piEntry("custom", { customType, data }, { parentId: leaf })),
+  };
+  const config = await loadConfig(home.env, home.project);
+  const state = Object.assign(await startState(pi), { config, paths: config.paths });
+  const asked: string[] = [];
+  const model = { id: "fake-1", provider: "fake" };
+  const complete = async (
+    _: unknown,
+    { messages }: { messages: readonly unknown[] },
+    { signal }: { signal?: AbortSignal | undefined },
+  ): Promise<PiReply> => {
+    const prompt = JSON.stringify(messages);
+    asked.push(prompt);
+    const reply = await options.answer?.(prompt, signal);
+    return { content: [{ type: "text", text: JSON.stringify(reply) }], stopReason: "stop" };
+  };
+  const host: PiHost = {
+    state,
+    config,
+    file,
+    asked,
+    compactions: 0,
+    add(rows) {
+      for (const row of rows) append({ ...row, parentId: leaf });
+    },
+    async emit(event, data = {}) {
+      let answer: unknown;
+      for (const handler of handlers.get(event) ?? []) answer = await handler(data, context);
+      return answer;
+    },
+    async settled() {
+      while (state.pending.size > 0) await Promise.all(state.pending);
+    },
+  };
+  const context: PiContext = {
+    cwd: home.project,
+    hasUI: false,
+    model,
+    ui: { notify() {}, setStatus() {} },
+    sessionManager: {
+      getSessionId: () => PI_SESSION,
+      getSessionFile: () => file,
+      getLeafId: () => leaf,
+      getBranch: () => [],
+    },
+    modelRegistry: { complete, find: () => model },
+    isIdle: () => true,
+    compact() {
+      host.compactions++;
+    },
+  };
+  return host;
+}
