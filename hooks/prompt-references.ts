@@ -6,8 +6,8 @@ import { hasReference } from "../lib/references.ts";
 import { logFailure } from "./failure.ts";
 import type { Prompt } from "./prompt.ts";
 
-/** Claude Code gives a prompt hook 30 s, and drops everything it was to say when it takes longer. */
-const QUESTION_MS = 20_000;
+/** Longer a prompt is not held up. Claude Code gives a hook 30 s, and drops everything it was to say after that. */
+export const QUESTION_MS = 20_000;
 
 export interface ReferenceSources {
   env: Environment;

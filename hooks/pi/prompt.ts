@@ -4,6 +4,7 @@ import type { Config } from "../../lib/config.ts";
 import { logEvent } from "../../lib/log.ts";
 import { type Look, takeLook } from "../../lib/look.ts";
 import { promptContext } from "../prompt-context.ts";
+import { QUESTION_MS } from "../prompt-references.ts";
 import type { PiContext } from "./api.ts";
 import { hostModel, on, type PiState } from "./state.ts";
 
@@ -31,6 +32,7 @@ export function registerPrompt(state: PiState, config: Config): void {
       cwd: context.cwd,
       current,
       model: async () => hostModel(state, context),
+      signal: AbortSignal.timeout(QUESTION_MS),
     });
     if (text === "") return undefined;
     logEvent(paths.log, { event: "injected", ok: true, session: current, text });
