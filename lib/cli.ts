@@ -6,6 +6,8 @@ import { SessionMemoryError } from "./errors.ts";
 import { handOver } from "./hand-over.ts";
 import { parseTime } from "./times.ts";
 
+const STDERR = 2;
+
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /**
@@ -16,10 +18,8 @@ type Options = NonNullable<ParseArgsConfig["options"]>;
 export async function runMain(usage: string, main: (args: string[]) => void | Promise<void>): Promise<void> {
   const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
-  // Bun's console writes without these streams, and making them costs as much as starting it.
-  if (!process.versions.bun) for (const stream of [process.stdout, process.stderr]) forgiveLeaving(stream);
   if (flags.includes("--help") || flags.includes("-h")) {
-    console.log(usage.trimEnd());
+    print(usage.trimEnd());
     return;
   }
   quiet = flags.includes("--quiet");
@@ -30,16 +30,9 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
     if (!failure) throw error;
     // Paths, names and words of the user stand in it.
     const { redact } = await import("./redact.ts");
-    console.error(redact(failure.format()).trimEnd());
+    say(redact(failure.format()).trimEnd());
     process.exitCode = failure.exitCode;
   }
-}
-
-/** A reader that leaves early (`| head -1`) is no error of ours. */
-function forgiveLeaving(stream: NodeJS.WriteStream): void {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
 }
 
 /** The arguments as they were typed: Bun drops a `--` that comes first, which makes flags of the words after it. */
@@ -188,14 +181,19 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2));
 }
 
+/** Not `console.error`: Bun paints its lines red wherever FORCE_COLOR stands, also in a file. */
+function say(line: string): void {
+  handOver(`${line}\n`, STDERR);
+}
+
 /** A warning on stderr; nothing with `--quiet`. */
 export function warn(message: string): void {
-  if (!quiet) console.error(`warning: ${message}`);
+  if (!quiet) say(`warning: ${message}`);
 }
 
 /** A remark on stderr (freshness, what was left out); nothing with `--quiet`. */
 export function note(message: string): void {
-  if (!quiet) console.error(message);
+  if (!quiet) say(message);
 }
 
 /**
@@ -241,18 +239,18 @@ export function startProgress(what: string): {
       const rate = done / ((now - started) / 1000);
       const left = rate > 0 ? Math.ceil((total - done) / rate) : 0;
       const line = `${what} ${done}/${total} · ${rate.toFixed(rate < 10 ? 1 : 0)}/s · ${left} s left`;
-      if (live) process.stderr.write(`\r\x1b[K${line}`);
-      else console.error(line);
+      if (live) handOver(`\r\x1b[K${line}`, STDERR);
+      else say(line);
     },
     end() {
-      if (live && shown) process.stderr.write("\r\x1b[K");
+      if (live && shown) handOver("\r\x1b[K", STDERR);
     },
   };
 }
 
+/** Loaded only for work that takes long: the module costs more than starting Bun. */
 function isTerminal(): boolean {
-  forgiveLeaving(process.stderr);
-  return process.stderr.isTTY === true;
+  return process.getBuiltinModule("node:tty").isatty(STDERR);
 }
 
 /** `--limit -5` is a bad number, not an unknown flag: parseArgs needs the value attached to see that. */

@@ -7,16 +7,16 @@ const STDOUT = 1;
 const RETRY_MS = 2;
 
 /**
- * Writes text to stdout.
+ * Writes text to stdout, or to another descriptor.
  *
  * @returns false when nobody reads it any more.
  */
-export function handOver(text: string): boolean {
+export function handOver(text: string, descriptor = STDOUT): boolean {
   const bytes = Buffer.from(text);
   const cell = new Int32Array(new SharedArrayBuffer(4));
   for (let written = 0; written < bytes.length; ) {
     try {
-      written += writeSync(STDOUT, bytes, written, bytes.length - written);
+      written += writeSync(descriptor, bytes, written, bytes.length - written);
     } catch (error) {
       if (hasCode(error, "EPIPE", "EBADF", "ECONNRESET")) return false;
       if (!hasCode(error, "EAGAIN")) throw error;

@@ -250,7 +250,7 @@ async function main(args: string[]): Promise<void> {
   print(header(session, patterns));
   const style = { timezone, full: values.full, patterns };
   if (entries.length > 0) print(entries.map((entry) => formatEntry(entry, style)).join("\n"));
-  else note("nothing was said yet");
+  else note(since ? "nothing was said since then" : "nothing was said yet");
 }
 
 if (import.meta.main) await runMain(USAGE, main);

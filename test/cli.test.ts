@@ -51,6 +51,15 @@ describe("flags", () => {
   });
 });
 
+test("nothing is coloured outside of a terminal", async () => {
+  for (const variables of [{}, { NO_COLOR: "1" }, { FORCE_COLOR: "1" }]) {
+    for (const args of [["--frob"], ["--list"], ["--help"]]) {
+      const { stdout, stderr } = await run("session-reader", args, { ...home.env, ...variables });
+      expect(stdout + stderr).not.toContain("\u001b");
+    }
+  }
+});
+
 describe("--sessions", () => {
   test("must name something that is there, and so must the variable", async () => {
     const gone = join(home.root, "gone");
