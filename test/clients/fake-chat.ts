@@ -25,8 +25,11 @@ interface Body {
   tools?: { function: { name: string } }[];
 }
 
+/** What the model says to a request, sooner or later. */
+export type Answer = (request: ChatRequest) => ChatReply | undefined | Promise<ChatReply | undefined>;
+
 /** Starts the server. Without a reply from `answer` the model says "Understood." */
-export function startFakeChat(answer: (request: ChatRequest) => ChatReply | undefined): FakeChat {
+export function startFakeChat(answer: Answer): FakeChat {
   const requests: ChatRequest[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -43,7 +46,7 @@ export function startFakeChat(answer: (request: ChatRequest) => ChatReply | unde
         at: Date.now(),
       };
       requests.push(request);
-      return stream(answer(request) ?? "Understood.", {
+      return stream((await answer(request)) ?? "Understood.", {
         model: body.model,
         tokens: Math.ceil(raw.length / 4),
       });

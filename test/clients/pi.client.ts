@@ -1,11 +1,11 @@
 /** The package in the real pi, whose model is a server on loopback. Run by `bun run test:clients`. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runScript } from "../support/run.ts";
 import { eventually } from "./eventually.ts";
-import { type ChatReply, type ChatRequest, type FakeChat, startFakeChat } from "./fake-chat.ts";
+import { type Answer, type ChatReply, type FakeChat, startFakeChat } from "./fake-chat.ts";
 import { CLIENTS, installed } from "./install.ts";
 import { type PiHome, type PiOptions, type PiRpc, piHome, runPi, sessionEntries, startRpc } from "./pi.ts";
 
@@ -29,8 +29,6 @@ interface Lab {
   rpc(args?: string[]): PiRpc;
 }
 
-type Answer = (request: ChatRequest) => ChatReply | undefined;
-
 async function lab(options: Partial<PiOptions> = {}, answer: Answer = () => undefined): Promise<Lab> {
   const model = startFakeChat(answer);
   const command = options.command ?? onNode;
@@ -53,6 +51,7 @@ async function lab(options: Partial<PiOptions> = {}, answer: Answer = () => unde
 /** Small enough that a few prompts come to a compaction. */
 const SMALL = { compaction: { keepRecentTokens: 100 }, contextWindow: 60_000 };
 const RULES = { observe: { rules: true, observerTokens: 100_000 } };
+const LEDGER = "session-memory:observations";
 const LONG = `Please keep the port 8443 for the gateway. ${"The deploy notes say more about it. ".repeat(40)}`;
 
 function custom(home: PiHome, type: string) {
@@ -136,6 +135,64 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     expect(entries.some(({ customType }) => customType === "session-memory:observations")).toBe(true);
     const compaction = entries.findLast(({ type }) => type === "compaction");
     expect(compaction?.summary).toContain("8443");
+    await pi.end();
+  });
+
+  test("observes on in a new session, and what the change cut off is no failure", async () => {
+    let isHeld = true;
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { home, model, rpc } = await lab(SMALL, async ({ raw, messages }) => {
+      if (!raw.includes('\\"observations\\"')) return undefined;
+      if (isHeld) await held;
+      const line = Number(/(?:^|\n)\D{0,3}(\d+)\D/.exec(messages.at(-1)?.text ?? "")?.[1]);
+      return JSON.stringify({
+        observations: [{ priority: "red", text: "The gateway keeps port 8443", sources: [line] }],
+      });
+    });
+    home.configure({ modelKeys: ["active"], observe: { retainTokens: 0, stepTokens: 300 } });
+    const asked = () => model.requests.filter(({ raw }) => raw.includes('\\"observations\\"')).length;
+    const pi = rpc();
+    for (let turn = 0; turn < 3; turn++) await pi.prompt(`${turn}: ${LONG}`);
+    await eventually("a step under way", () => asked() > 0);
+    expect((await pi.call({ type: "new_session" })).success).toBe(true);
+    isHeld = false;
+    for (let turn = 0; turn < 3; turn++) await pi.prompt(`again ${turn}: ${LONG}`);
+    await eventually("a step in the new session", () => custom(home, LEDGER).length > 0);
+    release();
+    expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
+    const folder = join(home.state, "observations");
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
+  });
+
+  test("says which models are not there and goes by rules; a session not kept has no memory to look at", async () => {
+    const { home, model, rpc } = await lab();
+    home.configure({ modelKeys: ["fake/none", "nobody/fake-1"] });
+    const pi = rpc(["--no-session"]);
+    await pi.prompt(LONG);
+    for (const command of ["/obs-memory-status", "/obs-rebuild", "/obs-view"]) await pi.prompt(command);
+    await pi.call({ type: "compact" });
+    const said = notifications(pi);
+    for (const key of ["fake/none", "nobody/fake-1"])
+      expect(said).toContain(`session-memory: model "${key}" of modelKeys is not there`);
+    expect(said.filter((text) => text.includes("it is not kept in a file"))).toHaveLength(3);
+    expect(model.requests.filter(({ raw }) => raw.includes('\\"observations\\"'))).toEqual([]);
+    expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
+    expect(existsSync(join(home.state, "observations"))).toBe(false);
+  });
+
+  test("spends no more than a day's budget on the host's model", async () => {
+    const { home, model, rpc } = await lab();
+    home.configure({ modelKeys: ["active"], llm: { model: "fake-1", dailyBudgetUsd: 0 } });
+    const pi = rpc();
+    await pi.prompt("Why does the login test fail on Mondays?");
+    const before = model.requests.length;
+    await pi.prompt("/index-session");
+    const [entry] = custom(home, "session-index:index");
+    expect(entry?.data).toMatchObject({ success: false, error: expect.stringContaining("BUDGET_EXCEEDED") });
+    expect(model.requests.length).toBe(before);
     await pi.end();
   });
 
@@ -327,7 +384,10 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     const { PATH: _, ...env } = home.env;
     const options = { env: { ...env, PATH: process.env.PATH }, cwd: home.project };
     const log = await runScript("session-reader", ["last"], options);
-    expect(log.stdout).toContain("User: Please keep the port 8443 for the gateway.");
+    expect(log).toMatchObject({
+      stderr: "",
+      stdout: expect.stringContaining("User: Please keep the port 8443 for the gateway."),
+    });
     const found = await runScript("search", ["gateway port"], options);
     expect(found.stdout).toContain("8443");
   });
