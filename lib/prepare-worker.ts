@@ -6,7 +6,7 @@ import { prepareFile } from "./prepared.ts";
 import { compilePatterns, redact } from "./redact.ts";
 
 /** So far it may be ahead of the other thread: what waits lies in memory. */
-const AHEAD_MAX = 256;
+const AHEAD_MAX = 64;
 const PATIENCE_MS = 50;
 
 function work({
