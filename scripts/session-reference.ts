@@ -146,11 +146,13 @@ async function linesOf(
   const style = { timezone: options.timezone, clean: options.clean };
   const answer = question === undefined ? undefined : await answerTo(question, session, options);
   const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
-  for (const [index, ancestor] of (await ancestorsOf(session, ancestors, options.paths)).entries()) {
+  const found = await ancestorsOf(session, ancestors, options);
+  for (const [index, ancestor] of found.entries()) {
     const which = index === 0 ? "the session it came from" : `ancestor ${index + 1} of it`;
     const meta = await metaOf(ancestor, options);
     lines.push(...sessionLines({ written: `${written}, ${which},`, session: ancestor, meta }, style));
   }
+  if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
   return lines;
 }
 
@@ -191,7 +193,11 @@ async function answerTo(
 }
 
 /** The sessions that a session came from, nearest first. */
-async function ancestorsOf(session: Session, count: number, paths: Paths): Promise<Session[]> {
+async function ancestorsOf(
+  session: Session,
+  count: number,
+  { paths, settings: { exclude } }: ReferenceOptions,
+): Promise<Session[]> {
   if (count === 0) return [];
   const { parentFile } = await import("../lib/parents.ts");
   const line = [session];
@@ -199,6 +205,7 @@ async function ancestorsOf(session: Session, count: number, paths: Paths): Promi
     const file = parentFile(line.at(-1) ?? session);
     const parent = file === undefined ? undefined : sessionAt(file, paths);
     if (!parent || line.some((known) => known.file === parent.file)) break;
+    if (isKeptOut(parent, { paths, exclude })) break;
     line.push(parent);
   }
   return line.slice(1);

@@ -234,7 +234,13 @@ test("ancestors come with it when they are asked for, and only then", async () =
   expect(first((await run(`@@${child}`, "--json")).json.text)).toEqual([child]);
   expect(first((await run(`@@${child}~1`, "--json")).json.text)).toEqual([child, parent]);
   expect(first((await run(`@@${child}~2`, "--json")).json.text)).toEqual([child, parent, grandparent]);
-  expect(first((await run(`@@${child}~9`, "--json")).json.text)).toEqual([child, parent, grandparent]);
+  const unknown = "- no earlier session that it came from is known";
+  const all = (await run(`@@${child}~9`, "--json")).json.text;
+  expect(first(all)).toEqual([child, parent, grandparent]);
+  expect(all).toEndWith(unknown);
+  write(home.paths.config, JSON.stringify({ exclude: { sessions: [parent] } }));
+  const kept = (await run(`@@${child}~2`, "--json")).json.text;
+  expect([first(kept), kept.includes(parent), kept.endsWith(unknown)]).toEqual([[child], false, true]);
 });
 
 test("a Claude Code fork's ancestor is the session whose rows it copied", async () => {
