@@ -3,13 +3,13 @@
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../json.ts";
 import type { Entry } from "../session.ts";
 import {
+  assistantEntries,
   type EntryOptions,
   type Format,
   isoTime,
   isTextBlock,
   type Place,
   textOf,
-  toolCall,
 } from "./format.ts";
 
 /** Beginnings of user texts that the client wrote itself. */
@@ -48,7 +48,7 @@ export const claude: Format = {
   },
 
   entries(record, place, options) {
-    if (record.type === "assistant") return assistantEntries(record, place);
+    if (record.type === "assistant") return assistantRowEntries(record, place);
     if (record.type === "user") return userEntries(record, place, options);
     return [];
   },
@@ -65,30 +65,10 @@ export const claude: Format = {
   },
 };
 
-function assistantEntries(record: JsonRecord, place: Place): Entry[] {
+function assistantRowEntries(record: JsonRecord, place: Place): Entry[] {
   const message = recordOf(record.message);
   const common = { ...place, id: stringOf(record.uuid), at: isoTime(record.timestamp) };
-  const entries: Entry[] = [];
-  const text = (value: string) => {
-    if (value.trim() === "") return;
-    entries.push({ ...common, kind: "assistant", text: value, contextTokens: contextTokens(message.usage) });
-  };
-  if (typeof message.content === "string") text(message.content);
-  for (const block of arrayOf(message.content)) {
-    if (!isRecord(block)) continue;
-    if (isTextBlock(block)) text(stringOf(block.text) ?? "");
-    else if (block.type === "tool_use" || block.type === "server_tool_use") {
-      const tool = toolCall(stringOf(block.name) ?? "tool", block.input);
-      entries.push({
-        ...common,
-        kind: "tool",
-        text: `${tool.name} ${tool.target}`.trim(),
-        tool,
-        callId: stringOf(block.id),
-      });
-    }
-  }
-  return entries;
+  return assistantEntries(message.content, common, contextTokens(message.usage));
 }
 
 function userEntries(record: JsonRecord, place: Place, { results }: EntryOptions): Entry[] {

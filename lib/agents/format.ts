@@ -83,6 +83,31 @@ export function isTextBlock(block: JsonRecord): boolean {
   return block.type === "text" || block.type === "input_text" || block.type === "output_text";
 }
 
+const CALL_TYPES = new Set(["tool_use", "server_tool_use", "toolCall"]);
+
+/** What an assistant message says and calls, in the order of its blocks. */
+export function assistantEntries(
+  content: unknown,
+  common: Place & Pick<Entry, "id" | "at">,
+  contextTokens: number | undefined,
+): Entry[] {
+  const entries: Entry[] = [];
+  for (const block of typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content)) {
+    if (!isRecord(block)) continue;
+    const text = isTextBlock(block) ? (stringOf(block.text) ?? "") : "";
+    if (text.trim() !== "") entries.push({ ...common, kind: "assistant", text, contextTokens });
+    if (!CALL_TYPES.has(String(block.type))) continue;
+    entries.push({ ...common, ...callOf(block) });
+  }
+  return entries;
+}
+
+/** A tool call's own part of its entry. */
+export function callOf(block: JsonRecord): Pick<Entry, "kind" | "text" | "tool" | "callId"> {
+  const tool = toolCall(stringOf(block.name) ?? "tool", block.input ?? block.arguments);
+  return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
+}
+
 /** The argument that says what a call is about, the most telling name first. */
 const PRIMARY_ARGUMENTS = [
   "command",

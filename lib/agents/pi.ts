@@ -1,12 +1,12 @@
 /** pi's transcripts (v1 without ids, v2, v3) and OpenClaw's: a header line, then a tree of entries by `parentId`. */
 
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../json.ts";
+import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../json.ts";
 import type { Entry } from "../session.ts";
 import {
+  assistantEntries,
   type EntryOptions,
   type Format,
   isoTime,
-  isTextBlock,
   type Place,
   textOf,
   toolCall,
@@ -65,7 +65,7 @@ function messageEntries(record: JsonRecord, place: Place, { results }: EntryOpti
       return text.trim() === "" ? [] : [{ ...common, kind: "user", text }];
     }
     case "assistant":
-      return assistantEntries(message, common);
+      return assistantEntries(message.content, common, contextTokens(message.usage));
     case "bashExecution":
       return bashEntries(message, common, results);
     case "toolResult":
@@ -82,30 +82,6 @@ function messageEntries(record: JsonRecord, place: Place, { results }: EntryOpti
     default:
       return []; // system prompts, injected messages of extensions, summaries replayed as messages
   }
-}
-
-function assistantEntries(message: JsonRecord, common: ReturnType<typeof commonOf>): Entry[] {
-  const entries: Entry[] = [];
-  const text = (value: string) => {
-    if (value.trim() === "") return;
-    entries.push({ ...common, kind: "assistant", text: value, contextTokens: contextTokens(message.usage) });
-  };
-  if (typeof message.content === "string") text(message.content);
-  for (const block of arrayOf(message.content)) {
-    if (!isRecord(block)) continue;
-    if (isTextBlock(block)) text(stringOf(block.text) ?? "");
-    else if (block.type === "toolCall" || block.type === "tool_use") {
-      const tool = toolCall(stringOf(block.name) ?? "tool", block.arguments ?? block.input);
-      entries.push({
-        ...common,
-        kind: "tool",
-        text: `${tool.name} ${tool.target}`.trim(),
-        tool,
-        callId: stringOf(block.id),
-      });
-    }
-  }
-  return entries;
 }
 
 /** A command the user ran from the prompt. */

@@ -2,7 +2,7 @@
 
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../json.ts";
 import type { Entry } from "../session.ts";
-import { type Format, isoTime, isTextBlock, type Place, textOf, toolCall } from "./format.ts";
+import { callOf, type Format, isoTime, isTextBlock, type Place, textOf } from "./format.ts";
 
 export const plain: Format = {
   agent: "plain",
@@ -56,14 +56,7 @@ function blockEntries(
   for (const block of arrayOf(message.content)) {
     if (!isRecord(block) || isTextBlock(block)) continue;
     if (block.type === "tool_use" || block.type === "toolCall") {
-      const tool = toolCall(stringOf(block.name) ?? "tool", block.input ?? block.arguments);
-      entries.push({
-        ...common,
-        kind: "tool",
-        text: `${tool.name} ${tool.target}`.trim(),
-        tool,
-        callId: stringOf(block.id),
-      });
+      entries.push({ ...common, ...callOf(block) });
     } else if (block.type === "tool_result" && results) {
       const isError = block.is_error === true;
       entries.push({
