@@ -3,7 +3,7 @@
 import type { AskedTerms } from "./asked-terms.ts";
 import type { ChunkRow } from "./candidates.ts";
 import type { SessionRow } from "./corpus.ts";
-import { headerWords } from "./header.ts";
+import { readHeader } from "./header.ts";
 import type { RankedDocument } from "./rank.ts";
 import { findTerms, plainText } from "./term-counts.ts";
 
@@ -16,8 +16,10 @@ export interface DocumentOptions {
   speaker: "user" | "assistant" | undefined;
 }
 
-/** Tool calls and the parts of joined names count less than what was said. */
+/** Tool calls count less than what was said. */
 export const TOOL_WEIGHT = 0.5;
+/** Topics by rule are one word for many things. */
+const TOPIC_WEIGHT = 0.2;
 /** Length need not be exact, and counting words costs more than all else. */
 const WORD_CHARACTERS = 5.7;
 /** What the name and the folder of the session count. */
@@ -44,9 +46,10 @@ export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions)
   });
 }
 
-/** A stretch of the text that is counted, up to the next one. */
+/** A stretch of the text that is counted. */
 interface Part {
   start: number;
+  end: number;
   weight: number;
   isUser: boolean;
 }
@@ -59,9 +62,9 @@ function countChunk(
   const counts = new Float64Array(vocabulary.size);
   const userCounts = new Float64Array(vocabulary.size);
   const content = plainText(row.content);
-  const around = speaker === undefined ? `${plainText(row.tools)}\n${plainText(headerWords(row))}\n` : "";
-  const parts = partsOf(content, { around: around.length, tools: row.tools.length, speaker });
-  findTerms(around + content, vocabulary, (number, index, share) => {
+  const around = speaker === undefined ? readAround(row) : [];
+  const parts = partsOf(content, around, speaker);
+  findTerms(around.map(({ text }) => text).join("") + content, vocabulary, (number, index, share) => {
     const part = partAt(parts, index);
     counts[number] = (counts[number] as number) + share * part.weight;
     if (part.isUser) userCounts[number] = (userCounts[number] as number) + share;
@@ -71,29 +74,48 @@ function countChunk(
       counts[number] = (counts[number] as number) + SESSION_WORDS_WEIGHT * count;
     }
   }
-  const characters =
-    around.length - (1 - TOOL_WEIGHT) * (speaker === undefined ? row.tools.length : 0) + content.length;
+  const length = around.reduce((sum, { text, weight }) => sum + text.length * weight, content.length);
   return {
     counts,
     userCounts,
-    words: characters / WORD_CHARACTERS,
-    userWords: userLength(parts, around.length + content.length) / WORD_CHARACTERS,
+    words: length / WORD_CHARACTERS,
+    userWords: userLength(parts) / WORD_CHARACTERS,
   };
 }
 
-/** Tool calls, header, then each speaker's words; what another than the wanted speaker said counts nothing. */
+/** What a chunk holds beside what was said in it. */
+function readAround(row: ChunkRow): { text: string; weight: number }[] {
+  const { date, topics, context } = readHeader(row);
+  return [
+    { text: plainText(`${row.tools}\n`), weight: TOOL_WEIGHT },
+    { text: plainText(`${topics}\n`), weight: TOPIC_WEIGHT },
+    { text: plainText(`${date}\n${context}\n`), weight: 1 },
+  ];
+}
+
+/** What stands around it, then each speaker's words; what another than the wanted speaker said counts nothing. */
 function partsOf(
   content: string,
-  { around, tools, speaker }: { around: number; tools: number; speaker: DocumentOptions["speaker"] },
+  around: readonly { text: string; weight: number }[],
+  speaker: DocumentOptions["speaker"],
 ): Part[] {
   const parts: Part[] = [];
-  if (around > 0) {
-    parts.push({ start: 0, weight: TOOL_WEIGHT, isUser: false }, { start: tools, weight: 1, isUser: false });
+  let end = 0;
+  for (const { text, weight } of around) {
+    parts.push({ start: end, end: end + text.length, weight, isUser: false });
+    end += text.length;
   }
-  for (let start = 0; start >= 0; start = nextLabel(content, start + 1)) {
+  for (let start = 0; start >= 0; ) {
+    const next = nextLabel(content, start + 1);
     const isUser = content.startsWith("User: ", start);
     const isWanted = speaker === undefined || (speaker === "user") === isUser;
-    parts.push({ start: around + start, weight: isWanted ? 1 : 0, isUser: isWanted && isUser });
+    parts.push({
+      start: end + start,
+      end: end + (next < 0 ? content.length : next),
+      weight: isWanted ? 1 : 0,
+      isUser: isWanted && isUser,
+    });
+    start = next;
   }
   return parts;
 }
@@ -112,11 +134,8 @@ function partAt(parts: readonly Part[], index: number): Part {
   return parts[i] as Part;
 }
 
-function userLength(parts: readonly Part[], end: number): number {
-  return parts.reduce(
-    (sum, { start, isUser }, i) => sum + (isUser ? (parts[i + 1]?.start ?? end) - start : 0),
-    0,
-  );
+function userLength(parts: readonly Part[]): number {
+  return parts.reduce((sum, { start, end, isUser }) => sum + (isUser ? end - start : 0), 0);
 }
 
 /** How many of some folded names stand in a chunk as they are. */

@@ -28,9 +28,22 @@ export function writeHeader({ at, timezone, participants, topics, about }: Heade
 
 /** What a chunk's header says beside labels, names and clock, which are the same everywhere: date, topics, context. */
 export function headerWords(chunk: Pick<Chunk, "content" | "contextContent">): string {
+  const { date, topics, context } = readHeader(chunk);
+  return `${date}\n${topics}\n${context}`;
+}
+
+/** A chunk's date, topics and context, without labels. */
+export function readHeader(chunk: Pick<Chunk, "content" | "contextContent">): {
+  date: string;
+  topics: string;
+  context: string;
+} {
   const [session = "", , topics = "", context = ""] = headerLines(chunk);
-  const date = session.slice("[Session from ".length, -1).split(" at ")[0];
-  return `${date}\n${topics.slice("[Topics: ".length, -1)}\n${contextOf(context)}`;
+  return {
+    date: session.slice("[Session from ".length, -1).split(" at ")[0] ?? "",
+    topics: topics.slice("[Topics: ".length, -1),
+    context: context.replace(/^\[Context: (?:User asks|Assistant says): |\]$/g, ""),
+  };
 }
 
 /** What a chunk's exchange is about, in one sentence. */
@@ -40,10 +53,6 @@ export function headerContext(chunk: Pick<Chunk, "content" | "contextContent">):
 
 function headerLines({ content, contextContent }: Pick<Chunk, "content" | "contextContent">): string[] {
   return contextContent.slice(0, contextContent.length - content.length).split("\n");
-}
-
-function contextOf(line: string): string {
-  return line.replace(/^\[Context: (?:User asks|Assistant says): |\]$/g, "");
 }
 
 /** `February 5, 2026 at 10:30 AM Melbourne time`. */

@@ -53,7 +53,7 @@ const FROM_AFTER = 0.2;
 const SESSION_PRIOR = 0.3;
 const SESSION_SATURATION = 1.5;
 /** The user's words are few and to the point. */
-const USER_PRIOR = 0.1;
+const USER_PRIOR = 0.05;
 const USER_WORDS = 40;
 const TIME_PREFERENCE = 0.5;
 const LITERAL_PREFERENCE = 0.15;
@@ -64,9 +64,9 @@ const FUSED_RANKS = 100;
 /** A chunk that holds so much of a phrasing answers it, however common the words. */
 const FULL_COVERAGE = 0.8;
 /** For one phrasing the best chunk must hold this much: about one word that stands nowhere else. */
-const ENOUGH_ALONE = 0.95;
-/** For several, strength and coverage together on average: chance agrees with one, not with all. */
-const ENOUGH_ON_AVERAGE = 1.55;
+const ENOUGH_ALONE = 0.9;
+/** For several, strength and coverage of the middle one together: chance agrees with one, not with most. */
+const ENOUGH_AMONG_MANY = 1.4;
 /** In an index smaller than this even the rarest word is not very rare, and less is enough. */
 const SMALL_CHUNKS = 800;
 
@@ -208,8 +208,14 @@ export function isGoodEnough(
   const unit = Math.max(inverseFrequency(chunks, 0), inverseFrequency(SMALL_CHUNKS, 0)) * smallness(chunks);
   const strengths = rankings.map(({ strength }) => strength / unit);
   if (rankings.length === 1) return (strengths[0] ?? 0) >= ENOUGH_ALONE;
-  const together = rankings.reduce((sum, { coverage }, i) => sum + (strengths[i] ?? 0) + coverage, 0);
-  return together / rankings.length >= ENOUGH_ON_AVERAGE;
+  return median(rankings.map(({ coverage }, i) => (strengths[i] ?? 0) + coverage)) >= ENOUGH_AMONG_MANY;
+}
+
+function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? 0;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
 }
 
 /** 1 from `SMALL_CHUNKS` on, below it the square of how rare a word can be there. */
