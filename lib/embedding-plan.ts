@@ -8,6 +8,7 @@ import { readExclusion } from "./exclusion.ts";
 import { indexRecipe, isCurrent } from "./freshness.ts";
 import { SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import { type IndexedSession, readIndexedSessions } from "./index-state.ts";
+import { isKeptOut } from "./kept-out.ts";
 import { compilePatterns, redact } from "./redact.ts";
 import type { Chunk, Entry, Session } from "./session.ts";
 import type { Store } from "./store.ts";
@@ -72,7 +73,7 @@ function chunksToCome(
 ): Chunk[] {
   const patterns = compilePatterns(settings.redact.extra);
   const exclusion = readExclusion(settings.exclude);
-  if (exclusion.hasSession(session)) return [];
+  if (isKeptOut(session, { exclude: settings.exclude })) return [];
   const chunks: Chunk[] = [];
   const isFirst = (entry: Entry) => {
     const key = entryKey(entry);

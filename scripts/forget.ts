@@ -179,6 +179,7 @@ function nothingFits({ project, before, pattern }: Flags): SessionMemoryError {
 function report(forgotten: Forgotten, targets: readonly Target[], values: Flags): void {
   const { removed, excluded, forks, erased } = forgotten;
   const transcripts = targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
+  const remarked = remarks(forgotten, { transcripts, targets, values });
   if (values.json) {
     const sessions = targets.map(({ id, agent, name, transcript }) => ({
       id,
@@ -187,12 +188,11 @@ function report(forgotten: Forgotten, targets: readonly Target[], values: Flags)
       transcript,
     }));
     printJson({ dryRun: values["dry-run"], sessions, removed, excluded, forks, transcripts, erased });
+    for (const remark of remarked) note(remark);
   } else {
     printSessions(targets, values["dry-run"]);
-    for (const line of removedLines(removed)) print(line);
-    for (const line of excludedLines(excluded)) print(line);
+    for (const line of [...removedLines(removed), ...excludedLines(excluded), ...remarked]) print(line);
   }
-  for (const remark of remarks(forgotten, { transcripts, targets, values })) note(remark);
   if (!erased) refuseUnerased();
 }
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { forgetSessions } from "../lib/forget-index.ts";
+import { heldSessions } from "../lib/held-sessions.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
@@ -395,9 +397,9 @@ describe("forget", () => {
     });
     await ok(home, "embed", []);
     rmSync(files[1] ?? "");
-    const { stdout, stderr } = await run(home, "forget", ["--before", "30d"]);
-    expect(stdout.split("\n").slice(0, 1)).toEqual(["forgot 2 sessions"]);
-    expect(stderr).toContain("only these sessions are kept out");
+    const told = await ok(home, "forget", ["--before", "30d"]);
+    expect(told.split("\n")[0]).toBe("forgot 2 sessions");
+    expect(told).toContain("\nonly these sessions are kept out, one by one: a time cannot be\n");
     const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
     expect(config).toEqual({ exclude: { sessions: [old[0]] } });
     await ok(home, "embed", ["--all"]);
@@ -435,8 +437,8 @@ describe("forget", () => {
     const id = uuidFrom("again");
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
     await ok(home, "embed", []);
-    const { stderr } = await run(home, "forget", [id, "--no-exclude"]);
-    expect(stderr).toContain("not kept out: the next indexing reads it again");
+    const told = await ok(home, "forget", [id, "--no-exclude"]);
+    expect(told).toContain("\nnot kept out: the next indexing reads it again\n");
     expect([holding(home, MARK), existsSync(home.paths.config)]).toEqual([[], false]);
     await ok(home, "embed", []);
     expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
@@ -475,10 +477,31 @@ describe("forget", () => {
     store.close();
   }, 60_000);
 
+  test("ends what a run that was killed has left in the files", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("left");
+    const file = writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
+    await ok(home, "embed", []);
+    rmSync(file);
+    const store = openHomeStore(home);
+    forgetSessions(store, heldSessions(store));
+    const other = openHomeStore(home);
+    store.close(); // the last one to close empties the log, which a kill does not
+    expect(holding(home, MARK)).not.toEqual([]);
+    other.close();
+    write(join(home.paths.observations, `${id}.jsonl.999999.0123abcd.tmp`), `${MARK}torn`);
+    expect((await run(home, "forget", [id])).exitCode).toBe(1);
+    expect(holding(home, MARK)).toEqual([
+      `/home/.session-memory/observations/${id}.jsonl.999999.0123abcd.tmp`,
+    ]);
+    await ok(home, "forget", [writeOther(home)]);
+    expect(holding(home, MARK)).toEqual([]);
+  });
+
   test("adds to config.json and keeps the rest of it", async () => {
     using home = temporaryHome();
     const id = uuidFrom("kept");
-    writeClaude(home, { id, rows: [claudeUser({ text: "hello", sessionId: id })] });
+    const file = writeClaude(home, { id, rows: [claudeUser({ text: "hello", sessionId: id })] });
     const rest = {
       timezone: "UTC",
       exclude: { projects: ["/x"], sessions: ["abcd"] },
@@ -498,6 +521,8 @@ describe("forget", () => {
         "observations: 0 in 0 ledgers",
         "meta files: 0; marks: 0; log lines: 0",
         "notes: 0",
+        "still there: 1 transcript of the hosts, to delete with rm:",
+        `- ${file}`,
         "",
       ].join("\n"),
     );
@@ -521,6 +546,12 @@ describe("forget", () => {
     expect((await run(home, "forget", ["--help"])).stdout.split("\n").length).toBeLessThanOrEqual(26);
   });
 });
+
+function writeOther(home: TemporaryHome): string {
+  const id = uuidFrom("some other");
+  writeClaude(home, { id, rows: [claudeUser({ text: "hello", sessionId: id })] });
+  return id;
+}
 
 /** The recipe of chunks changes with the patterns, and with it when they were read. */
 function withoutState(held: unknown): unknown {

@@ -29,6 +29,12 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
   "session-reference": [[0, `what came of @@${posting.id}?`, "--json"]],
   "query-session": [[1, posting.id, "how often do we post?"]],
   "save-session": [[0, posting.id, "--dir", "memory"]],
+  forget: [
+    [0, posting.id, "--dry-run"],
+    [0, posting.id, "--json"],
+    [1, "--before", "2020-01-01"],
+    [2, posting.id, "--pattern", "x"],
+  ],
   "observe-compact": [[0, posting.id, "--observe", "--render"]],
 };
 
