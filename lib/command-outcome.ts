@@ -21,11 +21,11 @@ const FAILED =
 /** What names a failure, and what only may. */
 const STRONG_ERROR = /\b(?:\w*error|failed|failure|\w*exception|fatal|panic|FAIL)\b/i;
 const ERROR_LINE =
-  /error|fail|exception|cannot|can't|could not|couldn't|not found|denied|refused|fatal|panic|unexpected|undefined|invalid|missing|timed? ?out|no such/i;
+  /error|fail|exception|cannot|can't|could not|couldn't|not found|denied|refused|rejected|ignored|conflict|forbidden|fatal|panic|unexpected|undefined|invalid|missing|timed? ?out|no such/i;
 
 /** Lines that frame an error and say nothing of it. */
 const FRAME =
-  /^(?:[=_*#~-]{3,}|exit code|command exited|process exited|traceback|at |\s*\^|file "|npm err! (?:code|errno|a complete|path)|<\/?)/i;
+  /^(?:[=_*#~-]{3,}|exit code|command exited|process exited|traceback|at |\s*\^|file "|npm err! (?:code|errno|a complete|path)|<\/?|(?:hint|note|tip|help):|please report|(?:use|run|try|see) .*(?:--help|for (?:more|options|details)))/i;
 
 const TOTAL = /\b\d+ (?:pass(?:ed|ing)?|tests?|fail(?:ed|ing|ures?)?|errors?|warnings?|files?)\b[^\n]{0,60}/i;
 
@@ -84,7 +84,11 @@ export function errorLine(output: string): string {
     : (lines.find((candidate) => STRONG_ERROR.test(candidate)) ??
       lines.find((candidate) => ERROR_LINE.test(candidate)) ??
       lines.at(-1));
-  return (line ?? "no output").slice(0, LINE_CHARS).replace(/[\uD800-\uDBFF]$/, "");
+  const next = line?.endsWith(":") ? lines[lines.indexOf(line) + 1] : undefined;
+  return [line ?? "no output", ...(next ? [next] : [])]
+    .join(" ")
+    .slice(0, LINE_CHARS)
+    .replace(/[\uD800-\uDBFF]$/, "");
 }
 
 /** What an output's last counts say, such as `12 pass, 0 fail`. */
@@ -94,6 +98,7 @@ export function totalLine(output: string): string {
     count
       .replace(/[=_*#~-]{3,}.*/s, "")
       .replace(/\s+/g, " ")
+      .replace(/^([^([]*?)[)\]]+$/, "$1")
       .trim(),
   );
   return last.join(", ").length <= TOTAL_CHARS ? last.join(", ") : (last.at(-1) ?? "").slice(0, TOTAL_CHARS);

@@ -28,8 +28,11 @@ const QUESTION_CHARS = 120;
 const RULE_CHARS = 200;
 const RULES_MAX = 3;
 const RESULT_CHARS = 220;
-const SUMMARY_CHARS = 600;
+/** It is all there is of what it sums up. */
+const SUMMARY_CHARS = 1500;
 const SUMMARY_LINES_MAX = 30;
+/** pi's own summary of a branch that was left begins so: nothing else in the conversation tells of it. */
+const BRANCH_SUMMARY = /^The user explored a different conversation branch/;
 
 export interface RuleContext {
   memory: Memory;
@@ -73,7 +76,8 @@ export function observeByRule(entries: readonly Entry[], context: RuleContext): 
       notes.push(...said);
       open.push(...said.map(({ draft }) => draft).filter(({ thread }) => thread));
     }
-    notes.push(...summaryNotes(part, context), ...workNotes(part.entries, clean));
+    const isFirst = index === 0 && !part.prompt && memory.observations.length === 0;
+    notes.push(...summaryNotes(part, { ...context, isFirst }), ...workNotes(part.entries, clean));
     const next = parts[index + 1]?.prompt;
     const isSettled = next !== undefined && settles(next, { before: part, earlier: part.answer?.text });
     notes.push(...answerNotes(part, { isSettled, clean }));
@@ -179,7 +183,10 @@ function answerNotes(
 }
 
 /** What a summary in the conversation tells that the ledger does not: of a branch that was left, or of lost history. */
-function summaryNotes({ entries }: Part, { memory, clean }: RuleContext): Note[] {
+function summaryNotes(
+  { entries }: Part,
+  { memory, clean, isFirst }: RuleContext & { isFirst: boolean },
+): Note[] {
   return entries.flatMap((entry): Note[] => {
     if (entry.kind !== "summary") return [];
     const said = { at: entry.at ?? null, sources: [entry.line] };
@@ -191,11 +198,20 @@ function summaryNotes({ entries }: Part, { memory, clean }: RuleContext): Note[]
         draft: { ...said, priority: mark === "🔴" ? "red" : "yellow", text: `Before: ${clean(text)}` },
       }));
     }
-    const isKnown = memory.observations.length > 0 || entry.text.includes("## Observations");
-    if (isKnown) return [];
-    const text = `Before, as summarised: ${excerpt(clean(entry.text), SUMMARY_CHARS)}`;
-    return [{ rank: 1, draft: { ...said, priority: "yellow", text } }];
+    const isNew = isFirst || BRANCH_SUMMARY.test(entry.text);
+    if (!isNew || entry.text.includes("## Observations")) return [];
+    const text = `Before, as summarised: ${excerpt(clean(summaryBody(entry.text)), SUMMARY_CHARS)}`;
+    return [{ rank: 0, draft: { ...said, priority: "yellow", text } }];
   });
+}
+
+/** What a host's summary says, without how it came about and what is to be done with it. */
+function summaryBody(text: string): string {
+  const body = /^\s*(?:<summary>|summary(?: of that exploration)?:)\s*$([\s\S]+)/im.exec(text)?.[1] ?? text;
+  return body.replace(
+    /\n(?:<\/summary>|If you need specific details from before compaction|(?:Please )?continue the conversation from where)[\s\S]*$/i,
+    "",
+  );
 }
 
 /** Leaves out the least worthy notes, oldest first, until the rest fits; the user's words always stay. */

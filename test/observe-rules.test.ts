@@ -203,6 +203,32 @@ test("a branch's summary brings its lines back once, a host's own summary only w
   await observe(observing(entries.slice(0, 1), { records }));
   await observe(observing(entries, { records }));
   expect(observationsOf(records)).toHaveLength(1);
+  const once: LedgerRecord[] = [];
+  await observe(observing(entries, { records: once }));
+  expect(observationsOf(once)).toHaveLength(1);
+});
+
+test("of a host's summary what it says is kept, not how it came about", async () => {
+  const claude = `This session is being continued from a previous conversation that ran out of context. The summary below covers the earlier portion.
+
+Analysis:
+1. They greeted.
+
+Summary:
+1. Primary request: keep port 8443.
+
+If you need specific details from before compaction (like exact code snippets), read the full transcript at: /x.jsonl
+Continue the conversation from where it left off.`;
+  expect(await linesFor([["summary", claude]])).toEqual([
+    "- 🟡 (10:02) Before, as summarised: 1. Primary request: keep port 8443.",
+  ]);
+  const pi =
+    "The user explored a different conversation branch before returning here.\nSummary of that exploration:\n\nWAL was rejected.";
+  const lines = await linesFor([
+    ["user", "hi"],
+    ["summary", pi],
+  ]);
+  expect(lines).toEqual(["- 🔴 (10:02) User: hi", "- 🟡 (10:03) Before, as summarised: WAL was rejected."]);
 });
 
 test("a secret is in no observation, path or subject", async () => {
@@ -277,6 +303,13 @@ test("the telling line of an output is found", () => {
     "FAILED tests/a.py::b - assert 1 == 2",
   );
   expect(totalLine("===== 66 passed in 4.15s ======")).toBe("66 passed in 4.15s");
+  expect(errorLine("Exit code 1\nThe following paths are ignored:\ndist\nhint: Use -f to add them.")).toBe(
+    "The following paths are ignored: dist",
+  );
+  expect(errorLine("10 functions, found 1 suggestion.\n\nUse `x explain`, `x --help` for options.")).toBe(
+    "10 functions, found 1 suggestion.",
+  );
+  expect(totalLine("(running 69 checks on 3 files)\n")).toBe("3 files");
   expect(errorLine("")).toBe("no output");
   expect(totalLine("Tests: 4 failed, 10 passed\n")).toBe("4 failed, 10 passed");
 });
