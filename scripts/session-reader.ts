@@ -39,7 +39,7 @@ Options:
   --lines <n>       Last entries to print (default: 50)
   --line <l>        Print the entry at this transcript line and those around it
   --around <k>      With --line: entries before and after (default: 10)
-  --since <t>       Only entries since then: 2026-02-03, yesterday, 7d, "last week"
+  --since <t>       Only entries (sessions) since then: 2026-02-03, yesterday, 7d, "last week"
   --utc             Times in UTC (default: the configured or system's time zone)
   --full            Whole compaction summaries and tool calls
   --list            List sessions, newest first; --agent claude|pi|codex|plain,
@@ -219,13 +219,14 @@ async function main(args: string[]): Promise<void> {
   const paths = pathsReading(config, values.sessions, process.cwd());
   const patterns = compilePatterns(config.settings.redact.extra);
   const timezone = values.utc ? "UTC" : config.settings.timezone;
+  const since = values.since === undefined ? undefined : timeFlag("--since", values.since, timezone);
   if (values.list) {
     const { project, subagents, json } = values;
     const sessions = listSessions(paths, { agent, project, subagents, limit, described: true });
-    printList(sessions, { patterns, timezone, json });
+    const changed = since ? sessions.filter(({ updatedAt }) => updatedAt >= since.toISOString()) : sessions;
+    printList(changed, { patterns, timezone, json });
     return;
   }
-  const since = values.since === undefined ? undefined : timeFlag("--since", values.since, timezone);
   const session = describeSession(
     resolveSession(words[0] ?? "", {
       paths,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readSessionLog } from "../scripts/session-reader.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { FIXTURES, HIDDEN } from "./support/fixtures.ts";
 import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";
-import { jsonl } from "./support/rows.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
 import { BUN_FLAGS, ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const home = temporaryHome();
@@ -162,6 +162,20 @@ describe("session-reader --list", () => {
     ]);
     const { stdout: two } = await reader(["--list", "--agent", "pi", "-n", "2"]);
     expect(two.trimEnd().split("\n").length).toBe(2);
+  });
+
+  test("lists only what changed since a time, when asked", async () => {
+    using own = temporaryHome();
+    const old = writeClaude(own, { id: uuidFrom("old"), rows: [claudeUser({ text: "hi" })] });
+    utimesSync(old, 1_700_000_000, 1_700_000_000);
+    const recent = writeClaude(own, { id: uuidFrom("new"), rows: [claudeUser({ text: "hi" })] });
+    const run = (args: string[]) =>
+      runScript("session-reader", ["--list", "--json", ...args], { env: own.env, cwd: own.project });
+    const filesOf = ({ stdout }: { stdout: string }) =>
+      JSON.parse(stdout).sessions.map(({ file }: { file: string }) => file);
+    expect(filesOf(await run([]))).toEqual([recent, old]);
+    expect(filesOf(await run(["--since", "7d"]))).toEqual([recent]);
+    expect(filesOf(await run(["--since", "2023-01-01"]))).toEqual([recent, old]);
   });
 
   test("says so when there are none, and exits 0", async () => {
