@@ -128,7 +128,9 @@ function nextLines(memory: Memory, threads: readonly Observation[]): string[] {
   const lines: string[] = [];
   const thread = threads.at(-1);
   const last = memory.observations.at(-1);
-  if (thread) lines.push(`- Go on with: ${shorten(withoutSpeaker(thread.text), NEXT_CHARS)}`);
+  // Only the user's next words settle a request by rule: the answer may already be there.
+  const unless = last && last !== thread ? ", unless the last line settles it" : "";
+  if (thread) lines.push(`- Go on with${unless}: ${shorten(withoutSpeaker(thread.text), NEXT_CHARS)}`);
   else lines.push("- Nothing asked for is left open: wait for the user");
   if (last && last !== thread) lines.push(`- Last: ${shorten(last.text, NEXT_CHARS)}`);
   return lines;

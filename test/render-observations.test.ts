@@ -50,6 +50,17 @@ src/login.ts
 </modified-files>`);
 });
 
+test("what was answered already is not told to be done again", async () => {
+  const ledger = await ledgerOf([
+    ["user", "deploy to staging"],
+    ["assistant", "Deployed, all green."],
+  ]);
+  expect(withoutIds(renderObservations(ledger)).split("\n\n").at(-1)).toBe(`\
+## Next Action Bias
+- Go on with, unless the last line settles it: deploy to staging
+- Last: Assistant: Deployed, all green.`);
+});
+
 test("an empty memory renders nothing, so that it never replaces context", () => {
   expect(renderObservations([])).toBeUndefined();
   const covered: LedgerRecord = {
