@@ -69,10 +69,16 @@ export function takeLook({ paths, looker, scope, now = Date.now(), changedAfter 
   const directory = scope === "project" ? looker.cwd : undefined;
   const all = findTranscripts(paths, { directory, recent: true, cwd: looker.cwd });
   const recent: Sighting[] = [];
+  const ids = new Set<string>();
+  let hasCopies = false;
   for (const found of all) {
     if (found.file === looker.file || found.id === looker.id) {
       look.looker.file ??= found.file;
       continue;
+    }
+    if (found.id !== undefined) {
+      hasCopies ||= ids.has(found.id);
+      ids.add(found.id);
     }
     const stat = statOf(found.file);
     if (!stat || found.ephemeral) continue;
@@ -84,8 +90,10 @@ export function takeLook({ paths, looker, scope, now = Date.now(), changedAfter 
     if (isRecent) recent.push(sighting);
     if (isNew) look.changed.push(sighting);
   }
-  look.changed = look.changed.filter((sighting) => isNewestCopy(sighting, all));
-  look.recent = recent.filter((sighting) => isNewestCopy(sighting, all)).map(({ found }) => found.file);
+  // Comparing each with all would cost as much as listing them, and seldom are there any.
+  const isNewest = (sighting: Sighting) => !hasCopies || isNewestCopy(sighting, all);
+  look.changed = look.changed.filter(isNewest);
+  look.recent = recent.filter(isNewest).map(({ found }) => found.file);
   return look;
 }
 

@@ -16,7 +16,8 @@ import { answerTo, codeOf, type Glance, kindOf, type Question, stateOf } from ".
 
 /** What was asked since `beginWitness`. */
 interface Witness {
-  answers: Map<string, Glance["answers"][number]>;
+  /** In order; states as they were given, since putting thousands into words would be in vain where there is news. */
+  asked: [question: Question, path: string, answer: string | Stats | undefined][];
   /** False once an answer may already be another one although its state is the same. */
   settled: boolean;
 }
@@ -29,7 +30,7 @@ let witness: Witness | undefined;
 
 /** Takes down what is asked from now on, beginning with these files, whose content is about to be read. */
 export function beginWitness(files: readonly string[]): void {
-  witness = { answers: new Map(), settled: true };
+  witness = { asked: [], settled: true };
   for (const file of files) askState(file);
 }
 
@@ -37,7 +38,15 @@ export function beginWitness(files: readonly string[]): void {
 export function endWitness(): Glance["answers"] | undefined {
   const ended = witness;
   witness = undefined;
-  return ended?.settled ? [...ended.answers.values()] : undefined;
+  if (!ended?.settled) return undefined;
+  const answers = new Map<string, Glance["answers"][number]>();
+  for (const [question, path, answer] of ended.asked) {
+    const key = `${question} ${path}`;
+    // Of two answers the first stays: the second one then differs when the glance is checked.
+    if (answers.has(key)) continue;
+    answers.set(key, [question, path, typeof answer === "string" ? answer : stateOf(answer)]);
+  }
+  return [...answers.values()];
 }
 
 /** What a folder holds; nothing when it is not there, no folder, or not ours to read. */
@@ -64,7 +73,7 @@ export function textOf(file: string): string {
 export function statOf(path: string): Stats | undefined {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });
-    if (witness) note("state", path, stateOf(stat));
+    if (witness) note("state", path, stat);
     return stat;
   } catch (error) {
     if (witness) note("state", path, codeOf(error));
@@ -136,8 +145,6 @@ function isUnsettled(state: string): boolean {
   return Math.abs(Date.now() - changed) < (changed % 1000 === 0 ? COARSE_TICK_MS : TICK_MS);
 }
 
-/** Of two answers the first stays: the second one then differs when the glance is checked. */
-function note(question: Question, path: string, answer: string): void {
-  const key = `${question} ${path}`;
-  if (witness && !witness.answers.has(key)) witness.answers.set(key, [question, path, answer]);
+function note(question: Question, path: string, answer: string | Stats | undefined): void {
+  witness?.asked.push([question, path, answer]);
 }
