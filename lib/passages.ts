@@ -33,6 +33,8 @@ const PASSAGE_TOKENS = 500;
 const PASSAGE_LINES = 60;
 /** A neighbour is worth showing when it scores nearly as well. */
 const NEIGHBOUR_SHARE = 0.7;
+/** Only the first results are: the further down, the more a short one is worth. */
+const WIDENED = 5;
 /** Chunks looked at on each side. */
 const REACH = 4;
 /** A session with a chunk this near to a result's score, on one of its topics, discusses the same. */
@@ -58,7 +60,7 @@ export function toPassages(
     const exchange = `${best.row.exchangeLine} ${best.row.sessionId}`;
     if (taken.has(exchange)) continue;
     taken.add(exchange);
-    const chunks = widen(store, best.row, scores);
+    const chunks = passages.length < WIDENED ? widen(store, best.row, scores) : [best.row];
     const lines = { firstLine: chunks[0]?.firstLine ?? 0, lastLine: chunks.at(-1)?.lastLine ?? 0 };
     passages.push({
       best,
