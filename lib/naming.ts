@@ -32,13 +32,15 @@ const LOOKING =
 const LOOKING_WORTH = 0.6;
 const ASKING = /^(?:do|does|did|is|are|was|what|why|how|where|when|which|who)\b/i;
 const ASKING_WORTH = 0.8;
+/** What a statement is worth that names nothing, one thing, two; more are worth it all. */
+const TERMS_WORTH = [0, 1 / 3, 0.8];
 /** What is done, not what is: `Add …`, `Fixing …`, `Replaced …`. */
 const DOING =
   /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
 const DOING_WORTH = 1.3;
 /** Begins in the middle of something, or points at what the name does not hold. */
 const HANGING =
-  /^(?:you|i|it|it's|the|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
+  /^(?:you|i|it|it's|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
 const HANGING_WORTH = 0.75;
 /** A name whose last words waited for what was cut off ends before what it is about. */
 const CUT_WORTH = 0.85;
@@ -171,7 +173,7 @@ function tellingness(name: string, weights: Map<string, number>): number {
   let sum = 0;
   for (const term of terms) sum += weights.get(term) ?? 0;
   for (const term of new Set(inFiles)) sum += (weights.get(term) ?? 0) / 4;
-  return (sum / Math.sqrt(3 + name.split(" ").length)) * Math.min(1, terms.size / 3);
+  return (sum / Math.sqrt(3 + name.split(" ").length)) * (TERMS_WORTH[terms.size] ?? 1);
 }
 
 /** What the conversation keeps coming back to: in how many messages a word stands, requests counting more. */

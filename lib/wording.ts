@@ -10,7 +10,7 @@ const FUNCTION_WORDS = new Set(
     "there here it its i me my we us our you your he she they them their who whom whose which what when where why how " +
     "all any some each every both either neither one two also just only very really quite too again still already yet " +
     "please thanks thank hi hey hello let lets get got go going gonna want wanna need needs like via per more most much three four five six ten " +
-    "many less same other another such own out up down off now well maybe actually basically etc make makes making made " +
+    "many less little same other another such own out up down off now well maybe actually basically etc make makes making made " +
     "use using used thing things something anything everything stuff way bit lot kind sort able don doesn didn isn aren " +
     "wasn won ll ve re im dont doesnt cant think know see look looks looking tell say said try trying help mean new " +
     "der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind war waren sein hat " +

@@ -92,6 +92,14 @@ const named: [string, Entry[], string | undefined][] = [
     "Migrate the tests from jest to vitest",
   ],
   [
+    "what is wrong says more than what shall become of it",
+    [
+      user("The login test is flaky again. Make the retry go away and fix the cause."),
+      agent("The test no longer retries. It was flaky because of the wall clock."),
+    ],
+    "The login test is flaky",
+  ],
+  [
     "how to do something is called by doing it",
     [
       user(
