@@ -68,11 +68,12 @@ export function readDoings(
     }
   };
   const readings = sessions.flatMap((session) => attempt(session, () => prepare(session, options)));
-  // Originals before their forks.
+  // Originals before their forks, which may begin with the very same rows and go on from there.
   readings.sort(
     (a, b) =>
       order(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
-      order(b.session.updatedAt, a.session.updatedAt),
+      a.stat.birthtimeMs - b.stat.birthtimeMs ||
+      a.session.size - b.session.size,
   );
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
   const doings = readings.flatMap((reading) => {

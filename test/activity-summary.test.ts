@@ -234,6 +234,24 @@ test("readUpdates() counts a row once when it first sees the original and its fo
   );
 });
 
+test("readUpdates() gives copied rows to the file that was there first, where nothing else tells the fork", () => {
+  using home = temporaryHome();
+  const rows = turn(home, 180);
+  const fork = uuidFrom("fork");
+  const original = writeClaude(home, { id: OTHER, rows });
+  const copied = rows.map((row) => ({ ...row, sessionId: fork }));
+  const own = claudeUser({ text: "own", at: secondsAgo(90), cwd: home.project });
+  Bun.sleepSync(20); // a file's birth is told in steps of milliseconds
+  writeClaude(home, { id: fork, rows: [...copied, own] });
+  // The original may have gone on since.
+  appendFileSync(original, jsonl(claudeUser({ text: "later", at: secondsAgo(60), cwd: home.project })));
+  const counts = look(home).report.sessions.map(({ id, messages }) => [id, messages]);
+  expect(counts).toEqual([
+    [OTHER, 3],
+    [fork, 1],
+  ]);
+});
+
 test("readUpdates() does not tell a session its own rows from a fork of it", () => {
   using home = temporaryHome();
   const rows = turn(home, 180);
