@@ -37,6 +37,7 @@ export interface PromptInput {
   session_id?: unknown;
   transcript_path?: unknown;
   cwd?: unknown;
+  session_title?: unknown;
 }
 
 /** Changes with the rules by which a look decides. */
@@ -55,12 +56,12 @@ const VARIABLES = [
 const FILE_NAME_MAX = 200;
 const DAY_MS = 86_400_000;
 
-/** Whether a prompt needs no look: nothing has changed since the last one, which is then dated now. */
+/** Whether the session of a prompt needs no look: nothing has changed since its last one, which is then dated now. */
 export function isAllAsItWas(stdin: string, host: Host, now: number = Date.now()): boolean {
   try {
     const input = JSON.parse(stdin);
     const { session_id, prompt } = input;
-    if (typeof session_id !== "string" || typeof prompt !== "string" || !isPlain(prompt)) return false;
+    if (typeof session_id !== "string" || typeof prompt !== "string" || isHosts(prompt)) return false;
     // Else a project folder may have put a variable there.
     if (!host.execArgv.includes("--no-env-file")) return false;
     const { env } = host;
@@ -75,9 +76,9 @@ export function isAllAsItWas(stdin: string, host: Host, now: number = Date.now()
   }
 }
 
-/** Neither with a reference nor written by the host. */
-function isPlain(prompt: string): boolean {
-  return !prompt.includes("@@") && !prompt.includes("<task-notification>");
+/** Whether the host wrote a prompt: that is no look. */
+function isHosts(prompt: string): boolean {
+  return prompt.includes("<task-notification>");
 }
 
 function holds(glance: Glance, { circumstances, now }: { circumstances: string; now: number }): boolean {
@@ -101,11 +102,12 @@ export function glanceFile(cursors: string): string {
 
 /** What decides a look beside the file system: among it the day, by which Codex's folders are chosen. */
 export function circumstancesOf(input: PromptInput, host: Pick<Host, "env" | "cwd">, now: number): string {
-  const { session_id, transcript_path = null, cwd = null } = input;
+  const { session_id, transcript_path = null, cwd = null, session_title } = input;
   const variables = VARIABLES.map((name) => host.env[name] ?? "");
   const day = Math.floor(now / DAY_MS);
   const here = [VERSION, import.meta.url, host.cwd(), day];
-  return JSON.stringify([...here, session_id, transcript_path, cwd, ...variables]);
+  const isTitled = Boolean(session_title);
+  return JSON.stringify([...here, session_id, transcript_path, cwd, isTitled, ...variables]);
 }
 
 /** What the file system says, so that two answers are equal only when a look would see the same. */

@@ -196,19 +196,29 @@ test.each<[string, (at: World) => void]>([
   expect(glance(at)).toBe(false);
 });
 
-test("a glance never does for a reference, for the host's own prompts, or where a .env file may steer", async () => {
+test("a glance never does for the host's own prompts, or where a .env file may steer", async () => {
   using home = temporaryHome();
   said(home, ME);
   const at = await quiet(home);
   const host: Host = { env: at.env, execArgv: FLAGS, cwd: () => at.cwd };
   const input = JSON.parse(stdinOf(at));
   expect(isAllAsItWas(JSON.stringify(input), host)).toBe(true);
-  for (const text of ["as in @@deploy", "<task-notification>done</task-notification>", undefined]) {
+  for (const text of ["<task-notification>done</task-notification>", undefined]) {
     expect(isAllAsItWas(JSON.stringify({ ...input, prompt: text }), host)).toBe(false);
   }
   expect(isAllAsItWas(JSON.stringify(input), { ...host, execArgv: [] })).toBe(false);
   expect(isAllAsItWas(JSON.stringify({ ...input, cwd: "/" }), host)).toBe(false);
   expect(isAllAsItWas("{", host)).toBe(false);
+});
+
+test("a prompt with a reference is answered without a look where nothing is new", async () => {
+  using home = temporaryHome();
+  said(home, ME);
+  said(home, uuidFrom("other"));
+  const at = await quiet(home);
+  const stdin = JSON.stringify({ ...JSON.parse(stdinOf(at)), prompt: `as in @@${uuidFrom("other")}` });
+  const { stdout } = await runScript(HOOK, [], { cwd: at.cwd, env: at.env, stdin });
+  expect(JSON.parse(stdout).hookSpecificOutput.additionalContext).toStartWith("[Session References]");
 });
 
 test("a damaged glance is none, and replaced by the next look", async () => {

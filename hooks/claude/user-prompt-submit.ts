@@ -11,7 +11,8 @@ const STDIN = 0;
 async function main(): Promise<void> {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return;
   const input = readInput();
-  if (!isAllAsItWas(input, process)) await (await import("./prompt-look.ts")).answerPrompt(input);
+  if (!isAllAsItWas(input, process)) await (await import("./prompt-look.ts")).answerByLook(input);
+  else if (input.includes("@@")) await (await import("./prompt-answer.ts")).answerReferences(input);
 }
 
 function readInput(): string {
