@@ -53,6 +53,9 @@ Examples:
   bun scripts/index-meta.ts --force "fix login test"
 `;
 
+/** Sums of fractions have more, which mean nothing. */
+const USD_DIGITS = 9;
+
 export interface IndexAllOptions extends Omit<MetaOptions, "state" | "gaveUp"> {
   /** Whether every session is opened, changed or not. @default {false} */
   thorough?: boolean;
@@ -139,7 +142,8 @@ function listed({ paths, settings }: Config): Session[] {
 }
 
 function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {
-  return { sessionId, status, name: name ?? null, usd, ...(error === undefined ? {} : { error }) };
+  const price = usd === null ? null : Number(usd.toFixed(USD_DIGITS));
+  return { sessionId, status, name: name ?? null, usd: price, ...(error === undefined ? {} : { error }) };
 }
 
 /** One line per session; of those that were not asked for, the ones that are not due are only counted. */

@@ -28,6 +28,7 @@ import {
   pathsReading,
   resolvePaths,
 } from "../lib/config.ts";
+import { givenTitle } from "../lib/ends.ts";
 import { describeError, SessionMemoryError } from "../lib/errors.ts";
 import { readExclusion } from "../lib/exclusion.ts";
 import { refuseKeptOut } from "../lib/kept-out.ts";
@@ -245,7 +246,7 @@ function described(session: Session, { settings, paths }: Config) {
     clean: cleaner(settings.redact),
     excludes: readExclusion(settings.exclude).hasText,
     log: paths.log,
-    topic: meta && meta.model !== RULES ? meta.name : undefined,
+    topic: givenTitle(session) ?? (meta && meta.model !== RULES ? meta.name : undefined),
   };
 }
 

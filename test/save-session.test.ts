@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type SaveOptions, saveSessionToMemory } from "../scripts/save-session.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
@@ -294,6 +294,15 @@ test("save-session --llm-slug needs a model in config.json and says when it name
     ).stdout,
   ).toEndWith("-shop-release.md\n");
   await server.close();
+});
+
+test("save-session uses the title that the user gave the session", async () => {
+  using home = temporaryHome();
+  const id = "11111111-1111-4111-8111-111111111111";
+  const title = claudeState("custom-title", { customTitle: "Login saga" }, id);
+  writeClaude(home, { id, rows: [claudeUser({ text: "Fix the flaky login test" }), title] });
+  const { stdout } = await runScript("save-session", [id], { env: home.env, cwd: home.project });
+  expect(stdout).toEndWith("-login-saga.md\n");
 });
 
 test("save-session uses the name that a model gave the session before", async () => {
