@@ -111,10 +111,9 @@ async function save(
   { id, file, cwd, source }: Job,
   { paths, settings }: Config,
 ): Promise<void> {
-  const [{ saveSessionToMemory }, { metaFile, readMeta }, { readExclusion }, { compilePatterns, redact }] =
+  const [{ knownTopic, saveSessionToMemory }, { readExclusion }, { compilePatterns, redact }] =
     await Promise.all([
       import("../scripts/save-session.ts"),
-      import("../lib/meta.ts"),
       import("../lib/exclusion.ts"),
       import("../lib/redact.ts"),
     ]);
@@ -126,7 +125,7 @@ async function save(
     sessionKey: id,
     sessionId: session.id,
     source,
-    topic: readMeta(metaFile(paths, session)).meta?.name,
+    topic: knownTopic(session, paths),
     timezone: settings.timezone,
     clean: (text) => redact(text, patterns),
     excludes: exclusion.hasText,

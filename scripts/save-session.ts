@@ -25,6 +25,7 @@ import {
   defaultSettings,
   expandPath,
   loadConfig,
+  type Paths,
   pathsReading,
   resolvePaths,
 } from "../lib/config.ts";
@@ -234,9 +235,14 @@ async function main(args: string[]): Promise<void> {
   else print(saved.path);
 }
 
+/** What a session is about by the word of its user or of a model; rules are left to the note itself. */
+export function knownTopic(session: Session, paths: Paths): string | undefined {
+  const { meta } = readMeta(metaFile(paths, session));
+  return givenTitle(session) ?? (meta && meta.model !== RULES ? meta.name : undefined);
+}
+
 /** What config.json and the session's meta file add. */
 function described(session: Session, { settings, paths }: Config) {
-  const { meta } = readMeta(metaFile(paths, session));
   return {
     sessionFile: session.file,
     sessionKey: session.name ?? session.id,
@@ -246,7 +252,7 @@ function described(session: Session, { settings, paths }: Config) {
     clean: cleaner(settings.redact),
     excludes: readExclusion(settings.exclude).hasText,
     log: paths.log,
-    topic: givenTitle(session) ?? (meta && meta.model !== RULES ? meta.name : undefined),
+    topic: knownTopic(session, paths),
   };
 }
 
