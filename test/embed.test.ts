@@ -515,7 +515,7 @@ describe("embed.ts", () => {
     expect(contentOf(store)).toEqual(contentOf(alone));
     alone.close();
     store.close();
-  });
+  }, 60_000);
 
   test("goes on after Ctrl-C from what was committed", async () => {
     using home = temporaryHome();
@@ -529,7 +529,8 @@ describe("embed.ts", () => {
         stderr: "pipe",
       },
     );
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    // from then on the first Ctrl-C is heard
+    while (!existsSync(join(home.paths.home, "index.lock"))) await Bun.sleep(2);
     child.kill("SIGINT");
     const exitCode = await child.exited;
     expect([0, 130]).toContain(exitCode);
@@ -541,7 +542,7 @@ describe("embed.ts", () => {
     const store = openHomeStore(home);
     expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 16_000 });
     store.close();
-  });
+  }, 60_000);
 });
 
 describe("secrets", () => {

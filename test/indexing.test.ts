@@ -359,7 +359,7 @@ describe("indexSessions()", () => {
     expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2100 });
     expect(countMatches(store, "number100")).toBe(0);
     store.close();
-  });
+  }, 60_000);
 
   test("stops at its deadline between two exchanges and goes on from there", async () => {
     using home = temporaryHome();
@@ -379,7 +379,7 @@ describe("indexSessions()", () => {
     expect(contentOf(store)).toEqual(contentOf(whole));
     whole.close();
     store.close();
-  });
+  }, 60_000);
 
   test("stops with the storage error and keeps what was committed before", async () => {
     using home = temporaryHome();
@@ -517,5 +517,5 @@ describe("indexSessions()", () => {
     expect(first.quarantined).toHaveLength(1);
     ahead.close();
     alone.close();
-  });
+  }, 60_000);
 });
