@@ -28,6 +28,8 @@ export interface ReadProgress extends Cursor {
 export interface ReadOptions {
   /** @default the start */
   from?: Cursor | undefined;
+  /** Byte offset from which on lines are not read any more. @default the end */
+  to?: number;
   /** Whether tool results are wanted too. @default {false} */
   results?: boolean;
   /** What to do with a last line that no newline ends: leave it for later, or take it if it is whole. @default {"wait"} */
@@ -47,16 +49,17 @@ export function* readEntries(file: string, options: ReadOptions = {}): Generator
   if (!head) return;
   const format = formatOf(head.agent);
   const settings = { head, results: options.results ?? false };
-  for (const { place, records } of readRecords(file, progress, options.unterminated ?? "wait")) {
+  for (const { place, records } of readRecords(file, progress, options)) {
     for (const record of records) yield* format.entries(record, place, settings);
   }
 }
 
 /** Yields each line's records from where `progress` stands, and moves it past the line once they were taken. */
-function* readRecords(file: string, progress: ReadProgress, unterminated: "wait" | "accept") {
+function* readRecords(file: string, progress: ReadProgress, { unterminated = "wait", to }: ReadOptions) {
   const descriptor = openSync(file, "r");
   try {
     for (const line of linesForward(descriptor, progress.offset)) {
+      if (to !== undefined && line.offset >= to) return;
       const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
       if (!line.terminated && (unterminated === "wait" || damaged)) return;
       if (damaged) progress.skipped++;
@@ -136,7 +139,7 @@ export function readActiveBranch(
   const entries: Entry[] = [];
   const nodes = new Map<string, TreeNode>();
   let leafId: string | undefined;
-  for (const { place, records } of readRecords(file, progress, "accept")) {
+  for (const { place, records } of readRecords(file, progress, { unterminated: "accept" })) {
     for (const record of records) {
       const node = format.treeNode(record);
       if (node && !nodes.has(node.id)) nodes.set(node.id, node);

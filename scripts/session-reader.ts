@@ -58,6 +58,9 @@ Examples:
 const TOOL_LINE_MAX = 160;
 /** No path is longer, so none is cut. */
 const PATH_MAX = 4096;
+const LIST_TITLE_MAX = 80;
+/** The first request stands here, or is not looked for. */
+const BEGINNING_BYTES = 256 * 1024;
 const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 
 /** How a log is written out. */
@@ -174,11 +177,33 @@ function printList(
   }
   if (sessions.length === 0) note("no sessions found");
   for (const session of sessions) {
-    const { name, updatedAt, size } = session;
-    const title = name === undefined ? "" : `${oneLine(redact(name, patterns), 80)} · `;
-    const where = identity(session, patterns);
-    print(`${formatLocal(updatedAt, timezone)} · ${title}${where} · ${Math.ceil(size / 1024)} KiB`);
+    const { updatedAt, size } = session;
+    const parts = [formatLocal(updatedAt, timezone), titleOf(session, patterns), identity(session, patterns)];
+    print([...parts.filter(Boolean), formatSize(size)].join(" · "));
   }
+}
+
+/** A session's name, or the words it began with in quotes: an id alone tells nobody what it was about. */
+function titleOf({ name, file }: Session, patterns: readonly RegExp[]): string {
+  if (name !== undefined) return oneLine(redact(name, patterns), LIST_TITLE_MAX);
+  const words = firstWords(file);
+  return words === undefined ? "" : `"${oneLine(redact(words, patterns), LIST_TITLE_MAX - 2)}"`;
+}
+
+function firstWords(file: string): string | undefined {
+  try {
+    for (const { kind, text } of readEntries(file, { to: BEGINNING_BYTES, unterminated: "accept" })) {
+      if (kind === "user") return text;
+    }
+  } catch {
+    // gone since it was listed
+  }
+  return undefined;
+}
+
+function formatSize(bytes: number): string {
+  const kib = Math.ceil(bytes / 1024);
+  return kib < 1024 ? `${kib} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
 }
 
 async function main(args: string[]): Promise<void> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readSessionLog } from "../scripts/session-reader.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { FIXTURES, HIDDEN } from "./support/fixtures.ts";
 import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
@@ -162,6 +162,30 @@ describe("session-reader --list", () => {
     ]);
     const { stdout: two } = await reader(["--list", "--agent", "pi", "-n", "2"]);
     expect(two.trimEnd().split("\n").length).toBe(2);
+  });
+
+  test("shows the name of a session, or the first words of one without", async () => {
+    using own = temporaryHome();
+    const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
+    const cwd = own.project;
+    const [unnamed, named] = [uuidFrom("unnamed"), uuidFrom("named")];
+    const first = `deploy with ${token}\nto "staging" ${"and on ".repeat(20)}`;
+    const rows = [claudeUser({ text: first, cwd }), ...Array(20_000).fill(claudeUser({ text: "more", cwd }))];
+    const files = [
+      writeClaude(own, {
+        id: named,
+        rows: [claudeUser({ text: "hi", cwd }), claudeState("custom-title", { customTitle: "release" })],
+      }),
+      writeClaude(own, { id: unnamed, rows }),
+    ];
+    for (const file of files) utimesSync(file, 1_800_000_000, 1_800_000_000 + files.indexOf(file));
+    const { stdout } = await runScript("session-reader", ["--list"], { env: own.env, cwd });
+    const words = 'deploy with [redacted:github-token] to "staging" and on and on and on and on…';
+    const size = (statSync(files[1] ?? "").size / 1024 / 1024).toFixed(1);
+    expect(stdout).toBe(`\
+2027-01-15 08:00:01 · "${words}" · claude · ${unnamed} · ${cwd} · ${size} MiB
+2027-01-15 08:00:00 · release · claude · ${named} · ${cwd} · 1 KiB
+`);
   });
 
   test("lists only what changed since a time, when asked", async () => {
