@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { QUESTION_MS } from "../hooks/prompt-references.ts";
 import { ROOT } from "./support/run.ts";
 
 const PLUGIN_ROOT = ["$", "{CLAUDE_PLUGIN_ROOT}"].join("");
@@ -39,6 +40,11 @@ test("hooks.json wires known events only, among them every prompt", () => {
   expect(hooks.UserPromptSubmit).toHaveLength(1);
   // The client knows no matcher for prompts.
   expect(hooks.UserPromptSubmit?.[0]?.matcher).toBeUndefined();
+});
+
+test("the client waits for the prompt hook longer than the hook does for an answer", () => {
+  const seconds = hooks.UserPromptSubmit?.[0]?.hooks[0]?.timeout ?? 0;
+  expect(seconds * 1000).toBeGreaterThanOrEqual(QUESTION_MS + 5000);
 });
 
 test("every hook is started without a shell, and without the project folder's settings", () => {
