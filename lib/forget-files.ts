@@ -79,8 +79,17 @@ async function forgetLedgers(
     counts.observations += before;
     if (!dryRun) await withLock(`${file}.lock`, LOCK_WAIT_MS, () => remove(file));
   }
-  if (!dryRun) for (const stem of stems ?? []) remove(join(paths.observations, `${stem}.backoff.json`));
+  if (!dryRun) for (const file of backoffsOf(forgetting, paths)) remove(file);
   return counts;
+}
+
+/** Why observing failed may quote what it failed on. */
+function backoffsOf(forgetting: Forgetting, paths: Paths): string[] {
+  if ("ids" in forgetting) return [...forgetting.ids].map((id) => backoffFile(paths, id));
+  return namesIn(paths.observations)
+    .filter((name) => name.endsWith(".backoff.json"))
+    .map((name) => join(paths.observations, name))
+    .filter((file) => scrub(readJson(file), forgetting.hasText).removed > 0);
 }
 
 function backoffFile(paths: Paths, id: string): string {

@@ -30,7 +30,8 @@ export function readEnd(
   const messages: Entry[] = [];
   try {
     for (const entry of readEntries(file, { unterminated: "accept" })) {
-      if (excludes(entry.text)) continue;
+      const { text, tool } = entry;
+      if (excludes(text) || (tool && [tool.target, ...tool.paths].some(excludes))) continue;
       if (head.length < HEAD) head.push(entry);
       else pushWithin(tail, entry, TAIL);
       if (isMessage(entry)) pushWithin(messages, entry, count);

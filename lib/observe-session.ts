@@ -9,6 +9,7 @@ import { withLock } from "./files.ts";
 import { currentExclude, isKeptOut } from "./kept-out.ts";
 import { type LeanConversation, readLean } from "./lean-conversation.ts";
 import { appendLedgerFile, ledgerFile, readLedger } from "./ledger.ts";
+import { parseLedgerRecord } from "./ledger-record.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, observeAnew } from "./observe.ts";
 import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
@@ -16,6 +17,7 @@ import { compilePatterns, redact } from "./redact.ts";
 import { redactLedger } from "./redact-ledger.ts";
 import { type ReflectOutcome, reflect } from "./reflect.ts";
 import { isReflectionDue } from "./reflect-rules.ts";
+import { scrub } from "./scrub.ts";
 import type { Entry, Session } from "./session.ts";
 import { readActiveBranch } from "./transcript.ts";
 
@@ -68,12 +70,16 @@ export function readSessionMemory(
   { paths, settings, leafId }: Pick<SessionContext, "paths" | "settings"> & { leafId?: string | undefined },
 ): SessionMemoryState {
   const exclude = currentExclude(paths, settings.exclude);
-  const { hasEntry } = readExclusion(exclude);
+  const { hasEntry, hasText } = readExclusion(exclude);
   const hasPatterns = exclude.patterns.length > 0;
   const { entries: read, isWhole } = readConversation(session, { paths, leafId });
   const entries = hasPatterns ? read.filter((entry) => !hasEntry(entry)) : read;
   const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
-  const ledger = redactLedger(stored, compilePatterns(settings.redact.extra));
+  // What pi holds in its own file is not ours to take out there.
+  const shown = hasPatterns
+    ? stored.flatMap((record) => parseLedgerRecord(scrub(record, hasText).value) ?? [])
+    : stored;
+  const ledger = redactLedger(shown, compilePatterns(settings.redact.extra));
   return { session, entries, ledger, skipped, isWhole, settings: observeSettings(paths, settings.observe) };
 }
 

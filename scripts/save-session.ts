@@ -141,8 +141,9 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     messageCount = MESSAGES,
     timezone = systemTimezone(),
     clean = redact,
+    excludes = () => false,
   } = options;
-  const { entries, messages } = readEnd(options.sessionFile, messageCount, options.excludes);
+  const { entries, messages } = readEnd(options.sessionFile, messageCount, excludes);
   if (messages.length === 0) throw nothingSaid(options.sessionId);
   const lines = messages.map(
     ({ kind, text }) => `${kind === "user" ? "User" : "Assistant"}: ${oneLine(clean(text), MESSAGE_MAX)}`,
@@ -151,7 +152,7 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
   const field = (text: string) => oneLine(clean(text), FIELD_MAX);
   const text = renderNote({
     time: `${formatLocal(at, timezone)} ${timezone}`,
-    sessionKey: field(options.sessionKey),
+    sessionKey: field(excludes(options.sessionKey) ? options.sessionId : options.sessionKey),
     sessionId: field(options.sessionId),
     source: field(options.source),
     transcript: `${field(options.sessionFile)}:${messages[0]?.line}-${messages.at(-1)?.line}`,
@@ -165,7 +166,8 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     const present = findNote(folder, text, { date, slug: given });
     if (present) return { path: present, created: false, messages: messages.length };
     const conversation = { entries, content: lines.join("\n"), at, timezone, clean };
-    const slug = given ?? (await chooseSlug(conversation, options));
+    const topic = options.topic !== undefined && excludes(options.topic) ? undefined : options.topic;
+    const slug = given ?? (await chooseSlug(conversation, { ...options, topic }));
     return { ...writeNote(folder, `${date}-${slug}`, text), messages: messages.length };
   } catch (error) {
     throw unwritable(folder, error);

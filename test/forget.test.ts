@@ -365,8 +365,24 @@ describe("forget", () => {
       claudeState("custom-title", { customTitle: `${MARK}title` }, id),
     ];
     writeClaude(home, { id, rows });
+    const withLedger = uuidFrom("holds its own ledger");
+    const observation = { priority: "red", at: null, sources: [2] };
+    const observations = [
+      { ...observation, id: "aaaa", text: `call it ${MARK}user` },
+      { ...observation, id: "bbbb", text: "the harmless rest" },
+    ];
+    const data = { kind: "observed", observations, coversTo: 2, covers: "1-2", by: "rules" };
+    writePi(home, {
+      id: withLedger,
+      rows: piLinked([
+        piHeader({ id: withLedger, cwd }),
+        piUser({ text: "hello there" }),
+        piEntry("custom", { customType: "session-memory:observations", data }),
+      ]),
+    });
     await holdEverything(home, [id, ...ids]);
     const before = ofOthers(home, ids);
+    expect(await ok(home, "observe-compact", [withLedger, "--render"])).toContain(MARK);
     expect(holding(home, MARK).length).toBeGreaterThan(3);
     const told = JSON.parse(await ok(home, "forget", ["--pattern", `${MARK}\\w+`, "--json", "--quiet"]));
     expect(told.removed).toMatchObject({ chunks: 1, vectors: 1, metaFiles: 1, ledgers: 1, cursors: 0 });
@@ -381,6 +397,8 @@ describe("forget", () => {
     await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, "and now?"));
     expect(holding(home, MARK)).toEqual([]);
     expect(await ok(home, "observe-compact", [id, "--render"])).toContain("harmless project");
+    const rendered = await ok(home, "observe-compact", [withLedger, "--render"]);
+    expect([rendered.includes(MARK), rendered.includes("the harmless rest")]).toEqual([false, true]);
     expect(withoutState(ofOthers(home, ids))).toEqual(withoutState(before));
     expect((await run(home, "forget", ["--pattern", `${MARK}\\w+`])).exitCode).toBe(1);
   }, 60_000);
