@@ -8,7 +8,7 @@
 import { appendFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ensureDirectory, replaceFile, tryLock } from "./files.ts";
-import { isRecord } from "./json.ts";
+import { isRecord, stringOf } from "./json.ts";
 import { readIfExists } from "./read.ts";
 import type { Session } from "./session.ts";
 
@@ -28,6 +28,8 @@ export interface MetaState {
   byRules: boolean;
   /** The name that we wrote: another one in the file is the user's. */
   name: string | undefined;
+  /** The name in the file where it is not ours. */
+  given?: string | undefined;
 }
 
 /** Every session's last look. */
@@ -68,11 +70,12 @@ function parseState(line: string): MetaState | undefined {
   try {
     const value: unknown = JSON.parse(line);
     if (!isRecord(value)) return undefined;
-    const { key, transcript, meta, newUsers, byRules, name } = value;
+    const { key, transcript, meta, newUsers, byRules } = value;
     if (typeof key !== "string" || typeof transcript !== "string" || typeof meta !== "string")
       return undefined;
     if (typeof newUsers !== "number" || typeof byRules !== "boolean") return undefined;
-    return { key, transcript, meta, newUsers, byRules, name: typeof name === "string" ? name : undefined };
+    const [name, given] = [stringOf(value.name), stringOf(value.given)];
+    return { key, transcript, meta, newUsers, byRules, name, ...(given === undefined ? {} : { given }) };
   } catch {
     return undefined; // torn: that session is looked at once more
   }

@@ -87,7 +87,8 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     if (written && !outcome.error) outcome.status = "indexed";
     const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
     const { newUsers = 0, byRules = false, name } = seen;
-    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name });
+    const given = outcome.name === name ? undefined : outcome.name;
+    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name, given });
   } catch (error) {
     if (!(error instanceof SessionMemoryError) && !isSystemError(error)) throw error;
     fail(outcome, error);

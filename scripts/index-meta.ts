@@ -75,7 +75,8 @@ export async function indexSessions(
     const state = states.get(metaStateKey(session));
     const own = { ...options, complete, state, gaveUp };
     if (!options.thorough && isKnownNotDue(session, own)) {
-      outcomes.push({ sessionId: session.id, status: "not-due", name: state?.name, usd: 0, model: "" });
+      const name = state?.given ?? state?.name;
+      outcomes.push({ sessionId: session.id, status: "not-due", name, usd: 0, model: "" });
       continue;
     }
     const outcome = await indexMeta(session, own);

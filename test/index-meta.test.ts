@@ -209,6 +209,15 @@ test("a title that the user gave in the host is never overwritten", async () => 
   expect(meta()).toMatchObject({ name: "my own title", summary: answer.summary });
 });
 
+test("a session that is not due is listed by the name it has, opened or not", async () => {
+  session(5, [claudeState("custom-title", { customTitle: "my own title" }, ID)]);
+  await run();
+  for (const args of [["--new"], ["--all"], ["--new"]]) {
+    const { json } = await run(...args, "--json");
+    expect(json).toEqual({ sessions: [{ sessionId: ID, status: "not-due", name: "my own title", usd: 0 }] });
+  }
+});
+
 test("a name that the user wrote into the meta file is never overwritten", async () => {
   configure({});
   session(5);
