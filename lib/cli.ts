@@ -1,6 +1,7 @@
 /** How a script talks: help, flags, streams, progress, exit codes. For scripts only. */
 
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
 import { handOver } from "./hand-over.ts";
@@ -63,10 +64,18 @@ const REFUSALS: Record<string, [reason: string, hint: string]> = {
   EMFILE: ["too many open files", "raise the limit (ulimit -n)"],
 };
 
-/** An error of the file system is the world's, not a bug. */
+/** An error of the file system is the world's, not a bug. Nor is a clone without its packages. */
 function refusalOf(error: unknown): SessionMemoryError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code = "", syscall, path } = error as NodeJS.ErrnoException;
+  if (code === "ERR_MODULE_NOT_FOUND") {
+    const missing = /package '([^']+)'/.exec(error.message)?.[1];
+    if (missing === undefined) return undefined;
+    return new SessionMemoryError("NOT_FOUND", `Cannot load "${missing}": the packages are not installed`, {
+      hint: `run bun install in ${resolve(import.meta.dirname, "..")}`,
+      cause: error,
+    });
+  }
   if (syscall === undefined) return undefined;
   if (syscall === "uv_cwd") {
     return new SessionMemoryError("NOT_FOUND", "Cannot work here: the current folder has been removed", {

@@ -1,7 +1,7 @@
 /** What every script has in common, seen from outside. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { platform, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { claudeUser } from "./support/claude.ts";
@@ -119,6 +119,24 @@ describe("what the file system refuses", () => {
         exitCode: 1,
       });
     }
+  });
+
+  test("includes packages that are not installed", async () => {
+    using own = temporaryHome();
+    for (const folder of ["lib", "scripts"])
+      cpSync(join(ROOT, folder), join(own.root, "clone", folder), { recursive: true });
+    mkdirSync(own.paths.home);
+    writeFileSync(own.paths.config, "{}");
+    const script = join(own.root, "clone", "scripts", "health.ts");
+    const finished = await runCommand([process.execPath, "--no-install", script], {
+      env: own.env,
+      cwd: own.project,
+    });
+    expect(finished).toEqual({
+      stdout: "",
+      stderr: `error: NOT_FOUND: Cannot load "zod": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
+      exitCode: 1,
+    });
   });
 
   test("includes a current folder that has been removed", async () => {
