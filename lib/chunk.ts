@@ -191,9 +191,11 @@ function makeChunk(
   };
 }
 
-/** The exchange in one line: how its first message begins. */
+/** The exchange in one line: how its first message begins, behind what an editor has put before it. */
 function firstWords({ speaker, text }: Message): string {
   const line = text
+    .slice(0, CONTEXT_CHARACTERS * 6)
+    .replace(/^(?:<([a-z_-]+)>[\s\S]*?<\/\1>\s*)+(?=\S)/, "")
     .slice(0, CONTEXT_CHARACTERS * 3)
     .replace(/\s+/g, " ")
     .trim()

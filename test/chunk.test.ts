@@ -288,6 +288,16 @@ describe("chunkExchange()", () => {
   });
 });
 
+test("chunkExchange() says what an exchange is about by the user's words, not by what an editor put before them", () => {
+  const about = (text: string) => chunksOf([said("user", text)])[0]?.contextContent.split("\n")[3];
+  expect(about("<ide_opened_file>The user opened a.ts.</ide_opened_file>\nfix the [tests] now")).toBe(
+    "[Context: User asks: fix the [tests) now]",
+  );
+  expect(about("<ide_selection>only this</ide_selection>")).toBe(
+    "[Context: User asks: <ide_selection>only this</ide_selection>]",
+  );
+});
+
 describe("fullTextColumns()", () => {
   test("splits joined names and unspaced scripts for the tokenizer", () => {
     const [chunk] = chunksOf([
