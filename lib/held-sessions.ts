@@ -1,5 +1,8 @@
-/** The sessions that the index holds, with what they are told by. */
+/** The sessions that the index holds, with what they are told by, and those of them that are to stay out. */
 
+import { removeSession } from "./chunk-rows.ts";
+import type { Settings } from "./config.ts";
+import { readExclusion } from "./exclusion.ts";
 import type { Agent } from "./session.ts";
 import type { Row } from "./sqlite.ts";
 import type { Store } from "./store.ts";
@@ -39,4 +42,13 @@ export function heldSessions(store: Store): HeldSession[] {
       updatedAt: String(row.updated_at),
       storedId: String(row.id),
     }));
+}
+
+/** What was indexed before it was kept out goes, whether its transcript has changed or not. Returns what went. */
+export function removeKeptOut(store: Store, exclude: Settings["exclude"]): string[] {
+  if (exclude.sessions.length + exclude.projects.length === 0) return [];
+  const { hasSession } = readExclusion(exclude);
+  const out = heldSessions(store).filter((session) => hasSession(session));
+  for (const { number, storedId } of out) removeSession(store, { number, id: storedId });
+  return out.map(({ storedId }) => storedId);
 }

@@ -10,7 +10,7 @@ import type { Settings } from "./config.ts";
 import { describeError } from "./errors.ts";
 import { type Exclusion, readExclusion } from "./exclusion.ts";
 import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
-import { heldSessions } from "./held-sessions.ts";
+import { removeKeptOut } from "./held-sessions.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
   dataVersion,
@@ -172,17 +172,7 @@ function lookAgain(run: Run): void {
   const given = run.version === -1 && !run.options.all ? run.options.known : undefined;
   run.known = given?.version === version ? given.files : readIndexedFiles(store);
   run.version = version;
-  removeKeptOut(run, exclude);
-}
-
-/** What was indexed before it was kept out goes, whether its transcript has changed or not. */
-function removeKeptOut({ options: { store }, exclusion, known }: Run, exclude: Settings["exclude"]): void {
-  if (exclude.sessions.length + exclude.projects.length === 0) return;
-  for (const session of heldSessions(store)) {
-    if (!exclusion.hasSession(session)) continue;
-    removeSession(store, { number: session.number, id: session.storedId });
-    known.delete(session.storedId);
-  }
+  for (const id of removeKeptOut(store, exclude)) run.known.delete(id);
 }
 
 /** A first run over many transcripts has a second thread read ahead. */

@@ -138,6 +138,11 @@ async function freshen(
   { config, index, signal }: Surroundings & { index: boolean },
 ): Promise<Behind> {
   const { settings, paths } = config;
+  const { sessions: ids, projects } = settings.exclude;
+  // Most people keep nothing out.
+  if (ids.length + projects.length > 0) {
+    (await import("../lib/held-sessions.ts")).removeKeptOut(store, settings.exclude);
+  }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
   // what reads transcripts is half of the program, and mostly there is nothing new
   const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([

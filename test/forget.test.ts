@@ -516,6 +516,24 @@ describe("forget", () => {
     expect(holding(home, MARK)).toEqual([]);
   });
 
+  test("what was added to exclude by hand is not found any more", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("by hand");
+    const rows = [claudeUser({ text: `${MARK}user`, cwd: home.project, sessionId: id })];
+    writeClaude(home, { id, rows });
+    writeOther(home);
+    const found = async (...flags: string[]) =>
+      JSON.parse(await ok(home, "search", [`${MARK}user`, "--json", ...flags])).results.length;
+    expect(await found()).toBe(1);
+    write(home.paths.config, JSON.stringify({ exclude: { projects: [home.project] } }));
+    expect([await found("--no-index"), await found()]).toEqual([0, 0]);
+    write(home.paths.config, JSON.stringify({ exclude: {} }));
+    expect(await found()).toBe(1);
+    write(home.paths.config, JSON.stringify({ exclude: { sessions: [id.slice(0, 6)] } }));
+    await ok(home, "embed", []);
+    expect(await found("--no-index")).toBe(0);
+  }, 30_000);
+
   test("adds to config.json and keeps the rest of it", async () => {
     using home = temporaryHome();
     const id = uuidFrom("kept");
