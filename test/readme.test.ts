@@ -1,0 +1,89 @@
+/** What README.md says is so: its commands work, its example is the real output, its lists are whole. */
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { basename, delimiter, dirname, join } from "node:path";
+import { defaultSettings } from "../lib/config.ts";
+import { parseSettings } from "../lib/settings-schema.ts";
+import { FIXTURES } from "./support/fixtures.ts";
+import { claudeFolder, layFixtures, temporaryHome } from "./support/home.ts";
+import { ROOT, runCommand } from "./support/run.ts";
+
+const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const LINES_MAX = 150;
+
+const home = temporaryHome();
+layFixtures(home);
+// A fork holds the same words: which of the two is shown depends on which was written last.
+rmSync(join(home.paths.claude, "projects", claudeFolder(home.project), `${FIXTURES.claude.fork.id}.jsonl`));
+
+/** The fenced blocks of one language, outside of the set-up. */
+function blocks(language: string): string[] {
+  const text = README.replace(/<!-- setup -->[\s\S]*<!-- end of setup -->/, "");
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, "gm"))].map(
+    ([, block = ""]) => block,
+  );
+}
+
+/** Runs a command line as somebody types it into a shell in the clone. */
+function type(line: string) {
+  const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
+  return runCommand(["sh", "-c", line], { cwd: ROOT, env: { ...home.env, PATH } });
+}
+
+test(`README.md has at most ${LINES_MAX} lines`, () => {
+  expect(README.trimEnd().split("\n").length).toBeLessThanOrEqual(LINES_MAX);
+});
+
+describe("each command of README.md", () => {
+  const lines = blocks("sh")
+    .flatMap((block) => block.split("\n"))
+    .filter((line) => line !== "" && !line.startsWith("#"));
+
+  test("names a script", () => {
+    expect(lines.length).toBeGreaterThan(5);
+    for (const line of lines) expect(line).toMatch(/^bun scripts\/[a-z-]+\.ts( |$)/);
+  });
+
+  test.each(lines)("works: %s", async (line) => {
+    const { stderr, exitCode } = await type(line);
+    expect({ exitCode, trouble: /^(?:error|warning):.*$/m.exec(stderr) }).toEqual({
+      exitCode: 0,
+      trouble: null,
+    });
+  });
+});
+
+test("the example is what the command prints", async () => {
+  const [example = ""] = blocks("console");
+  const [command = "", ...shown] = example.trimEnd().split("\n");
+  const { stdout, exitCode } = await type(command.replace(/^\$ /, ""));
+  const printed = stdout.split("\n");
+  expect([exitCode, shown.length > 2]).toEqual([0, true]);
+  for (const [index, line] of shown.entries()) {
+    // What stands for a longer text is left out by …
+    const pattern = line.split("…").map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    expect(printed[index]).toMatch(new RegExp(`^${pattern.join(".*")}$`));
+  }
+});
+
+test("the table of scripts names all of them", () => {
+  const named = [...README.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name);
+  const there = readdirSync(join(ROOT, "scripts")).map((file) => basename(file, ".ts"));
+  expect(named.toSorted()).toEqual(there.toSorted());
+});
+
+test("the example of config.json is valid", () => {
+  const [example = ""] = blocks("json");
+  expect(parseSettings(example, "config.json", defaultSettings()).llm?.model).toBe("gpt-4o-mini");
+});
+
+test("the package scripts and the files that are named are there", () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const named = [...README.matchAll(/`bun run ([\w:]+)`/g)].map(([, name = ""]) => name);
+  expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  const files = [...README.matchAll(/`((?:scripts|hooks|skills|lib)\/[\w./-]+\.\w+)/g)].map(
+    ([, file = ""]) => file,
+  );
+  expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+});
