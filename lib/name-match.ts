@@ -17,31 +17,6 @@ export function foldName(name: string): string {
     .trim();
 }
 
-/** Whether a name is exactly the one that a reference says. Made for thousands of names, most of them others. */
-export function nameMatcher(reference: string): (name: string) => boolean {
-  const wanted = foldName(reference);
-  if (wanted === "") return () => false;
-  const others = otherEnds(wanted.charCodeAt(0));
-  const otherLasts = otherEnds(wanted.charCodeAt(wanted.length - 1));
-  return (name) =>
-    others[name.charCodeAt(0)] !== 1 &&
-    otherLasts[name.charCodeAt(name.length - 1)] !== 1 &&
-    foldName(name) === wanted;
-}
-
-/** Marks the characters at the end of a name that tell it from the wanted one: other letters and digits. */
-function otherEnds(wanted: number): Uint8Array {
-  const marks = new Uint8Array(128);
-  for (let code = 0; code < 128 && isPlain(wanted); code++) {
-    if (isPlain(code) && (code > 64 ? code | 32 : code) !== wanted) marks[code] = 1;
-  }
-  return marks;
-}
-
-function isPlain(code: number): boolean {
-  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
-}
-
 function isAscii(text: string): boolean {
   // Without the u flag: a Unicode class takes milliseconds to compile.
   return !/[^\x00-\x7f]/.test(text);

@@ -6,18 +6,25 @@ import { defaultSettings, type Paths, readHookSettings } from "./config.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
 import { type Exclusion, readExclusion } from "./exclusion.ts";
 import { readHead } from "./head.ts";
-import { isRecord, recordOf, stringOf } from "./json.ts";
+import { recordOf, stringOf } from "./json.ts";
 import { metaDirectory, metaFile } from "./meta.ts";
 import {
+  allIn,
+  begunIn,
+  idOf,
   type KeptFolder,
   type KeptMeta,
   type KeptTitle,
+  type Lines,
+  metaLines,
   type NameCache,
+  namedIn,
   readNameCache,
   stateOf,
   statOf,
   writeNameCache,
 } from "./name-cache.ts";
+import { foldName } from "./name-match.ts";
 import { piTranscript, type TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
 import { readJson } from "./read.ts";
@@ -41,15 +48,16 @@ export interface NamedMeta {
 }
 
 export interface KnownNames {
-  /** The transcripts whose titles pass a test, with the titles; also such as are no longer there. */
-  titledWhere(test: (title: string) => boolean): Map<string, string>;
-  /** The meta files whose id and name pass a test. */
-  metasWhere(test: MetaTest): NamedMeta[];
-}
-
-interface MetaTest {
-  id?: (id: string) => boolean;
-  name?: (name: string) => boolean;
+  /** The transcripts with a title, by the title as names are compared; also such as are no longer there. */
+  titled(folded: string): Set<string>;
+  /** The meta files with a name, by it as names are compared. */
+  metasNamed(folded: string): NamedMeta[];
+  /** The meta files with a name, by the beginning of their session's id, in lower case. */
+  metasBegun(prefix: string): NamedMeta[];
+  /** All titles by their transcript's file. */
+  titles(): Map<string, string>;
+  /** All meta files with a name. */
+  metas(): NamedMeta[];
 }
 
 /** So many titles read anew are worth writing the cache; those of a few running sessions always change. */
@@ -89,61 +97,67 @@ export function knownNames(
   { paths, thorough }: { paths: Paths; thorough: boolean },
 ): KnownNames {
   const old = readNameCache(paths);
-  const { titles, read } = titlesOf(files, { old, thorough, hides: titleFilter(paths) });
+  const titles = titlesOf(files, { old, thorough, hides: titleFilter(paths) });
   const folders: Record<string, KeptFolder> = {};
   // A listing of given files is not all there is.
-  const gone = isAll(paths) ? old.titles.length - titles.length : 0;
-  let isNew = read >= WORTH_WRITING || gone >= WORTH_WRITING;
+  const gone = isAll(paths) ? old.active.length + old.idleCount - titles.looked.length - titles.idleCount : 0;
+  let isNew = titles.read >= WORTH_WRITING || gone >= WORTH_WRITING;
   for (const folder of [paths.meta, metaDirectory(paths, "pi")]) {
-    const before = isKeptFolder(old.folders[folder]) ? old.folders[folder] : undefined;
+    const before = old.folders[folder];
     const now = metasIn(folder, { before, thorough });
     folders[folder] = now;
-    isNew ||= now !== before && (before !== undefined || now.metas.length > 0);
+    isNew ||= now !== before && (before !== undefined || now.metas !== "");
   }
-  if (isNew) {
-    const all = isAll(paths) ? titles : merged(old.titles, titles);
-    writeNameCache(paths, { titles: all, folders, config: old.config });
-  }
-  return {
-    titledWhere: (test) => titledWhere(titles, test),
-    metasWhere: (test) => metasWhere(folders, test),
-  };
+  if (isNew) writeNameCache(paths, { titles: toKeep(titles, { old, paths }), folders, config: old.config });
+  return knownFrom(titles, folders);
 }
 
 function isAll(paths: Paths): boolean {
   return paths.transcripts.length === 0;
 }
 
-function merged(old: readonly KeptTitle[], now: readonly KeptTitle[]): KeptTitle[] {
-  const known = new Set(now.map(([file]) => file));
-  return [...old.filter((kept) => Array.isArray(kept) && !known.has(kept[0])), ...now];
+/** Titles that were looked at, and those that are taken for true. */
+interface Titles {
+  looked: KeptTitle[];
+  idle: Lines;
+  idleCount: number;
+  /** How many were read anew. */
+  read: number;
 }
 
 function titlesOf(
   files: readonly TranscriptFile[],
   { old, thorough, hides }: { old: NameCache; thorough: boolean; hides: HidesTitle },
-): { titles: KeptTitle[]; read: number } {
-  const titles: KeptTitle[] = [];
-  let read = 0;
+): Titles {
+  const titles: Titles = { looked: [], idle: "", idleCount: 0, read: 0 };
   const look = (file: string, agent: Agent, kept?: KeptTitle) => {
     const now = readTitle({ file, agent }, { kept, hides });
-    if (now && now !== kept) read++;
-    if (now) titles.push(now);
+    if (now && now !== kept) titles.read++;
+    if (now) titles.looked.push(now);
   };
-  const kept = old.titles.filter((each) => Array.isArray(each));
   const titled = files.filter(({ agent }) => agent === "claude" || agent === "pi");
-  if (!thorough) {
-    for (const each of kept) {
-      if (each[2] < old.idleBefore) titles.push(each);
-      else look(each[0], each[1], each);
-    }
-    // Looking up each file costs more than all else here, and is in vain while there are no more of them.
-    if (titled.length <= titles.length) return { titles, read };
+  if (thorough) {
+    const kept = [...old.active, ...allIn<KeptTitle>(old.idle)];
+    const before = new Map(kept.map((each) => [each[0], each]));
+    for (const { file, agent = "plain" } of titled) look(file, agent, before.get(file));
+    return titles;
   }
-  const looked = new Set(titles.map(([file]) => file));
-  const before = new Map(thorough ? kept.map((each) => [each[0], each]) : []);
-  for (const { file, agent = "plain" } of titled) if (!looked.has(file)) look(file, agent, before.get(file));
-  return { titles, read };
+  for (const each of old.active) look(each[0], each[1], each);
+  titles.idle = old.idle;
+  titles.idleCount = old.idleCount;
+  // Looking up each file costs more than all else here, and is in vain while there are no more of them.
+  if (titled.length <= titles.looked.length + titles.idleCount) return titles;
+  const known = new Set([...titles.looked, ...allIn<KeptTitle>(old.idle)].map(([file]) => file));
+  for (const { file, agent = "plain" } of titled) if (!known.has(file)) look(file, agent);
+  return titles;
+}
+
+function toKeep({ looked, idle }: Titles, { old, paths }: { old: NameCache; paths: Paths }): KeptTitle[] {
+  const now = [...looked, ...allIn<KeptTitle>(idle)];
+  if (isAll(paths)) return now;
+  const known = new Set(now.map(([file]) => file));
+  const others = [...old.active, ...allIn<KeptTitle>(old.idle)].filter(([file]) => !known.has(file));
+  return [...others, ...now];
 }
 
 /** What was kept where it still stands. */
@@ -183,11 +197,11 @@ function metasIn(
   const changed = statOf(folder)?.mtimeMs;
   const state = changed !== undefined && Date.now() - changed > SETTLED_MS ? String(changed) : "";
   if (before && !thorough && state !== "" && before.state === state) return before;
-  const old = new Map(before?.metas.filter((kept) => Array.isArray(kept)).map((kept) => [kept[0], kept]));
+  const old = new Map(allIn<KeptMeta>(before?.metas ?? "").map((kept) => [kept[0], kept]));
   const names = namesIn(folder).filter((name) => name.endsWith(META_SUFFIX));
   const metas = names.map((name) => readKept(folder, name, old.get(name)));
   const isSame = metas.length === old.size && metas.every((kept) => kept === old.get(kept[0]));
-  return isSame && before?.state === state ? before : { state, metas };
+  return isSame && before?.state === state ? before : { state, metas: metaLines(metas) };
 }
 
 function readKept(folder: string, base: string, kept: KeptMeta | undefined): KeptMeta {
@@ -200,33 +214,34 @@ function readKept(folder: string, base: string, kept: KeptMeta | undefined): Kep
   return base === `${meta.id}${META_SUFFIX}` ? [base, state, name] : [base, state, name, meta.id];
 }
 
-function isKeptFolder(value: unknown): value is KeptFolder {
-  return isRecord(value) && typeof value.state === "string" && Array.isArray(value.metas);
-}
-
-function titledWhere(titles: readonly KeptTitle[], test: (title: string) => boolean): Map<string, string> {
-  const found = new Map<string, string>();
-  // By index: taking thousands of lists apart by patterns costs as much as reading them.
-  for (const kept of titles) {
-    const title = kept[4];
-    if (typeof title === "string" && test(title)) found.set(kept[0], title);
-  }
-  return found;
-}
-
-function metasWhere(folders: Record<string, KeptFolder>, { id: isId, name: isName }: MetaTest): NamedMeta[] {
-  const found: NamedMeta[] = [];
-  for (const [folder, { metas }] of Object.entries(folders)) {
-    for (const kept of metas) {
-      if (!Array.isArray(kept) || typeof kept[2] !== "string" || typeof kept[0] !== "string") continue;
-      const base = kept[0];
-      const name = kept[2];
-      if (isName && !isName(name)) continue;
-      const id = typeof kept[3] === "string" ? kept[3] : base.slice(0, -META_SUFFIX.length);
-      if (!isId || isId(id)) found.push({ id, name, file: join(folder, base) });
-    }
-  }
-  return found;
+function knownFrom({ looked, idle }: Titles, folders: Record<string, KeptFolder>): KnownNames {
+  const metasBy = (find: (lines: Lines) => KeptMeta[]) =>
+    Object.entries(folders).flatMap(([folder, { metas }]) =>
+      find(metas).flatMap((kept) => {
+        const [base, , name] = kept;
+        return typeof name === "string" ? [{ id: idOf(kept), name, file: join(folder, base) }] : [];
+      }),
+    );
+  return {
+    titled(folded) {
+      const active = looked.filter(
+        ([, , , , title]) => typeof title === "string" && foldName(title) === folded,
+      );
+      return new Set([...active, ...namedIn<KeptTitle>(idle, folded)].map(([file]) => file));
+    },
+    metasNamed: (folded) => metasBy((lines) => namedIn<KeptMeta>(lines, folded)),
+    metasBegun: (prefix) =>
+      metasBy((lines) => begunIn<KeptMeta>(lines, prefix)).filter(({ id }) =>
+        id.toLowerCase().startsWith(prefix),
+      ),
+    titles() {
+      const all = [...allIn<KeptTitle>(idle), ...looked];
+      return new Map(
+        all.flatMap(([file, , , , title]) => (typeof title === "string" ? [[file, title]] : [])),
+      );
+    },
+    metas: () => metasBy((lines) => allIn<KeptMeta>(lines)),
+  };
 }
 
 /** What is kept of a name. */

@@ -13,7 +13,7 @@ import { hostTitle } from "./ends.ts";
 import { SessionMemoryError } from "./errors.ts";
 import { findTranscripts } from "./find.ts";
 import { metaFile } from "./meta.ts";
-import { likeName, type Named, nameMatcher, nearest } from "./name-match.ts";
+import { foldName, likeName, type Named, nearest } from "./name-match.ts";
 import { type KnownNames, knownNames, type MetaName, type NamedMeta, nameOf, readMetaName } from "./names.ts";
 import { agentOfFile, type TranscriptFile } from "./places.ts";
 import { oneLine, redact } from "./redact.ts";
@@ -94,6 +94,8 @@ interface Known {
 /** Where all that a reference may mean was looked for. */
 interface Searched {
   files: readonly TranscriptFile[];
+  /** The files of each session: of thousands, a few are meant. */
+  byId: ReadonlyMap<string, readonly TranscriptFile[]>;
   paths: Paths;
 }
 
@@ -102,7 +104,7 @@ function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext
   const found = [...findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") })];
   const exact = withId(wanted, found);
   if (exact.length > 0) return one(wanted, exact, paths);
-  const searched = { files: identified(found).filter((file) => subagents || !isSubagent(file)), paths };
+  const searched = searchedIn(found, { paths, subagents });
   const kept = knownNames(searched.files, { paths, thorough: false });
   const begun = withBeginning(wanted, { searched, names: kept });
   if (begun.length === 1) return one(wanted, begun, paths);
@@ -132,14 +134,22 @@ function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
 }
 
 /** The files with what their content tells where their names do not, and without what Volute does not list. */
-function identified(found: readonly TranscriptFile[]): TranscriptFile[] {
+function searchedIn(
+  found: readonly TranscriptFile[],
+  { paths, subagents }: { paths: Paths; subagents: boolean },
+): Searched {
   const files: TranscriptFile[] = [];
+  const byId = new Map<string, TranscriptFile[]>();
   for (const file of found) {
     if (file.ephemeral) continue;
     const told = file.agent !== undefined && file.id !== undefined ? file : sessionOf(file);
-    if (told) files.push(told);
+    if (told?.id === undefined || (!subagents && isSubagent(told))) continue;
+    files.push(told);
+    const others = byId.get(told.id);
+    if (others) others.push(told);
+    else byId.set(told.id, [told]);
   }
-  return files;
+  return { files, byId, paths };
 }
 
 function isSubagent({ subagent, parentId }: TranscriptFile): boolean {
@@ -154,8 +164,9 @@ interface Search {
 function withBeginning(wanted: string, search: Search): Session[] {
   const prefix = wanted.toLowerCase();
   const isBegun = (id: string) => id.startsWith(prefix) || startsAlike(id, prefix);
-  const metas = search.names.metasWhere({ id: isBegun });
-  const begun = sessionsFrom(search, { metas, isMeant: ({ id = "" }) => isBegun(id) });
+  const metas = search.names.metasBegun(prefix);
+  const files = search.searched.files.filter(({ id = "" }) => isBegun(id));
+  const begun = sessionsFrom(search, { metas, files });
   const exact = begun.filter(({ id }) => id === wanted);
   return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
 }
@@ -166,34 +177,39 @@ function startsAlike(id: string, prefix: string): boolean {
 }
 
 function withName(wanted: string, search: Search): Session[] {
-  const isWanted = nameMatcher(wanted);
-  const metas = search.names.metasWhere({ name: isWanted });
-  const ids = new Set(metas.map(({ id }) => id));
-  const titled = search.names.titledWhere(isWanted);
-  const isMeant = ({ id = "", file, name }: TranscriptFile) =>
-    ids.has(id) || (titled.size > 0 && titled.has(file)) || (name !== undefined && isWanted(name));
-  return sessionsFrom(search, { metas, isMeant });
+  const folded = foldName(wanted);
+  if (folded === "") return [];
+  const metas = search.names.metasNamed(folded);
+  const titled = search.names.titled(folded);
+  const { files, byId } = search.searched;
+  const called = files.filter(
+    ({ file, name }) =>
+      (titled.size > 0 && titled.has(file)) || (name !== undefined && foldName(name) === folded),
+  );
+  return sessionsFrom(search, {
+    metas,
+    files: [...metas.flatMap(({ id }) => byId.get(id) ?? []), ...called],
+  });
 }
 
 function sessionsFrom(
   { searched }: Search,
-  { metas, isMeant }: { metas: readonly NamedMeta[]; isMeant: (file: TranscriptFile) => boolean },
+  { metas, files }: { metas: readonly NamedMeta[]; files: readonly TranscriptFile[] },
 ): Session[] {
-  const known: Known[] = searched.files.filter(isMeant).map((found) => ({ id: found.id ?? "", found }));
+  const known: Known[] = files.map((found) => ({ id: found.id ?? "", found }));
   return sessionsOf([...known, ...withoutFile(metas, searched)], searched);
 }
 
 /** The meta files of sessions that have no transcript. Given transcripts are all there is. */
-function withoutFile(metas: readonly NamedMeta[], { files, paths }: Searched): Known[] {
-  if (paths.transcripts.length > 0 || metas.length === 0) return [];
-  const there = new Set(files.map(({ id }) => id));
-  return metas.filter(({ id }) => !there.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
+function withoutFile(metas: readonly NamedMeta[], { byId, paths }: Searched): Known[] {
+  if (paths.transcripts.length > 0) return [];
+  return metas.filter(({ id }) => !byId.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
 }
 
 /** All sessions with all their names, and after them those of which only the meta file is left. */
 function withNames(searched: Searched, names: KnownNames): Named<Known>[] {
-  const metas = new Map(names.metasWhere({}).map((meta) => [meta.id, meta]));
-  const titles = names.titledWhere(() => true);
+  const metas = new Map(names.metas().map((meta) => [meta.id, meta]));
+  const titles = names.titles();
   const all: Named<Known>[] = searched.files.map((found) => {
     const { id = "", file, name } = found;
     const called = [name, metas.get(id)?.name, titles.get(file)].filter((each) => each !== undefined);
@@ -206,17 +222,18 @@ function withNames(searched: Searched, names: KnownNames): Named<Known>[] {
 }
 
 /** The nearest first, not the newest. */
-function nearestTo(wanted: string, all: readonly Named<Known>[], { files, paths }: Searched): Session[] {
+function nearestTo(wanted: string, all: readonly Named<Known>[], searched: Searched): Session[] {
   const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
-  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => sessionsOf([known], { files, paths }));
+  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => sessionsOf([known], searched));
 }
 
 /** Each with all its copies, since another one may be newer than the one that has the name. */
-function sessionsOf(known: readonly Known[], { files, paths }: Searched): Session[] {
-  const ids = new Set(known.map(({ id }) => id));
+function sessionsOf(known: readonly Known[], { byId, paths }: Searched): Session[] {
+  const ids = [...new Set(known.map(({ id }) => id))];
   const agents = new Set(known.map(({ found }) => found?.agent));
-  const sessions = files
-    .filter(({ id = "", agent }) => ids.has(id) && agents.has(agent))
+  const sessions = ids
+    .flatMap((id) => byId.get(id) ?? [])
+    .filter(({ agent }) => agents.has(agent))
     .map((file) => sessionOf(file));
   for (const { metaFile } of known) {
     const meta = metaFile === undefined ? undefined : readMetaName(metaFile);
@@ -244,9 +261,9 @@ function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
 
 /** Whether the name that was found is still the one that the files say. */
 function isCalled(session: Session, wanted: string, paths: Paths): boolean {
-  const isWanted = nameMatcher(wanted);
+  const folded = foldName(wanted);
   const names = [session.name, readMetaName(metaFile(paths, session))?.name, hostTitle(session)];
-  return names.some((name) => name !== undefined && isWanted(name));
+  return names.some((name) => name !== undefined && foldName(name) === folded);
 }
 
 function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {

@@ -395,17 +395,22 @@ test("resolveSession() treats a corrupt or hostile name cache as missing", () =>
   const cache = join(home.paths.home, "names.json");
   expect(outcome("staging rollout", context)).toBe(DEPLOY);
   const whole = readFileSync(cache, "utf8");
-  const folder = JSON.stringify(home.paths.meta);
+  const end = whole.indexOf("\n");
+  const head = (other: object) =>
+    JSON.stringify({ ...JSON.parse(whole.slice(0, end)), ...other }) + whole.slice(end);
   const hostile = [
     "",
     "{",
     "[]",
     whole.slice(0, whole.length / 2),
-    '{"version": 99, "titles": [], "folders": {}}',
-    '{"version": 2, "titles": {"x": 1}, "folders": 3}',
-    `{"version": 2, "titles": [null, 1, "x", [], [7, 8, 9]], "folders": {${folder}: null}, "idleBefore": 9e99}`,
-    `{"version": 2, "titles": [], "folders": {${folder}: {"state": "", "metas": [1, "x", [], [1, 2, "x"], ["", "", 3]]}}}`,
-    `{"version": 2, "titles": [], "folders": {${folder}: {"state": "", "metas": {"a": 1}}}}`,
+    '{"version": 99}\n',
+    head({ version: 99 }),
+    head({ idleEnd: "all" }),
+    head({ active: [null, 1, "x", [], [7, 8, 9], ["x"], ["y", "claude", "z", 3, 4]] }),
+    head({ active: { x: 1 }, folders: 3 }),
+    head({ folders: [null, [home.paths.meta], [home.paths.meta, "", "x"], ["/x", 1, -9]] }),
+    whole.replaceAll('["', '{"'),
+    whole.replaceAll("Fix", "[]]"),
     whole.replace(/"Fix login test"/g, "17"),
   ];
   for (const text of hostile) {
