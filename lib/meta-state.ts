@@ -45,6 +45,17 @@ export function readMetaStates(home: string): Map<string, MetaState> {
   return states;
 }
 
+/** The last look at one session. */
+export function readMetaState(home: string, key: string): MetaState | undefined {
+  const lines = (readIfExists(fileIn(home)) ?? "").split("\n");
+  const text = `"key":${JSON.stringify(key)}`;
+  for (let i = lines.length - 1; i >= 0; i--) {
+    const state = lines[i]?.includes(text) ? parseState(lines[i] ?? "") : undefined;
+    if (state?.key === key) return state;
+  }
+  return undefined;
+}
+
 export function appendMetaState(home: string, state: MetaState): void {
   ensureDirectory(home);
   appendFileSync(fileIn(home), `${JSON.stringify(state)}\n`, { mode: 0o600 });

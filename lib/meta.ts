@@ -70,6 +70,14 @@ export function readMeta(file: string): ReadMeta {
   }
 }
 
+/** One turn at writing a meta file. */
+export interface MetaUpdate {
+  /** How long another process may hold the file. */
+  waitMs: number;
+  /** Told what was written, undefined for nothing, while the lock is still held. */
+  done?: (written: SessionMeta | undefined) => void;
+}
+
 /**
  * Replaces a meta file by what `work` makes of the present one, holding its lock meanwhile: one writer at a time, and a
  * reader sees the old file or the new. Nothing is written when `work` returns undefined.
@@ -78,13 +86,14 @@ export function readMeta(file: string): ReadMeta {
  */
 export function updateMeta(
   file: string,
-  waitMs: number,
+  { waitMs, done }: MetaUpdate,
   work: (current: ReadMeta) => SessionMeta | undefined | Promise<SessionMeta | undefined>,
 ): Promise<SessionMeta | undefined> {
   return withLock(`${file}.lock`, waitMs, async () => {
     const next = await work(readMeta(file));
     // Made again from the transcript when a power cut takes it, so it need not wait for the disk.
     if (next) replaceFile(file, `${JSON.stringify(next, null, 2)}\n`, { durable: false });
+    done?.(next);
     return next;
   });
 }

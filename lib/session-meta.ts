@@ -13,7 +13,14 @@ import { readExclusion } from "./exclusion.ts";
 import { currentExclude, isKeptOut } from "./kept-out.ts";
 import { META_SCHEMA_VERSION, metaFile, type ReadMeta, RULES, type SessionMeta, updateMeta } from "./meta.ts";
 import { fail, type MetaOutcome } from "./meta-outcome.ts";
-import { appendMetaState, fileMark, type MetaState, metaStateKey, transcriptMark } from "./meta-state.ts";
+import {
+  appendMetaState,
+  fileMark,
+  type MetaState,
+  metaStateKey,
+  readMetaState,
+  transcriptMark,
+} from "./meta-state.ts";
 import { parentFile } from "./parents.ts";
 import { oneLine } from "./redact.ts";
 import type { Entry, Session } from "./session.ts";
@@ -78,17 +85,21 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const seen: Partial<MetaState> = {};
   // Asked again under the lock: whoever held it may have been forgetting the session.
   const isOut = () => isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) });
-  try {
-    const written = await updateMeta(file, options.lockWaitMs ?? LOCK_WAIT_MS, (current) =>
-      isOut() ? undefined : makeMeta(session, { current, outcome, seen, options }),
-    );
-    if (isOut()) return outcome;
+  const waitMs = options.lockWaitMs ?? LOCK_WAIT_MS;
+  // Under the lock too: what stands in the file is ours exactly when it is what we last noted.
+  const done = (written: SessionMeta | undefined) => {
+    if (isOut()) return;
     if (written) outcome.name = written.name;
     if (written && !outcome.error) outcome.status = "indexed";
     const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
     const { newUsers = 0, byRules = false, name } = seen;
     const given = outcome.name === name ? undefined : outcome.name;
     appendMetaState(options.paths.home, { ...state, newUsers, byRules, name, given });
+  };
+  try {
+    await updateMeta(file, { waitMs, done }, (current) =>
+      isOut() ? undefined : makeMeta(session, { current, outcome, seen, options }),
+    );
   } catch (error) {
     if (!(error instanceof SessionMemoryError) && !isSystemError(error)) throw error;
     fail(outcome, error);
@@ -117,7 +128,8 @@ async function makeMeta(
   const fresh = newEntries(entries, meta);
   const newUsers = fresh.filter(({ kind }) => kind === "user").length;
   const byRules = meta?.model === RULES;
-  Object.assign(seen, { newUsers, byRules, name: options.state?.name });
+  const own = meta && readMetaState(options.paths.home, metaStateKey(session))?.name;
+  Object.assign(seen, { newUsers, byRules, name: own });
   outcome.newUsers = newUsers;
   // What a model wrote is not replaced by rules because the model is away.
   const grew = newUsers >= settings.minNewUserMessages && (!meta || byRules || complete || gaveUp);
@@ -131,10 +143,12 @@ async function makeMeta(
   const clean = cleaner(settings.redact);
   const made = await summarize(session, { entries, fresh, clean, meta, outcome, options });
   if (!made) return undefined;
-  const given = givenName(session, meta, options.state);
+  const given = givenName(session, meta, own);
   const name = given === undefined || hasText(given) ? made.name : given;
   // Our own word for it: as long as the file has another one, that is the user's.
-  Object.assign(seen, { newUsers: 0, byRules: made.model === RULES, name: made.name });
+  const isEdited = given !== undefined && given === meta?.name;
+  const word = isEdited ? own : made.name;
+  Object.assign(seen, { newUsers: 0, byRules: made.model === RULES, name: word });
   return assembled(
     session,
     { ...made, name: clean(name) },
@@ -215,11 +229,11 @@ function byRule(session: Session, { entries, clean, meta, options }: Material): 
 function givenName(
   session: Session,
   meta: SessionMeta | undefined,
-  state: MetaState | undefined,
+  own: string | undefined,
 ): string | undefined {
   const title = givenTitle(session);
   if (title !== undefined) return title;
-  return meta && state?.name !== undefined && meta.name !== state.name ? meta.name : undefined;
+  return meta && own !== undefined && meta.name !== own ? meta.name : undefined;
 }
 
 function assembled(

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { defaultSettings } from "../lib/config.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
+import { indexMeta } from "../lib/session-meta.ts";
+import { listSessions } from "../lib/sessions.ts";
 import { chain, claudeAssistant, claudeCompaction, claudeState, claudeUser } from "./support/claude.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
@@ -229,6 +232,24 @@ test("a name that the user wrote into the meta file is never overwritten", async
   session(15);
   await run();
   expect(meta().name).toBe("login saga");
+});
+
+test("a name that the user wrote stays through hooks, rules and a model that comes later", async () => {
+  session(5);
+  await run();
+  const file = metaFile(home.paths, { id: ID, agent: "claude" });
+  writeFileSync(file, readFileSync(file, "utf8").replace(meta().name, "login saga"));
+  for (const count of [6, 12]) {
+    // As the hooks do: without a look at what was noted before.
+    const [listed] = listSessions({ ...home.paths, transcripts: [session(count)] });
+    if (!listed) throw new Error("no session");
+    await indexMeta(listed, { paths: home.paths, settings: defaultSettings() });
+    expect(meta().name).toBe("login saga");
+  }
+  configure({});
+  session(18);
+  await run();
+  expect(meta()).toMatchObject({ name: "login saga", model: "tiny" });
 });
 
 test("a corrupt meta file is a warning and rewritten by the next success", async () => {

@@ -27,14 +27,14 @@ const meta: SessionMeta = {
 
 test("what was written is read back, field for field", async () => {
   const file = join(folder(), "deep", "s1.meta.json");
-  expect(await updateMeta(file, 100, () => meta)).toEqual(meta);
+  expect(await updateMeta(file, { waitMs: 100 }, () => meta)).toEqual(meta);
   expect(readMeta(file)).toEqual({ meta, problem: undefined });
   expect(Object.keys(JSON.parse(readFileSync(file, "utf8")))).toEqual(Object.keys(meta));
 });
 
 test("a session without a parent has no parent field", async () => {
   const file = join(folder(), "s1.meta.json");
-  await updateMeta(file, 100, () => ({ ...meta, parentSessionFile: undefined }));
+  await updateMeta(file, { waitMs: 100 }, () => ({ ...meta, parentSessionFile: undefined }));
   expect(readFileSync(file, "utf8")).not.toContain("parentSessionFile");
   expect(readMeta(file).meta?.parentSessionFile).toBeUndefined();
 });
@@ -67,17 +67,17 @@ test.each(corrupt)("a corrupt file counts as missing, with the reason: %s", (_, 
 test("a corrupt file is rewritten by the next success", async () => {
   const file = join(folder(), "s1.meta.json");
   writeFileSync(file, "{");
-  await updateMeta(file, 100, ({ problem }) => ({ ...meta, description: `was: ${problem}` }));
+  await updateMeta(file, { waitMs: 100 }, ({ problem }) => ({ ...meta, description: `was: ${problem}` }));
   expect(readMeta(file).meta?.description).toBe("was: it is not JSON");
 });
 
 test("work that fails or declines leaves the file as it was, and the lock free", async () => {
   const file = join(folder(), "s1.meta.json");
-  await updateMeta(file, 100, () => meta);
-  expect(await updateMeta(file, 100, () => undefined)).toBeUndefined();
-  const failure = updateMeta(file, 100, () => Promise.reject(new TypeError("no")));
+  await updateMeta(file, { waitMs: 100 }, () => meta);
+  expect(await updateMeta(file, { waitMs: 100 }, () => undefined)).toBeUndefined();
+  const failure = updateMeta(file, { waitMs: 100 }, () => Promise.reject(new TypeError("no")));
   await expect(failure).rejects.toThrow("no");
-  expect(await updateMeta(file, 100, ({ meta }) => meta)).toEqual(meta);
+  expect(await updateMeta(file, { waitMs: 100 }, ({ meta }) => meta)).toEqual(meta);
 });
 
 test("an id leads out of no folder", () => {
@@ -98,7 +98,7 @@ test("ten processes writing one file: always whole, one of the ten, and none los
     import { updateMeta } from ${JSON.stringify(import.meta.resolve("../lib/meta.ts"))};
     const writer = process.argv[1];
     for (let turn = 0; turn < 10; turn++) {
-      await updateMeta(${JSON.stringify(file)}, 20000, ({ meta, problem }) => {
+      await updateMeta(${JSON.stringify(file)}, { waitMs: 20000 }, ({ meta, problem }) => {
         if (problem) throw new Error(problem);
         return { ...${JSON.stringify(meta)}, name: "writer " + writer, summary: writer.repeat(20000),
           tags: [...(meta?.tags ?? []).filter((tag) => tag !== "auth"), writer] };
