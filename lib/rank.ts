@@ -141,18 +141,25 @@ function sessionWorth(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
 ): Map<string, number> {
-  const worth = new Map<string, number>();
-  for (const term of terms) {
-    const counts = new Map<string, number>();
-    for (const { session, counts: own } of documents) {
-      const count = own[term.number] as number;
-      if (count > 0) counts.set(session, (counts.get(session) ?? 0) + count);
+  const counts = new Map<string, Float64Array>();
+  for (const { session, counts: own } of documents) {
+    let sum = counts.get(session);
+    if (sum === undefined) {
+      sum = new Float64Array(own.length);
+      counts.set(session, sum);
     }
-    for (const [session, count] of counts) {
-      worth.set(session, (worth.get(session) ?? 0) + (term.worth * count) / (count + SESSION_SATURATION));
-    }
+    for (const { number } of terms) sum[number] = (sum[number] as number) + (own[number] as number);
   }
-  return worth;
+  const worths = new Map<string, number>();
+  for (const [session, sum] of counts) {
+    let held = 0;
+    for (const { number, worth } of terms) {
+      const count = sum[number] as number;
+      held += (worth * count) / (count + SESSION_SATURATION);
+    }
+    worths.set(session, held);
+  }
+  return worths;
 }
 
 function userWorth(
@@ -160,10 +167,11 @@ function userWorth(
   terms: readonly WeightedTerm[],
 ): number {
   if (!isCandidate || userWords === 0) return 0;
-  return terms.reduce(
-    (sum, { number, worth }) => sum + worth * saturate(userCounts[number] as number, userWords / USER_WORDS),
-    0,
-  );
+  let held = 0;
+  for (const { number, worth } of terms) {
+    held += worth * saturate(userCounts[number] as number, userWords / USER_WORDS);
+  }
+  return held;
 }
 
 /** bm25's share of a term's worth: more of it helps less and less, and less in a long text. */

@@ -58,7 +58,7 @@ export interface Phrasing {
 
 /** Candidates a phrasing gives at least; twice as many find no more. */
 const CANDIDATES = 50;
-const CANDIDATES_OF_MANY = 30;
+const CANDIDATES_OF_MANY = 20;
 /** And so many times the results that are wanted. */
 const CANDIDATES_PER_RESULT = 3;
 /** The neighbours of so many of them are candidates too. */
