@@ -45,12 +45,13 @@ export function readMetaStates(home: string): Map<string, MetaState> {
   return states;
 }
 
-/** The last look at one session. */
+/** The last look at one session. Asked for each session of a run, so it looks for the one line from the end. */
 export function readMetaState(home: string, key: string): MetaState | undefined {
-  const lines = (readIfExists(fileIn(home)) ?? "").split("\n");
-  const text = `"key":${JSON.stringify(key)}`;
-  for (let i = lines.length - 1; i >= 0; i--) {
-    const state = lines[i]?.includes(text) ? parseState(lines[i] ?? "") : undefined;
+  const text = readIfExists(fileIn(home)) ?? "";
+  const wanted = `"key":${JSON.stringify(key)}`;
+  for (let at = text.lastIndexOf(wanted); at !== -1; at = at === 0 ? -1 : text.lastIndexOf(wanted, at - 1)) {
+    const end = text.indexOf("\n", at);
+    const state = parseState(text.slice(text.lastIndexOf("\n", at) + 1, end === -1 ? text.length : end));
     if (state?.key === key) return state;
   }
   return undefined;

@@ -8,6 +8,7 @@ import {
   fileMark,
   type MetaState,
   metaStateKey,
+  readMetaState,
   readMetaStates,
   transcriptMark,
 } from "../lib/meta-state.ts";
@@ -34,6 +35,21 @@ test("the last look at a session counts", () => {
     { ...state("claude:a", 3), name: "n", byRules: true },
     state("claude:b", 2),
   ]);
+});
+
+test("the last look at one session is found among all, past torn lines", () => {
+  const dir = home();
+  expect(readMetaState(dir, "claude:a")).toBeUndefined();
+  appendMetaState(dir, state("claude:a", 1));
+  appendMetaState(dir, { ...state("claude:a", 2), name: 'one of "key":"claude:b"', given: "theirs" });
+  appendMetaState(dir, state("claude:ab", 9));
+  appendFileSync(join(dir, "meta-state.ndjson"), '{"key":"claude:a","transc');
+  expect(readMetaState(dir, "claude:a")).toEqual({
+    ...state("claude:a", 2),
+    name: 'one of "key":"claude:b"',
+    given: "theirs",
+  });
+  expect(readMetaState(dir, "claude:b")).toBeUndefined();
 });
 
 test("torn and foreign lines cost one more look, never a failure", () => {
