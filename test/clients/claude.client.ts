@@ -1,7 +1,7 @@
 /** The plugin in the real Claude Code, whose model is a server on loopback. Run by `bun run test:clients`. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, runScript } from "../support/run.ts";
 import { type ClaudeHome, claudeHome, runClaude, textOf, transcriptOf } from "./claude.ts";
@@ -258,6 +258,26 @@ for (const [name, modules, file] of versions) {
     });
   });
 }
+
+describe.skipIf(!current)("Claude Code 2.1.329", () => {
+  test("installs the plugin by the commands of README.md, and runs its hooks from there", async () => {
+    const binary = join(current ?? "", CLIENTS.claude.file);
+    const { model, home } = lab(binary);
+    const clone = join(home.root, "clone");
+    const skipped = [".git", ".cache", "node_modules", "test"].map((name) => join(ROOT, name));
+    cpSync(ROOT, clone, { recursive: true, filter: (path) => !skipped.includes(path) });
+    const run = (args: string[], cwd?: string) => runClaude(binary, home, { args, plugin: false, cwd });
+    const commands = textOf(join(ROOT, "README.md")).match(/claude plugin [^`]+/g) ?? [];
+    expect(commands).toHaveLength(2);
+    for (const command of commands) {
+      const done = await run(command.split(" ").slice(1), clone);
+      expect(done).toMatchObject({ stdout: expect.stringContaining("Successfully"), exitCode: 0 });
+    }
+    await run(["-p", "remember the blue door"]);
+    await run(["-p", "what is going on?"]);
+    expect(digest(model.requests.at(-1))).toContain('"remember the blue door"');
+  });
+});
 
 describe.skipIf(!current)("Agent SDK", () => {
   test("gives the digest through the callback of agent-sdk.ts", async () => {

@@ -59,7 +59,7 @@ export function claudeHome(url: string): ClaudeHome {
 export async function runClaude(
   binary: string,
   home: ClaudeHome,
-  options: { args: string[]; env?: Record<string, string>; plugin?: boolean; cwd?: string },
+  options: { args: string[]; env?: Record<string, string>; plugin?: boolean; cwd?: string | undefined },
 ): Promise<ClaudeRun> {
   const plugin = options.plugin === false ? [] : ["--plugin-dir", ROOT];
   const child = Bun.spawn([binary, ...plugin, ...options.args], {
