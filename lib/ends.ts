@@ -54,10 +54,16 @@ export function lastDirectory(file: string): string | undefined {
   return undefined;
 }
 
+/** An escape sequence: without its first character the rest of it would stay as words. */
+const COLOUR = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
+
 /** A name as one line without control characters; undefined when nothing is left of it. */
 export function cleanName(name: unknown): string | undefined {
   if (typeof name !== "string") return undefined;
-  const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const line = name
+    .replace(COLOUR, "")
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .trim();
   return [...line].slice(0, TITLE_MAX).join("") || undefined;
 }
 

@@ -65,7 +65,7 @@ test.each<[string, Row[], string | undefined]>([
   ],
   ["no title inside another row", [claudeUser({ text: "x", extra: { data: custom("Nested") } })], undefined],
   ["no title that is no text", [claudeState("custom-title", { customTitle: { a: 1 } })], undefined],
-  ["one line without control characters", [custom("  Fix\n\u001b[31m login\t test ")], "Fix [31m login test"],
+  ["one line without control characters", [custom("  Fix\n\u001b[31m login\t test ")], "Fix login test"],
 ])("hostTitle() of Claude Code takes %s", (_, rows, expected) => {
   expect(titleOf(rows)).toBe(expected);
 });
