@@ -10,6 +10,9 @@ import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { SessionMemoryError } from "./errors.ts";
 import { isRecord } from "./json.ts";
 import { readIfExists } from "./read.ts";
+import type { Settings } from "./settings-schema.ts";
+
+export type { EmbeddingConfig, LlmConfig, Settings } from "./settings-schema.ts";
 
 export type Environment = Record<string, string | undefined>;
 
@@ -35,49 +38,6 @@ export interface Paths {
   openclaw: string;
   /** Files and folders to read instead of the agents' own places; empty: the agents' own. */
   transcripts: string[];
-}
-
-export interface LlmConfig {
-  baseUrl?: string | undefined;
-  apiKeyEnv: string;
-  model: string;
-  dailyBudgetUsd: number;
-  timeoutMs: number;
-  /** USD per million tokens. */
-  prices: Record<string, { input: number; output: number }>;
-}
-
-export interface EmbeddingConfig {
-  baseUrl?: string | undefined;
-  apiKeyEnv: string;
-  model: string;
-  dimensions: number;
-}
-
-export interface Settings {
-  llm?: LlmConfig | undefined;
-  embedding?: EmbeddingConfig | undefined;
-  participants: { user: string; assistant: string };
-  /** IANA name. */
-  timezone: string;
-  commandName: string;
-  statusKey: string;
-  minNewUserMessages: number;
-  notificationAutoClearMs: number;
-  modelKeys: string[];
-  activity: { scope: "project" | "all"; maxChars: number; welcome: boolean };
-  observe: {
-    mode: "buffered" | "blocking";
-    auto: boolean;
-    observerTokens: number;
-    reflectorTokens: number;
-    retainTokens: number;
-    stepTokens: number;
-    rules: boolean;
-  };
-  titles: boolean;
-  redact: { extra: string[] };
-  exclude: { sessions: string[]; projects: string[]; patterns: string[] };
 }
 
 export interface Config {

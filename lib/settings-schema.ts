@@ -1,9 +1,51 @@
 /** The schema of config.json. Loaded only when the file is there (see config.ts). */
 
 import { z } from "zod";
-import type { Settings } from "./config.ts";
 import { editDistance } from "./distance.ts";
 import { SessionMemoryError } from "./errors.ts";
+
+export interface LlmConfig {
+  baseUrl?: string | undefined;
+  apiKeyEnv: string;
+  model: string;
+  dailyBudgetUsd: number;
+  timeoutMs: number;
+  /** USD per million tokens. */
+  prices: Record<string, { input: number; output: number }>;
+}
+
+export interface EmbeddingConfig {
+  baseUrl?: string | undefined;
+  apiKeyEnv: string;
+  model: string;
+  dimensions: number;
+}
+
+export interface Settings {
+  llm?: LlmConfig | undefined;
+  embedding?: EmbeddingConfig | undefined;
+  participants: { user: string; assistant: string };
+  /** IANA name. */
+  timezone: string;
+  commandName: string;
+  statusKey: string;
+  minNewUserMessages: number;
+  notificationAutoClearMs: number;
+  modelKeys: string[];
+  activity: { scope: "project" | "all"; maxChars: number; welcome: boolean };
+  observe: {
+    mode: "buffered" | "blocking";
+    auto: boolean;
+    observerTokens: number;
+    reflectorTokens: number;
+    retainTokens: number;
+    stepTokens: number;
+    rules: boolean;
+  };
+  titles: boolean;
+  redact: { extra: string[] };
+  exclude: { sessions: string[]; projects: string[]; patterns: string[] };
+}
 
 const positive = z.number().int().positive();
 const pattern = z.string().refine(isPattern, { error: "expected a regular expression" });
