@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { metaFile } from "../lib/meta.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
@@ -52,6 +52,11 @@ test("a generated name is offered as title once it is there, prompt after prompt
   expect(offered(await prompt())).toEqual(title);
   expect(offered(await prompt())).toEqual(title);
   expect(await prompt({ session_title: "Fix flaky login test" })).toEqual(SILENCE);
+  const [{ at: _, ...event }] = readFileSync(home.paths.log, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line)) as [Record<string, unknown>];
+  expect(event).toEqual({ event: "title", ok: true, session: ME, title: "Fix flaky login test" });
 });
 
 test("the title comes together with what else there is to say", async () => {

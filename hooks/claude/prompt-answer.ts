@@ -8,6 +8,7 @@ import {
   type Settings,
 } from "../../lib/config.ts";
 import { handOver } from "../../lib/hand-over.ts";
+import { logEvent } from "../../lib/log.ts";
 import { logFailure } from "../failure.ts";
 import { type Prompt, readPrompt, requireSettings } from "../prompt.ts";
 import type { PromptContext } from "../prompt-context.ts";
@@ -51,5 +52,7 @@ export async function tell({ env, paths, settings, prompt, activity, title }: Te
   const output = { hookSpecificOutput: { hookEventName: EVENT, ...said } };
   if (Object.keys(said).length > 0 && !handOver(`${JSON.stringify(output)}\n`)) return;
   activity?.delivered();
+  if (title !== undefined)
+    logEvent(paths.log, { event: "title", ok: true, session: prompt.session.id, title });
   if (mentioned !== undefined) references?.logReferences(paths, prompt, mentioned);
 }
