@@ -93,7 +93,7 @@ export function toResults(
 /** A result as text: where it stands, what was said, and around it. */
 export function formatResult(
   result: SearchResult,
-  { position, timezone }: { position: number; timezone: string },
+  { position, timezone }: { position: number; timezone: string | undefined },
 ): string {
   const title = result.name ?? result.session_id;
   const time = formatLocal(result.timestamp, timezone).slice(0, 16);

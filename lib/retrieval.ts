@@ -19,8 +19,8 @@ export interface RetrievalOptions {
   /** Results that are wanted. */
   limit: number;
   now: Date;
-  /** IANA name: times in questions are meant there. */
-  timezone: string;
+  /** IANA name: times in questions are meant there. @default the system's */
+  timezone?: string | undefined;
   /** Chunks by meaning, for each phrasing best first. */
   nearest?: readonly (readonly Nearest[])[] | undefined;
 }

@@ -24,7 +24,7 @@ export interface TimeCues {
   stretches: Stretch[];
   /** Hours of the day, from and to; past 24 is the next morning. */
   hours: readonly [from: number, to: number] | undefined;
-  timezone: string;
+  timezone: string | undefined;
 }
 
 const HOUR_MS = 3_600_000;
@@ -81,7 +81,7 @@ const MAY_NAME_TIME =
 /** Reads the times a question names; undefined when it names none. */
 export function readTimeCues(
   text: string,
-  { now, timezone }: { now: Date; timezone: string },
+  { now, timezone }: { now: Date; timezone?: string | undefined },
 ): TimeCues | undefined {
   if (!MAY_NAME_TIME.test(text)) return undefined;
   let rest = foldText(text);
@@ -186,7 +186,10 @@ function wholeMonth({
   return days(named ? { year, month, first: String(named[1]), last: String(named[2]) } : { year, month });
 }
 
-function relativeSpans(text: string, { now, timezone }: { now: Date; timezone: string }): Stretch[] {
+function relativeSpans(
+  text: string,
+  { now, timezone }: { now: Date; timezone: string | undefined },
+): Stretch[] {
   const words = [...text.matchAll(RELATIVE)].map(([found]) => found);
   for (const [pattern, word] of FOREIGN_RELATIVE) if (pattern.test(text)) words.push(word);
   return words.flatMap((word): Stretch[] => {
@@ -222,7 +225,7 @@ function hoursOf(text: string): TimeCues["hours"] {
   return part && [part[1], part[2]];
 }
 
-function stretchFit(stretch: Stretch, time: number, timezone: string): number {
+function stretchFit(stretch: Stretch, time: number, timezone: string | undefined): number {
   if (stretch.kind === "span") return nearness(time, stretch.from, stretch.to);
   const year = localTime(new Date(time), timezone).year;
   if (stretch.year !== undefined) return nearness(time, ...daySpan(stretch, stretch.year, timezone));
@@ -235,20 +238,28 @@ function stretchFit(stretch: Stretch, time: number, timezone: string): number {
 function daySpan(
   { month, first, last }: Extract<Stretch, { kind: "days" }>,
   year: number,
-  timezone: string,
+  timezone: string | undefined,
 ): [number, number] {
-  const midnight = { year, hour: 0, minute: 0, second: 0 };
   if (month === undefined) {
     return [
-      instantOf({ ...midnight, month: 1, day: 1 }, timezone).getTime(),
-      instantOf({ ...midnight, year: year + 1, month: 1, day: 1 }, timezone).getTime() - 1,
+      midnightOf({ year, month: 1, day: 1 }, timezone),
+      midnightOf({ year: year + 1, month: 1, day: 1 }, timezone) - 1,
     ];
   }
   const length = new Date(Date.UTC(year, month, 0)).getUTCDate();
   return [
-    instantOf({ ...midnight, month, day: Math.min(first, length) }, timezone).getTime(),
-    instantOf({ ...midnight, month, day: Math.min(last, length) + 1 }, timezone).getTime() - 1,
+    midnightOf({ year, month, day: Math.min(first, length) }, timezone),
+    midnightOf({ year, month, day: Math.min(last, length) + 1 }, timezone) - 1,
   ];
+}
+
+/** The instant at which a day begins in a zone, or in the system's own. */
+function midnightOf(
+  { year, month, day }: { year: number; month: number; day: number },
+  timezone: string | undefined,
+): number {
+  if (timezone === undefined) return new Date(year, month - 1, day).getTime();
+  return instantOf({ year, month, day, hour: 0, minute: 0, second: 0 }, timezone).getTime();
 }
 
 function nearness(time: number, from: number, to: number): number {
@@ -257,7 +268,7 @@ function nearness(time: number, from: number, to: number): number {
   return away < NEAR_MS ? 0.5 : away < DAY_MS ? 0.25 : 0;
 }
 
-function hoursFit([from, to]: readonly [number, number], time: number, timezone: string): number {
+function hoursFit([from, to]: readonly [number, number], time: number, timezone: string | undefined): number {
   const { hour, minute } = localTime(new Date(time), timezone);
   const clock = hour + minute / 60;
   const away = Math.min(...[clock, clock + 24].map((at) => Math.max(from - at, at - to, 0)));

@@ -163,7 +163,7 @@ async function answer(
   const texts = [request.query].flat();
   const filter = await toFilter(request.filters ?? {}, { store, config, subagents });
   const { nearest, semantic } = await byMeaning(store, texts, { config, filter, signal });
-  const { timezone } = config.settings;
+  const timezone = ownTimezone(config);
   const found = retrieve(store, texts, { filter, limit, now: new Date(), timezone, nearest });
   if (!found.isAnswered) return { results: [], semantic };
   const passages = toPassages(store, found.chunks, { limit, around: context });
@@ -201,6 +201,11 @@ async function byMeaning(
     if (!(error instanceof SessionMemoryError)) throw error;
     return { semantic: `off: ${error.message}` };
   }
+}
+
+/** The zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */
+function ownTimezone({ settings }: Config): string | undefined {
+  return Object.getOwnPropertyDescriptor(settings, "timezone")?.value;
 }
 
 function asListed({ id, agent, file }: SessionRow): Session {
@@ -249,16 +254,15 @@ async function main(args: string[]): Promise<void> {
   const loaded = await loadConfig(process.env, process.cwd());
   warnIgnored(loaded.ignored);
   const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
-  const { timezone } = config.settings;
   for (const edge of ["after", "before"] as const) {
     const value = values[edge];
-    if (value !== undefined) timeFlag(`--${edge}`, value, timezone);
+    if (value !== undefined) timeFlag(`--${edge}`, value, config.settings.timezone);
   }
   const answer = await sessionSearch(request, { config, index: !values["no-index"] });
   if (values.json) printJson(answer);
   else
     for (const [i, result] of answer.results.entries())
-      print(formatResult(result, { position: i + 1, timezone }));
+      print(formatResult(result, { position: i + 1, timezone: ownTimezone(config) }));
   if (answer.results.length === 0) note("nothing relevant found");
   note(describeIndex(answer.index));
 }
