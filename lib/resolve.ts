@@ -10,16 +10,14 @@ import { basename, join, resolve } from "node:path";
 import type { Paths } from "./config.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
-import { SessionMemoryError } from "./errors.ts";
 import { findTranscripts } from "./find.ts";
 import { metaFile } from "./meta.ts";
 import { foldName, likeName, type Named, nearest } from "./name-match.ts";
-import { type KnownNames, knownNames, type MetaName, type NamedMeta, nameOf, readMetaName } from "./names.ts";
+import { type KnownNames, knownNames, type MetaName, type NamedMeta, readMetaName } from "./names.ts";
 import { agentOfFile, type TranscriptFile } from "./places.ts";
-import { oneLine, redact } from "./redact.ts";
-import type { Agent, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import { describeSession, hasConversation, listSessions, sessionAt } from "./sessions.ts";
-import { formatAge } from "./times.ts";
+import { ambiguous, notFound } from "./unresolved.ts";
 
 export interface ResolveContext {
   paths: Paths;
@@ -31,22 +29,9 @@ export interface ResolveContext {
   subagents?: boolean | undefined;
 }
 
-/** What an error's details name a session by. */
-export interface Candidate {
-  id: string;
-  agent: Agent;
-  name: string | undefined;
-  ageSeconds: number;
-}
-
 /** Shorter beginnings of ids are too likely to be words. */
 const PREFIX_MIN = 4;
-const AMBIGUOUS_SHOWN = 5;
 const NEAREST_SHOWN = 3;
-const NAME_SHOWN = 60;
-/** An id that is cut names nothing. */
-const ID_SHOWN = 255;
-const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";
 
 /**
  * The one session that a reference means, described.
@@ -122,7 +107,7 @@ function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext
   if (like.length > 0) return one(wanted, like, paths);
   const path = pathOf(wanted, cwd);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
-  throw notFound(wanted, { near: candidatesOf(nearestTo(wanted, all, searched), paths) });
+  throw notFound(wanted, { near: nearestTo(wanted, all, searched), paths });
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
@@ -269,49 +254,6 @@ function isCalled(session: Session, wanted: string, paths: Paths): boolean {
 function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {
   const [session, ...others] = sessions;
   if (!session) throw notFound(wanted);
-  if (others.length === 0) return session;
-  const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
-  const shown = others.length < AMBIGUOUS_SHOWN ? "" : `, the newest ${AMBIGUOUS_SHOWN} are listed`;
-  throw new SessionMemoryError(
-    "AMBIGUOUS",
-    `Cannot tell which session "${safe(wanted)}" is: it fits ${sessions.length}${shown}`,
-    { details: { reference: safe(wanted), candidates }, hint: `use an id: ${listOf(candidates)}` },
-  );
-}
-
-function notFound(
-  wanted: string,
-  { near = [], reason }: { near?: Candidate[]; reason?: string } = {},
-): SessionMemoryError {
-  const reference = oneLine(redact(wanted), reason === undefined ? NAME_SHOWN : Number.POSITIVE_INFINITY);
-  const message = [`Cannot find session "${reference}"`, reason].filter(Boolean).join(": ");
-  return new SessionMemoryError("NOT_FOUND", message, {
-    details: { reference, candidates: near },
-    hint: near.length > 0 ? `the nearest are ${listOf(near)}` : HOW_TO_NAME,
-  });
-}
-
-function candidatesOf(sessions: readonly Session[], paths: Paths): Candidate[] {
-  return sessions.map((session) => {
-    const name = nameOf(session, paths);
-    return {
-      id: oneLine(redact(session.id), ID_SHOWN),
-      agent: session.agent,
-      name: name === undefined ? undefined : safe(name),
-      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(session.updatedAt)) / 1000)),
-    };
-  });
-}
-
-function listOf(candidates: readonly Candidate[]): string {
-  return candidates
-    .map(({ id, agent, name, ageSeconds }) => {
-      const called = name === undefined ? "" : ` "${name}"`;
-      return `${id}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
-    })
-    .join(", ");
-}
-
-function safe(text: string): string {
-  return oneLine(redact(text), NAME_SHOWN);
+  if (others.length > 0) throw ambiguous(wanted, sessions, paths);
+  return session;
 }

@@ -24,9 +24,10 @@ import {
   unknownLine,
 } from "../lib/reference-block.ts";
 import { findReferences, type Reference } from "../lib/references.ts";
-import { type Candidate, resolveSession } from "../lib/resolve.ts";
+import { resolveSession } from "../lib/resolve.ts";
 import type { Session } from "../lib/session.ts";
 import { sessionAt } from "../lib/sessions.ts";
+import type { Candidate } from "../lib/unresolved.ts";
 
 const USAGE = `\
 Usage: bun scripts/session-reference.ts [options] [<text> | -]
