@@ -68,10 +68,35 @@ test("the example is what the command prints", async () => {
 });
 
 test("the table of scripts names all of them", () => {
-  const named = [...README.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name);
+  const [, table = ""] = /^## Scripts\n([\s\S]*?)^## /m.exec(README) ?? [];
+  const named = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name);
   const there = readdirSync(join(ROOT, "scripts")).map((file) => basename(file, ".ts"));
   expect(named.toSorted()).toEqual(there.toSorted());
 });
+
+test("the settings name every key, and the defaults", () => {
+  const [, table = ""] = /^## Settings\n([\s\S]*?)^## /m.exec(README) ?? [];
+  const { timezone: _, ...defaults } = defaultSettings();
+  const keys = [...Object.keys(defaults), "llm", "embedding", "timezone"];
+  for (const key of [...keys, ...Object.values(defaults).flatMap(keysOf)])
+    expect(table).toContain(`\`${key}\``);
+  const named = [...table.matchAll(/`(\w+)` \(`?([\w-]+)`?[^)]*\)/g)].map(([, key = "", value = ""]) => [
+    key,
+    value,
+  ]);
+  const given = new Map(Object.values(defaults).flatMap((value) => entriesOf(value)));
+  const wrong = named.filter(([key = "", value]) => given.has(key) && `${given.get(key)}` !== value);
+  expect([named.length > 8, wrong]).toEqual([true, []]);
+});
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+}
+
+function keysOf(value: unknown): string[] {
+  // The names of the two who speak are values that a reader changes, not words to look for.
+  return entriesOf(value).flatMap(([key]) => (key === "user" || key === "assistant" ? [] : [key]));
+}
 
 test("the example of config.json is valid", () => {
   const [example = ""] = blocks("json");
