@@ -252,7 +252,7 @@ function report(output: Output): void {
   if (rendered === null) note("nothing is observed yet: --observe");
   else if (rendered !== undefined) print(rendered);
   if (status) print(statusText(status));
-  if (view?.length === 0) note("nothing to view");
+  if (view?.length === 0) note("nothing to view: nothing is observed yet (obs), or all of it is (raw)");
   else if (view) print(view.join("\n"));
   if (recalled) print(recalled.text);
   if (records) for (const record of records) print(JSON.stringify(record));

@@ -112,7 +112,11 @@ test("--status and --view tell where a session stands, as one JSON document too"
   });
   expect(output.view).toHaveLength(2);
   expect((await run(ID)).stdout).toContain("observations  🔴 2 🟡 1 🟢 1, 1 open threads");
-  expect(await run(ID, "--view", "raw")).toEqual({ stdout: "", stderr: "nothing to view\n", exitCode: 0 });
+  expect(await run(ID, "--view", "raw")).toEqual({
+    stdout: "",
+    stderr: "nothing to view: nothing is observed yet (obs), or all of it is (raw)\n",
+    exitCode: 0,
+  });
 });
 
 test("mode and thresholds are kept for the next run", async () => {
