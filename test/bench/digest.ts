@@ -1,11 +1,16 @@
 /** What the prompt hook costs the user's prompt, against starting Bun for nothing. */
 
-import { existsSync } from "node:fs";
-import { temporaryHome } from "../support/home.ts";
+import { existsSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta } from "../../lib/meta.ts";
+import { type TemporaryHome, temporaryHome, write } from "../support/home.ts";
+import { uuidFrom } from "../support/rows.ts";
 import { scriptPath } from "../support/run.ts";
 import { atMost, type BenchRow, bun, emptyScript, interleaved, timeProcess, times } from "./measure.ts";
-import { appendNews, writeSessionField } from "./transcripts.ts";
+import { appendNews, fieldSessions, writeSessionField } from "./transcripts.ts";
 
+/** The session that a prompt refers to. */
+const MENTIONED = 1232;
 const HOOK = scriptPath("hooks/claude/user-prompt-submit.ts");
 
 export async function rows(): Promise<BenchRow[]> {
@@ -13,14 +18,14 @@ export async function rows(): Promise<BenchRow[]> {
   using home = temporaryHome();
   const { current, currentFile, inProject } = writeSessionField(home);
   const empty = emptyScript(home.root);
-  const stdin = JSON.stringify({
+  const input = {
     session_id: current,
     transcript_path: currentFile,
     cwd: home.project,
     hook_event_name: "UserPromptSubmit",
     prompt: "and now write the release notes",
-  });
-  const options = { env: home.env, cwd: home.project, stdin };
+  };
+  const options = { env: home.env, cwd: home.project, stdin: JSON.stringify(input) };
   const hook = async (isNews: boolean) => {
     const { ms, stdout } = await timeProcess(bun(HOOK), options);
     const told = stdout.includes("[Session Activity]");
@@ -29,7 +34,11 @@ export async function rows(): Promise<BenchRow[]> {
   };
   const baseline = async () => (await timeProcess(bun(empty), options)).ms;
 
-  await timeProcess(bun(HOOK), options); // the first look sets the cursors
+  // The first look sets the cursors, the second one keeps what a glance goes by.
+  for (let i = 0; i < 2; i++) {
+    await Bun.sleep(50);
+    await timeProcess(bun(HOOK), options);
+  }
   const silent = await interleaved({ hook: () => hook(false), empty: baseline }, 21);
   const own = await interleaved(
     {
@@ -37,6 +46,23 @@ export async function rows(): Promise<BenchRow[]> {
         appendNews(currentFile, home.project); // as between any two prompts of a real session
         return hook(false);
       },
+      empty: baseline,
+    },
+    21,
+  );
+
+  writeMetaFiles(home);
+  const reference = async (written: string) => {
+    const stdin = JSON.stringify({ ...input, prompt: `as in ${written} we did` });
+    const { ms, stdout } = await timeProcess(bun(HOOK), { ...options, stdin });
+    if (!stdout.includes(`topic ${MENTIONED}`))
+      throw new Error(`Expected what is known of ${written} but found "${stdout}"`);
+    return ms;
+  };
+  const mentioned = await interleaved(
+    {
+      name: () => reference(`@@"topic ${MENTIONED}"`),
+      id: () => reference(`@@${uuidFrom(`bench ${MENTIONED}`).slice(0, 8)}`),
       empty: baseline,
     },
     21,
@@ -55,8 +81,41 @@ export async function rows(): Promise<BenchRow[]> {
     atMost("  the same, its own session has gone on", own.hook / own.empty, 3, {
       detail: times(own.hook, own.empty),
     }),
+    atMost("prompt hook, @@name among 3,000 meta files / empty Bun", mentioned.name / mentioned.empty, 8, {
+      detail: times(mentioned.name, mentioned.empty),
+    }),
+    atMost("  the same, @@id-prefix", mentioned.id / mentioned.empty, 8, {
+      detail: times(mentioned.id, mentioned.empty),
+    }),
     atMost("prompt hook, news in 5 sessions / empty Bun", news.hook / news.empty, 5, {
       detail: times(news.hook, news.empty),
     }),
   ];
+}
+
+/** A meta file for each session of the field, long settled. */
+function writeMetaFiles(home: TemporaryHome): void {
+  const folders = new Set<string>();
+  for (const { number, id, agent } of fieldSessions()) {
+    const at = new Date().toISOString();
+    const meta: SessionMeta = {
+      schemaVersion: META_SCHEMA_VERSION,
+      sessionId: id,
+      sessionFile: join(home.root, `${id}.jsonl`),
+      name: `topic ${number}`,
+      description: "What it was about. ".repeat(5),
+      summary: "What was done, and what came of it. ".repeat(12),
+      tags: ["deploy", "staging"],
+      cwd: home.project,
+      createdAt: at,
+      updatedAt: at,
+      model: RULES,
+      lastIndexedLeafId: "line:2",
+    };
+    const file = metaFile(home.paths, { id, agent });
+    folders.add(dirname(file));
+    write(file, JSON.stringify(meta, null, 2));
+  }
+  const earlier = Date.now() / 1000 - 60;
+  for (const folder of folders) utimesSync(folder, earlier, earlier);
 }

@@ -1,6 +1,7 @@
 /** Transcripts of a wanted size for the benchmarks, with rows in the proportions of real sessions. */
 
 import { appendFileSync, closeSync, openSync, utimesSync, writeSync } from "node:fs";
+import type { Agent } from "../../lib/session.ts";
 import { chain, claudeAssistant, claudeSystem, claudeToolResult, claudeUser } from "../support/claude.ts";
 import { codexAnswer, codexMeta, codexPrompt } from "../support/codex.ts";
 import { type TemporaryHome, writeClaude, writeCodex, writePi } from "../support/home.ts";
@@ -53,6 +54,8 @@ function words(random: Random, count: number): string {
   return Array.from({ length: count }, () => random.pick(WORDS)).join(" ");
 }
 
+const SESSIONS = 3000;
+
 /** The session the digest is made for, and the others of its project, newest last. */
 export interface SessionField {
   current: string;
@@ -66,9 +69,10 @@ export interface SessionField {
  */
 export function writeSessionField(home: TemporaryHome): SessionField {
   const files: string[] = [];
-  for (let i = 0; i < 3000; i++) {
+  for (const session of fieldSessions()) {
+    const i = session.number;
     const cwd = i < 300 ? home.project : `${home.root}/other-${i % 90}`;
-    const file = writeSession(home, i, cwd);
+    const file = writeSession(home, session, cwd);
     const age = i % 10 === 0 ? 60 + (i % 1700) : 7200 + ((i * 977) % 2_500_000);
     const time = Date.now() / 1000 - age;
     utimesSync(file, time, time);
@@ -78,20 +82,31 @@ export function writeSessionField(home: TemporaryHome): SessionField {
   return { current: uuidFrom("bench 0"), currentFile, inProject };
 }
 
-function writeSession(home: TemporaryHome, number: number, cwd: string): string {
-  const id = uuidFrom(`bench ${number}`);
+/** Which sessions the field has. */
+export function fieldSessions(): { number: number; id: string; agent: Agent }[] {
+  return Array.from({ length: SESSIONS }, (_, number) => {
+    const agent = number % 6 === 5 ? "pi" : number % 15 === 7 ? "codex" : "claude";
+    return { number, id: uuidFrom(`bench ${number}`), agent };
+  });
+}
+
+function writeSession(
+  home: TemporaryHome,
+  { number, id, agent }: ReturnType<typeof fieldSessions>[number],
+  cwd: string,
+): string {
   const random = seeded(number);
   const at = new Date(Date.now() - 3 * 3600_000).toISOString();
   const prompt = words(random, 12);
   const answer = words(random, 30);
-  if (number % 6 === 5) {
+  if (agent === "pi") {
     const entries = [
       piUser({ id: hexFrom(`${id} 1`), text: prompt, at }),
       piAssistant({ id: hexFrom(`${id} 2`), text: answer, at }),
     ];
     return writePi(home, { id, cwd, at, rows: [piHeader({ id, cwd, at }), ...piLinked(entries)] });
   }
-  if (number % 15 === 7) {
+  if (agent === "codex") {
     const rows = [
       codexMeta({ id, cwd, at }),
       ...codexPrompt({ text: prompt, at }),
