@@ -82,9 +82,10 @@ function onRuntime(command: string[]): void {
   }, 60_000);
 }
 
+/** A worker is started, not imported. */
 function filesIn(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => name.endsWith(".ts") && !name.endsWith("-worker.ts"))
     .map((name) => join(ROOT, folder, name));
 }
 
