@@ -21,7 +21,8 @@ export function forgetInLog(
 ): number {
   const rewrite = "ids" in forgetting ? sessionLines(forgetting.ids, places) : textLines(forgetting.hasText);
   const before = linesOf(`${log}.1`);
-  if (dryRun) return filtered([...before, ...linesOf(log)], rewrite).changed;
+  const now = filtered([...before, ...linesOf(log)], rewrite);
+  if (dryRun || now.changed === 0) return now.changed;
   // Whoever writes meanwhile begins a new log.
   const aside = `${log}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`;
   try {

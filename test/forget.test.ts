@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { forgetSessions } from "../lib/forget-index.ts";
+import { forgetInLog } from "../lib/forget-log.ts";
 import { heldSessions } from "../lib/held-sessions.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
@@ -588,6 +589,49 @@ function writeOther(home: TemporaryHome): string {
   writeClaude(home, { id, rows: [claudeUser({ text: "hello", sessionId: id })] });
   return id;
 }
+
+describe("forgetInLog()", () => {
+  const [gone, other] = [uuidFrom("gone"), uuidFrom("stays")];
+  const lines = {
+    own: { event: "background.index", session: gone },
+    path: { event: "hook.stop", error: `Cannot read "/p/${gone}.jsonl"` },
+    toldOfIt: { event: "injected", session: other, about: [gone, "x"], text: "- gone (3m ago)" },
+    toldOfOthers: { event: "injected", session: other, about: ["x"], text: "- x (3m ago)" },
+    toldOfWhom: { event: "injected", session: other, text: "who knows" },
+    place: { event: "hook.stop", error: 'Cannot read "/secret/place/x"' },
+    rest: { event: "embed", chunks: 3 },
+  };
+  const text = (...events: object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
+
+  test("drops the lines about a session, and what others were told of it", () => {
+    using home = temporaryHome();
+    const { log } = home.paths;
+    write(`${log}.1`, text(lines.own, lines.rest));
+    write(
+      log,
+      `${text(lines.path, lines.toldOfIt, lines.toldOfOthers, lines.toldOfWhom, lines.place)}{"torn`,
+    );
+    const forgetting = { ids: new Set([gone]) };
+    const options = { places: ["/secret/place"], dryRun: false };
+    expect(forgetInLog(log, forgetting, { ...options, dryRun: true })).toBe(6);
+    expect(forgetInLog(log, forgetting, options)).toBe(6);
+    const told = { event: "injected", session: other };
+    expect(readFileSync(`${log}.1`, "utf8")).toBe(text(lines.rest, told, lines.toldOfOthers, told));
+    expect(existsSync(log)).toBe(false);
+  });
+
+  test("leaves a log alone that says nothing of it", () => {
+    using home = temporaryHome();
+    const { log } = home.paths;
+    write(log, text(lines.rest, lines.toldOfOthers));
+    expect(forgetInLog(log, { ids: new Set([gone]) }, { places: [], dryRun: false })).toBe(0);
+    expect(readFileSync(log, "utf8")).toBe(text(lines.rest, lines.toldOfOthers));
+    expect(
+      forgetInLog(log, { hasText: (said) => said === "- x (3m ago)" }, { places: [], dryRun: false }),
+    ).toBe(1);
+    expect(readFileSync(`${log}.1`, "utf8")).toBe(text(lines.rest));
+  });
+});
 
 /** The recipe of chunks changes with the patterns, and with it when they were read. */
 function withoutState(held: unknown): unknown {

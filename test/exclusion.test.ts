@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import { lstatSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { addExclusions } from "../lib/exclude-file.ts";
+import { readExclusion } from "../lib/exclusion.ts";
+import { scrub } from "../lib/scrub.ts";
+import { temporaryHome, write } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
+
+const NOTHING = { sessions: [], projects: [], patterns: [] };
+
+describe("readExclusion()", () => {
+  const id = uuidFrom("out");
+
+  test.each([
+    ["a full id", [id], { id }, true],
+    ["the beginning of a uuid", [id.slice(0, 4)], { id }, true],
+    ["too short a beginning", [id.slice(0, 3)], { id }, false],
+    ["the id of the session that started it", [id], { id: "agent-a1", parentId: id }, true],
+    ["a name in another case", ["Fix Login"], { id, name: "fix login" }, true],
+    ["an id that another one begins with", ["chat"], { id: "chatlog" }, false],
+    ["another id", [uuidFrom("other")], { id }, false],
+  ] as const)("keeps sessions out by %s: %p", (_, sessions, session, isOut) => {
+    expect(readExclusion({ ...NOTHING, sessions: [...sessions] }).hasSession(session)).toBe(isOut);
+  });
+
+  test("keeps out what a tool was called with", () => {
+    const { hasEntry } = readExclusion({ ...NOTHING, patterns: ["falcon"] });
+    const tool = { name: "Edit", target: "x", action: "edit" as const, paths: ["src/falcon.ts"] };
+    expect([hasEntry({ text: "", tool }), hasEntry({ text: "", tool: { ...tool, paths: [] } })]).toEqual([
+      true,
+      false,
+    ]);
+    expect(readExclusion(NOTHING).hasEntry({ text: "falcon", tool })).toBe(false);
+  });
+});
+
+describe("addExclusions()", () => {
+  test("adds what is not there yet, through a link, and says what it added", async () => {
+    using home = temporaryHome();
+    const real = write(
+      join(home.root, "dotfiles", "memory.json"),
+      '{"titles": true, "exclude": {"sessions": ["a"]}}',
+    );
+    write(join(home.paths.home, "x"), "");
+    symlinkSync(real, home.paths.config);
+    const wanted = { sessions: ["a", "b", "b"], projects: ["/p"], patterns: [] };
+    const added = { sessions: ["b"], projects: ["/p"], patterns: [] };
+    expect(await addExclusions(home.paths.config, wanted)).toEqual(added);
+    expect(lstatSync(home.paths.config).isSymbolicLink()).toBe(true);
+    const exclude = { sessions: ["a", "b"], projects: ["/p"] };
+    const text = `${JSON.stringify({ titles: true, exclude }, null, 2)}\n`;
+    expect(readFileSync(home.paths.config, "utf8")).toBe(text);
+    expect(await addExclusions(home.paths.config, wanted)).toEqual(NOTHING);
+  });
+
+  test("refuses a file that is no JSON object, and leaves it as it is", async () => {
+    using home = temporaryHome();
+    write(home.paths.config, "[1]");
+    await expect(addExclusions(home.paths.config, { ...NOTHING, sessions: ["a"] })).rejects.toThrow(
+      `Cannot add to "${home.paths.config}": it is not a JSON object`,
+    );
+    expect(readFileSync(home.paths.config, "utf8")).toBe("[1]");
+  });
+
+  test("two at once keep what the other added", async () => {
+    using home = temporaryHome();
+    const all = Array.from({ length: 20 }, (_, i) => `id-${i}`);
+    await Promise.all(all.map((id) => addExclusions(home.paths.config, { ...NOTHING, sessions: [id] })));
+    expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions.sort()).toEqual(all.sort());
+  });
+});
+
+test("scrub() takes the item of a list that holds a text, and only the value of a field", () => {
+  const value = {
+    at: "falcon",
+    kept: 1,
+    list: ["a", "falcon", { deep: [{ text: "falcon" }] }, { text: "b" }],
+  };
+  expect(scrub(value, (text) => text.includes("falcon"))).toEqual({
+    value: { at: "", kept: 1, list: ["a", { text: "b" }] },
+    removed: 3,
+  });
+  expect(scrub(value, () => false)).toEqual({ value, removed: 0 });
+});
