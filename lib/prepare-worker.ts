@@ -39,4 +39,5 @@ function work({
   }
 }
 
-work(workerData);
+// Nothing is handed over where the file is only loaded.
+if (workerData) work(workerData);
