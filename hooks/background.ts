@@ -111,13 +111,16 @@ async function save(
   { id, file, cwd, source }: Job,
   { paths, settings }: Config,
 ): Promise<void> {
-  const [{ knownTopic, saveSessionToMemory }, { readExclusion }, { compilePatterns, redact }] =
+  const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readExclusion }, { compilePatterns, redact }] =
     await Promise.all([
       import("../scripts/save-session.ts"),
+      import("../lib/last-messages.ts"),
       import("../lib/exclusion.ts"),
       import("../lib/redact.ts"),
     ]);
   const exclusion = readExclusion(settings.exclude);
+  // Clearing a session in which nothing was said is no failure.
+  if (readEnd(file, 1, exclusion.hasText).messages.length === 0) return;
   const patterns = compilePatterns(settings.redact.extra);
   const path = await saveSessionToMemory({
     sessionFile: file,

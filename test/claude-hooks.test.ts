@@ -164,6 +164,19 @@ describe("Stop and SessionEnd", () => {
     expect(text).toContain(`- **Session ID**: ${ID}`);
     expect(text).toContain("User: Please keep the port 8443 for the gateway.");
   });
+
+  test("take the clearing of a session in which nothing was said for no failure", async () => {
+    using home = temporaryHome();
+    const command = "<command-name>/clear</command-name>\n<command-args></command-args>";
+    const file = writeClaude(home, { id: ID, rows: [claudeUser({ text: command, sessionId: ID })] });
+    await hook(home, "session-end", input(home, file, { reason: "clear" }));
+    const events = await within(20, () => {
+      const log = existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
+      return log.includes('"background.meta"') ? log.trim().split("\n") : undefined;
+    });
+    expect(events.map((line) => JSON.parse(line)).filter(({ ok }) => !ok)).toEqual([]);
+    expect(existsSync(join(home.project, "memory"))).toBe(false);
+  });
 });
 
 describe("every hook", () => {
