@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, readdirSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import { alone } from "../hooks/pi/state.ts";
 import { LEDGER_ENTRY_TYPE } from "../lib/ledger.ts";
@@ -152,6 +153,33 @@ test("pi is asked to compact once enough has come together and is observed", asy
   await host.emit("agent_settled");
   await host.settled();
   expect(host.compactions).toBe(1);
+  expect(host.statuses).toEqual([
+    ["session-index-observations", "1 observation made (120 tokens, price unknown)"],
+  ]);
+});
+
+test("a failing model is told of in the status line, without the key that it quotes", async () => {
+  const key = `sk-proj-${"a1B2c3D4".repeat(6)}`;
+  using host = await observingHost({
+    rows: turns("one", "two"),
+    config: MODEL,
+    answer: async () => {
+      throw new Error(`Incorrect API key provided: ${key}`);
+    },
+  });
+  await host.emit("agent_settled");
+  await host.settled();
+  expect(host.statuses).toEqual([
+    [
+      "session-index-observations",
+      expect.stringMatching(
+        /^observing failed: Cannot get an answer of "fake-1": Incorrect API key provided: \[redacted:/,
+      ),
+    ],
+  ]);
+  const { observations } = host.state.paths;
+  const [file = ""] = readdirSync(observations);
+  expect(readFileSync(join(observations, file), "utf8")).not.toContain(key);
 });
 
 test("mode, switch and thresholds set at run time hold from the next turn on", async () => {

@@ -6,6 +6,7 @@ import type { MetaOutcome } from "../../lib/meta-outcome.ts";
 import { formatCost } from "../../lib/spend.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiState } from "./state.ts";
+import { showStatus } from "./status.ts";
 
 const TELEMETRY = "session-index:index";
 
@@ -82,27 +83,11 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
     ...(error === undefined ? {} : { error }),
   });
   const cost = usage ? formatCost(usd, usage.input + usage.output) : "$0.0000";
-  showStatus(
-    context,
-    error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`,
-    config,
-  );
+  const remark = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
+  showStatus(context, remark, { config });
   if (settings.titles && name && !isCircumstantial(name) && !context.sessionManager.getSessionName?.())
     state.pi.setSessionName?.(name);
   return outcome;
-}
-
-function showStatus(context: PiContext, text: string, { settings }: Config): void {
-  context.ui.setStatus(settings.statusKey, text);
-  if (settings.notificationAutoClearMs === 0) return;
-  const clear = () => {
-    try {
-      context.ui.setStatus(settings.statusKey, undefined);
-    } catch {
-      // the session was replaced meanwhile, and its status line with it
-    }
-  };
-  setTimeout(clear, settings.notificationAutoClearMs).unref();
 }
 
 function userMessages({ sessionManager }: PiContext): number {

@@ -5,11 +5,14 @@
 
 import type { Config } from "../../lib/config.ts";
 import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/json.ts";
+import type { ObserveOutcome } from "../../lib/observe.ts";
 import type { SessionMemoryState } from "../../lib/observe-session.ts";
 import { noteAttempt, observeSettings, readBackoff } from "../../lib/observe-state.ts";
+import { formatCost } from "../../lib/spend.ts";
 import type { PiEvent } from "./api.ts";
 import { observing, type Turn } from "./observing.ts";
 import { afterTurn, alone, currentSession, hostModel, inBackground, on, type PiState } from "./state.ts";
+import { showStatus } from "./status.ts";
 
 /** A token is more than two bytes of transcript, so less growth than this cannot hold a step. */
 const BYTES_PER_TOKEN_MIN = 2;
@@ -63,15 +66,28 @@ async function takeSteps(state: PiState, turn: Turn): Promise<boolean> {
     await new Promise((resolve) => setTimeout(resolve)); // rules take no pause by themselves: the user types on
   };
   const steps = { ...common, append, entries, shouldStop, failures: backoff?.failures };
-  const { failure, ledger } = await observe(steps);
+  const outcome = await observe(steps);
+  const { failure, ledger } = outcome;
   if (failure !== undefined || backoff) {
     noteAttempt(paths, { sessionId: session.id, failure, now: Date.now() });
   }
+  if (!state.abort.signal.aborted) tellSteps(turn, outcome);
   if (shouldStop()) return false;
   await reflect({ ...common, ledger });
   // After a failure pi's own summary would stand in, earlier than it must.
   if (failure === undefined && !shouldStop()) await compactWhenDue(turn, memory);
   return true;
+}
+
+function tellSteps(
+  { context, config }: Turn,
+  { failure, steps, observations, tokens, usd }: ObserveOutcome,
+): void {
+  if (failure === undefined && steps === 0) return;
+  const cost = tokens === 0 ? "" : ` (${formatCost(usd, tokens)})`;
+  const done = `${observations} observation${observations === 1 ? "" : "s"} made${cost}`;
+  const remark = failure === undefined ? done : `observing failed: ${failure}`;
+  showStatus(context, remark, { config, beside: "observations" });
 }
 
 async function compactWhenDue({ context }: Turn, { entries, settings }: SessionMemoryState) {

@@ -186,7 +186,7 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
       { maxTokens, signal: within(budget.timeoutMs, signal) },
     );
     const reply = await asked?.catch((error: unknown) => {
-      throw noAnswer(model, describeError(error), error);
+      throw noAnswer(model, redact(describeError(error), patterns));
     });
     const usage = reply?.usage ?? {};
     const tokens = {
@@ -195,7 +195,7 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
     };
     const usd = reservation.settle(tokens);
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
-      throw noAnswer(model, reply?.errorMessage ?? "none came");
+      throw noAnswer(model, redact(reply?.errorMessage ?? "none came", patterns));
     }
     const text = reply.content.map((block) => (block.type === "text" ? (block.text ?? "") : "")).join("");
     return {
@@ -214,9 +214,10 @@ function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal
   return signal ? AbortSignal.any([signal, limit]) : limit;
 }
 
-function noAnswer({ id }: PiModel, reason: string, cause?: unknown): SessionMemoryError {
+/** Without the cause: a provider's error may quote the key that it refuses. */
+function noAnswer({ id }: PiModel, reason: string): SessionMemoryError {
   const message = `Cannot get an answer of "${id}": ${reason}`;
-  return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true, cause });
+  return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true });
 }
 
 /** The `provider/model` that is asked; undefined where rules are used. */

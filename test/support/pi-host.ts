@@ -17,6 +17,8 @@ export interface PiHost {
   asked: string[];
   /** Times pi was asked to compact. */
   compactions: number;
+  /** What the status line showed, under which key. */
+  statuses: [key: string, text: string][];
   /** Puts rows into the session, as a turn does. */
   add(rows: readonly Row[]): void;
   /** Resolves to the last handler's answer. */
@@ -62,7 +64,8 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     const prompt = JSON.stringify(messages);
     asked.push(prompt);
     const reply = await options.answer?.(prompt, signal);
-    return { content: [{ type: "text", text: JSON.stringify(reply) }], stopReason: "stop" };
+    const usage = { input: 100, output: 20 };
+    return { content: [{ type: "text", text: JSON.stringify(reply) }], stopReason: "stop", usage };
   };
   const host: PiHost = {
     state,
@@ -70,6 +73,7 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     file,
     asked,
     compactions: 0,
+    statuses: [],
     add(rows) {
       for (const row of rows) append({ ...row, parentId: leaf });
     },
@@ -86,7 +90,12 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     cwd: home.project,
     hasUI: false,
     model,
-    ui: { notify() {}, setStatus() {} },
+    ui: {
+      notify() {},
+      setStatus(key, text) {
+        if (text !== undefined) host.statuses.push([key, text]);
+      },
+    },
     sessionManager: {
       getSessionId: () => PI_SESSION,
       getSessionFile: () => file,
