@@ -34,13 +34,16 @@ export function beginWitness(files: readonly string[]): void {
   for (const file of files) askState(file);
 }
 
-/** All that was asked since; undefined when it would not show each change. */
-export function endWitness(): Glance["answers"] | undefined {
+/** Gives back how to put into words all that was asked since; undefined when it would not show each change. */
+export function endWitness(): (() => Glance["answers"]) | undefined {
   const ended = witness;
   witness = undefined;
-  if (!ended?.settled) return undefined;
+  return ended?.settled ? () => answersOf(ended) : undefined;
+}
+
+function answersOf({ asked }: Witness): Glance["answers"] {
   const answers = new Map<string, Glance["answers"][number]>();
-  for (const [question, path, answer] of ended.asked) {
+  for (const [question, path, answer] of asked) {
     const key = `${question} ${path}`;
     // Of two answers the first stays: the second one then differs when the glance is checked.
     if (answers.has(key)) continue;

@@ -33,7 +33,7 @@ export async function answerByLook(stdin: string): Promise<void> {
       await (await import("./prompt-answer.ts")).tell({ env, paths, settings, prompt, activity, title });
     else if (answers && !isUntitled && look.marks?.has(look.looker.id)) {
       const circumstances = circumstancesOf(input, { env, cwd: () => process.cwd() }, look.now);
-      await keep({ circumstances, at: look.now, answers }, look);
+      await keep({ circumstances, at: look.now, answers: answers() }, look);
     } else if (isDue(look)) (await import("../../lib/settle.ts")).settle(look);
   } catch (error) {
     await log(paths, error);
