@@ -77,10 +77,12 @@ export function observeByRule(entries: readonly Entry[], context: RuleContext): 
       open.push(...said.map(({ draft }) => draft).filter(({ thread }) => thread));
     }
     const isFirst = index === 0 && !part.prompt && memory.observations.length === 0;
-    notes.push(...summaryNotes(part, { ...context, isFirst }), ...workNotes(part.entries, clean));
+    notes.push(...summaryNotes(part, { ...context, isFirst }));
     const next = parts[index + 1]?.prompt;
     const isSettled = next !== undefined && settles(next, { before: part, earlier: part.answer?.text });
-    notes.push(...answerNotes(part, { isSettled, clean }));
+    const answers = answerNotes(part, { isSettled, clean });
+    const isSaid = ({ draft }: Note) => answers.some((answer) => answer.draft.text.includes(draft.text));
+    notes.push(...workNotes(part.entries, clean).filter((note) => !isSaid(note)), ...answers);
   }
   const { kept, left } = withinBudget(notes, context.budget);
   const drafts = kept.map(({ draft }) => draft);

@@ -208,6 +208,17 @@ test("a branch's summary brings its lines back once, a host's own summary only w
   expect(observationsOf(once)).toHaveLength(1);
 });
 
+test("a decision that the answer tells stands there once", async () => {
+  const lines = await linesFor([
+    ["user", "which journal mode?"],
+    ["assistant", "Decision: we use WAL, readers no longer block the writer. Written down in docs/db.md."],
+  ]);
+  expect(lines).toEqual([
+    "- 🔴 (10:02) User: which journal mode?",
+    "- 🟡 (10:03) Assistant: Decision: we use WAL, readers no longer block the writer. Written down in docs/db.md.",
+  ]);
+});
+
 test("of a host's summary what it says is kept, not how it came about", async () => {
   const claude = `This session is being continued from a previous conversation that ran out of context. The summary below covers the earlier portion.
 
