@@ -14,6 +14,8 @@ import { logFailure } from "./failure.ts";
 /** Hosts write rows late: the turn's last ones may still be on their way. */
 const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000;
+/** A model that failed at naming a session is not asked for it again after each turn. */
+const MODEL_REST_MS = 30 * 60_000;
 
 interface Job {
   id: string;
@@ -102,7 +104,8 @@ async function observe(session: Session, config: Config): Promise<void> {
 async function nameIt(session: Session, config: Config): Promise<void> {
   const { indexMeta } = await import("../lib/session-meta.ts");
   const { paths, settings } = config;
-  const { error } = await indexMeta(session, { paths, settings, complete: await model(config) });
+  const complete = await model(config);
+  const { error } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
   if (error !== undefined) throw new Error(error);
 }
 

@@ -30,6 +30,8 @@ export interface MetaState {
   name: string | undefined;
   /** The name in the file where it is not ours. */
   given?: string | undefined;
+  /** When a model last failed at it, in milliseconds; not there once one did not. */
+  failedAt?: number | undefined;
 }
 
 /** Every session's last look. */
@@ -87,7 +89,10 @@ function parseState(line: string): MetaState | undefined {
       return undefined;
     if (typeof newUsers !== "number" || typeof byRules !== "boolean") return undefined;
     const [name, given] = [stringOf(value.name), stringOf(value.given)];
-    return { key, transcript, meta, newUsers, byRules, name, ...(given === undefined ? {} : { given }) };
+    const state: MetaState = { key, transcript, meta, newUsers, byRules, name };
+    if (given !== undefined) state.given = given;
+    if (typeof value.failedAt === "number") state.failedAt = value.failedAt;
+    return state;
   } catch {
     return undefined; // torn: that session is looked at once more
   }

@@ -49,6 +49,8 @@ export interface MetaOptions {
   state?: MetaState | undefined;
   /** How long another process may hold the file. @default {120000} */
   lockWaitMs?: number;
+  /** How long a session is left alone at which a model failed; for work that nobody waits for. @default {0} */
+  restMs?: number;
   /** Why the model that there was is no longer asked: what it made before is kept. */
   gaveUp?: SessionMemoryError | undefined;
   signal?: AbortSignal | undefined;
@@ -92,9 +94,9 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     if (written) outcome.name = written.name;
     if (written && !outcome.error) outcome.status = "indexed";
     const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
-    const { newUsers = 0, byRules = false, name } = seen;
+    const { newUsers = 0, byRules = false, name, failedAt } = seen;
     const given = outcome.name === name ? undefined : outcome.name;
-    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name, given });
+    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name, given, failedAt });
   };
   try {
     await updateMeta(file, { waitMs, done }, (current) =>
@@ -120,7 +122,10 @@ async function makeMeta(
   { current, outcome, seen, options }: Making,
 ): Promise<SessionMeta | undefined> {
   const { meta, problem } = current;
-  const { complete, settings, gaveUp, force = false } = options;
+  const { settings, gaveUp, force = false, restMs = 0, now = () => new Date() } = options;
+  const noted = readMetaState(options.paths.home, metaStateKey(session));
+  const isResting = now().getTime() - (noted?.failedAt ?? Number.NEGATIVE_INFINITY) < restMs;
+  const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
   const { hasEntry, hasText } = readExclusion(currentExclude(options.paths, settings.exclude));
@@ -128,8 +133,8 @@ async function makeMeta(
   const fresh = newEntries(entries, meta);
   const newUsers = fresh.filter(({ kind }) => kind === "user").length;
   const byRules = meta?.model === RULES;
-  const own = meta && readMetaState(options.paths.home, metaStateKey(session))?.name;
-  Object.assign(seen, { newUsers, byRules, name: own });
+  const own = meta && noted?.name;
+  Object.assign(seen, { newUsers, byRules, name: own, failedAt: noted?.failedAt });
   outcome.newUsers = newUsers;
   // What a model wrote is not replaced by rules because the model is away.
   const grew = newUsers >= settings.minNewUserMessages && (!meta || byRules || complete || gaveUp);
@@ -141,7 +146,10 @@ async function makeMeta(
   if (!isDue || !entries.some(isSpoken)) return undefined;
 
   const clean = cleaner(settings.redact);
-  const made = await summarize(session, { entries, fresh, clean, meta, outcome, options });
+  const material = { entries, fresh, clean, meta, outcome, options: { ...options, complete } };
+  const made = await summarize(session, material);
+  if (complete && !options.signal?.aborted)
+    seen.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!made) return undefined;
   const given = givenName(session, meta, own);
   const name = given === undefined || hasText(given) ? made.name : given;
@@ -149,11 +157,7 @@ async function makeMeta(
   const isEdited = given !== undefined && given === meta?.name;
   const word = isEdited ? own : made.name;
   Object.assign(seen, { newUsers: 0, byRules: made.model === RULES, name: word });
-  return assembled(
-    session,
-    { ...made, name: clean(name) },
-    { entries, meta, now: (options.now ?? (() => new Date()))() },
-  );
+  return assembled(session, { ...made, name: clean(name) }, { entries, meta, now: now() });
 }
 
 interface Material {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings } from "../lib/config.ts";
+import { defaultSettings, loadConfig } from "../lib/config.ts";
+import { configuredModel } from "../lib/configured-model.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
 import { indexMeta } from "../lib/session-meta.ts";
 import { listSessions } from "../lib/sessions.ts";
@@ -277,6 +278,27 @@ test("malformed answers are re-prompted twice; then it is a failure, and the rul
     "error: MODEL_FAILED: Cannot use the model's answer for meta: name: Invalid input",
   );
   expect(meta().model).toBe("rules");
+});
+
+test("a model that failed is not asked again after each turn, but when somebody asks for it", async () => {
+  configure({});
+  server.script("no JSON");
+  const [listed] = listSessions({ ...home.paths, transcripts: [session(5)] });
+  if (!listed) throw new Error("no session");
+  const config = await loadConfig(home.env, home.project);
+  const minute = 60_000;
+  const afterTurn = (at: number) =>
+    configuredModel(config).then((complete) =>
+      indexMeta(listed, { ...config, complete, restMs: 30 * minute, now: () => new Date(at) }),
+    );
+  expect((await afterTurn(0)).status).toBe("failed");
+  expect((await afterTurn(10 * minute)).status).toBe("not-due");
+  expect(server.chats().length).toBe(3);
+  expect((await afterTurn(31 * minute)).status).toBe("failed");
+  expect(server.chats().length).toBe(6);
+  server.script(JSON.stringify(answer));
+  expect((await run()).exitCode).toBe(0);
+  expect([server.chats().length, meta().model]).toEqual([7, "tiny"]);
 });
 
 test("a transport failure is not retried and leaves the present meta as it was", async () => {

@@ -9,6 +9,8 @@ import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiS
 import { showStatus } from "./status.ts";
 
 const TELEMETRY = "session-index:index";
+/** A model that failed at naming a session is not asked for it again after each turn. */
+const MODEL_REST_MS = 30 * 60_000;
 
 /** Registers the command and the work after a turn. */
 export function registerMeta(state: PiState, config: Config): void {
@@ -66,7 +68,9 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
   ]);
   const { paths, settings } = config;
   const complete = hostModel(state, context);
-  const outcome = await indexMeta(session, { paths, settings, complete, force, signal: state.abort.signal });
+  const { signal } = state.abort;
+  const restMs = force ? 0 : MODEL_REST_MS;
+  const outcome = await indexMeta(session, { paths, settings, complete, force, restMs, signal });
   if (outcome.warning) {
     logEvent(paths.log, { event: "hook.pi.meta", ok: false, error: outcome.warning });
     context.ui.notify(outcome.warning, "warning");
