@@ -126,12 +126,6 @@ describe("readEntries()", () => {
     expect(said(readEntries(file(notTyped.map((text) => user(text)))))).toEqual([]);
     const mixed = file([user("deploy it <system-reminder>secret plan</system-reminder>")]);
     expect(said(readEntries(mixed))).toEqual(["1 user deploy it"]);
-    const blocks = (...texts: string[]) => user(texts.map((text) => ({ type: "text", text })));
-    const opened = "<ide_opened_file>The user opened a.ts</ide_opened_file>";
-    expect(said(readEntries(file([blocks(opened, "fix it"), blocks(opened)])))).toEqual([
-      "1 user fix it",
-      `2 user ${opened}`,
-    ]);
   });
 
   test("leaves a half-written last line for later and goes on from the cursor", () => {

@@ -26,8 +26,6 @@ const NOT_TYPED = [
   "Caveat: The messages below",
   "Base directory for this skill:",
 ];
-/** Blocks that editor extensions put beside a prompt. */
-const EDITOR_CONTEXT = /^\s*<(ide_\w+)>[\s\S]*<\/\1>\s*$/;
 const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
 
 export const claude: Format = {
@@ -110,8 +108,7 @@ function typedText(record: JsonRecord): string {
     const part = isTextBlock(block) && typeof block.text === "string" ? typedPart(block.text) : "";
     if (part !== "") parts.push(part);
   }
-  const own = parts.filter((part) => !EDITOR_CONTEXT.test(part));
-  return (own.length > 0 ? own : parts).join("\n");
+  return parts.join("\n");
 }
 
 function typedPart(text: string): string {
