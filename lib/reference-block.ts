@@ -114,6 +114,11 @@ export function unknownLine(written: string, choices: readonly Choice[], clean: 
   return `${oneLine(clean(written), NAME_CHARS)} means no known session${nearest}.`;
 }
 
+/** The line for a reference that means a session which was told of already. */
+export function sameLine(written: string, before: string, clean: Style["clean"]): string {
+  return `${oneLine(clean(written), NAME_CHARS)} is the session of ${oneLine(clean(before), NAME_CHARS)}.`;
+}
+
 /** The line for a reference that comes after the last one that is followed. */
 export function leftOutLine(written: string, max: number, clean: Style["clean"]): string {
   return `${oneLine(clean(written), NAME_CHARS)} was not followed: at most ${max} references of one prompt are.`;

@@ -20,6 +20,7 @@ import {
   ambiguousLine,
   leftOutLine,
   referenceBlock,
+  sameLine,
   sessionLines,
   unknownLine,
 } from "../lib/reference-block.ts";
@@ -96,9 +97,13 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
       lines.push(leftOutLine(reference.written, REFERENCES_MAX, clean));
       continue;
     }
-    const followed = await follow(reference, clean, options);
-    references.push(followed.outcome);
-    lines.push(...followed.lines);
+    const { outcome, lines: told } = await follow(reference, clean, options);
+    const before = references.find(
+      ({ sessionId }) => sessionId !== undefined && sessionId === outcome.sessionId,
+    );
+    const isNew = !before || reference.question !== undefined || reference.ancestors > 0;
+    lines.push(...(isNew ? told : [sameLine(outcome.reference, before.reference, clean)]));
+    references.push(outcome);
   }
   return { references, text: referenceBlock(lines, options.maxChars) };
 }
