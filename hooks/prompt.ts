@@ -1,4 +1,4 @@
-/** A host's UserPromptSubmit input, and the settings it is answered by. On the silent path: nothing else is loaded. */
+/** A host's UserPromptSubmit input, and the settings it is answered by. On the path of a silent look. */
 
 import { type Paths, readHookSettings, type Settings } from "../lib/config.ts";
 import { isRecord, stringOf } from "../lib/json.ts";

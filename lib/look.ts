@@ -1,7 +1,8 @@
 /**
  * Which other sessions may hold something that a session was not told: by names, sizes and times alone.
  *
- * This is all that a prompt with nothing new pays for, so no transcript is opened and nothing that can is imported.
+ * Where a glance (lib/glance.ts) is not enough, this is all that a prompt with nothing new pays for, so no transcript
+ * is opened and nothing that can is imported.
  */
 
 import type { Stats } from "node:fs";
