@@ -62,9 +62,10 @@ function* readRecords(file: string, progress: ReadProgress, { unterminated = "wa
       if (to !== undefined && line.offset >= to) return;
       const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
       if (!line.terminated && (unterminated === "wait" || damaged)) return;
-      if (damaged) progress.skipped++;
       const place = { line: progress.line + 1, offset: line.offset, end: line.end };
       if (records.length > 0) yield { place, records };
+      // Together: whoever keeps both while a line is taken would count its damage again on the way back.
+      if (damaged) progress.skipped++;
       progress.offset = line.end;
       progress.line++;
     }
