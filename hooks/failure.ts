@@ -4,10 +4,11 @@ import { renameSync } from "node:fs";
 import type { Paths } from "../lib/config.ts";
 import { describeError, SessionMemoryError } from "../lib/errors.ts";
 import { logEvent } from "../lib/log.ts";
+import { redact } from "../lib/redact.ts";
 
 /** Logs what kept a hook from its work; a damaged cursor file is put aside, so that the next look starts anew. */
 export function logFailure(paths: Paths, hook: string, error: unknown): void {
-  logEvent(paths.log, { event: `hook.${hook}`, ok: false, error: describeError(error) });
+  logEvent(paths.log, { event: `hook.${hook}`, ok: false, error: redact(describeError(error)) });
   const file = error instanceof SessionMemoryError ? error.details.cursorFile : undefined;
   if (typeof file !== "string") return;
   try {

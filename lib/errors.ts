@@ -51,12 +51,15 @@ export class SessionMemoryError extends Error {
   }
 }
 
-/** The messages along an error's cause chain in one line (fetch says only "fetch failed"). */
+/**
+ * The messages along an error's cause chain in one line (fetch says only "fetch failed"). One of ours says all by
+ * itself, redacted where it quotes another: its cause is for the debugger.
+ */
 export function describeError(error: unknown): string {
   const messages: string[] = [];
   for (let e: unknown = error, depth = 0; e !== undefined && e !== null && depth < 6; depth++) {
     messages.push(e instanceof Error ? e.message : String(e));
-    e = e instanceof Error ? e.cause : undefined;
+    e = e instanceof Error && !(e instanceof SessionMemoryError) ? e.cause : undefined;
   }
   return messages.join(": ");
 }

@@ -260,7 +260,7 @@ async function observeByModel(step: Step, context: ModelObserving): Promise<Obse
       return makeRecord({ step, by: answer.model, ...accepted, drafts }, context);
     } catch (error) {
       if (signal?.aborted) return undefined; // called off, which says nothing of the model
-      outcome.failure = describeError(error);
+      outcome.failure = context.redact(describeError(error));
       if (!mayPass(error)) return undefined;
     }
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
@@ -219,6 +219,20 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
     rows: [claudeUser({ text: "fix the login" }), claudeAssistant({ text: "Done." })].flat(),
   });
   const env = { ...own.env, OPENAI_API_KEY: "sk-none" };
+  const key = `sk-proj-${"a1B2c3D4".repeat(6)}`;
+  server.script({
+    kind: "status",
+    status: 401,
+    body: { error: { message: `Incorrect API key provided: ${key}` } },
+  });
+  const refused = await runScript("observe-compact", [file, "--observe"], { env });
+  expect(refused.stderr).toBe(
+    "warning: observing stopped: Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-key]\nfailed: 0 observations in 0 steps\n",
+  );
+  const kept = readdirSync(own.paths.observations).map((name) =>
+    readFileSync(join(own.paths.observations, name), "utf8"),
+  );
+  expect([kept.length, kept.join().includes(key)]).toEqual([1, false]);
   server.script("nonsense");
   const failed = await runScript("observe-compact", [file, "--observe", "--json"], { env });
   expect(failed.exitCode).toBe(1);

@@ -73,7 +73,11 @@ export function on(
     try {
       return await handler(data, context);
     } catch (error) {
-      logEvent(state.paths.log, { event: `hook.pi.${event}`, ok: false, error: describeError(error) });
+      logEvent(state.paths.log, {
+        event: `hook.pi.${event}`,
+        ok: false,
+        error: redact(describeError(error)),
+      });
       return undefined;
     }
   });
@@ -102,7 +106,7 @@ export function inBackground(state: PiState, name: string, work: () => Promise<v
   const running = work()
     .catch((error: unknown) => {
       if (state.abort.signal.aborted) return;
-      logEvent(state.paths.log, { event: `hook.pi.${name}`, ok: false, error: describeError(error) });
+      logEvent(state.paths.log, { event: `hook.pi.${name}`, ok: false, error: redact(describeError(error)) });
     })
     .finally(() => state.pending.delete(running));
   state.pending.add(running);
