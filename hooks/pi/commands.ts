@@ -2,6 +2,7 @@
 
 import type { Config } from "../../lib/config.ts";
 import { describeError, SessionMemoryError } from "../../lib/errors.ts";
+import { compilePatterns, redact } from "../../lib/redact.ts";
 import type { PiCommandContext } from "./api.ts";
 import { observing } from "./observing.ts";
 import { alone, type PiState } from "./state.ts";
@@ -12,15 +13,16 @@ type Run = (words: string[], context: PiCommandContext) => Promise<string>;
 
 /** Registers the commands. Each answers with a notification, which is no part of the conversation. */
 export function registerObservationCommands(state: PiState, config: Config): void {
+  const patterns = compilePatterns(config.settings.redact.extra);
   const command = (name: string, description: string, run: Run) =>
     state.pi.registerCommand(name, {
       description,
       async handler(args, context) {
         try {
-          context.ui.notify(await run(args.split(/\s+/).filter(Boolean), context), "info");
+          context.ui.notify(redact(await run(args.split(/\s+/).filter(Boolean), context), patterns), "info");
         } catch (error) {
           const hint = error instanceof SessionMemoryError && error.hint ? ` (${error.hint})` : "";
-          context.ui.notify(`${describeError(error)}${hint}`, "error");
+          context.ui.notify(redact(`${describeError(error)}${hint}`, patterns), "error");
         }
       },
     });

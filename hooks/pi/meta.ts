@@ -1,8 +1,10 @@
 /** Names the session when that is due or asked for: meta file, status line with the cost, telemetry entry. */
 
 import type { Config } from "../../lib/config.ts";
+import { describeError } from "../../lib/errors.ts";
 import { logEvent } from "../../lib/log.ts";
 import type { MetaOutcome } from "../../lib/meta-outcome.ts";
+import { redact } from "../../lib/redact.ts";
 import { formatCost } from "../../lib/spend.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiState } from "./state.ts";
@@ -41,11 +43,9 @@ export function registerMeta(state: PiState, config: Config): void {
         const outcome = await makeMeta({ state, config, context, force: true });
         if (!outcome) context.ui.notify("This session is not kept: there is nothing to index", "warning");
       } catch (error) {
-        logEvent(config.paths.log, { event: "hook.pi.meta", ok: false, error: String(error) });
-        context.ui.notify(
-          `Cannot index this session: ${error instanceof Error ? error.message : error}`,
-          "error",
-        );
+        const reason = redact(describeError(error));
+        logEvent(config.paths.log, { event: "hook.pi.meta", ok: false, error: reason });
+        context.ui.notify(`Cannot index this session: ${reason}`, "error");
       }
     },
   });
