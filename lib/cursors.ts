@@ -10,7 +10,15 @@ import { dirname, join } from "node:path";
 import { SessionMemoryError } from "./errors.ts";
 import { remove, replaceFile, tryLock } from "./files.ts";
 import { isRecord } from "./json.ts";
-import { type CursorFile, type Mark, type Marks, markOf, readCursorFile } from "./marks.ts";
+import {
+  type CursorFile,
+  type Mark,
+  type Marks,
+  markOf,
+  ownMarksFile,
+  readCursorFile,
+  readOwnMarks,
+} from "./marks.ts";
 
 /** A mark to be set, and the transcript it is about. */
 export interface Advance {
@@ -78,7 +86,10 @@ export function setMarks(
     const all = readAllOrNothing(cursors.path);
     const stored = all[cursors.looker];
     const marks: Record<string, unknown> = isRecord(stored) ? { ...stored } : {};
-    for (const advance of advances) marks[advance.id] = merge(advance, markOf(marks[advance.id]), seen);
+    for (const advance of advances) {
+      if (advance.id === cursors.looker) setOwnMark(cursors, advance, seen);
+      else marks[advance.id] = merge(advance, markOf(marks[advance.id]), seen);
+    }
     // Derived, and written at every prompt: not worth a wait for the disk.
     replaceFile(cursors.path, JSON.stringify({ ...all, [cursors.looker]: marks }), { durable: false });
   } finally {
@@ -86,6 +97,12 @@ export function setMarks(
   }
   if (!seen) removeStale(dirname(cursors.path));
   return true;
+}
+
+function setOwnMark({ path, looker }: CursorFile, advance: Advance, seen: Marks | undefined): void {
+  const own = readOwnMarks(path);
+  const next = { ...own, [looker]: merge(advance, markOf(own[looker]), seen) };
+  replaceFile(ownMarksFile(path), JSON.stringify(next), { durable: false });
 }
 
 function merge({ id, file, mark }: Advance, stored: Mark | undefined, seen: Marks | undefined): Mark {

@@ -9,7 +9,7 @@ import type { Paths } from "./config.ts";
 import { remove, replaceFile, withLock } from "./files.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "./json.ts";
 import { fileStem, ledgerFile, readLedgerFile } from "./ledger.ts";
-import { cursorFileOf } from "./marks.ts";
+import { cursorFileOf, OWN_MARKS } from "./marks.ts";
 import { metaDirectory, metaFile } from "./meta.ts";
 import { readIfExists, readJson } from "./read.ts";
 import { scrub } from "./scrub.ts";
@@ -154,7 +154,7 @@ function metasWith(hasText: (text: string) => boolean, paths: Paths): string[] {
 /** A looker's own file goes; in the others' the marks about a session do. */
 async function forgetMarks(ids: ReadonlySet<string>, { paths, dryRun }: Options): Promise<number> {
   let count = 0;
-  for (const name of namesIn(paths.cursors).filter((each) => /\.json(\.broken)?$/.test(each))) {
+  for (const name of namesIn(paths.cursors).filter((each) => /\.json(\.own|\.broken)?$/.test(each))) {
     const file = join(paths.cursors, name);
     const { kept, removed } = withoutMarks(file, ids);
     count += removed;
@@ -180,7 +180,8 @@ function withoutMarks(
   for (const [looker, marks] of Object.entries(value)) {
     const about = Object.entries(recordOf(marks));
     const others = about.filter(([id]) => !ids.has(id));
-    if (ids.has(looker)) removed += about.length;
+    // What a session has of itself is one mark, not several.
+    if (ids.has(looker)) removed += file.endsWith(OWN_MARKS) ? 1 : about.length;
     else {
       removed += about.length - others.length;
       kept[looker] = Object.fromEntries(others);

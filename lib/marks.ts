@@ -7,7 +7,7 @@
 import { describeError, SessionMemoryError } from "./errors.ts";
 import { cursorPath } from "./glance.ts";
 import { isRecord } from "./json.ts";
-import { readIfExists } from "./read.ts";
+import { readIfExists, readJson } from "./read.ts";
 
 /** A place in another session's transcript up to which it was told. */
 export interface Mark {
@@ -18,6 +18,9 @@ export interface Mark {
   /** On a session's mark of itself: when it looked at the others for the first time. */
   since?: string | undefined;
 }
+
+/** What the file of a session's mark of itself ends in. */
+export const OWN_MARKS = ".own";
 
 /** Marks by the id of the session they are about. */
 export type Marks = ReadonlyMap<string, Mark>;
@@ -42,10 +45,23 @@ export function readMarks({ path, looker }: CursorFile): Marks | undefined {
   const own = readCursorFile(path)[looker];
   if (own === undefined) return undefined;
   const marks = new Map<string, Mark>();
+  const self = markOf(readOwnMarks(path)[looker]);
+  if (self) marks.set(looker, self);
   for (const [id, value] of Object.entries(isRecord(own) ? own : broken(path, "an entry is no object"))) {
     marks.set(id, markOf(value) ?? broken(path, `the mark of "${id}" has no offset`));
   }
   return marks;
+}
+
+/** The sessions' marks of themselves, which lie beside the cursor file; none where that file is missing or damaged. */
+export function readOwnMarks(path: string): Record<string, unknown> {
+  const own = readJson(ownMarksFile(path));
+  return isRecord(own) ? own : {};
+}
+
+/** The file of the marks that sessions have of themselves. */
+export function ownMarksFile(path: string): string {
+  return `${path}${OWN_MARKS}`;
 }
 
 /** Whether a file of this size and time may hold something after the mark. Opens nothing. */

@@ -402,7 +402,8 @@ test("the cursor file has the promised shape, and forgets nobody's marks", () =>
   const stored = JSON.parse(readFileSync(join(home.paths.cursors, `${ME}.json`), "utf8"));
   expect(Object.keys(stored)).toEqual([ME]);
   expect(stored[ME][OTHER]).toEqual({ offset: readFileSync(file).length, fingerprint: expect.any(String) });
-  expect(readdirSync(home.paths.cursors)).toEqual([`${ME}.json`]);
+  expect(Object.keys(stored[ME])).toEqual([OTHER]);
+  expect(readdirSync(home.paths.cursors).sort()).toEqual([`${ME}.json`, `${ME}.json.own`]);
 });
 
 test("cursor files untouched for 30 days go when a session looks for the first time", () => {
@@ -417,14 +418,19 @@ test("cursor files untouched for 30 days go when a session looks for the first t
     utimesSync(path, at, at);
   }
   told(home);
-  expect(readdirSync(home.paths.cursors).sort()).toEqual([`${ME}.json`, "young.json"].sort());
+  expect(readdirSync(home.paths.cursors).sort()).toEqual(
+    [`${ME}.json`, `${ME}.json.own`, "young.json"].sort(),
+  );
 });
 
 test("a session id never leads out of the cursor folder", () => {
   using home = temporaryHome();
   writeClaude(home, { id: OTHER, rows: turn(home, 180) });
   told(home, { current: { id: "../../evil/../x", cwd: home.project } });
-  expect(readdirSync(home.paths.cursors)).toEqual(["..%2F..%2Fevil%2F..%2Fx.json"]);
+  expect(readdirSync(home.paths.cursors).sort()).toEqual([
+    "..%2F..%2Fevil%2F..%2Fx.json",
+    "..%2F..%2Fevil%2F..%2Fx.json.own",
+  ]);
 });
 
 test("getSessionUpdates() tells a folder of named sessions, and marks it as told", () => {

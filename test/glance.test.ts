@@ -128,7 +128,11 @@ test("a glance is enough while nothing happens, and while only the looking sessi
   expect(glance(at)).toBe(true);
   expect(await prompt(at)).toBe("");
   expect(readFileSync(cursors, "utf8")).toBe(before);
-  expect(readdirSync(home.paths.cursors).sort()).toEqual([`${ME}.json`, `${ME}.json.glance`]);
+  expect(readdirSync(home.paths.cursors).sort()).toEqual([
+    `${ME}.json`,
+    `${ME}.json.glance`,
+    `${ME}.json.own`,
+  ]);
   expect(statSync(`${cursors}.glance`).mode & 0o777).toBe(0o600);
 });
 
