@@ -13,7 +13,7 @@ import {
   type Settings,
   trustedEnvironment,
 } from "../lib/config.ts";
-import { takeLook } from "../lib/look.ts";
+import { takeLook } from "../lib/digest/look.ts";
 import { logFailure } from "./failure.ts";
 import { readPrompt, requireSettings } from "./prompt.ts";
 import { promptContext } from "./prompt-context.ts";

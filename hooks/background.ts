@@ -5,9 +5,9 @@
 
 import { parseArgs } from "node:util";
 import { type Config, loadConfig, resolvePaths } from "../lib/config.ts";
-import { isKeptOut } from "../lib/kept-out.ts";
 import { logEvent } from "../lib/log.ts";
 import type { Session } from "../lib/session.ts";
+import { isKeptOut } from "../lib/sessions/kept-out.ts";
 import { sessionAt } from "../lib/sessions.ts";
 import { logFailure } from "./failure.ts";
 
@@ -74,7 +74,7 @@ async function work(job: Job, config: Config): Promise<void> {
 /** The session and its subagents, full text and vectors. */
 async function index(session: Session, config: Config): Promise<void> {
   const [{ embedSessions }, { openStore }, { listSessions }] = await Promise.all([
-    import("../lib/index-run.ts"),
+    import("../lib/indexing/index-run.ts"),
     import("../lib/store.ts"),
     import("../lib/sessions.ts"),
   ]);
@@ -95,14 +95,14 @@ async function index(session: Session, config: Config): Promise<void> {
 }
 
 async function observe(session: Session, config: Config): Promise<void> {
-  const { observeSession } = await import("../lib/observe-session.ts");
+  const { observeSession } = await import("../lib/observing/observe-session.ts");
   const { paths, settings } = config;
   if (!settings.observe.auto) return;
   await observeSession(session, { paths, settings, complete: await model(config), waitMs: OBSERVER_WAIT_MS });
 }
 
 async function nameIt(session: Session, config: Config): Promise<void> {
-  const { indexMeta } = await import("../lib/session-meta.ts");
+  const { indexMeta } = await import("../lib/naming/session-meta.ts");
   const { paths, settings } = config;
   const complete = await model(config);
   const { error } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
@@ -117,8 +117,8 @@ async function save(
   const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readExclusion }, { compilePatterns, redact }] =
     await Promise.all([
       import("../scripts/save-session.ts"),
-      import("../lib/last-messages.ts"),
-      import("../lib/exclusion.ts"),
+      import("../lib/naming/last-messages.ts"),
+      import("../lib/redaction/exclusion.ts"),
       import("../lib/redact.ts"),
     ]);
   const exclusion = readExclusion(settings.exclude);
@@ -141,7 +141,7 @@ async function save(
 }
 
 async function model(config: Config) {
-  const { configuredModel } = await import("../lib/configured-model.ts");
+  const { configuredModel } = await import("../lib/model/configured-model.ts");
   return await configuredModel(config);
 }
 

@@ -2,7 +2,7 @@
 
 import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config.ts";
 import { logEvent } from "../lib/log.ts";
-import { hasReference } from "../lib/references.ts";
+import { hasReference } from "../lib/sessions/references.ts";
 import { logFailure } from "./failure.ts";
 import type { Prompt } from "./prompt.ts";
 
@@ -33,7 +33,7 @@ export async function promptReferences(
       current: session.id,
       maxChars,
       model: async () => {
-        const { configuredModel } = await import("../lib/configured-model.ts");
+        const { configuredModel } = await import("../lib/model/configured-model.ts");
         return configuredModel(await loadConfig(env, cwd));
       },
       signal: AbortSignal.timeout(QUESTION_MS),

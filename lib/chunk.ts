@@ -4,11 +4,11 @@
  * A chunk is cut between messages; inside one only when it alone is too long, and then the pieces overlap.
  */
 
-import { cutText, shorten } from "./cut.ts";
-import { headerWords, writeHeader } from "./header.ts";
-import { splitJoined } from "./identifiers.ts";
+import { cutText, shorten } from "./chunking/cut.ts";
+import { headerWords, writeHeader } from "./chunking/header.ts";
+import { splitJoined } from "./chunking/identifiers.ts";
+import { estimateTokens } from "./chunking/tokens.ts";
 import type { Chunk, Entry, Exchange } from "./session.ts";
-import { estimateTokens } from "./tokens.ts";
 import { describeText } from "./topics.ts";
 
 export { estimateTokens };

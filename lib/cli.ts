@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { handOver } from "./digest/hand-over.ts";
 import { SessionMemoryError } from "./errors.ts";
-import { handOver } from "./hand-over.ts";
 import { parseTime } from "./times.ts";
 
 const STDERR = 2;

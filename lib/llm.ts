@@ -6,18 +6,18 @@
  */
 
 import OpenAI, { APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
+import type { EmbeddingConfig, Environment, LlmConfig } from "./config.ts";
+import { describeError, type ErrorType, SessionMemoryError } from "./errors.ts";
+import { readVectors } from "./indexing/vectors.ts";
 import {
   type CompleteJson,
   type JsonAnswer,
   type JsonRequest,
   jsonCompleter,
   type SendChat,
-} from "./answers.ts";
-import type { EmbeddingConfig, Environment, LlmConfig } from "./config.ts";
-import { describeError, type ErrorType, SessionMemoryError } from "./errors.ts";
+} from "./model/answers.ts";
+import type { Reservation, SpendLedger } from "./model/spend.ts";
 import { redact } from "./redact.ts";
-import type { Reservation, SpendLedger } from "./spend.ts";
-import { readVectors } from "./vectors.ts";
 
 const OPENAI_URL = "https://api.openai.com/v1";
 /** Texts per embedding request. */

@@ -6,8 +6,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { lineRanges } from "./line-spans.ts";
-import { estimateTokens } from "./tokens.ts";
+import { estimateTokens } from "./chunking/tokens.ts";
+import { lineRanges } from "./observing/line-spans.ts";
 
 export type Priority = "red" | "yellow" | "green";
 

@@ -5,10 +5,10 @@
  * little. Secrets become `[redacted:<kind>]`; redacting twice changes nothing more.
  */
 
-import { endsSensitiveName, replaceAssigned, replaceCredentials } from "./assigned-secrets.ts";
 import { SessionMemoryError } from "./errors.ts";
-import { replacePrivateKeys } from "./private-keys.ts";
-import { mayBeToken, replaceTokens } from "./token-formats.ts";
+import { endsSensitiveName, replaceAssigned, replaceCredentials } from "./redaction/assigned-secrets.ts";
+import { replacePrivateKeys } from "./redaction/private-keys.ts";
+import { mayBeToken, replaceTokens } from "./redaction/token-formats.ts";
 
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** No token is shorter than this in its longest part. */

@@ -1,20 +1,20 @@
 /**
  * The sessions there are: listed by place and name alone, described from the first and last bytes of their files.
  *
- * Which one a reference means is lib/resolve.ts; what one is called, lib/names.ts; which project, lib/project.ts.
+ * Which one a reference means is lib/sessions/resolve.ts; what one is called, lib/sessions/names.ts; which project, lib/sessions/project.ts.
  */
 
 import { basename, dirname, resolve } from "node:path";
 import type { Paths } from "./config.ts";
-import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
-import { lastDirectory } from "./ends.ts";
-import { directoriesOf, findTranscripts } from "./find.ts";
-import { nameOf } from "./names.ts";
-import { encodeClaudeCwd } from "./places.ts";
-import { projectKeys } from "./project.ts";
 import type { Agent, Session } from "./session.ts";
+import { headOf, newestCopies, parentOf, sessionOf } from "./sessions/discovery.ts";
+import { lastDirectory } from "./sessions/ends.ts";
+import { directoriesOf, findTranscripts } from "./sessions/find.ts";
+import { nameOf } from "./sessions/names.ts";
+import { encodeClaudeCwd } from "./sessions/places.ts";
+import { projectKeys } from "./sessions/project.ts";
+import { voluteSessions } from "./sessions/volute.ts";
 import { readEntries } from "./transcript.ts";
-import { voluteSessions } from "./volute.ts";
 
 export interface ListOptions {
   agent?: Agent | undefined;

@@ -20,15 +20,15 @@ import {
   warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, defaultSettings, loadConfig, type Paths, pathsReading } from "../lib/config.ts";
+import { handOver } from "../lib/digest/hand-over.ts";
+import { FIRST_LOOK_MS, type Looker } from "../lib/digest/look.ts";
+import { readMarks } from "../lib/digest/marks.ts";
+import { readUpdates } from "../lib/digest/news.ts";
+import { updatesOf } from "../lib/digest/updates.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { handOver } from "../lib/hand-over.ts";
 import { readHead } from "../lib/head.ts";
-import { FIRST_LOOK_MS, type Looker } from "../lib/look.ts";
-import { readMarks } from "../lib/marks.ts";
-import { readUpdates } from "../lib/news.ts";
-import { resolveSession } from "../lib/resolve.ts";
 import type { Agent, Session } from "../lib/session.ts";
-import { updatesOf } from "../lib/updates.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
 
 const USAGE = `\
 Usage: bun scripts/activity-summary.ts [options]
@@ -52,7 +52,7 @@ Examples:
   bun scripts/activity-summary.ts --current discord --since 2h --scope all
 `;
 
-export { readUpdates, type UpdateOptions } from "../lib/news.ts";
+export { readUpdates, type UpdateOptions } from "../lib/digest/news.ts";
 
 export interface SessionUpdateOptions {
   /** Name of the session that looks. */

@@ -24,13 +24,13 @@ import {
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
 import { describeError } from "../lib/errors.ts";
-import { embedSessions, type RunReport } from "../lib/index-run.ts";
-import { readStatuses, type SessionStatus } from "../lib/index-status.ts";
+import { embedSessions, type RunReport } from "../lib/indexing/index-run.ts";
+import { readStatuses, type SessionStatus } from "../lib/indexing/index-status.ts";
 import { logEvent } from "../lib/log.ts";
 import type { Session } from "../lib/session.ts";
+import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
 import { listSessions } from "../lib/sessions.ts";
 import { openStore } from "../lib/store.ts";
-import { unlistedTranscripts } from "../lib/unlisted.ts";
 
 const USAGE = `\
 Usage: bun scripts/embed.ts [options]
@@ -105,7 +105,7 @@ function readFlags(args: string[]) {
 async function chooseSessions({ paths, settings, currentSession }: Config, flags: Flags): Promise<Session[]> {
   const context = { paths, cwd: process.cwd(), current: currentSession, subagents: true };
   if (flags.session) {
-    const { resolveSession } = await import("../lib/resolve.ts");
+    const { resolveSession } = await import("../lib/sessions/resolve.ts");
     return flags.session.map((reference) => resolveSession(reference, context));
   }
   const since = flags.since === undefined ? undefined : timeFlag("--since", flags.since, settings.timezone);
@@ -182,7 +182,7 @@ async function describeVectors(vectors: RunReport["vectors"]): Promise<string> {
 
 async function paid({ usd, tokens }: { usd: number | null; tokens: number }): Promise<string> {
   if (tokens === 0) return "";
-  const { formatCost } = await import("../lib/spend.ts");
+  const { formatCost } = await import("../lib/model/spend.ts");
   return ` · ${formatCost(usd, tokens)}`;
 }
 
@@ -261,8 +261,8 @@ async function showPlan(
   { json }: Flags,
 ): Promise<void> {
   const [{ planEmbedding }, { formatCost, openSpendLedger }] = await Promise.all([
-    import("../lib/embedding-plan.ts"),
-    import("../lib/spend.ts"),
+    import("../lib/indexing/embedding-plan.ts"),
+    import("../lib/model/spend.ts"),
   ]);
   const { embedding } = settings;
   const store = existsSync(paths.database) ? openStore(paths.database) : undefined;

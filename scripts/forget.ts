@@ -20,8 +20,7 @@ import {
 } from "../lib/cli.ts";
 import { type Config, expandPath, loadConfig, pathsReading, type Settings } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion } from "../lib/exclusion.ts";
-import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget-target.ts";
+import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forgetting/forget-target.ts";
 import {
   type ForgetOptions,
   type Forgotten,
@@ -30,8 +29,9 @@ import {
   forgetText,
   isAnything,
   readHeld,
-} from "../lib/forgetting.ts";
+} from "../lib/forgetting/forgetting.ts";
 import { oneLine, redact } from "../lib/redact.ts";
+import { readExclusion } from "../lib/redaction/exclusion.ts";
 
 const USAGE = `\
 Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pattern <regex>… [options]

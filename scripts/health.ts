@@ -17,7 +17,7 @@ import {
   trustedEnvironment,
 } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { checkHealth, type Health } from "../lib/health.ts";
+import { checkHealth, type Health } from "../lib/health/health.ts";
 import { redact } from "../lib/redact.ts";
 import { listSessions } from "../lib/sessions.ts";
 

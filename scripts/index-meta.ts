@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Gives sessions a name, a description, a summary and tags.
  *
@@ -7,7 +8,6 @@
  * @module
  */
 
-import type { CompleteJson } from "../lib/answers.ts";
 import {
   note,
   parseFlags,
@@ -20,16 +20,17 @@ import {
   warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
-import { configuredModel } from "../lib/configured-model.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { isKeptOut, refuseKeptOut } from "../lib/kept-out.ts";
-import type { MetaOutcome } from "../lib/meta-outcome.ts";
-import { metaStateKey, readMetaStates } from "../lib/meta-state.ts";
-import { resolveSession } from "../lib/resolve.ts";
+import type { CompleteJson } from "../lib/model/answers.ts";
+import { configuredModel } from "../lib/model/configured-model.ts";
+import { formatCost } from "../lib/model/spend.ts";
+import type { MetaOutcome } from "../lib/naming/meta-outcome.ts";
+import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
+import { indexMeta, isKnownNotDue, type MetaOptions } from "../lib/naming/session-meta.ts";
 import type { Session } from "../lib/session.ts";
-import { indexMeta, isKnownNotDue, type MetaOptions } from "../lib/session-meta.ts";
+import { isKeptOut, refuseKeptOut } from "../lib/sessions/kept-out.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions.ts";
-import { formatCost } from "../lib/spend.ts";
 
 const USAGE = `\
 Usage: bun scripts/index-meta.ts [options] [<session>…]

@@ -21,10 +21,10 @@ import {
   warnIgnored,
 } from "../lib/cli.ts";
 import { loadConfig, pathsReading } from "../lib/config.ts";
-import { configuredModel } from "../lib/configured-model.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
+import { configuredModel } from "../lib/model/configured-model.ts";
 import { foldLedger } from "../lib/observations.ts";
-import type { ObserveOutcome } from "../lib/observe.ts";
+import type { ObserveOutcome } from "../lib/observing/observe.ts";
 import {
   observeSession,
   observeSessionAnew,
@@ -33,8 +33,8 @@ import {
   reflectSession,
   type SessionContext,
   type SessionOutcome,
-} from "../lib/observe-session.ts";
-import { setObserveSettings } from "../lib/observe-state.ts";
+} from "../lib/observing/observe-session.ts";
+import { setObserveSettings } from "../lib/observing/observe-state.ts";
 import {
   type ObservationStatus,
   observationStatus,
@@ -42,11 +42,11 @@ import {
   rawLines,
   recallObservation,
   statusText,
-} from "../lib/observe-view.ts";
-import { observedSession } from "../lib/observed-session.ts";
+} from "../lib/observing/observe-view.ts";
+import { observedSession } from "../lib/observing/observed-session.ts";
+import type { ReflectOutcome } from "../lib/observing/reflect.ts";
+import { observationLines, renderObservations } from "../lib/observing/render-observations.ts";
 import { compilePatterns, redact } from "../lib/redact.ts";
-import type { ReflectOutcome } from "../lib/reflect.ts";
-import { observationLines, renderObservations } from "../lib/render-observations.ts";
 import type { Session } from "../lib/session.ts";
 
 const USAGE = `\

@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Answers a question about one past session, with the transcript lines the answer stands on.
  *
@@ -7,20 +8,20 @@
  * @module
  */
 
-import type { CompleteJson } from "../lib/answers.ts";
-import { type Citation, type Confidence, checkCitations, textByLine } from "../lib/citations.ts";
-import { cleaner } from "../lib/clean.ts";
+import { type Citation, type Confidence, checkCitations, textByLine } from "../lib/asking/citations.ts";
+import { relevanceTo } from "../lib/asking/relevance.ts";
 import { note, parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
 import { loadConfig, pathsReading, type Settings } from "../lib/config.ts";
-import { configuredModel } from "../lib/configured-model.ts";
-import { conversationText } from "../lib/conversation.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion } from "../lib/exclusion.ts";
-import { refuseKeptOut } from "../lib/kept-out.ts";
-import { relevanceTo } from "../lib/relevance.ts";
-import { resolveSession } from "../lib/resolve.ts";
+import type { CompleteJson } from "../lib/model/answers.ts";
+import { configuredModel } from "../lib/model/configured-model.ts";
+import { formatCost } from "../lib/model/spend.ts";
+import { conversationText } from "../lib/naming/conversation.ts";
+import { cleaner } from "../lib/redaction/clean.ts";
+import { readExclusion } from "../lib/redaction/exclusion.ts";
 import type { Session } from "../lib/session.ts";
-import { formatCost } from "../lib/spend.ts";
+import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readActiveBranch } from "../lib/transcript.ts";
 
 const USAGE = `\

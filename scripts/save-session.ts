@@ -9,7 +9,6 @@
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { cleaner } from "../lib/clean.ts";
 import {
   integerFlag,
   parseFlags,
@@ -29,19 +28,20 @@ import {
   pathsReading,
   resolvePaths,
 } from "../lib/config.ts";
-import { givenTitle } from "../lib/ends.ts";
 import { describeError, SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion } from "../lib/exclusion.ts";
-import { refuseKeptOut } from "../lib/kept-out.ts";
-import { readEnd } from "../lib/last-messages.ts";
 import { logEvent } from "../lib/log.ts";
 import { metaFile, RULES, readMeta } from "../lib/meta.ts";
-import { findNote, renderNote, writeNote } from "../lib/note.ts";
+import { openSpendLedger } from "../lib/model/spend.ts";
+import { readEnd } from "../lib/naming/last-messages.ts";
+import { findNote, renderNote, writeNote } from "../lib/naming/note.ts";
+import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/naming/slug.ts";
 import { oneLine, redact } from "../lib/redact.ts";
-import { resolveSession } from "../lib/resolve.ts";
+import { cleaner } from "../lib/redaction/clean.ts";
+import { readExclusion } from "../lib/redaction/exclusion.ts";
 import type { Session } from "../lib/session.ts";
-import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/slug.ts";
-import { openSpendLedger } from "../lib/spend.ts";
+import { givenTitle } from "../lib/sessions/ends.ts";
+import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
 import { formatLocal } from "../lib/times.ts";
 
 const USAGE = `\

@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Finds past conversation by what was said, with several phrasings of one question if you have them.
  *
@@ -7,7 +8,6 @@
  * @module
  */
 
-import type { ChunkFilter } from "../lib/candidates.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -21,18 +21,19 @@ import {
   warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
-import { logSearch, readIndexSize, type SessionRow } from "../lib/corpus.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { type Behind, indexRecipe } from "../lib/freshness.ts";
-import { nameOf } from "../lib/names.ts";
-import type { Nearest } from "../lib/nearest.ts";
-import { toPassages } from "../lib/passages.ts";
+import { type Behind, indexRecipe } from "../lib/indexing/freshness.ts";
+import { isAllIndexed } from "../lib/indexing/stale.ts";
 import { compilePatterns } from "../lib/redact.ts";
-import { formatResult, type SearchResult, toResults } from "../lib/results.ts";
-import { retrieve } from "../lib/retrieval.ts";
-import { type SearchFilters, toFilter } from "../lib/search-filters.ts";
+import type { ChunkFilter } from "../lib/search/candidates.ts";
+import { logSearch, readIndexSize, type SessionRow } from "../lib/search/corpus.ts";
+import type { Nearest } from "../lib/search/nearest.ts";
+import { toPassages } from "../lib/search/passages.ts";
+import { formatResult, type SearchResult, toResults } from "../lib/search/results.ts";
+import { retrieve } from "../lib/search/retrieval.ts";
+import { type SearchFilters, toFilter } from "../lib/search/search-filters.ts";
 import type { Session } from "../lib/session.ts";
-import { isAllIndexed } from "../lib/stale.ts";
+import { nameOf } from "../lib/sessions/names.ts";
 import { openStore, type Store } from "../lib/store.ts";
 
 const USAGE = `\
@@ -141,13 +142,13 @@ async function freshen(
   const { sessions: ids, projects } = settings.exclude;
   // Most people keep nothing out.
   if (ids.length + projects.length > 0) {
-    (await import("../lib/held-sessions.ts")).removeKeptOut(store, settings.exclude);
+    (await import("../lib/forgetting/held-sessions.ts")).removeKeptOut(store, settings.exclude);
   }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
   // what reads transcripts is half of the program, and mostly there is nothing new
   const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([
     import("../lib/sessions.ts"),
-    import("../lib/catch-up.ts"),
+    import("../lib/indexing/catch-up.ts"),
   ]);
   const sessions = listSessions(paths, { subagents: true });
   if (!index) return howFarBehind({ store, sessions, settings });
@@ -183,14 +184,14 @@ async function byMeaning(
 ): Promise<{ nearest?: Nearest[][]; semantic: string }> {
   const { embedding } = config.settings;
   if (embedding === undefined) return { semantic: "off: no embedding in config.json" };
-  const { vectorSource } = await import("../lib/chunk-vectors.ts");
+  const { vectorSource } = await import("../lib/indexing/chunk-vectors.ts");
   const source = vectorSource(store, embedding);
   if (source.mode === "off") return { semantic: `off: ${source.why}` };
   // the model client costs five empty starts
   const [{ embedTexts }, { openSpendLedger }, { nearestChunks }] = await Promise.all([
     import("../lib/llm.ts"),
-    import("../lib/spend.ts"),
-    import("../lib/nearest.ts"),
+    import("../lib/model/spend.ts"),
+    import("../lib/search/nearest.ts"),
   ]);
   try {
     const spend = openSpendLedger(config.paths.home, config.settings);

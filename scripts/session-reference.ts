@@ -8,13 +8,14 @@
  */
 
 import { readFileSync } from "node:fs";
-import type { CompleteJson } from "../lib/answers.ts";
-import { cleaner } from "../lib/clean.ts";
 import { loadConfig, type Paths, pathsReading, type Settings } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { readExclusion } from "../lib/exclusion.ts";
-import { isKeptOut } from "../lib/kept-out.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
+import type { CompleteJson } from "../lib/model/answers.ts";
+import { cleaner } from "../lib/redaction/clean.ts";
+import { readExclusion } from "../lib/redaction/exclusion.ts";
+import type { Session } from "../lib/session.ts";
+import { isKeptOut } from "../lib/sessions/kept-out.ts";
 import {
   type AnsweredQuestion,
   ambiguousLine,
@@ -23,12 +24,11 @@ import {
   sameLine,
   sessionLines,
   unknownLine,
-} from "../lib/reference-block.ts";
-import { findReferences, type Reference } from "../lib/references.ts";
-import { resolveSession } from "../lib/resolve.ts";
-import type { Session } from "../lib/session.ts";
+} from "../lib/sessions/reference-block.ts";
+import { findReferences, type Reference } from "../lib/sessions/references.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
+import type { Candidate } from "../lib/sessions/unresolved.ts";
 import { sessionAt } from "../lib/sessions.ts";
-import type { Candidate } from "../lib/unresolved.ts";
 
 const USAGE = `\
 Usage: bun scripts/session-reference.ts [options] [<text> | -]
@@ -170,7 +170,7 @@ async function metaOf(
   const file = metaFile(paths, session);
   const known = readMeta(file).meta;
   if (known || session.size > READ_AT_ONCE_BYTES) return known;
-  const { indexMeta } = await import("../lib/session-meta.ts");
+  const { indexMeta } = await import("../lib/naming/session-meta.ts");
   await indexMeta(session, { paths, settings, force: true, lockWaitMs: LOCK_WAIT_MS });
   return readMeta(file).meta;
 }
@@ -205,7 +205,7 @@ async function ancestorsOf(
   { paths, settings: { exclude } }: ReferenceOptions,
 ): Promise<Session[]> {
   if (count === 0) return [];
-  const { parentFile } = await import("../lib/parents.ts");
+  const { parentFile } = await import("../lib/sessions/parents.ts");
   const line = [session];
   while (line.length <= count) {
     const file = parentFile(line.at(-1) ?? session);
@@ -233,7 +233,7 @@ async function main(args: string[]): Promise<void> {
     timezone: config.settings.timezone,
     cwd: process.cwd(),
     current: config.currentSession,
-    model: async () => (await import("../lib/configured-model.ts")).configuredModel(config),
+    model: async () => (await import("../lib/model/configured-model.ts")).configuredModel(config),
   });
   if (values.json) printJson({ references, text });
   else if (text !== "") print(text);

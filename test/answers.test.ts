@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
-import { type ChatMessage, type ChatReply, jsonCompleter, readAnswer } from "../lib/answers.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
+import { type ChatMessage, type ChatReply, jsonCompleter, readAnswer } from "../lib/model/answers.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 const schema = z.object({ name: z.string().min(3), tags: z.array(z.string()) });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { compactionSummary, isCompactionDue } from "../lib/compaction.ts";
-import { observationsAfterCompaction, observationsToKeep } from "../lib/compaction-notes.ts";
 import { defaultSettings } from "../lib/config.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
-import { observe } from "../lib/observe.ts";
-import { renderObservations } from "../lib/render-observations.ts";
+import { compactionSummary, isCompactionDue } from "../lib/observing/compaction.ts";
+import { observationsAfterCompaction, observationsToKeep } from "../lib/observing/compaction-notes.ts";
+import { observe } from "../lib/observing/observe.ts";
+import { renderObservations } from "../lib/observing/render-observations.ts";
 import { answering, conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
 import { seeded } from "./support/random.ts";
 

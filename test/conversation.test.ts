@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { conversationText } from "../lib/conversation.ts";
+import { conversationText } from "../lib/naming/conversation.ts";
 import type { Entry } from "../lib/session.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Activity, addEntry, emptyStretch, isNews, renderDigest } from "../lib/digest.ts";
+import { type Activity, addEntry, emptyStretch, isNews, renderDigest } from "../lib/digest/digest.ts";
 import type { Entry } from "../lib/session.ts";
 
 function activity(name: string, fields: Partial<Activity> = {}): Activity {

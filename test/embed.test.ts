@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { hasAllVectors, vectorSource } from "../lib/chunk-vectors.ts";
 import type { EmbeddingConfig } from "../lib/config.ts";
-import { embedChunks } from "../lib/embedding-run.ts";
+import { hasAllVectors, vectorSource } from "../lib/indexing/chunk-vectors.ts";
+import { embedChunks } from "../lib/indexing/embedding-run.ts";
 import { embedTexts } from "../lib/llm.ts";
-import { openSpendLedger } from "../lib/spend.ts";
+import { openSpendLedger } from "../lib/model/spend.ts";
 import { openStore, type Store } from "../lib/store.ts";
 import { type FakeOpenAI, fakeVector, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";

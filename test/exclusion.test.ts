@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { addExclusions } from "../lib/exclude-file.ts";
-import { readExclusion } from "../lib/exclusion.ts";
-import { scrub } from "../lib/scrub.ts";
+import { scrub } from "../lib/forgetting/scrub.ts";
+import { addExclusions } from "../lib/redaction/exclude-file.ts";
+import { readExclusion } from "../lib/redaction/exclusion.ts";
 import { temporaryHome, write } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 

@@ -16,9 +16,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { readHookSettings, resolvePaths } from "../lib/config.ts";
-import { type Host, isAllAsItWas } from "../lib/glance.ts";
-import { takeLook } from "../lib/look.ts";
-import { readUpdates } from "../lib/news.ts";
+import { type Host, isAllAsItWas } from "../lib/digest/glance.ts";
+import { takeLook } from "../lib/digest/look.ts";
+import { readUpdates } from "../lib/digest/news.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {

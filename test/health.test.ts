@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { appendFileSync, chmodSync, mkdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../lib/config.ts";
-import { checkHealth, type Health, type HealthOptions } from "../lib/health.ts";
+import { checkHealth, type Health, type HealthOptions } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings, loadConfig } from "../lib/config.ts";
-import { configuredModel } from "../lib/configured-model.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
-import { indexMeta } from "../lib/session-meta.ts";
+import { configuredModel } from "../lib/model/configured-model.ts";
+import { indexMeta } from "../lib/naming/session-meta.ts";
 import { listSessions } from "../lib/sessions.ts";
 import { chain, claudeAssistant, claudeCompaction, claudeState, claudeUser } from "./support/claude.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { indexSessions } from "../lib/indexing.ts";
+import { indexSessions } from "../lib/indexing/indexing.ts";
 import { listSessions } from "../lib/sessions.ts";
 import { openStore } from "../lib/store.ts";
 import { writeCorpus } from "./bench/corpus.ts";

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config.ts";
-import { readLean } from "../lib/lean-conversation.ts";
+import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
+import { readLean } from "../lib/observing/lean-conversation.ts";
 import {
   appendLedgerFile,
   fileStem,
@@ -10,10 +11,14 @@ import {
   ledgerFile,
   readLedger,
   readLedgerFile,
-} from "../lib/ledger.ts";
-import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
-import { observeSession, readSessionMemory } from "../lib/observe-session.ts";
-import { noteAttempt, observeSettings, readBackoff, setObserveSettings } from "../lib/observe-state.ts";
+} from "../lib/observing/ledger.ts";
+import { observeSession, readSessionMemory } from "../lib/observing/observe-session.ts";
+import {
+  noteAttempt,
+  observeSettings,
+  readBackoff,
+  setObserveSettings,
+} from "../lib/observing/observe-state.ts";
 import type { Session } from "../lib/session.ts";
 import { readActiveBranch } from "../lib/transcript.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -100,7 +105,7 @@ test("two observers at once on one session lose and double nothing", async () =>
   writeFileSync(
     script,
     `import { loadConfig } from ${JSON.stringify(join(ROOT, "lib/config.ts"))};
-import { observeSession } from ${JSON.stringify(join(ROOT, "lib/observe-session.ts"))};
+import { observeSession } from ${JSON.stringify(join(ROOT, "lib/observing/observe-session.ts"))};
 const { paths, settings } = await loadConfig(process.env, "/");
 const session = ${JSON.stringify(sessionOf("claude", file))};
 for (let i = 0; i < 5; i++) await observeSession(session, { paths, settings, when: "all", waitMs: 20000 });`,

@@ -11,9 +11,9 @@ import {
   readMetaState,
   readMetaStates,
   transcriptMark,
-} from "../lib/meta-state.ts";
+} from "../lib/naming/meta-state.ts";
+import { isKnownNotDue } from "../lib/naming/session-meta.ts";
 import type { Session } from "../lib/session.ts";
-import { isKnownNotDue } from "../lib/session-meta.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
 const home = () => temporaryHome().root;

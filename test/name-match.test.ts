@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { typingDistance } from "../lib/distance.ts";
-import { foldName, likeName, type Named, nearest } from "../lib/name-match.ts";
+import { foldName, likeName, type Named, nearest } from "../lib/sessions/name-match.ts";
 
 function named(...names: string[]): Named<string>[] {
   return names.map((name) => ({ item: name, names: [name] }));

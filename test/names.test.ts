@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/ends.ts";
 import { metaFile } from "../lib/meta.ts";
-import { nameOf } from "../lib/names.ts";
 import type { Session } from "../lib/session.ts";
+import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/sessions/ends.ts";
+import { nameOf } from "../lib/sessions/names.ts";
 import { describeSession, sessionAt } from "../lib/sessions.ts";
 import { CLAUDE_SESSION, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { putVector, useEmbedder, vectorBytes, vectorSource } from "../lib/chunk-vectors.ts";
-import { nearestChunks } from "../lib/nearest.ts";
-import { retrieve } from "../lib/retrieval.ts";
+import { putVector, useEmbedder, vectorBytes, vectorSource } from "../lib/indexing/chunk-vectors.ts";
+import { nearestChunks } from "../lib/search/nearest.ts";
+import { retrieve } from "../lib/search/retrieval.ts";
 import type { Store } from "../lib/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";

@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test";
-import { parseLedgerRecord } from "../lib/ledger-record.ts";
-import { lineRanges, lineSpans } from "../lib/line-spans.ts";
 import {
   type Draft,
   foldLedger,
@@ -11,7 +9,9 @@ import {
   type Observation,
   openThreads,
 } from "../lib/observations.ts";
-import { observe } from "../lib/observe.ts";
+import { parseLedgerRecord } from "../lib/observing/ledger-record.ts";
+import { lineRanges, lineSpans } from "../lib/observing/line-spans.ts";
+import { observe } from "../lib/observing/observe.ts";
 import { conversation, observing, randomTurn } from "./support/conversation.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 

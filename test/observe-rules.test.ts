@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { foldLedger, type LedgerRecord, openThreads } from "../lib/observations.ts";
 import {
   commandName,
   commitMessage,
@@ -6,9 +7,8 @@ import {
   hasFailed,
   isTelling,
   totalLine,
-} from "../lib/command-outcome.ts";
-import { foldLedger, type LedgerRecord, openThreads } from "../lib/observations.ts";
-import { observe } from "../lib/observe.ts";
+} from "../lib/observing/command-outcome.ts";
+import { observe } from "../lib/observing/observe.ts";
 import {
   gist,
   isAgreement,
@@ -18,7 +18,7 @@ import {
   isThanks,
   pendingQuestion,
   sentences,
-} from "../lib/speech.ts";
+} from "../lib/observing/speech.ts";
 import {
   conversation,
   entry,

@@ -2,11 +2,13 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { estimateTokens } from "../lib/chunking/tokens.ts";
 import { defaultSettings } from "../lib/config.ts";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { modelCompleter } from "../lib/llm.ts";
+import { openSpendLedger } from "../lib/model/spend.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observations.ts";
-import { isStepDue, observe, observeAnew } from "../lib/observe.ts";
+import { isStepDue, observe, observeAnew } from "../lib/observing/observe.ts";
 import {
   coverage,
   cutStep,
@@ -15,11 +17,9 @@ import {
   rawTokens,
   splitTail,
   uncovered,
-} from "../lib/observe-step.ts";
-import { observerAnswer } from "../lib/observer-prompts.ts";
+} from "../lib/observing/observe-step.ts";
+import { observerAnswer } from "../lib/observing/observer-prompts.ts";
 import { redact } from "../lib/redact.ts";
-import { openSpendLedger } from "../lib/spend.ts";
-import { estimateTokens } from "../lib/tokens.ts";
 import {
   answering,
   conversation,

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { findTranscripts } from "../lib/find.ts";
-import { encodeClaudeCwd, encodePiCwd, type TranscriptFile } from "../lib/places.ts";
+import { findTranscripts } from "../lib/sessions/find.ts";
+import { encodeClaudeCwd, encodePiCwd, type TranscriptFile } from "../lib/sessions/places.ts";
 import { CLAUDE_SESSION } from "./support/claude.ts";
 import { CODEX_SESSION } from "./support/codex.ts";
 import {

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { projectDirectories, projectKey } from "../lib/project.ts";
+import { projectDirectories, projectKey } from "../lib/sessions/project.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "session-memory-project-")));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

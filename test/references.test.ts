@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findReferences } from "../lib/references.ts";
+import { findReferences } from "../lib/sessions/references.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 /** `name`, `name~2`, `name: question`. */

@@ -8,9 +8,9 @@ import {
   observationLine,
   observationTokens,
 } from "../lib/observations.ts";
-import { observe } from "../lib/observe.ts";
-import { reflect } from "../lib/reflect.ts";
-import { isReflectionDue, reflectByRule, reflectionBasis } from "../lib/reflect-rules.ts";
+import { observe } from "../lib/observing/observe.ts";
+import { reflect } from "../lib/observing/reflect.ts";
+import { isReflectionDue, reflectByRule, reflectionBasis } from "../lib/observing/reflect-rules.ts";
 import {
   answering,
   conversation,

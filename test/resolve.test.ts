@@ -4,8 +4,8 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writ
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/errors.ts";
 import { metaFile } from "../lib/meta.ts";
-import { type ResolveContext, resolveSession } from "../lib/resolve.ts";
 import type { Agent } from "../lib/session.ts";
+import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/errors.ts";
-import { formatCost, openSpendLedger, readSpendToday } from "../lib/spend.ts";
+import { formatCost, openSpendLedger, readSpendToday } from "../lib/model/spend.ts";
 import { temporaryHome } from "./support/home.ts";
 
 const prices = { cheap: { input: 1, output: 2 } };
@@ -84,7 +84,7 @@ test("the day is the local day: at local midnight the budget is whole again", as
 test("eight processes with one budget together stay under the cap", async () => {
   const dir = home();
   const script = `
-    import { openSpendLedger } from ${JSON.stringify(join(import.meta.dir, "../lib/spend.ts"))};
+    import { openSpendLedger } from ${JSON.stringify(join(import.meta.dir, "../lib/model/spend.ts"))};
     const ledger = openSpendLedger(${JSON.stringify(dir)}, ${JSON.stringify(settings(1))});
     let made = 0;
     for (let i = 0; i < 5; i++) {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { readQuestion } from "../lib/query.ts";
-import { countTerms, makeVocabulary } from "../lib/term-counts.ts";
+import { readQuestion } from "../lib/search/query.ts";
+import { countTerms, makeVocabulary } from "../lib/search/term-counts.ts";
 
 /** How often each word of the question is counted in the text. */
 function count(question: string, text: string): Record<string, number> {

@@ -257,22 +257,22 @@ function loadedFrom(file: string): string[] {
 }
 
 test("the hook loads no more than it takes to glance, and to look where a glance is not enough", () => {
-  expect(loadedFrom(HOOK)).toEqual([HOOK, "lib/glance.ts", "node:fs"]);
+  expect(loadedFrom(HOOK)).toEqual([HOOK, "lib/digest/glance.ts", "node:fs"]);
   expect(loadedFrom("hooks/claude/prompt-look.ts")).toEqual([
     "hooks/claude/prompt-look.ts",
     "hooks/prompt.ts",
     "lib/config.ts",
+    "lib/digest/glance.ts",
+    "lib/digest/look.ts",
+    "lib/digest/marks.ts",
+    "lib/digest/witness.ts",
     "lib/errors.ts",
-    "lib/find.ts",
-    "lib/glance.ts",
     "lib/json.ts",
-    "lib/look.ts",
-    "lib/marks.ts",
-    "lib/places.ts",
-    "lib/project.ts",
     "lib/read.ts",
-    "lib/volute.ts",
-    "lib/witness.ts",
+    "lib/sessions/find.ts",
+    "lib/sessions/places.ts",
+    "lib/sessions/project.ts",
+    "lib/sessions/volute.ts",
     "node:fs",
     "node:path",
   ]);

@@ -1,11 +1,11 @@
 /** A Claude Code session's observations as its compaction hooks hand them out. */
 
 import { join } from "node:path";
-import { observationsAfterCompaction } from "../../lib/compaction-notes.ts";
 import type { Paths, Settings } from "../../lib/config.ts";
-import { ledgerFile, readLedgerFile } from "../../lib/ledger.ts";
+import { observationsAfterCompaction } from "../../lib/observing/compaction-notes.ts";
+import { ledgerFile, readLedgerFile } from "../../lib/observing/ledger.ts";
+import { redactLedger } from "../../lib/observing/redact-ledger.ts";
 import { compilePatterns } from "../../lib/redact.ts";
-import { redactLedger } from "../../lib/redact-ledger.ts";
 import { bunFlags } from "../../lib/runtime.ts";
 import type { HookCall } from "./hook.ts";
 

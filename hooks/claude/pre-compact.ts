@@ -4,13 +4,13 @@
  */
 
 import { statSync } from "node:fs";
-import { observationsToKeep } from "../../lib/compaction-notes.ts";
 import { loadConfig, type Settings } from "../../lib/config.ts";
-import { handOver } from "../../lib/hand-over.ts";
-import { ledgerFile, readLedgerFile } from "../../lib/ledger.ts";
-import { observeSession } from "../../lib/observe-session.ts";
+import { handOver } from "../../lib/digest/hand-over.ts";
+import { observationsToKeep } from "../../lib/observing/compaction-notes.ts";
+import { ledgerFile, readLedgerFile } from "../../lib/observing/ledger.ts";
+import { observeSession } from "../../lib/observing/observe-session.ts";
+import { redactLedger } from "../../lib/observing/redact-ledger.ts";
 import { compilePatterns } from "../../lib/redact.ts";
-import { redactLedger } from "../../lib/redact-ledger.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
 /** The client cuts what is longer. */

@@ -7,7 +7,7 @@ import {
   resolvePaths,
   type Settings,
 } from "../../lib/config.ts";
-import { handOver } from "../../lib/hand-over.ts";
+import { handOver } from "../../lib/digest/hand-over.ts";
 import { logEvent } from "../../lib/log.ts";
 import { logFailure } from "../failure.ts";
 import { type Prompt, readPrompt, requireSettings } from "../prompt.ts";

@@ -3,7 +3,7 @@
  * observations after a compaction. A resumed or forked session has what it was given before: nothing.
  */
 
-import { handOver } from "../../lib/hand-over.ts";
+import { handOver } from "../../lib/digest/hand-over.ts";
 import { logEvent } from "../../lib/log.ts";
 import { requireSettings } from "../prompt.ts";
 import { type HookCall, runHook } from "./hook.ts";
@@ -27,6 +27,6 @@ async function contextOf({ paths, session, cause }: HookCall): Promise<string | 
     return observationsOf({ paths, settings, session, maxChars: CONTEXT_MAX_CHARS });
   }
   if ((cause !== "startup" && cause !== "clear") || !settings.activity.welcome) return undefined;
-  const { welcomeLine } = await import("../../lib/welcome.ts");
+  const { welcomeLine } = await import("../../lib/naming/welcome.ts");
   return welcomeLine({ paths, settings, session });
 }

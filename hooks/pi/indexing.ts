@@ -27,8 +27,8 @@ export function registerIndexing(state: PiState, config: Config): void {
     inBackground(state, "indexing", async () => {
       const session = currentSession(context);
       if (!session) return;
-      const { indexSessions } = await import("../../lib/indexing.ts");
-      const { currentExclude } = await import("../../lib/kept-out.ts");
+      const { indexSessions } = await import("../../lib/indexing/indexing.ts");
+      const { currentExclude } = await import("../../lib/sessions/kept-out.ts");
       const { openStore } = await import("../../lib/store.ts");
       const store = openStore(config.paths.database, { create: true });
       try {

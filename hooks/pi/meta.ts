@@ -3,9 +3,9 @@
 import type { Config } from "../../lib/config.ts";
 import { describeError } from "../../lib/errors.ts";
 import { logEvent } from "../../lib/log.ts";
-import type { MetaOutcome } from "../../lib/meta-outcome.ts";
+import { formatCost } from "../../lib/model/spend.ts";
+import type { MetaOutcome } from "../../lib/naming/meta-outcome.ts";
 import { redact } from "../../lib/redact.ts";
-import { formatCost } from "../../lib/spend.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiState } from "./state.ts";
 import { showStatus } from "./status.ts";
@@ -63,8 +63,8 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
   const session = currentSession(context);
   if (!session) return undefined;
   const [{ indexMeta }, { isCircumstantial }] = await Promise.all([
-    import("../../lib/session-meta.ts"),
-    import("../../lib/summarize.ts"),
+    import("../../lib/naming/session-meta.ts"),
+    import("../../lib/naming/summarize.ts"),
   ]);
   const { paths, settings } = config;
   const complete = hostModel(state, context);

@@ -1,9 +1,9 @@
 /** What observing pi's present session needs: its conversation, its ledger, the host's model, and where records go. */
 
 import type { Config } from "../../lib/config.ts";
-import { LEDGER_ENTRY_TYPE } from "../../lib/ledger.ts";
 import type { LedgerRecord } from "../../lib/observations.ts";
-import type { ObserveContext } from "../../lib/observe.ts";
+import { LEDGER_ENTRY_TYPE } from "../../lib/observing/ledger.ts";
+import type { ObserveContext } from "../../lib/observing/observe.ts";
 import { compilePatterns, redact } from "../../lib/redact.ts";
 import type { PiContext } from "./api.ts";
 import { currentSession, hostModel, type PiState } from "./state.ts";
@@ -18,8 +18,8 @@ export async function observing(state: PiState, { config, context }: Turn) {
   const session = currentSession(context);
   if (!session) return undefined;
   const [{ readSessionMemory }, { currentExclude, isKeptOut }] = await Promise.all([
-    import("../../lib/observe-session.ts"),
-    import("../../lib/kept-out.ts"),
+    import("../../lib/observing/observe-session.ts"),
+    import("../../lib/sessions/kept-out.ts"),
   ]);
   const { paths, settings } = config;
   if (isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;

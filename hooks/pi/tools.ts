@@ -75,8 +75,8 @@ export function registerTools(state: PiState, config: Config): void {
     }
     const [{ querySession }, { resolveSession }, { refuseKeptOut }] = await Promise.all([
       import("../../scripts/query-session.ts"),
-      import("../../lib/resolve.ts"),
-      import("../../lib/kept-out.ts"),
+      import("../../lib/sessions/resolve.ts"),
+      import("../../lib/sessions/kept-out.ts"),
     ]);
     const current = context.sessionManager.getSessionId();
     const session = resolveSession(stringOf(input.session) ?? "", { paths, cwd: context.cwd, current });
@@ -92,7 +92,7 @@ export function registerTools(state: PiState, config: Config): void {
 
   tool(RECALL, async (input, context) => {
     const [{ recallObservation }, { observing }] = await Promise.all([
-      import("../../lib/observe-view.ts"),
+      import("../../lib/observing/observe-view.ts"),
       import("./observing.ts"),
     ]);
     const now = await observing(state, { config, context });

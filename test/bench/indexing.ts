@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePaths } from "../../lib/config.ts";
-import { indexSessions } from "../../lib/indexing.ts";
+import { indexSessions } from "../../lib/indexing/indexing.ts";
 import { listSessions } from "../../lib/sessions.ts";
 import { openStore } from "../../lib/store.ts";
 import { settingsWith } from "../support/index.ts";

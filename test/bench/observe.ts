@@ -2,14 +2,14 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { compactionSummary } from "../../lib/compaction.ts";
+import { estimateTokens } from "../../lib/chunking/tokens.ts";
 import { defaultSettings } from "../../lib/config.ts";
 import { foldLedger, type LedgerRecord, observationTokens } from "../../lib/observations.ts";
-import { observe } from "../../lib/observe.ts";
-import { RESULT_CHARS, rawTokens, uncovered } from "../../lib/observe-step.ts";
-import { renderObservations } from "../../lib/render-observations.ts";
+import { compactionSummary } from "../../lib/observing/compaction.ts";
+import { observe } from "../../lib/observing/observe.ts";
+import { RESULT_CHARS, rawTokens, uncovered } from "../../lib/observing/observe-step.ts";
+import { renderObservations } from "../../lib/observing/render-observations.ts";
 import type { Entry } from "../../lib/session.ts";
-import { estimateTokens } from "../../lib/tokens.ts";
 import { readActiveBranch } from "../../lib/transcript.ts";
 import { CLEAN, conversation, observing, randomTurn } from "../support/conversation.ts";
 import { simulate } from "../support/observe-simulation.ts";

@@ -2,9 +2,9 @@
 
 import { join } from "node:path";
 import { resolvePaths } from "../../lib/config.ts";
-import { indexSessions } from "../../lib/indexing.ts";
-import { toPassages } from "../../lib/passages.ts";
-import { retrieve } from "../../lib/retrieval.ts";
+import { indexSessions } from "../../lib/indexing/indexing.ts";
+import { toPassages } from "../../lib/search/passages.ts";
+import { retrieve } from "../../lib/search/retrieval.ts";
 import { listSessions } from "../../lib/sessions.ts";
 import { openStore, type Store } from "../../lib/store.ts";
 import { layFixtures, temporaryHome } from "../support/home.ts";

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { encodeClaudeCwd } from "../../lib/places.ts";
+import { encodeClaudeCwd } from "../../lib/sessions/places.ts";
 import { ROOT } from "../support/run.ts";
 
 export interface ClaudeHome {

@@ -1,9 +1,9 @@
 /** Entries of a conversation without a transcript: for what works on entries alone. */
 
-import type { CompleteJson, JsonRequest } from "../../lib/answers.ts";
 import { defaultSettings } from "../../lib/config.ts";
+import type { CompleteJson, JsonRequest } from "../../lib/model/answers.ts";
 import { type Ledger, type LedgerRecord, type Observation, observationLine } from "../../lib/observations.ts";
-import { cleaner, type ObserveOptions } from "../../lib/observe.ts";
+import { cleaner, type ObserveOptions } from "../../lib/observing/observe.ts";
 import { redact } from "../../lib/redact.ts";
 import type { Entry, ToolAction } from "../../lib/session.ts";
 import type { Random } from "./random.ts";

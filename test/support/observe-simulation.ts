@@ -4,14 +4,14 @@
  * that nothing was lost.
  */
 
-import type { CompleteJson } from "../../lib/answers.ts";
-import { compactionSummary } from "../../lib/compaction.ts";
 import { defaultSettings } from "../../lib/config.ts";
-import { ledgerFromData } from "../../lib/ledger.ts";
+import type { CompleteJson } from "../../lib/model/answers.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "../../lib/observations.ts";
-import { observe } from "../../lib/observe.ts";
+import { compactionSummary } from "../../lib/observing/compaction.ts";
+import { ledgerFromData } from "../../lib/observing/ledger.ts";
+import { observe } from "../../lib/observing/observe.ts";
+import { reflect } from "../../lib/observing/reflect.ts";
 import { redact } from "../../lib/redact.ts";
-import { reflect } from "../../lib/reflect.ts";
 import type { Entry } from "../../lib/session.ts";
 import { conversation, randomTurn } from "./conversation.ts";
 import { type Random, seeded } from "./random.ts";

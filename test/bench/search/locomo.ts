@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { defaultSettings } from "../../../lib/config.ts";
-import { indexSessions } from "../../../lib/indexing.ts";
+import { indexSessions } from "../../../lib/indexing/indexing.ts";
 import type { Session } from "../../../lib/session.ts";
 import { sessionAt } from "../../../lib/sessions.ts";
 import type { Store } from "../../../lib/store.ts";

@@ -1,0 +1,15 @@
+/** Something a check has to say, and what to do about it. */
+
+import type { SessionMemoryError } from "../errors.ts";
+
+export interface Finding {
+  /** `info` is no reason for concern. */
+  level: "error" | "warning" | "info";
+  what: string;
+  remedy: string;
+}
+
+/** An error as a finding. */
+export function fromError(error: SessionMemoryError): Finding {
+  return { level: "error", what: `${error.type}: ${error.message}`, remedy: error.hint ?? "see --help" };
+}

@@ -1,0 +1,139 @@
+/** What is wrong or about to be with the index, its vectors and the transcripts it was made of. */
+
+import { existsSync } from "node:fs";
+import type { Paths, Settings } from "../config.ts";
+import { SessionMemoryError } from "../errors.ts";
+import { hasAllVectors, vectorSource } from "../indexing/chunk-vectors.ts";
+import { type Behind, indexRecipe, isCurrent, measureBehind } from "../indexing/freshness.ts";
+import { type IndexedSession, readIndexedSessions } from "../indexing/index-state.ts";
+import type { Session } from "../session.ts";
+import { openStore, type Store } from "../store.ts";
+import { type Finding, fromError } from "./finding.ts";
+import { type IndexMetrics, NO_METRICS, readIndexMetrics } from "./index-metrics.ts";
+import { claudeCleanupDays, deletedWithin } from "./retention.ts";
+
+export interface IndexCheck {
+  paths: Paths;
+  settings: Settings;
+  sessions: readonly Session[];
+  now: Date;
+}
+
+const RETENTION_DAYS = 7;
+/** More than this unindexed is no longer what a running session leaves behind. */
+const BEHIND_SESSIONS = 20;
+
+/** Reads the index's numbers and adds what is wrong with it and with its sources. */
+export function checkIndex(
+  { paths, settings, sessions, now }: IndexCheck,
+  findings: Finding[],
+): { metrics: IndexMetrics; behind: Behind } {
+  const known = new Map<string, IndexedSession>();
+  const recipe = indexRecipe(settings);
+  let metrics = NO_METRICS;
+  if (existsSync(paths.database)) {
+    let store: Store | undefined;
+    try {
+      store = openStore(paths.database);
+      for (const [id, session] of readIndexedSessions(store)) known.set(id, session);
+      metrics = readIndexMetrics(store, now);
+      findings.push(...checkVectors(store, settings));
+    } catch (error) {
+      if (!(error instanceof SessionMemoryError)) throw error;
+      findings.push(fromError(error));
+    } finally {
+      store?.close();
+    }
+  }
+  const behind = measureBehind(sessions, known, recipe);
+  findings.push(...checkFreshness(behind, known, metrics), ...checkSources(known, metrics));
+  const doomed = deletedWithin(RETENTION_DAYS, { sessions, paths, now });
+  const unsafe = doomed.filter((session) => {
+    const state = known.get(session.id);
+    return !state || !isCurrent(state, session, recipe);
+  });
+  findings.push(...checkRetention(doomed, unsafe, paths));
+  return { metrics, behind };
+}
+
+function checkVectors(store: Store, { embedding }: Settings): Finding[] {
+  const { vectors } = store.db;
+  if (!embedding) return [];
+  const findings: Finding[] = [];
+  if (vectors.mode === "scan") {
+    const remedy =
+      process.platform === "darwin"
+        ? "brew install sqlite"
+        : "reinstall with bun install; search works meanwhile, slower";
+    findings.push({ level: "warning", what: `sqlite-vec is not loadable: ${vectors.why}`, remedy });
+  }
+  const source = vectorSource(store, embedding);
+  const remedy = "run bun scripts/embed.ts";
+  if (source.mode === "off")
+    findings.push({ level: "warning", what: `semantic search is off: ${source.why}`, remedy });
+  else if (!hasAllVectors(store, embedding)) {
+    findings.push({ level: "info", what: "some chunks have no vector of the configured model yet", remedy });
+  }
+  return findings;
+}
+
+function checkFreshness(
+  behind: Behind,
+  known: ReadonlyMap<string, IndexedSession>,
+  metrics: IndexMetrics,
+): Finding[] {
+  const findings: Finding[] = [];
+  const remedy = "run bun scripts/embed.ts";
+  if (behind.sessions > 0) {
+    const size = `${(behind.bytes / 1e6).toFixed(1)} MB`;
+    const what =
+      known.size === 0
+        ? "nothing is indexed yet"
+        : `the index is behind by ${behind.sessions} sessions, ${size}`;
+    findings.push({ level: behind.sessions > BEHIND_SESSIONS ? "warning" : "info", what, remedy });
+  }
+  if (metrics.failedChunks > 0) {
+    const what = `${metrics.failedChunks} chunks could not be embedded`;
+    findings.push({
+      level: "warning",
+      what,
+      remedy: "run bun scripts/embed.ts, or with --all where a text was refused",
+    });
+  }
+  return findings;
+}
+
+function checkSources(known: ReadonlyMap<string, IndexedSession>, metrics: IndexMetrics): Finding[] {
+  const states = [...known.values()];
+  const findings: Finding[] = [];
+  const gone = states.filter(({ sourceGone }) => sourceGone).length;
+  if (gone > 0) {
+    const what = `the transcripts of ${gone} indexed sessions are gone; what was said stays searchable`;
+    findings.push({ level: "info", what, remedy: "run bun scripts/embed.ts --prune to forget them" });
+  }
+  if (metrics.quarantinedSessions > 0) {
+    const example = states.find(({ status }) => status === "quarantined");
+    const what = `${metrics.quarantinedSessions} transcripts are quarantined (${example?.error ?? "unknown"})`;
+    findings.push({ level: "info", what, remedy: "run bun scripts/embed.ts --validate-only to see why" });
+  }
+  const failed = states.filter(({ status }) => status === "failed");
+  if (failed.length > 0) {
+    const what = `${failed.length} transcripts could not be read (${failed[0]?.error ?? "unknown"})`;
+    findings.push({
+      level: "warning",
+      what,
+      remedy: "check that the files may be read, then run bun scripts/embed.ts",
+    });
+  }
+  return findings;
+}
+
+function checkRetention(doomed: readonly Session[], unsafe: readonly Session[], paths: Paths): Finding[] {
+  if (doomed.length === 0) return [];
+  const days = claudeCleanupDays(paths);
+  const what = `Claude Code deletes ${doomed.length} transcripts within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe.length} of them not indexed`;
+  const raise = `raise cleanupPeriodDays in ${paths.claude}/settings.json to keep the files`;
+  return unsafe.length > 0
+    ? [{ level: "warning", what, remedy: `run bun scripts/embed.ts, and ${raise}` }]
+    : [{ level: "info", what, remedy: raise }];
+}

@@ -1,0 +1,28 @@
+/** Which transcripts their host is about to delete. */
+
+import { join } from "node:path";
+import type { Paths } from "../config.ts";
+import { isRecord } from "../json.ts";
+import { readJson } from "../read.ts";
+import type { Session } from "../session.ts";
+
+const DAY_MS = 24 * 3_600_000;
+/** Claude Code's own default. */
+const CLEANUP_DAYS = 30;
+
+/** After how many days without a change Claude Code deletes a transcript, by its user's settings. */
+export function claudeCleanupDays({ claude }: Paths): number {
+  const settings = readJson(join(claude, "settings.json"));
+  const days = isRecord(settings) ? settings.cleanupPeriodDays : undefined;
+  return typeof days === "number" && days >= 0 ? days : CLEANUP_DAYS;
+}
+
+/** The sessions whose transcript will be deleted within `days`. Only Claude Code deletes any. */
+export function deletedWithin(
+  days: number,
+  { sessions, paths, now }: { sessions: readonly Session[]; paths: Paths; now: Date },
+): Session[] {
+  if (paths.transcripts.length > 0) return [];
+  const last = now.getTime() - (claudeCleanupDays(paths) - days) * DAY_MS;
+  return sessions.filter(({ agent, updatedAt }) => agent === "claude" && Date.parse(updatedAt) < last);
+}

@@ -1,0 +1,186 @@
+/**
+ * A model's answer as JSON that passes a schema, whoever the model is reached through: found inside fences, prose or
+ * a tool call, and asked for again with what was wrong, at most twice. Sends nothing itself.
+ */
+
+import type { z } from "zod";
+import { SessionMemoryError } from "../errors.ts";
+
+/** Answers asked for in all: the first and two re-prompts. */
+const ATTEMPTS = 3;
+const DEFAULT_MAX_TOKENS = 1500;
+/** An invalid answer is shown to the model again up to here. */
+const SHOWN_ANSWER_CHARS = 4000;
+/** An answer has its object near its front or back; a hostile one has a brace at each byte. */
+const MAX_OBJECT_STARTS = 40;
+
+export interface ChatMessage {
+  role: "system" | "user" | "assistant";
+  content: string;
+}
+
+export interface ChatReply {
+  text: string;
+  /** Whether it stopped at the token limit. */
+  cut: boolean;
+  model: string;
+  tokens: { input: number; output: number };
+  /** Null where the price is unknown. */
+  usd: number | null;
+}
+
+/** Sends messages to a model and returns its one reply; throws `MODEL_FAILED` when none came. */
+export type SendChat = (
+  messages: ChatMessage[],
+  options: { feature: string; maxTokens: number; signal?: AbortSignal | undefined },
+) => Promise<ChatReply>;
+
+export interface JsonRequest<T> {
+  /** What it is for, in the spend ledger: `meta`, `query` … */
+  feature: string;
+  system: string;
+  prompt: string;
+  schema: z.ZodType<T>;
+  /** @default {1500} */
+  maxTokens?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface JsonAnswer<T> {
+  value: T;
+  model: string;
+  /** Over all attempts. */
+  usage: { input: number; output: number };
+  tokens: number;
+  usd: number | null;
+}
+
+/** Asks a model for JSON: over HTTP (`completeJson` of llm.ts) or through a host that has a model of its own. */
+export type CompleteJson = <T>(request: JsonRequest<T>) => Promise<JsonAnswer<T>>;
+
+/** Makes a `CompleteJson` of anything that can send a chat. */
+export function jsonCompleter(send: SendChat): CompleteJson {
+  return (request) => askForJson(send, request);
+}
+
+async function askForJson<T>(send: SendChat, request: JsonRequest<T>): Promise<JsonAnswer<T>> {
+  const { feature, schema, signal, maxTokens = DEFAULT_MAX_TOKENS } = request;
+  const messages: ChatMessage[] = [
+    { role: "system", content: request.system },
+    { role: "user", content: request.prompt },
+  ];
+  const usage = { input: 0, output: 0 };
+  let usd: number | null = 0;
+  let wrong = "";
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const reply = await send(messages, { feature, maxTokens, signal });
+    usage.input += reply.tokens.input;
+    usage.output += reply.tokens.output;
+    usd = usd === null || reply.usd === null ? null : usd + reply.usd;
+    const read = readAnswer(reply.text, schema);
+    if ("value" in read) {
+      return { value: read.value, model: reply.model, usage, tokens: usage.input + usage.output, usd };
+    }
+    wrong = reply.cut ? `it was cut off at ${maxTokens} tokens, be shorter; ${read.wrong}` : read.wrong;
+    messages.push(
+      { role: "assistant", content: reply.text.slice(0, SHOWN_ANSWER_CHARS) || "(empty)" },
+      {
+        role: "user",
+        content: `That answer cannot be used: ${wrong}. Answer again with the one JSON object only.`,
+      },
+    );
+  }
+  throw new SessionMemoryError("MODEL_FAILED", `Cannot use the model's answer for ${feature}: ${wrong}`, {
+    details: { kind: "malformed", attempts: ATTEMPTS, usage, usd },
+    recoverable: true,
+    hint: "try again, or name a stronger llm.model in config.json",
+  });
+}
+
+/** The first object in a text that passes the schema, or what is wrong with the likeliest one. */
+export function readAnswer<T>(text: string, schema: z.ZodType<T>): { value: T } | { wrong: string } {
+  let wrong: string | undefined;
+  for (const candidate of candidates(text)) {
+    const parsed = schema.safeParse(candidate);
+    if (parsed.success) return { value: parsed.data };
+    wrong ??= describeIssues(parsed.error.issues);
+  }
+  return { wrong: wrong ?? (text.trim() === "" ? "it is empty" : "there is no JSON object in it") };
+}
+
+/** Values in a text that may be the answer, likeliest first. */
+function* candidates(text: string): Generator<unknown> {
+  const whole = parse(text);
+  if (whole !== undefined) {
+    yield* unwrapped(whole);
+    return;
+  }
+  for (const fenced of text.matchAll(/```[\w-]*\s*\n?([\s\S]*?)```/g)) {
+    const value = parse(fenced[1] ?? "");
+    if (value !== undefined) yield* unwrapped(value);
+  }
+  const found = objectTexts(text).toSorted((a, b) => b.length - a.length);
+  for (const object of found) {
+    const value = parse(object);
+    if (value !== undefined) yield* unwrapped(value);
+  }
+}
+
+/** A value and what a tool-call shape around it carries: `{name, arguments}`, `{tool_calls: [{function: …}]}`. */
+function* unwrapped(value: unknown, depth = 0): Generator<unknown> {
+  yield value;
+  if (depth > 3 || typeof value !== "object" || value === null) return;
+  const inner = Array.isArray(value)
+    ? value.slice(0, 3)
+    : ["arguments", "parameters", "input", "function", "tool_calls", "result", "answer", "response"].map(
+        (key) => (value as Record<string, unknown>)[key],
+      );
+  for (const part of inner) {
+    const parsed = typeof part === "string" ? parse(part) : part;
+    if (typeof parsed === "object" && parsed !== null) yield* unwrapped(parsed, depth + 1);
+  }
+}
+
+/** The outermost balanced `{…}` pieces of a text. */
+function objectTexts(text: string): string[] {
+  const found: string[] = [];
+  let from = text.indexOf("{");
+  for (let starts = 0; from !== -1 && starts < MAX_OBJECT_STARTS; starts++) {
+    const end = objectEnd(text, from);
+    if (end !== undefined) found.push(text.slice(from, end));
+    from = text.indexOf("{", end ?? from + 1);
+  }
+  return found;
+}
+
+function objectEnd(text: string, start: number): number | undefined {
+  let depth = 0;
+  let quoted = false;
+  for (let i = start; i < text.length; i++) {
+    const character = text[i];
+    if (quoted) {
+      if (character === "\\") i++;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === "{") depth++;
+    else if (character === "}" && --depth === 0) return i + 1;
+  }
+  return undefined;
+}
+
+function parse(text: string): unknown {
+  const trimmed = text.trim();
+  if (!/^[[{]/.test(trimmed)) return undefined;
+  try {
+    return JSON.parse(trimmed);
+  } catch {
+    return undefined; // not JSON: one candidate less
+  }
+}
+
+function describeIssues(issues: readonly { path: PropertyKey[]; message: string }[]): string {
+  return issues
+    .slice(0, 5)
+    .map(({ path, message }) => `${path.map(String).join(".") || "the answer"}: ${message}`)
+    .join("; ");
+}

@@ -1,0 +1,235 @@
+/**
+ * What a session was about, in five to eight of its own words, told by rule.
+ *
+ * Statements are taken from where people and agents say what they are doing (requests, commit subjects, titles in
+ * compaction summaries and closing reports), freed of what says nothing, and the one that holds most of the words the
+ * session keeps coming back to wins.
+ */
+
+import { commitMessage } from "../observing/command-outcome.ts";
+import { isAgreement, isGoOn, isThanks, sentences } from "../observing/speech.ts";
+import type { Entry } from "../session.ts";
+import { dropTail, isUnspaced, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
+import { contentWords } from "./wording.ts";
+
+const NAME_MAX_CHARS = 80;
+/** Requests further on name a part of the session rather than the whole. */
+const REQUESTS_MAX = 30;
+const SENTENCES_PER_MESSAGE = 5;
+/** What a statement is worth beside a later request: by where it stands, and by how it begins. */
+const WORTH = {
+  opening: 2.2,
+  openingRest: 1.6,
+  request: 1.1,
+  commit: 0.9,
+  subject: 2,
+  title: 0.9,
+  report: 0.7,
+  clause: 0.75,
+};
+const LOOKING =
+  /^(?:read|have a look|take a look|look|see|check|open|show|list|explain|tell|give|find|search|examine|review|run|start|lies|zeig)\b/i;
+const LOOKING_WORTH = 0.6;
+const ASKING = /^(?:do|does|did|is|are|was|what|why|how|where|when|which|who)\b/i;
+const ASKING_WORTH = 0.8;
+/** What a statement is worth that names nothing, one thing, two; more are worth it all. */
+const TERMS_WORTH = [0, 1 / 3, 0.8];
+/** What is done, not what is: `Add …`, `Fixing …`, `Replaced …`. */
+const DOING =
+  /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
+const DOING_WORTH = 1.3;
+/** Begins in the middle of something, or points at what the name does not hold. */
+const HANGING =
+  /^(?:you|i|it|it's|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
+const HANGING_WORTH = 0.75;
+/** A name whose last words waited for what was cut off ends before what it is about. */
+const CUT_WORTH = 0.85;
+/** Said to a reader of transcripts, not about the work. */
+const INJECTED =
+  /\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this (?:session|conversation)\b/i;
+
+interface Statement {
+  text: string;
+  worth: number;
+}
+
+/** A name for a conversation, from redacted entries; undefined when nothing in it says what it was about. */
+export function nameByRule(entries: readonly Entry[]): string | undefined {
+  const weights = termWeights(entries);
+  let best: Phrase | undefined;
+  let bestScore = 0;
+  for (const { text, worth } of statements(entries)) {
+    const said = phrase(text);
+    if (said === undefined) continue;
+    const score = tellingness(said.name, weights) * worth * mannerWorth(said);
+    if (score <= bestScore) continue;
+    best = said;
+    bestScore = score;
+  }
+  return best && lengthened(best, entries, weights);
+}
+
+/** A user's message without what was not said: pasted code, logs and tables, tags that clients put in, addresses. */
+export function spokenText(text: string): string {
+  return text
+    .replace(/<([a-z][\w-]*)(?:\s[^>]*)?>[\s\S]*?<\/\1>/g, "\n")
+    .replace(/```[\s\S]*?(?:```|$)/g, "\n")
+    .replace(/^(?:diff --git|@@ |index [0-9a-f]+\.\.|--- |\+\+\+ )[\s\S]*/m, "\n")
+    .replace(/\[(?:redacted:[a-z0-9-]+|Image[^\]]*|REDACTED[^\]]*)\]/gi, "\n")
+    .replace(/\bhttps?:\/\/\S+|\b[\w.-]+@[\w-]+\.[\w.]+/g, " ")
+    .split("\n")
+    .filter((line) => !isPasted(line))
+    .join("\n");
+}
+
+/** A line that a program wrote: a log, a prompt, a stack frame, a table, code. */
+function isPasted(line: string): boolean {
+  const text = line.trim();
+  if (text === "" || text.length > 1500 || text.startsWith("| ")) return text !== "";
+  if (
+    /^(?:[>|│┃┌└├╭╰*#]{1,3}\s*)?(?:\(\w+\) )?(?:\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|at \S+ ?\(|File "|Traceback|Caused by|\S+@\S+[:~].*[$#] |[$%❯➜] |npm ERR|error(?:\[\w+\])?: |warning: |\w*(?:Error|Exception)\b)/.test(
+      text,
+    )
+  )
+    return true;
+  if (/^\s{4,}\S|^\t/.test(line) && !/^\s*(?:[-*•]|\d+[.)])\s/.test(line)) return true;
+  const letters = text.match(/[\p{L}\s]/gu)?.length ?? 0;
+  return (
+    letters / text.length < 0.6 ||
+    /[;{}]$|=>|^\s*(?:import|const|let|var|def|function|class|return|SELECT|INSERT) /.test(text)
+  );
+}
+
+function* statements(entries: readonly Entry[]): Generator<Statement> {
+  const requests = entries.filter(({ kind, text }) => kind === "user" && isRequest(text));
+  for (const [position, { text }] of requests.slice(0, REQUESTS_MAX).entries()) {
+    const said = sentences(spokenText(text)).slice(0, SENTENCES_PER_MESSAGE);
+    const later = WORTH.request / (1 + position / 15);
+    for (const [index, sentence] of said.entries()) {
+      const whole = position > 0 ? later : index === 0 ? WORTH.opening : WORTH.openingRest;
+      for (const [part, clause] of clauses(sentence).entries()) {
+        yield { text: clause, worth: part === 0 ? whole : whole * WORTH.clause };
+      }
+    }
+  }
+  for (const entry of entries) {
+    const commit = entry.tool && commitMessage(entry.tool.target);
+    if (commit) yield { text: commitSubject(commit), worth: WORTH.commit };
+    if (entry.kind === "summary") yield* titles(entry.text, WORTH.title);
+  }
+  const closing = entries.findLast(({ kind, text }) => kind === "assistant" && text.length > 200);
+  if (closing) yield* titles(closing.text, WORTH.report);
+}
+
+/** A sentence, and what begins inside it: "…, can you …", "read … and propose …". */
+function clauses(sentence: string): string[] {
+  const inner = sentence.split(CLAUSE_BREAK).slice(1);
+  return [sentence, ...inner.filter((clause) => clause.split(" ").length >= 4)];
+}
+
+const CLAUSE_BREAK =
+  /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we)\b)/i;
+
+/** Reading and asking are how work begins, seldom what it was. */
+function mannerWorth({ name, isHanging, isCut }: Phrase): number {
+  if (INJECTED.test(name)) return 0;
+  let worth = isHanging || HANGING.test(name) ? HANGING_WORTH : 1;
+  if (isCut) worth *= CUT_WORTH;
+  if (LOOKING.test(name)) worth *= LOOKING_WORTH;
+  else if (DOING.test(name)) worth *= DOING_WORTH;
+  return ASKING.test(name) ? worth * ASKING_WORTH : worth;
+}
+
+function isRequest(text: string): boolean {
+  return !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.trimStart().startsWith("/");
+}
+
+/** A commit's first line without its type. Targets are on one line, so it ends where the next thing begins to be done. */
+function commitSubject(message: string): string {
+  const words = message.replace(/^\w+(?:\([^)]*\))?!?:\s*/, "").split(" ");
+  const end = words.findIndex((word, index) => index >= 3 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
+  return words.slice(0, end === -1 ? undefined : end).join(" ");
+}
+
+/** What a report calls the work: quoted or bold names and headings of several words; the word before tells a subject. */
+function* titles(text: string, worth: number): Generator<Statement> {
+  let subject = WORTH.subject;
+  const pattern =
+    /(\b(?:epic|issue|ticket|feature|bead|plan|goal|titled|called|implement|story|project)\b[^"`*\n]{0,25})?(?:"([^"\n]{12,90})"|`([^`\n]*? [^`\n]{8,90})`|\*\*([^*\n]{12,90})\*\*|^#{1,3} (.{8,90})$)/gim;
+  for (const match of text.slice(0, 8000).matchAll(pattern)) {
+    const quoted = match[2] ?? match[3] ?? match[4] ?? match[5] ?? "";
+    const title = quoted.replace(/^[\w .-]{1,24}:\s+/, "");
+    if (/[=$\\{}|<>]|--|^\W/.test(title.replaceAll("->", "")) || contentWords(title).length < 2) continue;
+    const isSubject = match[1] !== undefined || /^(?:epic|issue|feature|plan)\b/i.test(quoted);
+    yield { text: title, worth: isSubject ? subject : worth };
+    if (isSubject) subject = worth; // what it was about is named first, its parts after it
+  }
+}
+
+/** How much of what the session keeps coming back to is in a name. */
+function tellingness(name: string, weights: Map<string, number>): number {
+  const terms = new Set(contentWords(name.replace(/\S+\.\w{1,5}(?=[\s,;:]|$)/g, " ")));
+  const inFiles = contentWords(name).filter((word) => !terms.has(word));
+  let sum = 0;
+  for (const term of terms) sum += weights.get(term) ?? 0;
+  for (const term of new Set(inFiles)) sum += (weights.get(term) ?? 0) / 4;
+  return (sum / Math.sqrt(3 + name.split(" ").length)) * (TERMS_WORTH[terms.size] ?? 1);
+}
+
+/** What the conversation keeps coming back to: in how many messages a word stands, requests counting more. */
+function termWeights(entries: readonly Entry[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { kind, text } of entries) {
+    if (kind === "tool" || kind === "result") continue;
+    const weight = kind === "user" ? 3 : kind === "summary" ? 2 : 1;
+    const said = kind === "user" ? spokenText(text) : text;
+    for (const word of new Set(contentWords(said.slice(0, 20_000))))
+      counts.set(word, (counts.get(word) ?? 0) + weight);
+  }
+  for (const [word, count] of counts) counts.set(word, Math.log2(1 + count));
+  return counts;
+}
+
+/** Short names are made tellable by what was worked on: the file edited most, else what the session came back to. */
+function lengthened(
+  { name, isHanging }: Phrase,
+  entries: readonly Entry[],
+  weights: Map<string, number>,
+): string {
+  const words = name.split(" ");
+  if (isUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
+  const known = new Set(contentWords(name));
+  const weighty = [...weights].filter(([word, weight]) => weight > 2 && word.length > 3);
+  const terms = weighty.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);
+  if (words.length >= WORDS_WANTED) {
+    const about = isHanging ? (editedMost(entries) ?? terms.find((term) => !known.has(term))) : undefined;
+    if (about !== undefined) return fit(`${name}: ${about}`);
+    const isTold =
+      words.length > 6 || terms.length === 0 || terms.slice(0, 8).some((term) => known.has(term));
+    return fit(isTold ? name : `${name}: ${terms[0]}`);
+  }
+  const edited = editedMost(entries);
+  if (edited && !name.includes(edited)) return fit(`${name} in ${edited}`);
+  const added = terms.filter((term) => !known.has(term)).slice(0, WORDS_WANTED - words.length);
+  return fit(added.length > 0 ? `${name}: ${added.join(", ")}` : name);
+}
+
+function editedMost(entries: readonly Entry[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const { tool } of entries) {
+    if (tool?.action !== "edit") continue;
+    for (const path of tool.paths) {
+      const file = path.split(/[\\/]/).at(-1) ?? "";
+      if (file !== "") counts.set(file, (counts.get(file) ?? 0) + 1);
+    }
+  }
+  return [...counts].toSorted((a, b) => b[1] - a[1])[0]?.[0];
+}
+
+/** At most eighty characters, whole words. */
+function fit(name: string): string {
+  if (name.length <= NAME_MAX_CHARS) return name;
+  const cut = name.slice(0, NAME_MAX_CHARS + 1).replace(/\s+\S*$/, "");
+  const whole = dropTail(cut.split(" ")).join(" ").slice(0, NAME_MAX_CHARS).toWellFormed();
+  return whole.replace(/[\s\p{P}]+$/u, "");
+}

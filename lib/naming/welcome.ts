@@ -1,0 +1,77 @@
+/** One line on what a project's last session was about, for a session that begins. Read from its meta file alone. */
+
+import { statSync } from "node:fs";
+import type { Paths, Settings } from "../config.ts";
+import { metaFile, readMeta, type SessionMeta } from "../meta.ts";
+import { compilePatterns, oneLine, redact } from "../redact.ts";
+import { readExclusion } from "../redaction/exclusion.ts";
+import { findTranscripts } from "../sessions/find.ts";
+import { projectKey } from "../sessions/project.ts";
+import { formatAge } from "../times.ts";
+
+const LINE_MAX_CHARS = 400;
+const AGE_MAX_MS = 14 * 86_400_000;
+const NAME_CHARS = 80;
+/** An id so long is unique, and can be typed; those made of the time are told apart by the millisecond only. */
+const ID_CHARS = 8;
+const TIMED_ID = /^[0-9a-f]{8}-[0-9a-f]{4}(?=-7)/i;
+
+export interface WelcomeOptions {
+  paths: Paths;
+  settings: Pick<Settings, "redact" | "exclude">;
+  /** The session that begins. */
+  session: { id: string; cwd: string };
+  /** Milliseconds. @default now */
+  now?: number;
+}
+
+/** Undefined when no session of the last two weeks has a meta file. */
+export function welcomeLine({
+  paths,
+  settings,
+  session,
+  now = Date.now(),
+}: WelcomeOptions): string | undefined {
+  const { hasSession } = readExclusion(settings.exclude);
+  const project = projectKey(session.cwd);
+  for (const { id, agent, at } of recentSessions(paths, { session, now })) {
+    const { meta } = readMeta(metaFile(paths, { id, agent }));
+    // Folder names are ambiguous: the meta file knows the directory.
+    if (!meta || projectKey(meta.cwd) !== project) continue;
+    if (hasSession({ ...meta, id, project })) continue;
+    return lineOf(meta, {
+      age: formatAge((now - at) / 1000),
+      patterns: compilePatterns(settings.redact.extra),
+    });
+  }
+  return undefined;
+}
+
+/** The project's sessions of the last two weeks but this one, newest first. */
+function recentSessions(paths: Paths, { session, now }: Required<Pick<WelcomeOptions, "session" | "now">>) {
+  const found = findTranscripts(paths, { directory: session.cwd, cwd: session.cwd, recent: true });
+  return found
+    .flatMap(({ file, id, agent }) => {
+      const at =
+        id === undefined || id === session.id
+          ? undefined
+          : statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+      if (id === undefined || agent === undefined || at === undefined || now - at > AGE_MAX_MS) return [];
+      return [{ id, agent, at }];
+    })
+    .sort((a, b) => b.at - a.at);
+}
+
+function lineOf(meta: SessionMeta, { age, patterns }: { age: string; patterns: readonly RegExp[] }): string {
+  const clean = (text: string, max: number) => oneLine(redact(text, patterns), max);
+  const before = `The last session in this project was "${clean(meta.name, NAME_CHARS)}" (${age} ago): `;
+  const after = ` Its summary comes with @@${shortId(meta.sessionId)} in a prompt.`;
+  const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] ?? "";
+  const said = [meta.description, open].filter(Boolean).join(" ");
+  const sentence = clean(said, LINE_MAX_CHARS - [...before, ...after].length - 1);
+  return `${before}${sentence}${/[\p{P}]$/u.test(sentence) ? "" : "."}${after}`;
+}
+
+function shortId(id: string): string {
+  return TIMED_ID.exec(id)?.[0] ?? id.slice(0, ID_CHARS);
+}

@@ -1,0 +1,249 @@
+/** The statements of the search: which chunks may answer, their text and surroundings, how common words are. */
+
+import type { Agent } from "../session.ts";
+import type { NamedValues, Row } from "../sqlite.ts";
+import type { Store } from "../store.ts";
+
+/** What results are limited to. */
+export interface ChunkFilter {
+  /** ISO times, both included. */
+  after?: string | undefined;
+  before?: string | undefined;
+  speaker?: "user" | "assistant" | undefined;
+  /** One of these topics. */
+  topics?: readonly string[] | undefined;
+  hasDecision?: boolean | undefined;
+  hasAction?: boolean | undefined;
+  /** A session's id, with its subagents' when those are wanted. */
+  session?: string | undefined;
+  /** Ids of sessions. */
+  among?: readonly string[] | undefined;
+  agent?: Agent | undefined;
+  /** A project's directory as the index has it, or its last part. */
+  project?: string | undefined;
+  /** Whether subagent transcripts are searched too. */
+  subagents?: boolean | undefined;
+  /** The session whose rows since its last compaction are still before the caller's eyes. */
+  caller?: string | undefined;
+}
+
+/** A chunk as the search needs it. */
+export interface ChunkRow {
+  id: number;
+  sessionId: string;
+  index: number;
+  timestamp: string;
+  firstLine: number;
+  lastLine: number;
+  exchangeLine: number;
+  content: string;
+  contextContent: string;
+  tools: string;
+  tokens: number;
+  hasDecision: boolean;
+  hasAction: boolean;
+  /** JSON: only results are parsed. */
+  speakersJson: string;
+  topicsJson: string;
+}
+
+const CHUNK_COLUMNS = `c.id, c.session_id, c.chunk_index, c.timestamp, c.speakers, c.topic_tags, c.has_decision,
+  c.has_action, c.first_line, c.last_line, c.exchange_line, c.content, c.context_content, c.tools, c.token_count`;
+/** So much more is asked for before filtering than after: most searches filter little. */
+const OVERFETCH = 4;
+
+/** The chunks that match a full-text expression and the filter, best first by bm25. */
+export function matchingChunks(
+  store: Store,
+  match: string,
+  { filter, limit }: { filter: ChunkFilter; limit: number },
+): number[] {
+  const { where, values } = whereOf(filter);
+  // Filtering every match of a common word costs a lookup each; filtering the best of them is mostly enough.
+  const best = store.db
+    .prepare(
+      "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH $match ORDER BY bm25(chunks_fts) LIMIT $limit",
+    )
+    .all({ match, limit: limit * OVERFETCH })
+    .map((row) => Number(row.id));
+  const kept = keepFiltered(store, best, { where, values });
+  if (kept.length >= limit || best.length < limit * OVERFETCH) return kept.slice(0, limit);
+  return store.db
+    .prepare(
+      `SELECT c.id FROM chunks_fts CROSS JOIN session_chunks c ON c.id = chunks_fts.rowid
+       CROSS JOIN sessions s ON s.id = c.session_id
+       WHERE chunks_fts MATCH $match AND ${where} ORDER BY bm25(chunks_fts) LIMIT $limit`,
+    )
+    .all({ ...values, match, limit })
+    .map((row) => Number(row.id));
+}
+
+/** The chunks of a stretch of time that pass the filter, oldest first. */
+export function chunksBetween(
+  store: Store,
+  { from, to }: { from: string; to: string },
+  { filter, limit }: { filter: ChunkFilter; limit: number },
+): number[] {
+  const { where, values } = whereOf(filter);
+  return store.db
+    .prepare(
+      `SELECT c.id FROM session_chunks c CROSS JOIN sessions s ON s.id = c.session_id
+       WHERE c.timestamp BETWEEN $from AND $to AND ${where} ORDER BY c.timestamp LIMIT $limit`,
+    )
+    .all({ ...values, from, to, limit })
+    .map((row) => Number(row.id));
+}
+
+/** Those of some chunks that pass the filter, in the order given. */
+export function keepMatching(store: Store, ids: readonly number[], filter: ChunkFilter): number[] {
+  return keepFiltered(store, ids, whereOf(filter));
+}
+
+/** A subselect of the ids that pass a filter, for statements that must filter inside. */
+export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedValues; isOpen: boolean } {
+  const { where, values } = whereOf(filter);
+  const sql = `SELECT c.id FROM session_chunks c CROSS JOIN sessions s ON s.id = c.session_id WHERE ${where}`;
+  return { sql, values, isOpen: where === "1" };
+}
+
+/** What a chunk is about. */
+export function topicsOf({ topicsJson }: ChunkRow): string[] {
+  return JSON.parse(topicsJson) as string[];
+}
+
+/** Who speaks in a chunk. */
+export function speakersOf({ speakersJson }: ChunkRow): ("user" | "assistant")[] {
+  return JSON.parse(speakersJson) as ("user" | "assistant")[];
+}
+
+/** Chunks with all that ranking needs. */
+export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
+  return store.db
+    .prepare(
+      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c WHERE c.id IN (SELECT value FROM json_each($ids))`,
+    )
+    .all({ ids: JSON.stringify(ids) })
+    .map(toChunkRow);
+}
+
+/** The chunks of some sessions at some indexes. */
+export function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<number>>): ChunkRow[] {
+  const places = [...wanted].flatMap(([sessionId, indexes]) =>
+    Array.from(indexes, (index) => [sessionId, index]),
+  );
+  return store.db
+    .prepare(
+      `SELECT ${CHUNK_COLUMNS} FROM json_each($places) AS place CROSS JOIN session_chunks c
+       ON c.session_id = place.value ->> 0 AND c.chunk_index = place.value ->> 1`,
+    )
+    .all({ places: JSON.stringify(places) })
+    .map(toChunkRow);
+}
+
+/** A session's chunks from one index to another. */
+export function readChunkRange(
+  store: Store,
+  sessionId: string,
+  [from, to]: readonly [number, number],
+): ChunkRow[] {
+  return store.db
+    .prepare(
+      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c
+       WHERE c.session_id = $sessionId AND c.chunk_index BETWEEN $from AND $to ORDER BY c.chunk_index`,
+    )
+    .all({ sessionId, from, to })
+    .map(toChunkRow);
+}
+
+/** The forks that hold a copy of a session's rows up to some time, which are indexed only once. */
+export function sessionsWithCopy(store: Store, sessionId: string, at: string): string[] {
+  return store.db
+    .prepare(
+      `SELECT session_id FROM copies WHERE owner_id = $sessionId AND $at < coalesce(
+         (SELECT min(timestamp) FROM session_chunks c WHERE c.session_id = copies.session_id), '9999')`,
+    )
+    .all({ sessionId, at })
+    .map((row) => String(row.session_id));
+}
+
+function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
+  const conditions: string[] = [];
+  const values: NamedValues = {};
+  const add = (condition: string, given: NamedValues = {}) => {
+    conditions.push(condition);
+    Object.assign(values, given);
+  };
+  const { after, before, speaker, topics, session, among, agent, project, caller } = filter;
+  // a subagent's transcript that is named is wanted
+  if (!filter.subagents && session === undefined) add("s.parent_id IS NULL");
+  if (after !== undefined) add("c.timestamp >= $after", { after });
+  if (before !== undefined) add("c.timestamp <= $before", { before });
+  if (speaker !== undefined) add("instr(c.speakers, $speaker) > 0", { speaker: `"${speaker}"` });
+  if (topics !== undefined && topics.length > 0) {
+    add(
+      "EXISTS (SELECT 1 FROM json_each(c.topic_tags) WHERE lower(value) IN (SELECT value FROM json_each($topics)))",
+      {
+        topics: JSON.stringify(topics.map((topic) => topic.toLowerCase())),
+      },
+    );
+  }
+  if (filter.hasDecision !== undefined)
+    add("c.has_decision = $decision", { decision: filter.hasDecision ? 1 : 0 });
+  if (filter.hasAction !== undefined) add("c.has_action = $action", { action: filter.hasAction ? 1 : 0 });
+  if (session !== undefined) {
+    add(
+      filter.subagents ? "(c.session_id = $session OR s.parent_id = $session)" : "c.session_id = $session",
+      { session },
+    );
+  }
+  if (among !== undefined) {
+    add("c.session_id IN (SELECT value FROM json_each($among))", { among: JSON.stringify(among) });
+  }
+  if (agent !== undefined) add("s.agent = $agent", { agent });
+  if (project !== undefined) {
+    add("(s.project = $project OR s.cwd = $project OR lower(s.project) LIKE $ending ESCAPE '\\')", {
+      project,
+      ending: `%/${project.toLowerCase().replace(/[%_\\]/g, "\\$&")}`,
+    });
+  }
+  if (caller !== undefined && session === undefined) {
+    add("NOT (c.session_id = $caller AND c.first_line > coalesce(s.compacted_line, 0))", { caller });
+  }
+  return { where: conditions.length > 0 ? conditions.join(" AND ") : "1", values };
+}
+
+function keepFiltered(
+  store: Store,
+  ids: readonly number[],
+  { where, values }: { where: string; values: NamedValues },
+): number[] {
+  if (where === "1" || ids.length === 0) return [...ids];
+  const rows = store.db
+    .prepare(
+      `SELECT c.id FROM session_chunks c CROSS JOIN sessions s ON s.id = c.session_id
+       WHERE c.id IN (SELECT value FROM json_each($ids)) AND ${where}`,
+    )
+    .all({ ...values, ids: JSON.stringify(ids) });
+  const kept = new Set(rows.map((row) => Number(row.id)));
+  return ids.filter((id) => kept.has(id));
+}
+
+function toChunkRow(row: Row): ChunkRow {
+  return {
+    id: Number(row.id),
+    sessionId: String(row.session_id),
+    index: Number(row.chunk_index),
+    timestamp: String(row.timestamp),
+    speakersJson: String(row.speakers),
+    topicsJson: String(row.topic_tags),
+    hasDecision: row.has_decision === 1,
+    hasAction: row.has_action === 1,
+    firstLine: Number(row.first_line),
+    lastLine: Number(row.last_line),
+    exchangeLine: Number(row.exchange_line),
+    content: String(row.content),
+    contextContent: String(row.context_content),
+    tools: String(row.tools),
+    tokens: Number(row.token_count),
+  };
+}

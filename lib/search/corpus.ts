@@ -1,0 +1,171 @@
+/** What the search must know of the index as a whole: its size, its words, its sessions, the time it covers. */
+
+import type { Agent } from "../session.ts";
+import type { Row, SqlValue } from "../sqlite.ts";
+import type { Store } from "../store.ts";
+
+/** A session as the search needs it. */
+export interface SessionRow {
+  id: string;
+  agent: Agent;
+  file: string;
+  name: string | undefined;
+  cwd: string | undefined;
+  parentId: string | undefined;
+  sourceGone: boolean;
+}
+
+/** What a session is called and where it works. */
+export interface Place {
+  name: string | undefined;
+  cwd: string | undefined;
+}
+
+/** The size of the index, as far as bm25 needs it. */
+export interface Corpus {
+  chunks: number;
+  /** Words of a chunk by column: content, header, tools, extra. */
+  averageWords: readonly number[];
+}
+
+/** How many chunks there are and how long they are, from the full-text index's own record. */
+export function readCorpus(store: Store): Corpus {
+  const row = store.db.prepare("SELECT block FROM chunks_fts_data WHERE id = 1").get();
+  const [chunks = 0, ...totals] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
+  return { chunks, averageWords: totals.map((total) => (chunks > 0 ? total / chunks : 0)) };
+}
+
+/** In how many chunks each stem stands. */
+export function documentFrequencies(store: Store, stems: Iterable<string>): Map<string, number> {
+  const find = store.db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?");
+  return new Map(Array.from(new Set(stems), (stem) => [stem, Number(find.get(stem)?.doc ?? 0)]));
+}
+
+/** Stems of the index that begin with `prefix`, with how many chunks have them. */
+export function stemsWithPrefix(store: Store, prefix: string): { stem: string; chunks: number }[] {
+  return store.db
+    .prepare("SELECT term, doc FROM chunks_vocab WHERE term >= ? AND term < ?")
+    .all(prefix, `${prefix}\u{10ffff}`)
+    .map((row) => ({ stem: String(row.term), chunks: Number(row.doc) }));
+}
+
+/** Some sessions of the index, by id. */
+export function readSessions(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
+  const rows = store.db
+    .prepare(
+      `SELECT id, agent, file, name, cwd, parent_id, source_gone FROM sessions
+       WHERE id IN (SELECT value FROM json_each($ids))`,
+    )
+    .all({ ids: JSON.stringify([...ids]) });
+  return new Map(rows.map(toSessionRow).map((session) => [session.id, session]));
+}
+
+/** The names and folders that sessions have, each pair once. */
+export function readPlaces(store: Store): Place[] {
+  return store.db
+    .prepare("SELECT DISTINCT name, cwd FROM sessions WHERE name IS NOT NULL OR cwd IS NOT NULL")
+    .all()
+    .map(({ name, cwd }) => ({ name: textOf(name), cwd: textOf(cwd) }));
+}
+
+/** The sessions of a name and folder, with how many chunks each has. */
+export function sessionsAt(store: Store, { name, cwd }: Place): { id: string; chunks: number }[] {
+  return store.db
+    .prepare(
+      `SELECT id, chunk_count FROM sessions JOIN index_state ON session_id = id
+       WHERE name IS $name AND cwd IS $cwd`,
+    )
+    .all({ name: name ?? null, cwd: cwd ?? null })
+    .map((row) => ({ id: String(row.id), chunks: Number(row.chunk_count) }));
+}
+
+/** The session that a reference names among those whose transcript is gone, when it is one. */
+export function findGoneSession(store: Store, reference: string): string | undefined {
+  const found = store.db
+    .prepare(
+      `SELECT id FROM sessions WHERE source_gone = 1
+         AND (lower(name) = lower($reference) OR (length($reference) >= 4 AND instr(id, $reference) = 1))`,
+    )
+    .all({ reference });
+  return found.length === 1 ? String(found[0]?.id) : undefined;
+}
+
+/** The id under which the index has a session, by its transcript; undefined when it has none of it. */
+export function idOfFile(store: Store, file: string): string | undefined {
+  const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
+  return row && String(row.id);
+}
+
+/** The sessions whose transcripts are these files or lie in these folders. */
+export function sessionsWithin(store: Store, paths: readonly string[]): string[] {
+  const isWithin = (file: string) =>
+    paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, "")}/`));
+  return store.db
+    .prepare("SELECT id, file FROM sessions")
+    .all()
+    .filter(({ file }) => isWithin(String(file)))
+    .map(({ id }) => String(id));
+}
+
+/** How much the index holds. */
+export function readIndexSize(store: Store): { sessions: number; chunks: number; vectors: number } {
+  const count = (sql: string) => Number(store.db.prepare(sql).get()?.n ?? 0);
+  return {
+    sessions: count("SELECT count(*) AS n FROM sessions"),
+    chunks: count("SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state"),
+    vectors: count("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NOT NULL"),
+  };
+}
+
+/** The time of the oldest and of the newest chunk. */
+export function readCoveredTime(store: Store): { from: string; to: string } {
+  const row = store.db
+    .prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM session_chunks")
+    .get();
+  return { from: String(row?.first ?? ""), to: String(row?.last ?? "") };
+}
+
+/** Notes how long a search took. */
+export function logSearch(store: Store, { tookMs, results }: { tookMs: number; results: number }): void {
+  try {
+    // an index run holds the lock for up to half a second: the answer does not wait for its own note
+    store.db.exec("PRAGMA busy_timeout = 0");
+    store.db
+      .prepare("INSERT INTO searches (at, took_ms, results) VALUES ($at, $tookMs, $results)")
+      .run({ at: new Date().toISOString(), tookMs, results });
+  } catch {
+    // one number less for the average
+  } finally {
+    store.db.exec("PRAGMA busy_timeout = 10000");
+  }
+}
+
+function toSessionRow(row: Row): SessionRow {
+  return {
+    id: String(row.id),
+    agent: String(row.agent) as Agent,
+    file: String(row.file),
+    name: textOf(row.name),
+    cwd: textOf(row.cwd),
+    parentId: textOf(row.parent_id),
+    sourceGone: row.source_gone === 1,
+  };
+}
+
+function textOf(value: SqlValue | undefined): string | undefined {
+  return value === null || value === undefined ? undefined : String(value);
+}
+
+/** SQLite's variable-length integers: seven bits a byte, the highest set on all but the last. */
+function readVarints(bytes: Uint8Array): number[] {
+  const numbers: number[] = [];
+  let value = 0;
+  for (const byte of bytes) {
+    value = value * 128 + (byte & 0x7f);
+    if (byte < 0x80) {
+      numbers.push(value);
+      value = 0;
+    }
+  }
+  return numbers;
+}

@@ -1,0 +1,109 @@
+/**
+ * The chunks whose vectors are nearest to a question's: candidates by their bits (vec0, Hamming), rescored exactly; or
+ * a scan over the exact vectors where sqlite-vec cannot be loaded. Filters hold inside the search, not after it.
+ */
+
+import type { VectorSource } from "../indexing/chunk-vectors.ts";
+import type { Store } from "../store.ts";
+import { type ChunkFilter, filterSelect, keepMatching } from "./candidates.ts";
+
+export interface NearestOptions {
+  source: VectorSource;
+  filter: ChunkFilter;
+  limit: number;
+}
+
+export interface Nearest {
+  id: number;
+  /** Cosine, -1 to 1. */
+  similarity: number;
+}
+
+/** Candidates for the exact comparison: at 100,000 chunks enough for the ten nearest, at a fifth of the exact scan's time. */
+const RESCORED = 200;
+/** vec0 gives no more. */
+const NEIGHBOURS_MAX = 4096;
+
+/** The nearest chunks, best first; none when vectors are off. */
+export function nearestChunks(store: Store, vector: Float32Array, options: NearestOptions): Nearest[] {
+  const { source, limit } = options;
+  if (source.mode === "off") return [];
+  const near =
+    source.mode === "vec0"
+      ? rescore(store, vector, byBits(store, vector, options))
+      : scan(store, vector, options);
+  return near.sort((a, b) => b.similarity - a.similarity || a.id - b.id).slice(0, limit);
+}
+
+function byBits(store: Store, vector: Float32Array, { filter, limit }: NearestOptions): number[] {
+  const wanted = Math.min(NEIGHBOURS_MAX, Math.max(RESCORED, limit * 4));
+  const open = nearestBits(store, vector, { count: wanted });
+  const kept = keepMatching(store, open, filter);
+  // Too few left of the nearest: then the filter goes in, which costs a list of all that pass it.
+  const isEnough = kept.length === open.length || kept.length >= limit * 4 || open.length < wanted;
+  return isEnough ? kept : nearestBits(store, vector, { count: wanted, filter });
+}
+
+function nearestBits(
+  store: Store,
+  vector: Float32Array,
+  { count, filter }: { count: number; filter?: ChunkFilter },
+): number[] {
+  const inside = filter && filterSelect(filter);
+  const condition = inside ? ` AND chunk_id IN (${inside.sql})` : "";
+  return store.db
+    .prepare(
+      `SELECT chunk_id FROM session_embeddings
+       WHERE embedding MATCH vec_quantize_binary($vector) AND k = $count${condition}`,
+    )
+    .all({ ...inside?.values, vector: bytesOf(vector), count })
+    .map((row) => Number(row.chunk_id));
+}
+
+function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Nearest[] {
+  return store.db
+    .prepare("SELECT id, embedding FROM session_chunks WHERE id IN (SELECT value FROM json_each($ids))")
+    .all({ ids: JSON.stringify(ids) })
+    .flatMap(({ id, embedding }) =>
+      embedding instanceof Uint8Array ? [{ id: Number(id), similarity: cosine(vector, embedding) }] : [],
+    );
+}
+
+function scan(store: Store, vector: Float32Array, { source, filter }: NearestOptions): Nearest[] {
+  if (source.mode === "off") return [];
+  const { sql, values } = filterSelect(filter);
+  const rows = store.db
+    .prepare(`SELECT id, embedding FROM session_chunks WHERE embedder = $embedder AND id IN (${sql})`)
+    .iterate({ ...values, embedder: source.embedder });
+  const near: Nearest[] = [];
+  for (const { id, embedding } of rows) {
+    if (embedding instanceof Uint8Array) near.push({ id: Number(id), similarity: cosine(vector, embedding) });
+  }
+  return near;
+}
+
+function cosine(a: Float32Array, bytes: Uint8Array): number {
+  const b = floatsOf(bytes);
+  if (b.length !== a.length) return -1;
+  let dot = 0;
+  let lengthA = 0;
+  let lengthB = 0;
+  for (let i = 0; i < a.length; i++) {
+    const x = a[i] as number;
+    const y = b[i] as number;
+    dot += x * y;
+    lengthA += x * x;
+    lengthB += y * y;
+  }
+  return lengthA > 0 && lengthB > 0 ? dot / Math.sqrt(lengthA * lengthB) : -1;
+}
+
+/** Drivers give blobs at any address; a float array needs one divisible by four. */
+function floatsOf(bytes: Uint8Array): Float32Array {
+  const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  return new Float32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength >> 2);
+}
+
+function bytesOf(vector: Float32Array): Uint8Array {
+  return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+}

@@ -1,0 +1,82 @@
+/** A search's filters as people write them, as the statements need them: times, references, folders. */
+
+import { resolve } from "node:path";
+import type { Config } from "../config.ts";
+import { SessionMemoryError } from "../errors.ts";
+import type { Agent } from "../session.ts";
+import type { Store } from "../store.ts";
+import { parseTime } from "../times.ts";
+import type { ChunkFilter } from "./candidates.ts";
+import { findGoneSession, idOfFile, readSessions, sessionsWithin } from "./corpus.ts";
+
+export interface SearchFilters {
+  /** ISO time, date, or words such as `last week`. */
+  after?: string | undefined;
+  before?: string | undefined;
+  speaker?: "user" | "assistant" | undefined;
+  topics?: string[] | undefined;
+  has_decision?: boolean | undefined;
+  has_action?: boolean | undefined;
+  /** Any reference to a session. */
+  session?: string | undefined;
+  agent?: Agent | undefined;
+  /** A folder in it, or its name. */
+  project?: string | undefined;
+}
+
+interface FilterContext {
+  store: Store;
+  config: Config;
+  subagents: boolean;
+}
+
+/**
+ * Reads filters.
+ *
+ * @throws {SessionMemoryError} `USAGE` for what is no time; `NOT_FOUND` or `AMBIGUOUS` for a session.
+ */
+export async function toFilter(
+  filters: SearchFilters,
+  { store, config, subagents }: FilterContext,
+): Promise<ChunkFilter> {
+  const { session, project, after, before, topics, speaker, agent } = filters;
+  const isFolder = project !== undefined && /[/\\]|^\.\.?$/.test(project);
+  return {
+    after: toIso(after, "start", config),
+    before: toIso(before, "end", config),
+    speaker,
+    topics,
+    agent,
+    subagents,
+    hasDecision: filters.has_decision,
+    hasAction: filters.has_action,
+    session: session === undefined ? undefined : await sessionId(session, config, store),
+    project: isFolder ? (await import("../sessions/project.ts")).projectKey(resolve(project)) : project,
+    among: config.paths.transcripts.length > 0 ? sessionsWithin(store, config.paths.transcripts) : undefined,
+    caller: config.currentSession,
+  };
+}
+
+function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {
+  if (text === undefined) return undefined;
+  const time = parseTime(text, { now: new Date(), edge, timezone: settings.timezone });
+  if (time) return time.toISOString();
+  const what = `Cannot search ${edge === "start" ? "after" : "before"} "${text}": not a time`;
+  throw new SessionMemoryError("USAGE", what, { hint: "try 2026-02-03, yesterday or 7d" });
+}
+
+/** A session may be known to the index alone: its transcript was deleted since. */
+async function sessionId(reference: string, config: Config, store: Store): Promise<string> {
+  if (readSessions(store, [reference]).size > 0) return reference;
+  // most searches name no session
+  const { resolveSession } = await import("../sessions/resolve.ts");
+  const { paths, currentSession: current } = config;
+  try {
+    const { id, file } = resolveSession(reference, { paths, cwd: process.cwd(), current, subagents: true });
+    return idOfFile(store, file) ?? id;
+  } catch (error) {
+    const gone = findGoneSession(store, reference);
+    if (gone !== undefined) return gone;
+    throw error;
+  }
+}

@@ -1,0 +1,100 @@
+/** Found files as sessions: by place and name, by content only where these do not say. */
+
+import { statSync } from "node:fs";
+import { basename } from "node:path";
+import type { Head } from "../agents/format.ts";
+import { describeError } from "../errors.ts";
+import { readHead } from "../head.ts";
+import type { Session } from "../session.ts";
+import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
+
+/** What an id may look like that pi took from its user: never a path. */
+const PI_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
+
+/** A found file as a session; undefined when it is gone, no transcript, or not changed after the given time. */
+export function sessionOf(
+  found: TranscriptFile,
+  { changedAfter = Number.NEGATIVE_INFINITY }: { changedAfter?: number | undefined } = {},
+): Session | undefined {
+  const stat = statOf(found.file);
+  if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
+  const { agent, id, parentId, name, file } = isTold(found) ? found : (identify(found) ?? found);
+  if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
+  // `stat.mtime` alone takes a quarter of the time of the stat
+  const updatedAt = new Date(Math.round(stat.mtimeMs)).toISOString();
+  return { id, agent, file, name, parentId, updatedAt, size: stat.size };
+}
+
+function isTold({ agent, id, subagent, parentId }: TranscriptFile): boolean {
+  return agent !== undefined && id !== undefined && (!subagent || parentId !== undefined);
+}
+
+/** What only the content tells: the agent, pi's id, the parent of a subagent that lies beside its parent. */
+function identify(found: TranscriptFile): TranscriptFile | undefined {
+  const head = headOf(found.file);
+  if (!head || (found.agent !== undefined && head.agent !== found.agent)) return undefined;
+  const id = idOf(found.file, head);
+  return { ...found, agent: head.agent, id, parentId: found.parentId ?? parentOf(id, head) };
+}
+
+function idOf(file: string, head: Head): string | undefined {
+  if (head.agent === "pi") return head.id !== undefined && PI_ID.test(head.id) ? head.id : undefined;
+  const stem = basename(file, ".jsonl");
+  return head.agent === "codex" ? (codexId(file) ?? stem) : stem;
+}
+
+/** The session that a subagent's transcript belongs to. Main ones of old versions hold sidechain rows too. */
+export function parentOf(id: string | undefined, head: Head | undefined): string | undefined {
+  if (head?.agent !== "claude" || !id || !isClaudeSubagent(id)) return undefined;
+  return head.parentId === id ? undefined : head.parentId;
+}
+
+/** What a file's first rows say; undefined when they say nothing or cannot be read. */
+export function headOf(file: string): Head | undefined {
+  try {
+    return readHead(file);
+  } catch {
+    return undefined; // gone since it was listed, or not ours to read
+  }
+}
+
+/** Why there is no session in a file that was given by its path. */
+export function whyNoTranscript(file: string): string {
+  const stat = statOf(file);
+  if (!stat) return "there is no such file";
+  if (!stat.isFile()) return "it is no file";
+  if (stat.size === 0) return "it is empty";
+  try {
+    readHead(file);
+    return "it holds no conversation that is known";
+  } catch (error) {
+    return describeError(error);
+  }
+}
+
+function statOf(file: string) {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined; // behind a folder that we may not enter
+  }
+}
+
+/** Sorts newest first, and keeps of several copies of one session the newest alone. */
+export function newestCopies(sessions: Session[]): Session[] {
+  sessions.sort((a, b) => order(b.updatedAt, a.updatedAt) || order(a.id, b.id) || order(a.file, b.file));
+  const kept = new Map<string, Session>();
+  for (const session of sessions) {
+    const key = `${session.agent} ${session.id}`;
+    const newer = kept.get(key);
+    if (!newer) kept.set(key, session);
+    // The name may hang on the older copy.
+    else if (newer.name === undefined) newer.name = session.name;
+  }
+  return [...kept.values()];
+}
+
+function order(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,46 @@
+/**
+ * Whether config.json keeps a session out at this moment: it may have been changed since a process began, and hosts
+ * name a session by its file alone.
+ */
+
+import { type Paths, readHookSettings, type Settings } from "../config.ts";
+import { SessionMemoryError } from "../errors.ts";
+import { readHead } from "../head.ts";
+import { readExclusion } from "../redaction/exclusion.ts";
+import type { Session } from "../session.ts";
+import { nameOf } from "./names.ts";
+import { projectKey } from "./project.ts";
+
+type Exclude = Settings["exclude"];
+
+/** What a process was told to keep out, with what the file says now. */
+export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Exclude {
+  const now = readHookSettings(paths)?.exclude;
+  if (!now) return known;
+  const both = (key: keyof Exclude) => [...new Set([...known[key], ...now[key]])];
+  return { sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
+}
+
+/**
+ * Whether a session stays out, by its name and project too, which are looked up where they matter. Without `paths` a
+ * name is not looked up.
+ */
+export function isKeptOut(
+  session: Session,
+  { paths, exclude }: { paths?: Paths | undefined; exclude: Exclude },
+): boolean {
+  const { hasSession, needsProject } = readExclusion(exclude);
+  if (hasSession(session)) return true;
+  const name = paths && exclude.sessions.length > 0 ? nameOf(session, paths) : undefined;
+  const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
+  if (name === undefined && cwd === undefined) return false;
+  return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
+}
+
+/** @throws {SessionMemoryError} `NOT_FOUND` for a session that the user keeps out. */
+export function refuseKeptOut(session: Session, options: { paths: Paths; exclude: Exclude }): void {
+  if (!isKeptOut(session, options)) return;
+  throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
+    hint: "take it out of exclude in config.json",
+  });
+}

@@ -1,0 +1,236 @@
+/**
+ * Where each agent's transcripts lie, and which files there are transcripts by place and name.
+ *
+ * Folders are listed, files are not opened. Symlinks below an agent's folder are passed over: what they lead to is
+ * either listed at its own place or lies outside, where a link must not take us.
+ */
+
+import type { Dirent } from "node:fs";
+import { basename, join, resolve, sep } from "node:path";
+import type { Paths } from "../config.ts";
+import { entriesOf, isFile, isPlainFile, isThere } from "../digest/witness.ts";
+import type { Agent } from "../session.ts";
+
+/** A file that is a transcript by its place and name. */
+export interface TranscriptFile {
+  file: string;
+  /** Undefined where only the content tells. */
+  agent?: Agent | undefined;
+  /** Undefined where only the content tells. */
+  id?: string | undefined;
+  /** Whether it is a subagent's. */
+  subagent?: boolean;
+  parentId?: string | undefined;
+  /** The name Volute gives the session. */
+  name?: string | undefined;
+  /** Whether Volute keeps the session for the moment only. */
+  ephemeral?: boolean;
+}
+
+export interface PlaceOptions {
+  /** Whether subagent transcripts are wanted too. @default {false} */
+  subagents?: boolean;
+  /** Only the sessions that may have been started in or under one of these directories. @default all */
+  directories?: readonly string[] | undefined;
+  /** Whether sessions started more than a month ago may be missing, where folders are by day. @default {false} */
+  recent?: boolean;
+}
+
+/** A session that is still worked on was started within these days. */
+const CODEX_RECENT_DAYS = 31;
+/** Claude Code cuts folder names here. */
+const CLAUDE_FOLDER_MAX = 200;
+/** Deeper folders hold no transcripts. */
+const DEPTH_MAX = 16;
+const SUFFIX = ".jsonl";
+const PI_NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/;
+const CODEX_NAME = /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/;
+const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
+
+/** The folder name that Claude Code makes of a directory. Several directories may share one name. */
+export function encodeClaudeCwd(directory: string): string {
+  const name = directory.replace(/[^a-zA-Z0-9]/g, "-");
+  if (name.length <= CLAUDE_FOLDER_MAX) return name;
+  let hash = 0;
+  for (let i = 0; i < directory.length; i++) hash = ((hash << 5) - hash + directory.charCodeAt(i)) | 0;
+  return `${name.slice(0, CLAUDE_FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
+}
+
+/** The folder name that pi makes of a directory. Several directories may share one name. */
+export function encodePiCwd(directory: string): string {
+  return `--${resolve(directory)
+    .replace(/^[/\\]/, "")
+    .replace(/[/\\:]/g, "-")}--`;
+}
+
+/** Claude Code: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions, beside it. */
+export function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
+  const found: TranscriptFile[] = [];
+  const root = join(paths.claude, "projects");
+  for (const folder of foldersIn(root, options.directories && claudeFolderOf(options.directories))) {
+    const place = join(root, folder);
+    for (const entry of entriesOf(place)) {
+      if (isTranscript(entry)) {
+        const id = entry.name.slice(0, -SUFFIX.length);
+        const file = `${place}${sep}${entry.name}`;
+        if (!isClaudeSubagent(id)) found.push({ file, agent: "claude", id });
+        else if (options.subagents && !isCompactionLog(id)) {
+          found.push({ file, agent: "claude", id, subagent: true });
+        }
+      } else if (options.subagents && entry.isDirectory()) {
+        found.push(...claudeSubagents(join(place, entry.name, "subagents"), entry.name));
+      }
+    }
+  }
+  return found;
+}
+
+function claudeSubagents(folder: string, parentId: string): TranscriptFile[] {
+  const found: TranscriptFile[] = [];
+  for (const file of transcriptsUnder(folder)) {
+    const id = basename(file, SUFFIX);
+    if (!isClaudeSubagent(id) || isCompactionLog(id)) continue;
+    found.push({ file, agent: "claude", id, subagent: true, parentId });
+  }
+  return found;
+}
+
+/** The transcripts of one Claude Code session in whatever folder they lie, where the id is a plain word. */
+export function claudeTranscriptsOf(paths: Paths, id: string): TranscriptFile[] {
+  if (!/^[A-Za-z0-9-]+$/.test(id)) return [];
+  const root = join(paths.claude, "projects");
+  const files = foldersIn(root).map((folder) => join(root, folder, `${id}${SUFFIX}`));
+  return files.filter(isPlainFile).map((file) => ({ file, agent: "claude", id }));
+}
+
+/** Whether a Claude Code file stem is a subagent's. */
+export function isClaudeSubagent(id: string): boolean {
+  return id.startsWith("agent-");
+}
+
+/** Whether a Claude Code file stem is that of the summariser's own log: it repeats the session it summarises. */
+function isCompactionLog(id: string): boolean {
+  return id.startsWith("agent-acompact-");
+}
+
+/** pi: `sessions/--<folder>--/<time>_<id>.jsonl`, and flat files where the user moved them to. */
+export function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptFile[] {
+  const root = join(paths.pi, "sessions");
+  const isWanted = directories === undefined ? () => true : piFolderOf(directories);
+  const files: string[] = [];
+  for (const entry of entriesOf(root)) {
+    if (isTranscript(entry)) files.push(join(root, entry.name));
+    else if (entry.isDirectory() && isWanted(entry.name)) addTranscripts(join(root, entry.name), files);
+  }
+  if (paths.piSessions && paths.piSessions !== root) addTranscripts(paths.piSessions, files);
+  return files.map(piTranscript);
+}
+
+/** Extensions put other files there: a name that is not pi's own leaves the answer to the content. */
+export function piTranscript(file: string): TranscriptFile {
+  const id = PI_NAME.exec(basename(file))?.[1];
+  return { file, agent: "pi", id };
+}
+
+/** OpenClaw writes pi's format. */
+export function openclawTranscripts(paths: Paths): TranscriptFile[] {
+  const root = join(paths.openclaw, "agents");
+  return foldersIn(root).flatMap((agent) => {
+    const folder = join(root, agent, "sessions");
+    return entriesOf(folder)
+      .filter(isTranscript)
+      .map(({ name }) => ({ file: join(folder, name), agent: "pi", id: UUID_NAME.exec(name)?.[1] }));
+  });
+}
+
+/** Codex: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, and `archived_sessions`. */
+export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): TranscriptFile[] {
+  const folders = recent
+    ? recentDays(paths)
+    : [join(paths.codex, "sessions"), join(paths.codex, "archived_sessions")];
+  const found: TranscriptFile[] = [];
+  for (const folder of folders) {
+    for (const file of transcriptsUnder(folder)) {
+      const id = codexId(file);
+      if (id !== undefined) found.push({ file, agent: "codex", id });
+    }
+  }
+  return found;
+}
+
+/** The id in a rollout's file name. */
+export function codexId(file: string): string | undefined {
+  return CODEX_NAME.exec(basename(file))?.[1];
+}
+
+/** Codex sorts by day alone, so a caller in a hurry looks through the last ones only. */
+function recentDays(paths: Paths): string[] {
+  const days: string[] = [];
+  const root = join(paths.codex, "sessions");
+  if (!isThere(root)) return days;
+  // The folder's day is the local one, so tomorrow's may be there already by UTC.
+  for (let ago = -1; ago <= CODEX_RECENT_DAYS; ago++) {
+    const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+    days.push(join(root, ...day.split("-")));
+  }
+  return days;
+}
+
+/** Which agent wrote a transcript, as far as its place and name tell: for files that are no longer there. */
+export function agentOfFile(file: string, paths: Paths): Agent {
+  if (codexId(file) !== undefined) return "codex";
+  if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
+  return file.startsWith(join(paths.claude, "projects")) ? "claude" : "plain";
+}
+
+/** Files, and folders with all below them, that stand in place of the agents' own. Whose they are their content tells. */
+export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
+  const files = new Set<string>();
+  for (const place of places) {
+    if (isFile(place)) files.add(place);
+    else for (const file of transcriptsUnder(place)) if (!isCompactionLog(basename(file))) files.add(file);
+  }
+  return [...files].map((file) => ({ file }));
+}
+
+/** Every `*.jsonl` below a folder. */
+export function transcriptsUnder(folder: string): string[] {
+  const files: string[] = [];
+  addTranscripts(folder, files);
+  return files;
+}
+
+// A list and plain loops: generators cost the prompt hook as much as all its other work.
+function addTranscripts(folder: string, files: string[], depth = 0): void {
+  for (const entry of entriesOf(folder)) {
+    if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
+    else if (entry.isDirectory() && depth < DEPTH_MAX)
+      addTranscripts(join(folder, entry.name), files, depth + 1);
+  }
+}
+
+function isTranscript(entry: Dirent): boolean {
+  return entry.name.endsWith(SUFFIX) && entry.isFile();
+}
+
+function foldersIn(root: string, isWanted: (name: string) => boolean = () => true): string[] {
+  return entriesOf(root)
+    .filter((entry) => entry.isDirectory() && isWanted(entry.name))
+    .map((entry) => entry.name);
+}
+
+/** A directory's folder and those below it share a beginning; others may share it too, so the content decides. */
+function claudeFolderOf(directories: readonly string[]): (name: string) => boolean {
+  const beginnings = directories.map((directory) => directory.replace(/[^a-zA-Z0-9]/g, "-"));
+  return (name) =>
+    beginnings.some((beginning) => isAtOrBelow(name, beginning.slice(0, CLAUDE_FOLDER_MAX), "-"));
+}
+
+function piFolderOf(directories: readonly string[]): (name: string) => boolean {
+  const beginnings = directories.map((directory) => encodePiCwd(directory).slice(0, -2));
+  return (name) => beginnings.some((beginning) => isAtOrBelow(name, beginning, "-"));
+}
+
+function isAtOrBelow(name: string, beginning: string, separator: string): boolean {
+  return name === beginning || (name.startsWith(beginning) && name[beginning.length] === separator);
+}

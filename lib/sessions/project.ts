@@ -1,0 +1,90 @@
+/**
+ * Which project a directory belongs to: its git repository with all worktrees, else the directory itself.
+ *
+ * Git is never started: a prompt hook has no time for it, and a project folder's git settings can run commands.
+ */
+
+import { basename, dirname, join, resolve } from "node:path";
+import { entriesOf, isFile, isThere, realPathOf, textOf } from "../digest/witness.ts";
+
+/** A directory's place in git. */
+interface Repository {
+  /** What all worktrees share: `.git` of the main one, a bare repository, or a submodule's folder. */
+  commonDirectory: string;
+  /** The top of the worktree that holds the directory. */
+  top: string;
+}
+
+/** What is the same for all directories of one project, and for no others: an absolute path. */
+export function projectKey(directory: string): string {
+  const real = realDirectory(directory);
+  const repository = findRepository(real);
+  return repository ? keyOf(repository) : real;
+}
+
+/** The directories in or under which agents work on the same project: the top of each worktree, or the directory. */
+export function projectDirectories(directory: string): string[] {
+  const real = realDirectory(directory);
+  const repository = findRepository(real);
+  if (!repository) return [real];
+  const key = keyOf(repository);
+  const isBare = key === repository.commonDirectory;
+  return [...new Set([repository.top, ...(isBare ? [] : [key]), ...linkedWorktrees(repository)])];
+}
+
+/** Remembers keys, for callers that ask about the same few directories many times. */
+export function projectKeys(): (directory: string) => string {
+  const known = new Map<string, string>();
+  return (directory) => {
+    const key = known.get(directory) ?? projectKey(directory);
+    known.set(directory, key);
+    return key;
+  };
+}
+
+/** The directory with symlinks resolved; of one that is gone, as far as its parents still exist. */
+export function realDirectory(directory: string): string {
+  const absolute = resolve(directory);
+  const missing: string[] = [];
+  for (let path = absolute; ; path = dirname(path)) {
+    const real = realPathOf(path);
+    if (real !== undefined) return join(real, ...missing);
+    if (path === dirname(path)) return absolute;
+    missing.unshift(basename(path));
+  }
+}
+
+/** The main worktree's top where there is one, since that is what people call the project by. */
+function keyOf({ commonDirectory }: Repository): string {
+  return basename(commonDirectory) === ".git" ? dirname(commonDirectory) : commonDirectory;
+}
+
+function findRepository(directory: string): Repository | undefined {
+  for (let top = directory; ; top = dirname(top)) {
+    const commonDirectory = commonDirectoryOf(join(top, ".git"));
+    if (commonDirectory !== undefined) return { commonDirectory, top };
+    if (top === dirname(top)) return undefined;
+  }
+}
+
+/** What a `.git` folder, or a `.git` file of a worktree or submodule, leads to. */
+function commonDirectoryOf(git: string): string | undefined {
+  if (!isFile(git)) return isThere(join(git, "HEAD")) ? realDirectory(git) : undefined;
+  const gitDirectory = /^gitdir: (.+)$/m.exec(textOf(git))?.[1]?.trim();
+  if (!gitDirectory) return undefined;
+  const own = resolve(dirname(git), gitDirectory);
+  // A submodule has no commondir: its own folder inside the outer repository is its identity.
+  const common = textOf(join(own, "commondir")).trim();
+  return realDirectory(common ? resolve(own, common) : own);
+}
+
+function linkedWorktrees({ commonDirectory }: Repository): string[] {
+  const tops: string[] = [];
+  for (const { name } of entriesOf(join(commonDirectory, "worktrees"))) {
+    const gitFile = textOf(join(commonDirectory, "worktrees", name, "gitdir")).trim();
+    if (gitFile) {
+      tops.push(realDirectory(dirname(resolve(commonDirectory, "worktrees", name, gitFile))));
+    }
+  }
+  return tops;
+}

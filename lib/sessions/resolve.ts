@@ -1,0 +1,261 @@
+/**
+ * Which session a reference means: id, beginning of an id, name, something like a name, `last`, or a transcript's path.
+ *
+ * A reference is compared with what was found and never made part of a path: only one that is itself the path of a
+ * `.jsonl` file reaches the file system.
+ */
+
+import { basename, join, resolve } from "node:path";
+import type { Paths } from "../config.ts";
+import { metaFile } from "../meta.ts";
+import type { Session } from "../session.ts";
+import { describeSession, hasConversation, listSessions, sessionAt } from "../sessions.ts";
+import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
+import { hostTitle } from "./ends.ts";
+import { findTranscripts } from "./find.ts";
+import { foldName, likeName, type Named, nearest } from "./name-match.ts";
+import { type KnownNames, knownNames, type MetaName, type NamedMeta, readMetaName } from "./names.ts";
+import { agentOfFile, type TranscriptFile } from "./places.ts";
+import { ambiguous, notFound } from "./unresolved.ts";
+
+export interface ResolveContext {
+  paths: Paths;
+  /** Where relative paths start and Volute's folder is looked for. */
+  cwd: string;
+  /** Id of the session that asks. */
+  current?: string | undefined;
+  /** Whether the beginning of an id and a name may mean a subagent's session too; a full id always may. @default {false} */
+  subagents?: boolean | undefined;
+}
+
+/** Shorter beginnings of ids are too likely to be words. */
+const PREFIX_MIN = 4;
+const NEAREST_SHOWN = 3;
+
+/**
+ * The one session that a reference means, described.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
+ */
+export function resolveSession(reference: string, context: ResolveContext): Session {
+  const wanted = reference
+    .trim()
+    .replace(/^@@/, "")
+    .replace(/^"(.*)"$/, "$1");
+  // What no name or path of ours can hold is not worth looking for.
+  if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
+  const session =
+    wanted === "last" ? lastSession(context) : (atPath(wanted, context) ?? named(wanted, context));
+  return describeSession(session, context.paths);
+}
+
+function atPath(wanted: string, { cwd }: ResolveContext): Session | undefined {
+  const path = pathOf(wanted, cwd);
+  return path === undefined ? undefined : sessionAt(path);
+}
+
+/** A path is told by its suffix, so that no other file is ever touched on a reference's word. */
+function pathOf(wanted: string, cwd: string): string | undefined {
+  if (!wanted.endsWith(".jsonl")) return undefined;
+  if (!wanted.startsWith("~/")) return resolve(cwd, wanted);
+  // Asked for, not imported: the module costs a tenth of an empty start.
+  return join(process.getBuiltinModule("node:os").homedir(), wanted.slice(2));
+}
+
+function lastSession({ paths, cwd, current }: ResolveContext): Session {
+  const last = listSessions(paths, { cwd }).find(
+    (session) => session.id !== current && hasConversation(session),
+  );
+  if (!last) throw notFound("last");
+  return last;
+}
+
+/** What a reference may mean: a transcript, or a meta file whose transcript is gone. */
+interface Known {
+  id: string;
+  found?: TranscriptFile;
+  metaFile?: string;
+}
+
+/** Where all that a reference may mean was looked for. */
+interface Searched {
+  files: readonly TranscriptFile[];
+  /** The files of each session: of thousands, a few are meant. */
+  byId: ReadonlyMap<string, readonly TranscriptFile[]>;
+  paths: Paths;
+}
+
+/** Looks in the order of cost: at file names, at names as they were kept, at every name as it stands now. */
+function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext): Session {
+  const found = [...findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") })];
+  const exact = withId(wanted, found);
+  if (exact.length > 0) return one(wanted, exact, paths);
+  const searched = searchedIn(found, { paths, subagents });
+  const kept = knownNames(searched.files, { paths, thorough: false });
+  const begun = withBeginning(wanted, { searched, names: kept });
+  if (begun.length === 1) return one(wanted, begun, paths);
+  const called = withName(wanted, { searched, names: kept });
+  if (called.length === 1 && called.every((session) => isCalled(session, wanted, paths))) {
+    return one(wanted, called, paths);
+  }
+  // Any other answer may be another one by names that were not looked at.
+  const names = knownNames(searched.files, { paths, thorough: true });
+  const same = withName(wanted, { searched, names });
+  if (same.length > 0) return one(wanted, same, paths);
+  if (begun.length > 0) return one(wanted, begun, paths);
+  const all = withNames(searched, names);
+  const like = sessionsOf(likeName(wanted, all), searched);
+  if (like.length > 0) return one(wanted, like, paths);
+  const path = pathOf(wanted, cwd);
+  if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
+  throw notFound(wanted, { near: nearestTo(wanted, all, searched), paths });
+}
+
+function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
+  const mayBe = found.filter(({ id, file }) =>
+    id === undefined ? basename(file).includes(wanted) : id === wanted,
+  );
+  const sessions = mayBe.map((file) => sessionOf(file)).filter((session) => session?.id === wanted);
+  return newestCopies(sessions.filter((session) => session !== undefined));
+}
+
+/** The files with what their content tells where their names do not, and without what Volute does not list. */
+function searchedIn(
+  found: readonly TranscriptFile[],
+  { paths, subagents }: { paths: Paths; subagents: boolean },
+): Searched {
+  const files: TranscriptFile[] = [];
+  const byId = new Map<string, TranscriptFile[]>();
+  for (const file of found) {
+    if (file.ephemeral) continue;
+    const told = file.agent !== undefined && file.id !== undefined ? file : sessionOf(file);
+    if (told?.id === undefined || (!subagents && isSubagent(told))) continue;
+    files.push(told);
+    const others = byId.get(told.id);
+    if (others) others.push(told);
+    else byId.set(told.id, [told]);
+  }
+  return { files, byId, paths };
+}
+
+function isSubagent({ subagent, parentId }: TranscriptFile): boolean {
+  return subagent === true || parentId !== undefined;
+}
+
+interface Search {
+  searched: Searched;
+  names: KnownNames;
+}
+
+function withBeginning(wanted: string, search: Search): Session[] {
+  const prefix = wanted.toLowerCase();
+  const isBegun = (id: string) => id.startsWith(prefix) || startsAlike(id, prefix);
+  const metas = search.names.metasBegun(prefix);
+  const files = search.searched.files.filter(({ id = "" }) => isBegun(id));
+  const begun = sessionsFrom(search, { metas, files });
+  const exact = begun.filter(({ id }) => id === wanted);
+  return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
+}
+
+/** Folding thousands of ids that begin otherwise would be in vain. */
+function startsAlike(id: string, prefix: string): boolean {
+  return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
+}
+
+function withName(wanted: string, search: Search): Session[] {
+  const folded = foldName(wanted);
+  if (folded === "") return [];
+  const metas = search.names.metasNamed(folded);
+  const titled = search.names.titled(folded);
+  const { files, byId } = search.searched;
+  const called = files.filter(
+    ({ file, name }) =>
+      (titled.size > 0 && titled.has(file)) || (name !== undefined && foldName(name) === folded),
+  );
+  return sessionsFrom(search, {
+    metas,
+    files: [...metas.flatMap(({ id }) => byId.get(id) ?? []), ...called],
+  });
+}
+
+function sessionsFrom(
+  { searched }: Search,
+  { metas, files }: { metas: readonly NamedMeta[]; files: readonly TranscriptFile[] },
+): Session[] {
+  const known: Known[] = files.map((found) => ({ id: found.id ?? "", found }));
+  return sessionsOf([...known, ...withoutFile(metas, searched)], searched);
+}
+
+/** The meta files of sessions that have no transcript. Given transcripts are all there is. */
+function withoutFile(metas: readonly NamedMeta[], { byId, paths }: Searched): Known[] {
+  if (paths.transcripts.length > 0) return [];
+  return metas.filter(({ id }) => !byId.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
+}
+
+/** All sessions with all their names, and after them those of which only the meta file is left. */
+function withNames(searched: Searched, names: KnownNames): Named<Known>[] {
+  const metas = new Map(names.metas().map((meta) => [meta.id, meta]));
+  const titles = names.titles();
+  const all: Named<Known>[] = searched.files.map((found) => {
+    const { id = "", file, name } = found;
+    const called = [name, metas.get(id)?.name, titles.get(file)].filter((each) => each !== undefined);
+    return { item: { id, found }, names: called };
+  });
+  for (const item of withoutFile([...metas.values()], searched)) {
+    all.push({ item, names: [metas.get(item.id)?.name ?? ""] });
+  }
+  return all;
+}
+
+/** The nearest first, not the newest. */
+function nearestTo(wanted: string, all: readonly Named<Known>[], searched: Searched): Session[] {
+  const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
+  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => sessionsOf([known], searched));
+}
+
+/** Each with all its copies, since another one may be newer than the one that has the name. */
+function sessionsOf(known: readonly Known[], { byId, paths }: Searched): Session[] {
+  const ids = [...new Set(known.map(({ id }) => id))];
+  const agents = new Set(known.map(({ found }) => found?.agent));
+  const sessions = ids
+    .flatMap((id) => byId.get(id) ?? [])
+    .filter(({ agent }) => agents.has(agent))
+    .map((file) => sessionOf(file));
+  for (const { metaFile } of known) {
+    const meta = metaFile === undefined ? undefined : readMetaName(metaFile);
+    if (meta) sessions.push(withoutTranscript(meta, paths));
+  }
+  return newestCopies(sessions.filter((session) => session !== undefined));
+}
+
+/** A session whose transcript the host has deleted, or keeps where we do not look. */
+function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
+  if (meta.sessionFile === undefined) return undefined;
+  const there = sessionAt(meta.sessionFile);
+  if (there?.id === meta.id) return there;
+  const time = Date.parse(meta.updatedAt ?? "");
+  return {
+    id: meta.id,
+    agent: agentOfFile(meta.sessionFile, paths),
+    file: meta.sessionFile,
+    name: meta.name,
+    cwd: meta.cwd,
+    updatedAt: new Date(Number.isNaN(time) ? 0 : time).toISOString(),
+    size: 0,
+  };
+}
+
+/** Whether the name that was found is still the one that the files say. */
+function isCalled(session: Session, wanted: string, paths: Paths): boolean {
+  const folded = foldName(wanted);
+  const isSame = (name: string | undefined) => name !== undefined && foldName(name) === folded;
+  const inMeta = () => readMetaName(metaFile(paths, session))?.name;
+  return isSame(session.name) || isSame(inMeta()) || isSame(hostTitle(session));
+}
+
+function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {
+  const [session, ...others] = sessions;
+  if (!session) throw notFound(wanted);
+  if (others.length > 0) throw ambiguous(wanted, sessions, paths);
+  return session;
+}
