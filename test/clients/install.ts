@@ -48,10 +48,35 @@ export async function installed(client: Client): Promise<string | undefined> {
     "--loglevel=error",
     ...client.packages,
   ];
-  const npm = Bun.spawn(install, { cwd: folder, stdout: "ignore", stderr: "inherit" });
-  if ((await npm.exited) === 0 && existsSync(join(modules, client.file))) return modules;
+  if ((await run(install, folder)) && existsSync(join(modules, client.file))) return modules;
   const problem = `Cannot install ${client.name}: these tests did not run`;
   if (process.env.CI) throw new Error(problem);
   console.error(problem);
   return undefined;
+}
+
+const PI_NEW = "@earendil-works/pi-coding-agent@1.5.2";
+
+/**
+ * The command line of pi 1.5.2, whose dependencies are not all on the registry: its bundle is unpacked and needs jiti
+ * alone. Undefined (said on stderr) where that does not work.
+ */
+export async function unpackedPi(node: string): Promise<string[] | undefined> {
+  const folder = join(CACHE, "pi-1.5.2");
+  const cli = join(folder, "package", "dist", "bundle", "cli.js");
+  if (existsSync(cli) && existsSync(join(folder, "node_modules", "jiti"))) return [node, cli];
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{"private": true}\n');
+  const isThere =
+    (await run(["npm", "pack", "--silent", PI_NEW], folder)) &&
+    (await run(["sh", "-c", "tar xzf ./*.tgz"], folder)) &&
+    (await run(["npm", "install", "--silent", "--no-save", "jiti@2.7.0"], folder)) &&
+    (await run([node, cli, "--version"], folder));
+  if (isThere) return [node, cli];
+  console.error("Cannot unpack pi 1.5.2: its tests did not run");
+  return undefined;
+}
+
+async function run(command: string[], cwd: string): Promise<boolean> {
+  return (await Bun.spawn(command, { cwd, stdout: "ignore", stderr: "inherit" }).exited) === 0;
 }

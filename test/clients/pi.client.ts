@@ -6,16 +6,19 @@ import { join } from "node:path";
 import { runScript } from "../support/run.ts";
 import { eventually } from "./eventually.ts";
 import { type Answer, type ChatReply, type FakeChat, startFakeChat } from "./fake-chat.ts";
-import { CLIENTS, installed } from "./install.ts";
+import { CLIENTS, installed, unpackedPi } from "./install.ts";
 import { type PiHome, type PiOptions, type PiRpc, piHome, runPi, sessionEntries, startRpc } from "./pi.ts";
 
 const modules = await installed(CLIENTS.pi);
 const cli = join(modules ?? "", "@earendil-works/pi-coding-agent/dist/cli.js");
-const runtimes: [string, string[]][] = [
-  ["Node 22", [join(modules ?? "", "node/bin/node"), cli]],
-  ["Bun", [process.execPath, cli]],
+const node = join(modules ?? "", "node/bin/node");
+const onNode = [node, cli];
+const newest = modules ? await unpackedPi(node) : undefined;
+const runtimes: [string, string[] | undefined][] = [
+  ["pi 0.87.1 on Node 22", modules ? onNode : undefined],
+  ["pi 0.87.1 on Bun", modules ? [process.execPath, cli] : undefined],
+  ["pi 1.5.2 on Node 22", newest],
 ];
-const [onNode = []] = runtimes.map(([, command]) => command);
 
 const cleanups: (() => void)[] = [];
 afterAll(() => {
@@ -62,8 +65,8 @@ function notifications(rpc: PiRpc): string[] {
   return rpc.events.filter((event) => event.method === "notify").map((event) => String(event.message));
 }
 
-for (const [name, command] of runtimes) {
-  describe.skipIf(!modules)(`pi 0.87.1 on ${name}`, () => {
+for (const [name, command = []] of runtimes) {
+  describe.skipIf(command.length === 0)(name, () => {
     test("keeps digest and reference as messages of their own and sends them after the prompt", async () => {
       const { home, model, ask } = await lab({ command });
       await ask("fix the flaky login test");
