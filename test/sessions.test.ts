@@ -354,7 +354,7 @@ test.skipIf(!canCount)(
     const size = 300 * 1024;
     const reply = claudeAssistant({ text: "y".repeat(1000) });
     for (let n = 0; n < 3000; n++) {
-      const cwd = n % 10 === 0 ? home.project : `/work/p${n % 30}`;
+      const cwd = n % 10 === 0 ? home.project : `/srv/p${n % 30}`;
       const rows = [claudeUser({ cwd, text: "x" })];
       const long = n < 5 ? Array.from({ length: size / 1300 }, () => reply).flat() : [];
       age(writeClaude(home, { id: uuidFrom(n), cwd, rows: [...rows, ...long] }), n < 5 ? n : 1000 + n);

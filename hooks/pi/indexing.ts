@@ -11,40 +11,15 @@ const PAUSE_MS = 50;
 
 /** Registers the work after a turn, and the note that `/new` leaves behind. */
 export function registerIndexing(state: PiState, config: Config): void {
+  let isSlicing = false;
   afterTurn(state, "indexing", (context) => {
-    const file = context.sessionManager.getSessionFile();
-    if (file === undefined) return;
-    const args = [
-      "--session",
-      context.sessionManager.getSessionId(),
-      "--file",
-      file,
-      "--cwd",
-      context.cwd,
-      "--index-only",
-    ];
-    if (startDetached("hooks/background.ts", args, { env: config.env, cwd: context.cwd })) return;
+    if (isSlicing || startWork(config, context, [])) return;
+    isSlicing = true;
     inBackground(state, "indexing", async () => {
-      const session = currentSession(context);
-      if (!session) return;
-      const { indexSessions } = await import("../../lib/indexing/indexing.ts");
-      const { currentExclude } = await import("../../lib/sessions/kept-out.ts");
-      const { openStore } = await import("../../lib/store.ts");
-      const store = openStore(config.paths.database, { create: true });
       try {
-        for (let left = 1; left > 0 && !state.abort.signal.aborted; ) {
-          const report = await indexSessions({
-            store,
-            sessions: [session],
-            settings: config.settings,
-            excludeNow: () => currentExclude(config.paths, config.settings.exclude),
-            deadlineMs: SLICE_MS,
-          });
-          left = report.sessions === 0 ? 0 : report.left;
-          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-        }
+        await indexInSlices(state, config, context);
       } finally {
-        store.close();
+        isSlicing = false;
       }
     });
   });
@@ -59,4 +34,33 @@ function startWork({ env }: Config, { sessionManager, cwd }: PiContext, flags: s
   if (file === undefined) return true;
   const about = ["--session", sessionManager.getSessionId(), "--file", file, "--cwd", cwd, "--source", "pi"];
   return startDetached("hooks/background.ts", [...about, "--index-only", ...flags], { env, cwd });
+}
+
+/** Indexes the present session in pi's own process, a little at a time. */
+async function indexInSlices(state: PiState, config: Config, context: PiContext): Promise<void> {
+  const session = currentSession(context);
+  if (!session) return;
+  const { paths, settings } = config;
+  const [{ indexSessions }, { currentExclude }, { openStore }] = await Promise.all([
+    import("../../lib/indexing/indexing.ts"),
+    import("../../lib/sessions/kept-out.ts"),
+    import("../../lib/store.ts"),
+  ]);
+  const store = openStore(paths.database, { create: true });
+  const excludeNow = () => currentExclude(paths, settings.exclude);
+  try {
+    for (let left = 1; left > 0 && !state.abort.signal.aborted; ) {
+      const report = await indexSessions({
+        store,
+        sessions: [session],
+        settings,
+        excludeNow,
+        deadlineMs: SLICE_MS,
+      });
+      left = report.sessions === 0 ? 0 : report.left;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  } finally {
+    store.close();
+  }
 }
