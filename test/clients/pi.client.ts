@@ -371,6 +371,19 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     await pi.end();
   });
 
+  test("indexes in small slices in its own process where nothing else can run us", async () => {
+    const { home, rpc } = await lab({ bun: false, underModules: true });
+    const pi = rpc();
+    await pi.prompt("Please keep the port 8443 for the gateway.");
+    await eventually("the index", () => existsSync(join(home.state, "memory.db")));
+    await Bun.sleep(500);
+    await pi.end();
+    const { PATH: _, ...env } = home.env;
+    const options = { env: { ...env, PATH: process.env.PATH }, cwd: home.project };
+    const { stdout } = await runScript("search", ["gateway port", "--no-index"], options);
+    expect(stdout).toContain("8443");
+  });
+
   test("runs on as if we were not there when config.json is broken, and says so once", async () => {
     const { home, rpc } = await lab();
     home.configure({});

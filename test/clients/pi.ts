@@ -1,6 +1,7 @@
 /** Runs the real pi with this repository installed as a package, a home of its own and a model on loopback. */
 
 import {
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -34,6 +35,8 @@ export interface PiOptions {
   compaction?: object;
   /** Whether `bun` is on PATH. @default {true} */
   bun?: boolean;
+  /** Whether the package lies under a `node_modules`, where Node strips no types. @default {false} */
+  underModules?: boolean;
 }
 
 /** A fresh home for pi; the package is installed by `pi install`. */
@@ -47,7 +50,9 @@ export async function piHome(options: PiOptions): Promise<PiHome> {
   ];
   for (const folder of [home, join(project, ".git"), agent, bin]) mkdirSync(folder, { recursive: true });
   writeFileSync(join(project, ".git", "HEAD"), "ref: refs/heads/main\n");
-  if (options.bun ?? true) symlinkSync(process.execPath, join(bin, "bun"));
+  const hasBun = options.bun ?? true;
+  if (hasBun) symlinkSync(process.execPath, join(bin, "bun"));
+  else for (const name of ["sh", "bash", "git"]) symlinkSync(join("/usr/bin", name), join(bin, name));
   const model = {
     id: "fake-1",
     name: "Fake One",
@@ -67,7 +72,8 @@ export async function piHome(options: PiOptions): Promise<PiHome> {
   const settings = { defaultProvider: "fake", defaultModel: "fake-1", compaction: options.compaction ?? {} };
   writeFileSync(join(agent, "settings.json"), JSON.stringify(settings));
   const env = {
-    PATH: `${bin}:/usr/bin:/bin`,
+    // The machine may have a Bun of its own beside everything else.
+    PATH: hasBun ? `${bin}:/usr/bin:/bin` : bin,
     HOME: home,
     PI_CODING_AGENT_DIR: agent,
     PI_OFFLINE: "1",
@@ -90,9 +96,22 @@ export async function piHome(options: PiOptions): Promise<PiHome> {
     },
     remove: () => rmSync(root, { recursive: true, force: true }),
   };
-  const installed = await runPi(options.command, made, ["install", ROOT]);
+  const installed = await runPi(options.command, made, [
+    "install",
+    options.underModules ? copyUnderModules(root) : ROOT,
+  ]);
   if (installed.exitCode !== 0) throw new Error(`Cannot install the package into pi: ${installed.stderr}`);
   return made;
+}
+
+/** The package as an installer would lay it: a copy in a `node_modules`, with its dependencies. */
+function copyUnderModules(root: string): string {
+  const copy = join(root, "node_modules", "session-memory");
+  for (const name of ["package.json", "bunfig.toml", "hooks", "lib", "scripts", "skills"]) {
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  return copy;
 }
 
 /** Runs pi to its end. */
