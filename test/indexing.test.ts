@@ -9,7 +9,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { indexRecipe } from "../lib/indexing/freshness.ts";
 import { indexSessions } from "../lib/indexing/indexing.ts";
+import { isAllIndexed } from "../lib/indexing/stale.ts";
 import { listSessions } from "../lib/sessions.ts";
 import { openStore } from "../lib/store.ts";
 import { writeCorpus } from "./bench/corpus.ts";
@@ -518,4 +520,24 @@ describe("indexSessions()", () => {
     ahead.close();
     alone.close();
   }, 60_000);
+});
+
+describe("isAllIndexed()", () => {
+  test("knows a file that was read to its end whatever the fraction of its millisecond, and one that was not", async () => {
+    using home = temporaryHome();
+    const fractions = [0, 0.1, 0.4, 0.5, 0.7, 0.95];
+    const files = fractions.map((fraction, i) => {
+      const file = writeClaude(home, { id: uuidFrom(`fraction ${i}`), rows: turn("prompt", `answer ${i}`) });
+      const seconds = (1_770_000_000_123 + fraction) / 1000;
+      utimesSync(file, seconds, seconds);
+      return file;
+    });
+    const store = openStore(":memory:");
+    await indexHome(home, store);
+    const recipe = indexRecipe(settingsWith());
+    expect(isAllIndexed(store, home.paths, recipe)).toBe(true);
+    appendFileSync(files[3] ?? "", jsonl(turn("one prompt", "more")));
+    expect(isAllIndexed(store, home.paths, recipe)).toBe(false);
+    store.close();
+  });
 });

@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import type { Paths } from "../config.ts";
 import { findTranscripts } from "../sessions/find.ts";
+import { changedAt } from "../sessions/places.ts";
 import type { Store } from "../store.ts";
 
 /** Whether each transcript found was read to its end as it lies there; false also where only a closer look tells. */
@@ -11,7 +12,7 @@ export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolea
   for (const { file, ephemeral } of findTranscripts(paths, { subagents: true })) {
     if (ephemeral) continue;
     const stat = statSync(file, { throwIfNoEntry: false });
-    if (stat && !known.has(`${stat.size} ${stat.mtime.toISOString()} ${file}`)) return false;
+    if (stat && !known.has(`${stat.size} ${changedAt(stat)} ${file}`)) return false;
   }
   return true;
 }

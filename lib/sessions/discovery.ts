@@ -6,7 +6,7 @@ import type { Head } from "../agents/format.ts";
 import { describeError } from "../errors.ts";
 import { readHead } from "../head.ts";
 import type { Session } from "../session.ts";
-import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
+import { changedAt, codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 
 /** What an id may look like that pi took from its user: never a path. */
 const PI_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
@@ -20,9 +20,7 @@ export function sessionOf(
   if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
   const { agent, id, parentId, name, file } = isTold(found) ? found : (identify(found) ?? found);
   if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
-  // `stat.mtime` alone takes a quarter of the time of the stat
-  const updatedAt = new Date(Math.round(stat.mtimeMs)).toISOString();
-  return { id, agent, file, name, parentId, updatedAt, size: stat.size };
+  return { id, agent, file, name, parentId, updatedAt: changedAt(stat), size: stat.size };
 }
 
 function isTold({ agent, id, subagent, parentId }: TranscriptFile): boolean {

@@ -193,6 +193,12 @@ export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
   return [...files].map((file) => ({ file }));
 }
 
+/** When a transcript was last changed. Rounded here, since Bun's and Node's `stat.mtime` round differently. */
+export function changedAt({ mtimeMs }: { mtimeMs: number }): string {
+  // `stat.mtime` alone takes a quarter of the time of the stat
+  return new Date(Math.round(mtimeMs)).toISOString();
+}
+
 /** Every `*.jsonl` below a folder. */
 export function transcriptsUnder(folder: string): string[] {
   const files: string[] = [];
