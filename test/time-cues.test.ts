@@ -14,6 +14,7 @@ test("readTimeCues() finds no time where none is named", () => {
     "we may march on",
     "issue #296",
     "at the end",
+    "why did another one time out on this last set",
   ]) {
     expect({ question, cues: readTimeCues(question, { now: NOW, timezone: "UTC" }) }).toEqual({
       question,
@@ -63,6 +64,8 @@ test("timeFit() measures words like yesterday from now", () => {
   expect(fit("what broke last Tuesday", "2026-11-17T09:00:00Z")).toBe(1);
   expect(fit("was haben wir gestern gemacht", "2026-11-19T09:00:00Z")).toBe(1);
   expect(fit("the plan of last week", "2026-11-10T09:00:00Z")).toBe(1);
+  expect(fit("what we did this week", "2026-11-18T09:00:00Z")).toBe(1);
+  expect(fit("what we did on Tuesday", "2026-11-17T09:00:00Z")).toBe(1);
   expect(fit("3 days ago", "2026-11-17T20:00:00Z")).toBe(1);
   expect(fit("yesterday", "2026-11-01T09:00:00Z")).toBe(0);
 });
