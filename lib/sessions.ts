@@ -10,9 +10,9 @@ import type { Agent, Session } from "./session.ts";
 import { headOf, newestCopies, parentOf, sessionOf } from "./sessions/discovery.ts";
 import { lastDirectory } from "./sessions/ends.ts";
 import { directoriesOf, findTranscripts } from "./sessions/find.ts";
-import { nameOf } from "./sessions/names.ts";
 import { encodeClaudeCwd } from "./sessions/places.ts";
 import { projectKeys } from "./sessions/project.ts";
+import { nameOf } from "./sessions/session-name.ts";
 import { voluteSessions } from "./sessions/volute.ts";
 import { readEntries } from "./transcript.ts";
 

@@ -33,7 +33,7 @@ import { formatResult, type SearchResult, toResults } from "../lib/search/result
 import { retrieve } from "../lib/search/retrieval.ts";
 import { type SearchFilters, toFilter } from "../lib/search/search-filters.ts";
 import type { Session } from "../lib/session.ts";
-import { nameOf } from "../lib/sessions/names.ts";
+import { nameOf } from "../lib/sessions/session-name.ts";
 import { openStore, type Store } from "../lib/store.ts";
 
 const USAGE = `\

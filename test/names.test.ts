@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { metaFile } from "../lib/meta.ts";
 import type { Session } from "../lib/session.ts";
 import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/sessions/ends.ts";
-import { nameOf } from "../lib/sessions/names.ts";
+import { nameOf } from "../lib/sessions/session-name.ts";
 import { describeSession, sessionAt } from "../lib/sessions.ts";
 import { CLAUDE_SESSION, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";

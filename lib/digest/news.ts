@@ -4,7 +4,7 @@ import type { Paths, Settings } from "../config.ts";
 import { readHead } from "../head.ts";
 import type { Session } from "../session.ts";
 import { newestCopies, sessionOf } from "../sessions/discovery.ts";
-import { nameOf } from "../sessions/names.ts";
+import { nameOf } from "../sessions/session-name.ts";
 import { inProjectOf } from "../sessions.ts";
 import { type Look, type Looker, takeLook } from "./look.ts";
 import { type Updates, updatesOf } from "./updates.ts";

@@ -8,8 +8,8 @@ import { SessionMemoryError } from "../errors.ts";
 import { readHead } from "../head.ts";
 import { readExclusion } from "../redaction/exclusion.ts";
 import type { Session } from "../session.ts";
-import { nameOf } from "./names.ts";
 import { projectKey } from "./project.ts";
+import { nameOf } from "./session-name.ts";
 
 type Exclude = Settings["exclude"];
 

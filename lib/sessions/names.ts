@@ -1,15 +1,13 @@
-/** What sessions are called: the name Volute gives one, its meta file's, its host's title. */
+/** What all sessions are called: host titles and meta files' names, kept so that few files are looked at again. */
 
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings, type Paths, readHookSettings } from "../config.ts";
 import { readHead } from "../head.ts";
-import { recordOf, stringOf } from "../json.ts";
-import { metaDirectory, metaFile } from "../meta.ts";
-import { readJson } from "../read.ts";
+import { metaDirectory } from "../meta.ts";
 import { redact } from "../redact.ts";
 import { type Exclusion, readExclusion } from "../redaction/exclusion.ts";
-import type { Agent, Session } from "../session.ts";
+import type { Agent } from "../session.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
 import {
   allIn,
@@ -30,15 +28,7 @@ import {
 import { foldName } from "./name-match.ts";
 import { piTranscript, type TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
-
-/** What a meta file says of who a session is. */
-export interface MetaName {
-  id: string;
-  name?: string | undefined;
-  sessionFile?: string | undefined;
-  cwd?: string | undefined;
-  updatedAt?: string | undefined;
-}
+import { readMetaName } from "./session-name.ts";
 
 /** A meta file with the id and the name that stand in it. */
 export interface NamedMeta {
@@ -65,25 +55,6 @@ const WORTH_WRITING = 40;
 /** A folder changed twice within a tick of its clock looks the same after both. */
 const SETTLED_MS = 2000;
 const META_SUFFIX = ".meta.json";
-
-/** The name of one session, by the rules for all; undefined when nobody gave it one. */
-export function nameOf(session: Session, paths: Paths): string | undefined {
-  return session.name ?? readMetaName(metaFile(paths, session))?.name ?? hostTitle(session);
-}
-
-/** What a meta file says; undefined when it is missing or corrupt. */
-export function readMetaName(file: string): MetaName | undefined {
-  const record = recordOf(readJson(file));
-  const id = stringOf(record.sessionId);
-  if (id === undefined) return undefined;
-  return {
-    id,
-    name: cleanName(record.name),
-    sessionFile: stringOf(record.sessionFile),
-    cwd: stringOf(record.cwd),
-    updatedAt: stringOf(record.updatedAt),
-  };
-}
 
 /**
  * The host titles of these transcripts, and the names in all meta files.

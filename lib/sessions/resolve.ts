@@ -14,8 +14,9 @@ import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
 import { findTranscripts } from "./find.ts";
 import { foldName, likeName, type Named, nearest } from "./name-match.ts";
-import { type KnownNames, knownNames, type MetaName, type NamedMeta, readMetaName } from "./names.ts";
+import { type KnownNames, knownNames, type NamedMeta } from "./names.ts";
 import { agentOfFile, type TranscriptFile } from "./places.ts";
+import { type MetaName, readMetaName } from "./session-name.ts";
 import { ambiguous, notFound } from "./unresolved.ts";
 
 export interface ResolveContext {

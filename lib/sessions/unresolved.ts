@@ -5,7 +5,7 @@ import { SessionMemoryError } from "../errors.ts";
 import { oneLine, redact } from "../redact.ts";
 import type { Agent, Session } from "../session.ts";
 import { formatAge } from "../times.ts";
-import { nameOf } from "./names.ts";
+import { nameOf } from "./session-name.ts";
 
 /** What an error's details name a session by. */
 export interface Candidate {

@@ -1,0 +1,36 @@
+/** What one session is called: the name Volute gives it, its meta file's, its host's title. */
+
+import type { Paths } from "../config.ts";
+import { recordOf, stringOf } from "../json.ts";
+import { metaFile } from "../meta.ts";
+import { readJson } from "../read.ts";
+import type { Session } from "../session.ts";
+import { cleanName, hostTitle } from "./ends.ts";
+
+/** What a meta file says of who a session is. */
+export interface MetaName {
+  id: string;
+  name?: string | undefined;
+  sessionFile?: string | undefined;
+  cwd?: string | undefined;
+  updatedAt?: string | undefined;
+}
+
+/** The name of one session, by the rules for all; undefined when nobody gave it one. */
+export function nameOf(session: Session, paths: Paths): string | undefined {
+  return session.name ?? readMetaName(metaFile(paths, session))?.name ?? hostTitle(session);
+}
+
+/** What a meta file says; undefined when it is missing or corrupt. */
+export function readMetaName(file: string): MetaName | undefined {
+  const record = recordOf(readJson(file));
+  const id = stringOf(record.sessionId);
+  if (id === undefined) return undefined;
+  return {
+    id,
+    name: cleanName(record.name),
+    sessionFile: stringOf(record.sessionFile),
+    cwd: stringOf(record.cwd),
+    updatedAt: stringOf(record.updatedAt),
+  };
+}
