@@ -7,7 +7,7 @@
 import { cutText, shorten } from "./chunking/cut.ts";
 import { headerWords, writeHeader } from "./chunking/header.ts";
 import { splitJoined } from "./chunking/identifiers.ts";
-import { estimateTokens } from "./chunking/tokens.ts";
+import { estimateTokens, mostTokens } from "./chunking/tokens.ts";
 import type { Chunk, Entry, Exchange } from "./session.ts";
 import { describeText } from "./topics.ts";
 
@@ -21,6 +21,8 @@ const GATHER_TOKENS = 380;
 const GATHER_LINES = 60;
 /** A message beyond this many is cut. */
 const WHOLE_TOKENS = 470;
+/** Up to this many, even what is no word of any language stays within the limit. */
+const SAFE_TOKENS = 300;
 /** "Assistant: " and the line break. */
 const LABEL_TOKENS = 4;
 /** Characters of the first message that say what an exchange is about. */
@@ -136,8 +138,8 @@ function gather(messages: readonly Message[]): Message[][] {
   };
   for (const message of messages) {
     const isFar = group[0] !== undefined && message.line - group[0].line > GATHER_LINES;
-    if (isFar || tokens + message.tokens > GATHER_TOKENS) close();
-    if (message.tokens > WHOLE_TOKENS) {
+    if (isFar || tokens + message.tokens > GATHER_TOKENS || !isWithin([...group, message])) close();
+    if (message.tokens > WHOLE_TOKENS || !isWithin([message])) {
       for (const piece of cutMessage(message)) groups.push([piece]);
       continue;
     }
@@ -155,6 +157,13 @@ function cutMessage(message: Message): Message[] {
     const tools = i === pieces.length - 1 ? message.tools : "";
     return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, tools };
   });
+}
+
+/** Whether messages stay within the hard limit together, even where the estimate is low. */
+function isWithin(messages: readonly Message[]): boolean {
+  const tokens = messages.reduce((sum, message) => sum + message.tokens, 0);
+  if (tokens <= SAFE_TOKENS) return true;
+  return messages.reduce((sum, { text }) => sum + mostTokens(text) + LABEL_TOKENS, 0) <= MAX_TOKENS;
 }
 
 function makeChunk(

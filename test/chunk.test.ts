@@ -313,6 +313,36 @@ describe("fullTextColumns()", () => {
   });
 });
 
+describe("chunkExchange() on what is no word of any language", () => {
+  /** Texts of random characters, with what cl100k_base counts in them: more than the estimate. */
+  const rows: [name: string, character: (n: number) => number, perCharacter: number][] = [
+    ["Cherokee", (n) => 0x13a0 + (n % 84), 3],
+    ["Ethiopic", (n) => 0x1250 + (n % 6), 3],
+    ["Yi", (n) => 0xa000 + (n % 1000), 3],
+    ["Syriac", (n) => 0x710 + (n % 30), 2],
+    ["Cyrillic beyond Russian", (n) => 0x460 + (n % 150), 2],
+    ["Canadian syllabics", (n) => 0x1420 + (n % 30), 3],
+    ["Arabic beyond its alphabet", (n) => 0x6b0 + (n % 16), 2],
+  ];
+  for (const [name, character, perCharacter] of rows) {
+    test(`stays within 500 tokens of ${name}, in one message and in two`, () => {
+      for (const length of [120, 140, 160, 180, 200, 220, 240, 300, 900]) {
+        const text = String.fromCharCode(...Array.from({ length }, (_, i) => character(i * 7)));
+        const half = text.slice(0, length / 2);
+        for (const entries of [
+          [said("user", text)],
+          [said("user", half), said("assistant", half, { line: 2 })],
+        ]) {
+          for (const { content } of chunksOf(entries)) {
+            const beyond = content.replace(/[^\u0080-\uffff]/g, "").length;
+            expect(beyond * perCharacter).toBeLessThanOrEqual(500);
+          }
+        }
+      }
+    });
+  }
+});
+
 describe("estimateTokens()", () => {
   test("is never below cl100k's count and at most about 30 % above it", () => {
     for (const [text, tokens] of TOKEN_COUNTS) {

@@ -69,7 +69,6 @@ const BEYOND = 1;
 
 /** What a character of ASCII costs after another one. */
 const STEPS = asciiSteps();
-const BEYOND_COST = beyondCosts();
 
 /** Estimates how many cl100k tokens `text` (or its part from `start` to `end`) has. */
 export function estimateTokens(text: string, start = 0, end = text.length): number {
@@ -133,31 +132,98 @@ function kindOf(c: number): "lower" | "upper" | "digit" | "line" | "space" | "ma
   return c <= 32 && c !== BEYOND ? "space" : "mark";
 }
 
-/** The cost of each UTF-16 unit beyond ASCII, by its script. */
-function beyondCosts(): Uint16Array {
-  const costs = new Uint16Array(65536).fill(220);
-  const ranges: [from: number, to: number, cost: number][] = [
-    [0x80, 0x24f, 122],
-    [0x300, 0x36f, 140],
-    [0x370, 0x3ff, 105],
-    [0x400, 0x4ff, 64],
-    [0x500, 0x58f, 150],
-    [0x590, 0x5ff, 110],
-    [0x600, 0x6ff, 100],
-    [0x900, 0x97f, 120],
-    [0xe00, 0xe7f, 103],
-    [0x2000, 0x206f, 140],
-    [0x2190, 0x22ff, 220],
-    [0x2500, 0x259f, 180],
-    [0x3000, 0x303f, 110],
-    [0x3040, 0x30ff, 106],
+/**
+ * The most tokens that `text` has, words or not: what is no word of its language costs as much as its characters alone,
+ * and capitals strewn among small letters one for nearly each.
+ */
+export function mostTokens(text: string): number {
+  let more = 0;
+  let previous = 0;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c > 127)
+      more += Math.max(0, (ALONE_COST[c] as number) - (BEYOND_COST[c] as number)) + (c < 0x370 ? 0 : APART);
+    else if (c >= 65 && c <= 90) more += previous >= 97 && previous <= 122 ? HUMP : CAPITAL;
+    previous = c;
+  }
+  return estimateTokens(text) + Math.ceil(more / 100);
+}
+
+/** What a capital may cost beyond the estimate: after a small letter, and elsewhere. */
+const HUMP = 50;
+const CAPITAL = 8;
+/** What a character of another script may cost the one beside it: they share no token. */
+const APART = 10;
+
+/** Marks and drawn lines that are one token. */
+const ONE_TOKEN_MARKS = "‐‑–—―‘’‚“”„†•…‰′″›※€™←↑→↓−─━│═║╗╝█░■►●★☆";
+
+type Costs = readonly [from: number, to: number, cost: number][];
+
+/** What a character costs alone, by how much of its UTF-8 cl100k knows. */
+function aloneCosts(): Uint16Array {
+  const costs = new Uint16Array(65536).fill(220, 0, 0x800).fill(310, 0x800);
+  fill(costs, [
+    [0x900, 0xaff, 205],
+    [0xb80, 0xebf, 205],
+    [0xf00, 0xf7f, 205],
+    [0x1000, 0x103f, 205],
+    [0x10c0, 0x10ff, 205],
+    [0x1780, 0x17ff, 205],
+    [0x1e80, 0x1eff, 205],
+    [0x2000, 0x20bf, 205],
+    [0x2100, 0x27bf, 260],
+    [0x3000, 0x30ff, 160],
     [0x4e00, 0x9fff, 245],
-    [0xac00, 0xd7a3, 242],
-    [0xd800, 0xdfff, 160],
-    [0xe000, 0xf8ff, 300],
-    [0xff00, 0xffef, 180],
-  ];
-  for (const [from, to, cost] of ranges) costs.fill(cost, from, to + 1);
-  for (const character of ONE_TOKEN) costs[character.charCodeAt(0)] = 100;
+    [0xac00, 0xd7a3, 250],
+    [0xd800, 0xdfff, 200],
+    [0xfe00, 0xfe1f, 220],
+    [0xff00, 0xffef, 220],
+  ]);
+  for (const [from, to, cost] of COMMON_ALONE) costs.fill(cost, from, to + 1);
+  for (const character of ONE_TOKEN + ONE_TOKEN_MARKS) costs[character.charCodeAt(0)] = 100;
   return costs;
 }
+
+/** The letters of scripts whose common words cl100k knows. */
+const COMMON_ALONE: Costs = [
+  [0x80, 0x17f, 122],
+  [0x3ac, 0x3ce, 125],
+  [0x410, 0x42f, 130],
+  [0x430, 0x45f, 107],
+  [0x5d0, 0x5ea, 140],
+  [0x621, 0x652, 115],
+  [0x900, 0x97f, 190],
+  [0xe00, 0xe4f, 125],
+];
+
+/** The cost of each UTF-16 unit beyond ASCII in ordinary text: as alone, or less where it is a part of known words. */
+function beyondCosts(): Uint16Array {
+  const costs = aloneCosts();
+  fill(costs, [
+    [0x3ac, 0x3ce, 105],
+    [0x410, 0x42f, 100],
+    [0x430, 0x44f, 64],
+    [0x451, 0x45f, 64],
+    [0x5d0, 0x5ea, 110],
+    [0x621, 0x652, 100],
+    [0x900, 0x97f, 120],
+    [0xe00, 0xe4f, 103],
+    [0x3000, 0x303f, 110],
+    [0x3040, 0x30ff, 106],
+    [0x1ea0, 0x1eff, 170],
+    [0x2000, 0x206f, 140],
+    [0x2500, 0x259f, 180],
+    [0xff00, 0xffef, 180],
+    [0xd800, 0xdfff, 160],
+  ]);
+  return costs;
+}
+
+function fill(costs: Uint16Array, ranges: Costs): void {
+  for (const [from, to, cost] of ranges) costs.fill(cost, from, to + 1);
+}
+
+/** What a UTF-16 unit beyond ASCII costs in ordinary text, and alone. */
+const BEYOND_COST = beyondCosts();
+const ALONE_COST = aloneCosts();
