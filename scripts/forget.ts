@@ -148,9 +148,9 @@ function keptOutByName(targets: readonly Target[], { project, before }: Flags): 
 async function forgetPatterns(patterns: readonly string[], config: Config, values: Flags): Promise<void> {
   const exclude = { sessions: [], projects: [], patterns: [...patterns] };
   const { hasText } = readExclusion(exclude);
-  const options = optionsOf(config, values, exclude);
-  if (!isAnything(await forgetText(hasText, { ...options, dryRun: true }))) throw nothingFits(values);
-  report(await forgetText(hasText, options), [], values);
+  const forgotten = await forgetText(hasText, optionsOf(config, values, exclude));
+  if (!isAnything(forgotten)) note("nothing that is held fits it");
+  report(forgotten, [], values);
 }
 
 function optionsOf({ paths, env }: Config, values: Flags, exclude: Exclude): ForgetOptions {
@@ -164,11 +164,10 @@ function optionsOf({ paths, env }: Config, values: Flags, exclude: Exclude): For
   };
 }
 
-function nothingFits({ project, before, pattern }: Flags): SessionMemoryError {
+function nothingFits({ project, before }: Flags): SessionMemoryError {
   const asked = [
     project === undefined ? "" : `project "${project}"`,
     before === undefined ? "" : `before ${before}`,
-    pattern === undefined ? "" : `pattern "${pattern.join('", "')}"`,
   ];
   const what = oneLine(redact(asked.filter(Boolean).join(" ")), 200);
   return new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: nothing fits it`, {

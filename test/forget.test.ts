@@ -339,6 +339,17 @@ describe("forget", () => {
     });
   }, 30_000);
 
+  test("keeps out what a pattern fits from then on, though nothing fits it yet", async () => {
+    using home = temporaryHome();
+    const tried = await run(home, "forget", ["--pattern", "Falcon", "--dry-run"]);
+    expect([tried.exitCode, tried.stderr]).toEqual([0, "nothing that is held fits it\n"]);
+    expect(existsSync(home.paths.config)).toBe(false);
+    const told = await run(home, "forget", ["--pattern", "Falcon"]);
+    expect([told.exitCode, told.stderr]).toEqual([0, "nothing that is held fits it\n"]);
+    const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
+    expect(config).toEqual({ exclude: { patterns: ["Falcon"] } });
+  });
+
   test("takes what a pattern fits out of chunks, observations, names, notes and log, and leaves the rest", async () => {
     using home = homeWithAll();
     const ids = AGENTS.map((kind) => idOf(kind, "other"));
@@ -401,7 +412,9 @@ describe("forget", () => {
     const rendered = await ok(home, "observe-compact", [withLedger, "--render"]);
     expect([rendered.includes(MARK), rendered.includes("the harmless rest")]).toEqual([false, true]);
     expect(withoutState(ofOthers(home, ids))).toEqual(withoutState(before));
-    expect((await run(home, "forget", ["--pattern", `${MARK}\\w+`])).exitCode).toBe(1);
+    const again = await run(home, "forget", ["--pattern", `${MARK}\\w+`]);
+    expect(again.exitCode).toBe(0);
+    expect(again.stderr).toBe("nothing that is held fits it\n");
   }, 60_000);
 
   test("takes what was idle since a time, and keeps out those of it that a host still has", async () => {
