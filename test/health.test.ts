@@ -170,7 +170,7 @@ describe("checkHealth()", () => {
       ["user-prompt-submit", "2026-03-01", 1],
       ["stop", "2026-02-27", 0],
     ]);
-    expect(findingsOf(health)).toContain("warning: user-prompt-submit failed 1 times within a day: it broke");
+    expect(findingsOf(health)).toContain("warning: user-prompt-submit failed once within a day: it broke");
     rmSync(home.paths.log);
     log("2026-01-14T10:00:00.000Z", "injected", { ok: true });
     expect(findingsOf(check(home))).toContain(

@@ -74,7 +74,7 @@ function checkHooks(hooks: readonly HookRuns[], sessions: readonly Session[], no
     .filter(({ failures24h }) => failures24h > 0)
     .map(({ event, failures24h, lastError }) => ({
       level: "warning",
-      what: `${event} failed ${failures24h} times within a day: ${lastError}`,
+      what: `${event} failed ${failures24h === 1 ? "once" : `${failures24h} times`} within a day: ${lastError}`,
       remedy: "see log.ndjson in the state folder",
     }));
   const last = hooks[0]?.lastRun;
