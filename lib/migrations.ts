@@ -79,6 +79,7 @@ CREATE TABLE session_chunks (
   UNIQUE (session_id, chunk_index)
 ) STRICT;
 CREATE INDEX session_chunks_timestamp ON session_chunks(timestamp);
+CREATE INDEX session_chunks_session ON session_chunks(session_id);
 CREATE INDEX session_chunks_hash ON session_chunks(content_hash) WHERE embedder IS NOT NULL;
 CREATE INDEX session_chunks_embedder ON session_chunks(embedder);
 
