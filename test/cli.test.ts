@@ -108,7 +108,7 @@ describe("what the file system refuses", () => {
 
   test.if(existsSync("/dev/full"))("includes a result that finds no room", async () => {
     const command = ["sh", "-c", '"$@" > /dev/full', "sh", process.execPath, scriptPath("session-reader")];
-    for (const flags of [["--list", "--json"], ["last"]]) {
+    for (const flags of [["--list", "--json"], ["019b1e77"]]) {
       const { stderr, exitCode } = await runCommand(
         [...command, ...flags, "--sessions", join(ROOT, "test", "fixtures")],
         { env: home.env, cwd: home.project },
