@@ -15,6 +15,8 @@ import { type HookCall, runHook } from "./hook.ts";
 
 /** The client cuts what is longer. */
 const OUTPUT_MAX_CHARS = 10_000;
+/** The observer of the last turn may be at work this very moment; the host is kept waiting no longer than this. */
+const OBSERVER_WAIT_MS = 600;
 /** A larger transcript is not read before a compaction: what was observed after its turns must do. */
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
@@ -39,5 +41,5 @@ async function catchUp({ paths, session: { id, file, cwd } }: HookCall, settings
     size: stat.size,
     updatedAt: stat.mtime.toISOString(),
   };
-  await observeSession(session, { paths, settings, when: "all" });
+  await observeSession(session, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
 }
