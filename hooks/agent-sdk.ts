@@ -5,6 +5,7 @@
  *     query({ prompt, options: { hooks: { UserPromptSubmit: [{ hooks: [userPromptSubmit()] }] } } })
  */
 
+import { takeLook } from "../lib/activity/look.ts";
 import {
   currentDirectory,
   type Environment,
@@ -12,8 +13,7 @@ import {
   resolvePaths,
   type Settings,
   trustedEnvironment,
-} from "../lib/config.ts";
-import { takeLook } from "../lib/digest/look.ts";
+} from "../lib/config/config.ts";
 import { logFailure } from "./failure.ts";
 import { readPrompt, requireSettings } from "./prompt.ts";
 import { promptContext } from "./prompt-context.ts";

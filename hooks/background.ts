@@ -4,11 +4,11 @@
  */
 
 import { parseArgs } from "node:util";
-import { type Config, loadConfig, resolvePaths } from "../lib/config.ts";
-import { logEvent } from "../lib/log.ts";
-import type { Session } from "../lib/session.ts";
+import { logEvent } from "../lib/base/log.ts";
+import { type Config, loadConfig, resolvePaths } from "../lib/config/config.ts";
 import { isKeptOut } from "../lib/sessions/kept-out.ts";
-import { sessionAt } from "../lib/sessions.ts";
+import { sessionAt } from "../lib/sessions/sessions.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./failure.ts";
 
 /** Hosts write rows late: the turn's last ones may still be on their way. */
@@ -74,9 +74,9 @@ async function work(job: Job, config: Config): Promise<void> {
 /** The session and its subagents, full text and vectors. */
 async function index(session: Session, config: Config): Promise<void> {
   const [{ embedSessions }, { openStore }, { listSessions }] = await Promise.all([
-    import("../lib/indexing/index-run.ts"),
-    import("../lib/store.ts"),
-    import("../lib/sessions.ts"),
+    import("../lib/index/index-run.ts"),
+    import("../lib/store/store.ts"),
+    import("../lib/sessions/sessions.ts"),
   ]);
   const family = listSessions(config.paths, { subagents: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
@@ -95,7 +95,7 @@ async function index(session: Session, config: Config): Promise<void> {
 }
 
 async function observe(session: Session, config: Config): Promise<void> {
-  const { observeSession } = await import("../lib/observing/observe-session.ts");
+  const { observeSession } = await import("../lib/observe/observe-session.ts");
   const { paths, settings } = config;
   if (!settings.observe.auto) return;
   await observeSession(session, { paths, settings, complete: await model(config), waitMs: OBSERVER_WAIT_MS });
@@ -118,8 +118,8 @@ async function save(
     await Promise.all([
       import("../scripts/save-session.ts"),
       import("../lib/naming/last-messages.ts"),
-      import("../lib/redaction/exclusion.ts"),
-      import("../lib/redact.ts"),
+      import("../lib/transcripts/exclusion.ts"),
+      import("../lib/redact/redact.ts"),
     ]);
   const exclusion = readExclusion(settings.exclude);
   // Clearing a session in which nothing was said is no failure.

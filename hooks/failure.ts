@@ -1,10 +1,10 @@
 /** What a hook does about a failure: one line in the log, and nothing that would keep failing. */
 
 import { renameSync } from "node:fs";
-import type { Paths } from "../lib/config.ts";
-import { describeError, SessionMemoryError } from "../lib/errors.ts";
-import { logEvent } from "../lib/log.ts";
-import { redact } from "../lib/redact.ts";
+import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
+import { logEvent } from "../lib/base/log.ts";
+import type { Paths } from "../lib/config/config.ts";
+import { redact } from "../lib/redact/redact.ts";
 
 /** Logs what kept a hook from its work; a damaged cursor file is put aside, so that the next look starts anew. */
 export function logFailure(paths: Paths, hook: string, error: unknown): void {

@@ -1,9 +1,9 @@
 /** What a prompt is given to know beside its own words, for every host that asks before the model sees the prompt. */
 
-import type { Paths, Settings } from "../lib/config.ts";
-import type { Look } from "../lib/digest/look.ts";
-import { readUpdates } from "../lib/digest/news.ts";
-import { logEvent } from "../lib/log.ts";
+import type { Look } from "../lib/activity/look.ts";
+import { readUpdates } from "../lib/activity/news.ts";
+import { logEvent } from "../lib/base/log.ts";
+import type { Paths, Settings } from "../lib/config/config.ts";
 import { logFailure } from "./failure.ts";
 
 export interface PromptContext {

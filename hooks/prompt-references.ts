@@ -1,7 +1,7 @@
 /** What the `@@` references of a prompt mean, for hosts that hand a prompt over as text. Loaded only for a prompt with one. */
 
-import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config.ts";
-import { logEvent } from "../lib/log.ts";
+import { logEvent } from "../lib/base/log.ts";
+import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config/config.ts";
 import { hasReference } from "../lib/sessions/references.ts";
 import { logFailure } from "./failure.ts";
 import type { Prompt } from "./prompt.ts";

@@ -1,8 +1,8 @@
 /** A host's UserPromptSubmit input, and the settings it is answered by. On the path of a silent look. */
 
-import { type Paths, readHookSettings, type Settings } from "../lib/config.ts";
-import type { Looker } from "../lib/digest/look.ts";
-import { isRecord, stringOf } from "../lib/json.ts";
+import type { Looker } from "../lib/activity/look.ts";
+import { isRecord, stringOf } from "../lib/base/json.ts";
+import { type Paths, readHookSettings, type Settings } from "../lib/config/config.ts";
 
 export interface Prompt {
   /** The session it is written in. */

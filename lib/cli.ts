@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { handOver } from "./digest/hand-over.ts";
-import { SessionMemoryError } from "./errors.ts";
-import { parseTime } from "./times.ts";
+import { SessionMemoryError } from "./base/errors.ts";
+import { handOver } from "./base/output.ts";
+import { parseTime } from "./base/time.ts";
 
 const STDERR = 2;
 
@@ -30,7 +30,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
     const failure = error instanceof SessionMemoryError ? error : refusalOf(error);
     if (!failure) throw error;
     // Paths, names and words of the user stand in it.
-    const { redact } = await import("./redact.ts");
+    const { redact } = await import("./redact/redact.ts");
     say(redact(failure.format()).trimEnd());
     process.exitCode = failure.exitCode;
   }

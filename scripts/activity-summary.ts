@@ -8,6 +8,12 @@
  */
 
 import { readdirSync, statSync } from "node:fs";
+import { FIRST_LOOK_MS, type Looker } from "../lib/activity/look.ts";
+import { readMarks } from "../lib/activity/marks.ts";
+import { readUpdates } from "../lib/activity/news.ts";
+import { updatesOf } from "../lib/activity/updates.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { handOver } from "../lib/base/output.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -19,16 +25,10 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import { type Config, defaultSettings, loadConfig, type Paths, pathsReading } from "../lib/config.ts";
-import { handOver } from "../lib/digest/hand-over.ts";
-import { FIRST_LOOK_MS, type Looker } from "../lib/digest/look.ts";
-import { readMarks } from "../lib/digest/marks.ts";
-import { readUpdates } from "../lib/digest/news.ts";
-import { updatesOf } from "../lib/digest/updates.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { readHead } from "../lib/head.ts";
-import type { Agent, Session } from "../lib/session.ts";
+import { type Config, defaultSettings, loadConfig, type Paths, pathsReading } from "../lib/config/config.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
+import { readHead } from "../lib/transcripts/head.ts";
+import type { Agent, Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/activity-summary.ts [options]
@@ -52,7 +52,7 @@ Examples:
   bun scripts/activity-summary.ts --current discord --since 2h --scope all
 `;
 
-export { readUpdates, type UpdateOptions } from "../lib/digest/news.ts";
+export { readUpdates, type UpdateOptions } from "../lib/activity/news.ts";
 
 export interface SessionUpdateOptions {
   /** Name of the session that looks. */

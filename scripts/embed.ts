@@ -9,6 +9,8 @@
  */
 
 import { existsSync } from "node:fs";
+import { describeError } from "../lib/base/errors.ts";
+import { logEvent } from "../lib/base/log.ts";
 import {
   note,
   parseFlags,
@@ -22,15 +24,13 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
-import { describeError } from "../lib/errors.ts";
-import { embedSessions, type RunReport } from "../lib/indexing/index-run.ts";
-import { readStatuses, type SessionStatus } from "../lib/indexing/index-status.ts";
-import { logEvent } from "../lib/log.ts";
-import type { Session } from "../lib/session.ts";
+import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
+import { embedSessions, type RunReport } from "../lib/index/index-run.ts";
+import { readStatuses, type SessionStatus } from "../lib/index/index-status.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
-import { listSessions } from "../lib/sessions.ts";
-import { openStore } from "../lib/store.ts";
+import { openStore } from "../lib/store/store.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/embed.ts [options]
@@ -136,7 +136,7 @@ async function run(config: Config, sessions: readonly Session[], flags: Flags): 
     await showReport(report, flags);
     refuseStopped(report);
   } catch (error) {
-    const { redact } = await import("../lib/redact.ts");
+    const { redact } = await import("../lib/redact/redact.ts");
     logEvent(paths.log, { event: "embed", ok: false, error: redact(describeError(error)) });
     throw error;
   } finally {
@@ -169,7 +169,7 @@ async function showReport(report: RunReport, { json, quiet }: Flags): Promise<vo
 
 async function warnOfFiles({ quarantined, failed }: RunReport): Promise<void> {
   if (quarantined.length + failed.length === 0) return;
-  const { redact } = await import("../lib/redact.ts");
+  const { redact } = await import("../lib/redact/redact.ts");
   for (const { file, reason } of quarantined) warn(redact(`quarantined ${file}: ${reason}`));
   for (const { file, reason } of failed) warn(redact(`cannot read ${file}: ${reason}`));
 }
@@ -237,8 +237,8 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
 
 async function validate(sessions: readonly Session[], { json }: Flags): Promise<void> {
   const [{ validateSessionFile }, { redact }] = await Promise.all([
-    import("../lib/transcript.ts"),
-    import("../lib/redact.ts"),
+    import("../lib/transcripts/transcript.ts"),
+    import("../lib/redact/redact.ts"),
   ]);
   const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
   if (json) {
@@ -261,7 +261,7 @@ async function showPlan(
   { json }: Flags,
 ): Promise<void> {
   const [{ planEmbedding }, { formatCost, openSpendLedger }] = await Promise.all([
-    import("../lib/indexing/embedding-plan.ts"),
+    import("../lib/index/embedding-plan.ts"),
     import("../lib/model/spend.ts"),
   ]);
   const { embedding } = settings;

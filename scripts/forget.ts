@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Removes a session, a project or a text from everything we hold, and keeps it out.
  *
@@ -7,6 +8,7 @@
  * @module
  */
 
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   note,
   parseFlags,
@@ -18,9 +20,8 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import { type Config, expandPath, loadConfig, pathsReading, type Settings } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forgetting/forget-target.ts";
+import { type Config, expandPath, loadConfig, pathsReading, type Settings } from "../lib/config/config.ts";
+import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
   type ForgetOptions,
   type Forgotten,
@@ -29,9 +30,9 @@ import {
   forgetText,
   isAnything,
   readHeld,
-} from "../lib/forgetting/forgetting.ts";
-import { oneLine, redact } from "../lib/redact.ts";
-import { readExclusion } from "../lib/redaction/exclusion.ts";
+} from "../lib/forget/forgetting.ts";
+import { oneLine, redact } from "../lib/redact/redact.ts";
+import { readExclusion } from "../lib/transcripts/exclusion.ts";
 
 const USAGE = `\
 Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pattern <regex>… [options]

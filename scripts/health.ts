@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Tells whether everything works, and what to do where it does not.
  *
@@ -7,6 +8,7 @@
  * @module
  */
 
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import { parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
 import {
   type Config,
@@ -15,11 +17,10 @@ import {
   pathsReading,
   resolvePaths,
   trustedEnvironment,
-} from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
+} from "../lib/config/config.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
-import { redact } from "../lib/redact.ts";
-import { listSessions } from "../lib/sessions.ts";
+import { redact } from "../lib/redact/redact.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\
 Usage: bun scripts/health.ts [options]

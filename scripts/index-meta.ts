@@ -8,6 +8,7 @@
  * @module
  */
 
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   note,
   parseFlags,
@@ -19,18 +20,17 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
+import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
 import type { MetaOutcome } from "../lib/naming/meta-outcome.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
 import { indexMeta, isKnownNotDue, type MetaOptions } from "../lib/naming/session-meta.ts";
-import type { Session } from "../lib/session.ts";
 import { isKeptOut, refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { listSessions } from "../lib/sessions.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/index-meta.ts [options] [<session>…]

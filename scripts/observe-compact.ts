@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Keeps observations of a session, and renders them in the place of its raw history.
  *
@@ -7,6 +8,7 @@
  * @module
  */
 
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -20,11 +22,10 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import { loadConfig, pathsReading } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
+import { loadConfig, pathsReading } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
-import { foldLedger } from "../lib/observations.ts";
-import type { ObserveOutcome } from "../lib/observing/observe.ts";
+import { foldLedger } from "../lib/observe/observations.ts";
+import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
   observeSessionAnew,
@@ -33,8 +34,8 @@ import {
   reflectSession,
   type SessionContext,
   type SessionOutcome,
-} from "../lib/observing/observe-session.ts";
-import { setObserveSettings } from "../lib/observing/observe-state.ts";
+} from "../lib/observe/observe-session.ts";
+import { setObserveSettings } from "../lib/observe/observe-state.ts";
 import {
   type ObservationStatus,
   observationStatus,
@@ -42,12 +43,12 @@ import {
   rawLines,
   recallObservation,
   statusText,
-} from "../lib/observing/observe-view.ts";
-import { observedSession } from "../lib/observing/observed-session.ts";
-import type { ReflectOutcome } from "../lib/observing/reflect.ts";
-import { observationLines, renderObservations } from "../lib/observing/render-observations.ts";
-import { compilePatterns, redact } from "../lib/redact.ts";
-import type { Session } from "../lib/session.ts";
+} from "../lib/observe/observe-view.ts";
+import { observedSession } from "../lib/observe/observed-session.ts";
+import type { ReflectOutcome } from "../lib/observe/reflect.ts";
+import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
+import { compilePatterns, redact } from "../lib/redact/redact.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/observe-compact.ts <session> [actions] [options]

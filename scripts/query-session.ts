@@ -8,21 +8,21 @@
  * @module
  */
 
-import { type Citation, type Confidence, checkCitations, textByLine } from "../lib/asking/citations.ts";
-import { relevanceTo } from "../lib/asking/relevance.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import { note, parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
-import { loadConfig, pathsReading, type Settings } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
+import { loadConfig, pathsReading, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
+import { type Citation, type Confidence, checkCitations, textByLine } from "../lib/naming/citations.ts";
 import { conversationText } from "../lib/naming/conversation.ts";
-import { cleaner } from "../lib/redaction/clean.ts";
-import { readExclusion } from "../lib/redaction/exclusion.ts";
-import type { Session } from "../lib/session.ts";
+import { relevanceTo } from "../lib/naming/relevance.ts";
 import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { readActiveBranch } from "../lib/transcript.ts";
+import { cleaner } from "../lib/transcripts/clean.ts";
+import { readExclusion } from "../lib/transcripts/exclusion.ts";
+import type { Session } from "../lib/transcripts/session.ts";
+import { readActiveBranch } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
 Usage: bun scripts/query-session.ts [options] <session> <question>
@@ -74,7 +74,7 @@ export async function querySession(
   question: string,
   { complete, settings, signal, maxBytes = INPUT_MAX_BYTES }: QueryOptions,
 ): Promise<SessionAnswer> {
-  const prompts = await import("../lib/prompts.ts");
+  const prompts = await import("../lib/model/prompts.ts");
   const clean = cleaner(settings.redact);
   const { hasEntry } = readExclusion(settings.exclude);
   const { entries: all } = readActiveBranch(session.file, { results: true });

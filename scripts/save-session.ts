@@ -9,6 +9,9 @@
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
+import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
+import { logEvent } from "../lib/base/log.ts";
+import { formatLocal } from "../lib/base/time.ts";
 import {
   integerFlag,
   parseFlags,
@@ -27,22 +30,19 @@ import {
   type Paths,
   pathsReading,
   resolvePaths,
-} from "../lib/config.ts";
-import { describeError, SessionMemoryError } from "../lib/errors.ts";
-import { logEvent } from "../lib/log.ts";
-import { metaFile, RULES, readMeta } from "../lib/meta.ts";
+} from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { readEnd } from "../lib/naming/last-messages.ts";
 import { findNote, renderNote, writeNote } from "../lib/naming/note.ts";
 import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/naming/slug.ts";
-import { oneLine, redact } from "../lib/redact.ts";
-import { cleaner } from "../lib/redaction/clean.ts";
-import { readExclusion } from "../lib/redaction/exclusion.ts";
-import type { Session } from "../lib/session.ts";
+import { oneLine, redact } from "../lib/redact/redact.ts";
 import { givenTitle } from "../lib/sessions/ends.ts";
 import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
+import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { formatLocal } from "../lib/times.ts";
+import { cleaner } from "../lib/transcripts/clean.ts";
+import { readExclusion } from "../lib/transcripts/exclusion.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/save-session.ts [<session>] [options]

@@ -8,6 +8,7 @@
  * @module
  */
 
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -20,11 +21,10 @@ import {
   usageError,
   warnIgnored,
 } from "../lib/cli.ts";
-import { type Config, loadConfig, pathsReading } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { type Behind, indexRecipe } from "../lib/indexing/freshness.ts";
-import { isAllIndexed } from "../lib/indexing/stale.ts";
-import { compilePatterns } from "../lib/redact.ts";
+import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
+import { type Behind, indexRecipe } from "../lib/index/freshness.ts";
+import { isAllIndexed } from "../lib/index/stale.ts";
+import { compilePatterns } from "../lib/redact/redact.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { logSearch, readIndexSize, type SessionRow } from "../lib/search/corpus.ts";
 import type { Nearest } from "../lib/search/nearest.ts";
@@ -32,9 +32,9 @@ import { toPassages } from "../lib/search/passages.ts";
 import { formatResult, type SearchResult, toResults } from "../lib/search/results.ts";
 import { retrieve } from "../lib/search/retrieval.ts";
 import { type SearchFilters, toFilter } from "../lib/search/search-filters.ts";
-import type { Session } from "../lib/session.ts";
 import { nameOf } from "../lib/sessions/session-name.ts";
-import { openStore, type Store } from "../lib/store.ts";
+import { openStore, type Store } from "../lib/store/store.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/search.ts <phrasing> [<phrasing>…] [options]
@@ -142,13 +142,13 @@ async function freshen(
   const { sessions: ids, projects } = settings.exclude;
   // Most people keep nothing out.
   if (ids.length + projects.length > 0) {
-    (await import("../lib/forgetting/held-sessions.ts")).removeKeptOut(store, settings.exclude);
+    (await import("../lib/index/held-sessions.ts")).removeKeptOut(store, settings.exclude);
   }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
   // what reads transcripts is half of the program, and mostly there is nothing new
   const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([
-    import("../lib/sessions.ts"),
-    import("../lib/indexing/catch-up.ts"),
+    import("../lib/sessions/sessions.ts"),
+    import("../lib/index/catch-up.ts"),
   ]);
   const sessions = listSessions(paths, { subagents: true });
   if (!index) return howFarBehind({ store, sessions, settings });
@@ -184,12 +184,12 @@ async function byMeaning(
 ): Promise<{ nearest?: Nearest[][]; semantic: string }> {
   const { embedding } = config.settings;
   if (embedding === undefined) return { semantic: "off: no embedding in config.json" };
-  const { vectorSource } = await import("../lib/indexing/chunk-vectors.ts");
+  const { vectorSource } = await import("../lib/index/chunk-vectors.ts");
   const source = vectorSource(store, embedding);
   if (source.mode === "off") return { semantic: `off: ${source.why}` };
   // the model client costs five empty starts
   const [{ embedTexts }, { openSpendLedger }, { nearestChunks }] = await Promise.all([
-    import("../lib/llm.ts"),
+    import("../lib/model/llm.ts"),
     import("../lib/model/spend.ts"),
     import("../lib/search/nearest.ts"),
   ]);

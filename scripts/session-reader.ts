@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Prints what was said and done in another session, newest part first found, oldest line first shown.
  *
@@ -7,6 +8,8 @@
  * @module
  */
 
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { formatLocal } from "../lib/base/time.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -19,15 +22,19 @@ import {
   usageError,
   warnIgnored,
 } from "../lib/cli.ts";
-import { loadConfig, pathsReading } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { offsetOfLine, withFile } from "../lib/jsonl.ts";
-import { compilePatterns, oneLine, redact } from "../lib/redact.ts";
-import type { Agent, Entry, Session } from "../lib/session.ts";
+import { loadConfig, pathsReading } from "../lib/config/config.ts";
+import { compilePatterns, oneLine, redact } from "../lib/redact/redact.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { describeSession, listSessions } from "../lib/sessions.ts";
-import { formatLocal } from "../lib/times.ts";
-import { type Head, numberLines, readEntries, readHead, readLastEntries } from "../lib/transcript.ts";
+import { describeSession, listSessions } from "../lib/sessions/sessions.ts";
+import { offsetOfLine, withFile } from "../lib/transcripts/jsonl.ts";
+import type { Agent, Entry, Session } from "../lib/transcripts/session.ts";
+import {
+  type Head,
+  numberLines,
+  readEntries,
+  readHead,
+  readLastEntries,
+} from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
 Usage: bun scripts/session-reader.ts <session> [options]

@@ -8,14 +8,9 @@
  */
 
 import { readFileSync } from "node:fs";
-import { loadConfig, type Paths, pathsReading, type Settings } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { loadConfig, type Paths, pathsReading, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
-import { cleaner } from "../lib/redaction/clean.ts";
-import { readExclusion } from "../lib/redaction/exclusion.ts";
-import type { Session } from "../lib/session.ts";
-import { isKeptOut } from "../lib/sessions/kept-out.ts";
 import {
   type AnsweredQuestion,
   ambiguousLine,
@@ -24,11 +19,16 @@ import {
   sameLine,
   sessionLines,
   unknownLine,
-} from "../lib/sessions/reference-block.ts";
+} from "../lib/naming/reference-block.ts";
+import { isKeptOut } from "../lib/sessions/kept-out.ts";
+import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, type Reference } from "../lib/sessions/references.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
+import { sessionAt } from "../lib/sessions/sessions.ts";
 import type { Candidate } from "../lib/sessions/unresolved.ts";
-import { sessionAt } from "../lib/sessions.ts";
+import { cleaner } from "../lib/transcripts/clean.ts";
+import { readExclusion } from "../lib/transcripts/exclusion.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/session-reference.ts [options] [<text> | -]

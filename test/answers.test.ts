@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
-import { SessionMemoryError } from "../lib/errors.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import { type ChatMessage, type ChatReply, jsonCompleter, readAnswer } from "../lib/model/answers.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 

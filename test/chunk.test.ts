@@ -5,8 +5,8 @@ import {
   estimateTokens,
   exchanges,
   fullTextColumns,
-} from "../lib/chunk.ts";
-import type { Chunk, Entry } from "../lib/session.ts";
+} from "../lib/index/chunk.ts";
+import type { Chunk, Entry } from "../lib/transcripts/session.ts";
 
 /** Counted with cl100k_base. */
 const TOKEN_COUNTS: [text: string, tokens: number][] = [
@@ -146,7 +146,7 @@ describe("chunkExchange()", () => {
     const entries = withLines(
       [
         said("user", "Why WAL? We decided on it because readers\nmust not block.", { id: "u1" }),
-        called("Edit", "lib/store.ts"),
+        called("Edit", "lib/store/store.ts"),
         said("assistant", "Because the sqlite database is read by hooks.", { id: "a1" }),
       ],
       7,
@@ -169,7 +169,7 @@ describe("chunkExchange()", () => {
           "[Session from February 5, 2026 at 9:30 PM Melbourne time]\n[Participants: User and Assistant]\n[Topics: database]\n" +
           "[Context: User asks: Why WAL? We decided on it because readers must not block.]\n\n" +
           "User: Why WAL? We decided on it because readers\nmust not block.\nAssistant: Because the sqlite database is read by hooks.",
-        tools: "Edit lib/store.ts",
+        tools: "Edit lib/store/store.ts",
         tokens: expect.any(Number),
       },
     ]);

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { defaultSettings } from "../lib/config.ts";
-import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
-import { compactionSummary, isCompactionDue } from "../lib/observing/compaction.ts";
-import { observationsAfterCompaction, observationsToKeep } from "../lib/observing/compaction-notes.ts";
-import { observe } from "../lib/observing/observe.ts";
-import { renderObservations } from "../lib/observing/render-observations.ts";
+import { defaultSettings } from "../lib/config/config.ts";
+import { compactionSummary, isCompactionDue } from "../lib/observe/compaction.ts";
+import { observationsAfterCompaction, observationsToKeep } from "../lib/observe/compaction-notes.ts";
+import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
+import { observe } from "../lib/observe/observe.ts";
+import { renderObservations } from "../lib/observe/render-observations.ts";
 import { answering, conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
 import { seeded } from "./support/random.ts";
 

@@ -7,7 +7,7 @@ import {
   readHookSettings,
   resolvePaths,
   trustedEnvironment,
-} from "../lib/config.ts";
+} from "../lib/config/config.ts";
 import { temporaryHome } from "./support/home.ts";
 
 function homeWith(config?: string) {

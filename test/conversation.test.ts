@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { conversationText } from "../lib/naming/conversation.ts";
-import type { Entry } from "../lib/session.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 const clean = (text: string) => text.replaceAll("hunter2", "[redacted:password]");

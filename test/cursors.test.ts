@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defaultSettings } from "../lib/config.ts";
-import { holds, markAt, markAtEnd, setMarks } from "../lib/digest/cursors.ts";
-import { cursorFileOf, hasMoved, readMarks } from "../lib/digest/marks.ts";
-import { readEntries } from "../lib/transcript.ts";
+import { holds, markAt, markAtEnd, setMarks } from "../lib/activity/cursors.ts";
+import { cursorFileOf, hasMoved, readMarks } from "../lib/activity/marks.ts";
+import { defaultSettings } from "../lib/config/config.ts";
+import { readEntries } from "../lib/transcripts/transcript.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
@@ -126,7 +126,7 @@ test("setMarks() by many processes at once loses no mark", async () => {
   writeFileSync(join(place.path, "a.jsonl"), "1\n");
   writeFileSync(
     script,
-    `import { markAt, setMarks } from ${JSON.stringify(join(ROOT, "lib", "digest", "cursors.ts"))};
+    `import { markAt, setMarks } from ${JSON.stringify(join(ROOT, "lib", "activity", "cursors.ts"))};
     const [folder, writer] = process.argv.slice(2);
     const file = folder + "/a.jsonl";
     for (let i = 0; i < 15; i++) {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { type Activity, addEntry, emptyStretch, isNews, renderDigest } from "../lib/digest/digest.ts";
-import type { Entry } from "../lib/session.ts";
+import { type Activity, addEntry, emptyStretch, isNews, renderDigest } from "../lib/activity/digest.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 
 function activity(name: string, fields: Partial<Activity> = {}): Activity {
   return { id: name, name, ageSeconds: 180, messages: 2, edited: [], read: [], ran: 0, ...fields };

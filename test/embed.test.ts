@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { EmbeddingConfig } from "../lib/config.ts";
-import { hasAllVectors, vectorSource } from "../lib/indexing/chunk-vectors.ts";
-import { embedChunks } from "../lib/indexing/embedding-run.ts";
-import { embedTexts } from "../lib/llm.ts";
+import type { EmbeddingConfig } from "../lib/config/config.ts";
+import { hasAllVectors, vectorSource } from "../lib/index/chunk-vectors.ts";
+import { embedChunks } from "../lib/index/embedding-run.ts";
+import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
-import { openStore, type Store } from "../lib/store.ts";
+import { openStore, type Store } from "../lib/store/store.ts";
 import { type FakeOpenAI, fakeVector, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { scrub } from "../lib/forgetting/scrub.ts";
-import { addExclusions } from "../lib/redaction/exclude-file.ts";
-import { readExclusion } from "../lib/redaction/exclusion.ts";
+import { scrub } from "../lib/base/scrub.ts";
+import { addExclusions } from "../lib/config/exclude-file.ts";
+import { readExclusion } from "../lib/transcripts/exclusion.ts";
 import { temporaryHome, write } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 

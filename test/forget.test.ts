@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { forgetSessions } from "../lib/forgetting/forget-index.ts";
-import { forgetInLog } from "../lib/forgetting/forget-log.ts";
-import { heldSessions } from "../lib/forgetting/held-sessions.ts";
+import { forgetSessions } from "../lib/forget/forget-index.ts";
+import { forgetInLog } from "../lib/forget/forget-log.ts";
+import { heldSessions } from "../lib/index/held-sessions.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";

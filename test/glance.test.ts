@@ -15,10 +15,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { readHookSettings, resolvePaths } from "../lib/config.ts";
-import { type Host, isAllAsItWas } from "../lib/digest/glance.ts";
-import { takeLook } from "../lib/digest/look.ts";
-import { readUpdates } from "../lib/digest/news.ts";
+import { takeLook } from "../lib/activity/look.ts";
+import { readUpdates } from "../lib/activity/news.ts";
+import { readHookSettings, resolvePaths } from "../lib/config/config.ts";
+import { type Host, isAllAsItWas } from "../lib/sessions/glance.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {

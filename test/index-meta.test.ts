@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings, loadConfig } from "../lib/config.ts";
-import { metaFile, readMeta, type SessionMeta } from "../lib/meta.ts";
+import { defaultSettings, loadConfig } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta } from "../lib/naming/session-meta.ts";
-import { listSessions } from "../lib/sessions.ts";
+import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
 import { chain, claudeAssistant, claudeCompaction, claudeState, claudeUser } from "./support/claude.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";

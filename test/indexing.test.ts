@@ -9,11 +9,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { indexRecipe } from "../lib/indexing/freshness.ts";
-import { indexSessions } from "../lib/indexing/indexing.ts";
-import { isAllIndexed } from "../lib/indexing/stale.ts";
-import { listSessions } from "../lib/sessions.ts";
-import { openStore } from "../lib/store.ts";
+import { indexRecipe } from "../lib/index/freshness.ts";
+import { indexSessions } from "../lib/index/indexing.ts";
+import { isAllIndexed } from "../lib/index/stale.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
+import { openStore } from "../lib/store/store.ts";
 import { writeCorpus } from "./bench/corpus.ts";
 import { claudeCompaction, claudeUser } from "./support/claude.ts";
 import { layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { defaultSettings } from "../lib/config.ts";
-import { foldLedger, type LedgerRecord } from "../lib/observations.ts";
-import { readLean } from "../lib/observing/lean-conversation.ts";
+import { defaultSettings } from "../lib/config/config.ts";
+import { readLean } from "../lib/observe/lean-conversation.ts";
 import {
   appendLedgerFile,
   fileStem,
@@ -11,16 +10,17 @@ import {
   ledgerFile,
   readLedger,
   readLedgerFile,
-} from "../lib/observing/ledger.ts";
-import { observeSession, readSessionMemory } from "../lib/observing/observe-session.ts";
+} from "../lib/observe/ledger.ts";
+import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
+import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
 import {
   noteAttempt,
   observeSettings,
   readBackoff,
   setObserveSettings,
-} from "../lib/observing/observe-state.ts";
-import type { Session } from "../lib/session.ts";
-import { readActiveBranch } from "../lib/transcript.ts";
+} from "../lib/observe/observe-state.ts";
+import type { Session } from "../lib/transcripts/session.ts";
+import { readActiveBranch } from "../lib/transcripts/transcript.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
 import { type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
@@ -104,8 +104,8 @@ test("two observers at once on one session lose and double nothing", async () =>
   const script = join(home.root, "observer.ts");
   writeFileSync(
     script,
-    `import { loadConfig } from ${JSON.stringify(join(ROOT, "lib/config.ts"))};
-import { observeSession } from ${JSON.stringify(join(ROOT, "lib/observing/observe-session.ts"))};
+    `import { loadConfig } from ${JSON.stringify(join(ROOT, "lib/config/config.ts"))};
+import { observeSession } from ${JSON.stringify(join(ROOT, "lib/observe/observe-session.ts"))};
 const { paths, settings } = await loadConfig(process.env, "/");
 const session = ${JSON.stringify(sessionOf("claude", file))};
 for (let i = 0; i < 5; i++) await observeSession(session, { paths, settings, when: "all", waitMs: 20000 });`,

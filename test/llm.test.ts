@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { z } from "zod";
-import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { completeJson, embedTexts } from "../lib/llm.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config/config.ts";
+import { completeJson, embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger, readSpendToday, type SpendLedger } from "../lib/model/spend.ts";
 import { type FakeOpenAI, fakeVector, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
 import { temporaryHome } from "./support/home.ts";
@@ -246,7 +246,7 @@ test("without its key OpenAI itself is not called", async () => {
 test("the environment steers neither the host nor the headers", async () => {
   const script = `
     import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
-    import { completeJson } from ${JSON.stringify(import.meta.resolve("../lib/llm.ts"))};
+    import { completeJson } from ${JSON.stringify(import.meta.resolve("../lib/model/llm.ts"))};
     import { openSpendLedger } from ${JSON.stringify(import.meta.resolve("../lib/model/spend.ts"))};
     await completeJson({ feature: "meta", system: "s", prompt: "p", schema: z.object({ name: z.string() }),
       config: ${JSON.stringify(llm())}, env: {}, spend: openSpendLedger(${JSON.stringify(home)}, { timezone: "UTC" }) });`;

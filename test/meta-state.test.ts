@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings } from "../lib/config.ts";
-import { metaFile } from "../lib/meta.ts";
+import { defaultSettings } from "../lib/config/config.ts";
 import {
   appendMetaState,
   fileMark,
@@ -13,7 +12,8 @@ import {
   transcriptMark,
 } from "../lib/naming/meta-state.ts";
 import { isKnownNotDue } from "../lib/naming/session-meta.ts";
-import type { Session } from "../lib/session.ts";
+import { metaFile } from "../lib/sessions/meta.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
 const home = () => temporaryHome().root;

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { resolvePaths } from "../lib/config.ts";
-import { metaFile, readMeta, type SessionMeta, updateMeta } from "../lib/meta.ts";
+import { resolvePaths } from "../lib/config/config.ts";
+import { metaFile, readMeta, type SessionMeta, updateMeta } from "../lib/sessions/meta.ts";
 import { temporaryHome } from "./support/home.ts";
 
 function folder(): string {
@@ -95,7 +95,7 @@ test("ten processes writing one file: always whole, one of the ten, and none los
   const file = join(directory, "s1.meta.json");
   mkdirSync(directory, { recursive: true });
   const script = `
-    import { updateMeta } from ${JSON.stringify(import.meta.resolve("../lib/meta.ts"))};
+    import { updateMeta } from ${JSON.stringify(import.meta.resolve("../lib/sessions/meta.ts"))};
     const writer = process.argv[1];
     for (let turn = 0; turn < 10; turn++) {
       await updateMeta(${JSON.stringify(file)}, { waitMs: 20000 }, ({ meta, problem }) => {

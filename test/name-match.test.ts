@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { typingDistance } from "../lib/distance.ts";
+import { typingDistance } from "../lib/base/distance.ts";
 import { foldName, likeName, type Named, nearest } from "../lib/sessions/name-match.ts";
 
 function named(...names: string[]): Named<string>[] {

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { metaFile } from "../lib/meta.ts";
-import type { Session } from "../lib/session.ts";
 import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/sessions/ends.ts";
+import { metaFile } from "../lib/sessions/meta.ts";
 import { nameOf } from "../lib/sessions/session-name.ts";
-import { describeSession, sessionAt } from "../lib/sessions.ts";
+import { describeSession, sessionAt } from "../lib/sessions/sessions.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 import { CLAUDE_SESSION, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import {

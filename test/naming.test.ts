@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { nameByRule, spokenText } from "../lib/naming/naming.ts";
 import { summarizeByRule } from "../lib/naming/summarize.ts";
-import type { Entry, ToolCall } from "../lib/session.ts";
+import type { Entry, ToolCall } from "../lib/transcripts/session.ts";
 
 const place = { line: 1, offset: 0, end: 0 };
 const user = (text: string): Entry => ({ ...place, kind: "user", text });

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { putVector, useEmbedder, vectorBytes, vectorSource } from "../lib/indexing/chunk-vectors.ts";
+import { putVector, useEmbedder, vectorBytes, vectorSource } from "../lib/index/chunk-vectors.ts";
 import { nearestChunks } from "../lib/search/nearest.ts";
 import { retrieve } from "../lib/search/retrieval.ts";
-import type { Store } from "../lib/store.ts";
+import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";

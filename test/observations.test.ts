@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { parseLedgerRecord } from "../lib/observe/ledger-record.ts";
+import { lineRanges, lineSpans } from "../lib/observe/line-spans.ts";
 import {
   type Draft,
   foldLedger,
@@ -8,10 +10,8 @@ import {
   nameDrafts,
   type Observation,
   openThreads,
-} from "../lib/observations.ts";
-import { parseLedgerRecord } from "../lib/observing/ledger-record.ts";
-import { lineRanges, lineSpans } from "../lib/observing/line-spans.ts";
-import { observe } from "../lib/observing/observe.ts";
+} from "../lib/observe/observations.ts";
+import { observe } from "../lib/observe/observe.ts";
 import { conversation, observing, randomTurn } from "./support/conversation.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 

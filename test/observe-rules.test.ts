@@ -1,14 +1,4 @@
 import { expect, test } from "bun:test";
-import { foldLedger, type LedgerRecord, openThreads } from "../lib/observations.ts";
-import {
-  commandName,
-  commitMessage,
-  errorLine,
-  hasFailed,
-  isTelling,
-  totalLine,
-} from "../lib/observing/command-outcome.ts";
-import { observe } from "../lib/observing/observe.ts";
 import {
   gist,
   isAgreement,
@@ -18,7 +8,17 @@ import {
   isThanks,
   pendingQuestion,
   sentences,
-} from "../lib/observing/speech.ts";
+} from "../lib/language/speech.ts";
+import {
+  commandName,
+  commitMessage,
+  errorLine,
+  hasFailed,
+  isTelling,
+  totalLine,
+} from "../lib/observe/command-outcome.ts";
+import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
+import { observe } from "../lib/observe/observe.ts";
 import {
   conversation,
   entry,

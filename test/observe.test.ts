@@ -2,13 +2,13 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { estimateTokens } from "../lib/chunking/tokens.ts";
-import { defaultSettings } from "../lib/config.ts";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { modelCompleter } from "../lib/llm.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { defaultSettings } from "../lib/config/config.ts";
+import { estimateTokens } from "../lib/language/tokens.ts";
+import { modelCompleter } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
-import { foldLedger, type LedgerRecord, openThreads } from "../lib/observations.ts";
-import { isStepDue, observe, observeAnew } from "../lib/observing/observe.ts";
+import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
+import { isStepDue, observe, observeAnew } from "../lib/observe/observe.ts";
 import {
   coverage,
   cutStep,
@@ -17,9 +17,9 @@ import {
   rawTokens,
   splitTail,
   uncovered,
-} from "../lib/observing/observe-step.ts";
-import { observerAnswer } from "../lib/observing/observer-prompts.ts";
-import { redact } from "../lib/redact.ts";
+} from "../lib/observe/observe-step.ts";
+import { observerAnswer } from "../lib/observe/observer-prompts.ts";
+import { redact } from "../lib/redact/redact.ts";
 import {
   answering,
   conversation,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { checkCitations, textByLine } from "../lib/asking/citations.ts";
-import type { Entry } from "../lib/session.ts";
+import { checkCitations, textByLine } from "../lib/naming/citations.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";

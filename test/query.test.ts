@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { stem } from "../lib/language/stem.ts";
 import { matchExpression, readQuestion } from "../lib/search/query.ts";
-import { stem } from "../lib/search/stem.ts";
 
 const termsOf = (text: string) => readQuestion(text).terms.map(({ forms }) => forms[0]);
 

@@ -6,7 +6,7 @@ import {
   isGoodEnough,
   type RankedDocument,
   rankDocuments,
-} from "../lib/rank.ts";
+} from "../lib/search/rank.ts";
 
 function document(counts: number[], more: Partial<RankedDocument> = {}): RankedDocument {
   return {

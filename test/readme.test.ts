@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
-import { defaultSettings } from "../lib/config.ts";
-import { parseSettings } from "../lib/settings-schema.ts";
+import { defaultSettings } from "../lib/config/config.ts";
+import { parseSettings } from "../lib/config/schema.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import { claudeFolder, layFixtures, temporaryHome } from "./support/home.ts";
 import { ROOT, runCommand } from "./support/run.ts";

@@ -3,14 +3,14 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
-import type { Entry } from "../lib/session.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 import {
   readActiveBranch,
   readEntries,
   readHead,
   readLastEntries,
   validateSessionFile,
-} from "../lib/transcript.ts";
+} from "../lib/transcripts/transcript.ts";
 import { type Host, hiddenLines, type Spoken, spokenLines, squeeze } from "./support/count.ts";
 import { FIXTURES_FOLDER, HIDDEN } from "./support/fixtures.ts";
 import { ROOT } from "./support/run.ts";

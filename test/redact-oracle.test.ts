@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { lintSource } from "@secretlint/core";
 import { creator } from "@secretlint/secretlint-rule-preset-recommend";
-import { redact } from "../lib/redact.ts";
+import { redact } from "../lib/redact/redact.ts";
 import { seeded } from "./support/random.ts";
 import { chars, opaqueSecret, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { SessionMemoryError } from "../lib/errors.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   foldLedger,
   isOpen,
@@ -7,10 +7,10 @@ import {
   type Observation,
   observationLine,
   observationTokens,
-} from "../lib/observations.ts";
-import { observe } from "../lib/observing/observe.ts";
-import { reflect } from "../lib/observing/reflect.ts";
-import { isReflectionDue, reflectByRule, reflectionBasis } from "../lib/observing/reflect-rules.ts";
+} from "../lib/observe/observations.ts";
+import { observe } from "../lib/observe/observe.ts";
+import { reflect } from "../lib/observe/reflect.ts";
+import { isReflectionDue, reflectByRule, reflectionBasis } from "../lib/observe/reflect-rules.ts";
 import {
   answering,
   conversation,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { foldLedger, isOpen, type LedgerRecord, MARKS } from "../lib/observations.ts";
-import { observe } from "../lib/observing/observe.ts";
-import { filesIn, renderObservations } from "../lib/observing/render-observations.ts";
+import { foldLedger, isOpen, type LedgerRecord, MARKS } from "../lib/observe/observations.ts";
+import { observe } from "../lib/observe/observe.ts";
+import { filesIn, renderObservations } from "../lib/observe/render-observations.ts";
 import { conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SessionMemoryError } from "../lib/errors.ts";
-import { metaFile } from "../lib/meta.ts";
-import type { Agent } from "../lib/session.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { metaFile } from "../lib/sessions/meta.ts";
 import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
+import type { Agent } from "../lib/transcripts/session.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChunkFilter, matchingChunks } from "../lib/search/candidates.ts";
 import { toPassages } from "../lib/search/passages.ts";
 import { type Retrieved, retrieve } from "../lib/search/retrieval.ts";
-import type { Store } from "../lib/store.ts";
+import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bunFlags, findRuntime, startDetached } from "../lib/runtime.ts";
+import { bunFlags, findRuntime, startDetached } from "../lib/base/runtime.ts";
 import { write } from "./support/home.ts";
 import { ROOT } from "./support/run.ts";
 
@@ -108,7 +108,7 @@ test("startDetached() outlives the process that asked, and does not hold it up",
     join(place.path, "work.ts"),
     `await Bun.sleep(400); require("node:fs").writeFileSync(${JSON.stringify(proof)}, String(process.ppid));`,
   );
-  const asker = `import { startDetached } from ${JSON.stringify(join(ROOT, "lib", "runtime.ts"))};
+  const asker = `import { startDetached } from ${JSON.stringify(join(ROOT, "lib/base/runtime.ts"))};
     console.log(startDetached("work.ts", [], { env: process.env, cwd: "/", root: ${JSON.stringify(place.path)} }));`;
   const env = { PATH: join(process.execPath, ".."), HOME: place.path };
   write(join(place.path, "ask.ts"), asker);

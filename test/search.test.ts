@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Config, defaultSettings, type Settings } from "../lib/config.ts";
-import { openStore } from "../lib/store.ts";
+import { type Config, defaultSettings, type Settings } from "../lib/config/config.ts";
+import { openStore } from "../lib/store/store.ts";
 import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
 import { claudeAssistant, claudeCompaction, claudeUser } from "./support/claude.ts";
 import { FIXTURES } from "./support/fixtures.ts";

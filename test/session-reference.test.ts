@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings } from "../lib/config.ts";
-import { metaFile, RULES, readMeta, type SessionMeta } from "../lib/meta.ts";
+import { defaultSettings } from "../lib/config/config.ts";
+import { metaFile, RULES, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { referenceContext } from "../scripts/session-reference.ts";
 import { chain, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { listSessions, sessionAt } from "../lib/sessions.ts";
+import { listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import { temporaryHome } from "./support/home.ts";
 import { ROOT } from "./support/run.ts";
 

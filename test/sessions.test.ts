@@ -7,7 +7,7 @@ import {
   type ListOptions,
   listSessions,
   sessionAt,
-} from "../lib/sessions.ts";
+} from "../lib/sessions/sessions.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import { FIXTURES } from "./support/fixtures.ts";

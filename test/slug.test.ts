@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings } from "../lib/config.ts";
+import { defaultSettings } from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { generateSlug, type SlugOptions, sanitizeSlug } from "../lib/naming/slug.ts";
 import { type FakeOpenAI, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";

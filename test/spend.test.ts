@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { SessionMemoryError } from "../lib/errors.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import { formatCost, openSpendLedger, readSpendToday } from "../lib/model/spend.ts";
 import { temporaryHome } from "./support/home.ts";
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MIGRATIONS } from "../lib/migrations.ts";
-import { openDatabase } from "../lib/sqlite.ts";
-import { migrate, openStore, readFact, writeFact } from "../lib/store.ts";
+import { MIGRATIONS } from "../lib/store/migrations.ts";
+import { openDatabase } from "../lib/store/sqlite.ts";
+import { migrate, openStore, readFact, writeFact } from "../lib/store/store.ts";
 
 function folder(): string {
   return mkdtempSync(join(tmpdir(), "session-memory-store-"));
@@ -133,7 +133,7 @@ describe("openStore()", () => {
 
   test("lets several processes create the same index at once", async () => {
     const path = join(folder(), "memory.db");
-    const program = `import { openStore } from "${join(import.meta.dir, "../lib/store.ts")}"; openStore(process.argv[1]).close();`;
+    const program = `import { openStore } from "${join(import.meta.dir, "../lib/store/store.ts")}"; openStore(process.argv[1]).close();`;
     const runs = Array.from({ length: 6 }, () =>
       Bun.spawn(["bun", "-e", program, path], { stderr: "pipe", stdout: "pipe" }),
     );

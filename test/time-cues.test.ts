@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cueSpans, readTimeCues, timeFit } from "../lib/search/time-cues.ts";
+import { cueSpans, readTimeCues, timeFit } from "../lib/language/time-cues.ts";
 
 const NOW = new Date("2026-11-20T12:00:00Z"); // a Friday
 const fit = (question: string, at: string, timezone = "UTC") => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { formatAge, formatLocal, instantOf, parseTime } from "../lib/times.ts";
+import { formatAge, formatLocal, instantOf, parseTime } from "../lib/base/time.ts";
 
 const now = new Date("2026-02-12T10:30:05Z"); // a Thursday
 

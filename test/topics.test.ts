@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { describeText } from "../lib/topics.ts";
+import { describeText } from "../lib/language/topics.ts";
 
 test("describeText() names up to three topics, most mentioned first", () => {
   expect(describeText("The tests fail: a mock in the unittest fixture raises an error").topics).toEqual([

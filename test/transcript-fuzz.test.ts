@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LINE_MAX_BYTES, linesBackward, linesForward, withFile } from "../lib/jsonl.ts";
-import type { Entry } from "../lib/session.ts";
+import { LINE_MAX_BYTES, linesBackward, linesForward, withFile } from "../lib/transcripts/jsonl.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 import {
   type Head,
   numberLines,
@@ -15,7 +15,7 @@ import {
   readHead,
   readLastEntries,
   validateSessionFile,
-} from "../lib/transcript.ts";
+} from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
 import { conversation, type Format, uniqueText } from "./support/corpus.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";

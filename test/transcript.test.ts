@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Entry } from "../lib/session.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 import {
   entryKey,
   extractSessionText,
@@ -13,7 +13,7 @@ import {
   readHead,
   readLastEntries,
   validateSessionFile,
-} from "../lib/transcript.ts";
+} from "../lib/transcripts/transcript.ts";
 import { allFixtures, FIXTURES, FIXTURES_CWD, HIDDEN } from "./support/fixtures.ts";
 import { temporaryHome } from "./support/home.ts";
 

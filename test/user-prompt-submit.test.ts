@@ -257,22 +257,22 @@ function loadedFrom(file: string): string[] {
 }
 
 test("the hook loads no more than it takes to glance, and to look where a glance is not enough", () => {
-  expect(loadedFrom(HOOK)).toEqual([HOOK, "lib/digest/glance.ts", "node:fs"]);
+  expect(loadedFrom(HOOK)).toEqual([HOOK, "lib/sessions/glance.ts", "node:fs"]);
   expect(loadedFrom("hooks/claude/prompt-look.ts")).toEqual([
     "hooks/claude/prompt-look.ts",
     "hooks/prompt.ts",
-    "lib/config.ts",
-    "lib/digest/glance.ts",
-    "lib/digest/look.ts",
-    "lib/digest/marks.ts",
-    "lib/digest/witness.ts",
-    "lib/errors.ts",
-    "lib/json.ts",
-    "lib/read.ts",
+    "lib/activity/look.ts",
+    "lib/activity/marks.ts",
+    "lib/base/errors.ts",
+    "lib/base/json.ts",
+    "lib/base/read.ts",
+    "lib/config/config.ts",
     "lib/sessions/find.ts",
+    "lib/sessions/glance.ts",
     "lib/sessions/places.ts",
     "lib/sessions/project.ts",
     "lib/sessions/volute.ts",
+    "lib/sessions/witness.ts",
     "node:fs",
     "node:path",
   ]);

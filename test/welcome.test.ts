@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
-import { metaFile, type SessionMeta } from "../lib/meta.ts";
+import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
 import { claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";

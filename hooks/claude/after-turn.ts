@@ -1,6 +1,6 @@
 /** What Stop and SessionEnd do alike: hand the session to hooks/background.ts. */
 
-import { startDetached } from "../../lib/runtime.ts";
+import { startDetached } from "../../lib/base/runtime.ts";
 import { runHook } from "./hook.ts";
 
 /** Starts the background work of the session that the hook was called for. */

@@ -1,14 +1,14 @@
 /** What every Claude Code hook but the prompt's does alike: reads its input, and fails open with a line in the log. */
 
 import { readFileSync } from "node:fs";
+import { recordOf, stringOf } from "../../lib/base/json.ts";
 import {
   currentDirectory,
   type Environment,
   hookEnvironment,
   type Paths,
   resolvePaths,
-} from "../../lib/config.ts";
-import { recordOf, stringOf } from "../../lib/json.ts";
+} from "../../lib/config/config.ts";
 import { logFailure } from "../failure.ts";
 
 /** A hook's call, as far as we use it. */

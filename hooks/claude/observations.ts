@@ -1,12 +1,12 @@
 /** A Claude Code session's observations as its compaction hooks hand them out. */
 
 import { join } from "node:path";
-import type { Paths, Settings } from "../../lib/config.ts";
-import { observationsAfterCompaction } from "../../lib/observing/compaction-notes.ts";
-import { ledgerFile, readLedgerFile } from "../../lib/observing/ledger.ts";
-import { redactLedger } from "../../lib/observing/redact-ledger.ts";
-import { compilePatterns } from "../../lib/redact.ts";
-import { bunFlags } from "../../lib/runtime.ts";
+import { bunFlags } from "../../lib/base/runtime.ts";
+import type { Paths, Settings } from "../../lib/config/config.ts";
+import { observationsAfterCompaction } from "../../lib/observe/compaction-notes.ts";
+import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
+import { redactLedger } from "../../lib/observe/redact-ledger.ts";
+import { compilePatterns } from "../../lib/redact/redact.ts";
 import type { HookCall } from "./hook.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");

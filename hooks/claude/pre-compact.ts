@@ -4,13 +4,13 @@
  */
 
 import { statSync } from "node:fs";
-import { loadConfig, type Settings } from "../../lib/config.ts";
-import { handOver } from "../../lib/digest/hand-over.ts";
-import { observationsToKeep } from "../../lib/observing/compaction-notes.ts";
-import { ledgerFile, readLedgerFile } from "../../lib/observing/ledger.ts";
-import { observeSession } from "../../lib/observing/observe-session.ts";
-import { redactLedger } from "../../lib/observing/redact-ledger.ts";
-import { compilePatterns } from "../../lib/redact.ts";
+import { handOver } from "../../lib/base/output.ts";
+import { loadConfig, type Settings } from "../../lib/config/config.ts";
+import { observationsToKeep } from "../../lib/observe/compaction-notes.ts";
+import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
+import { observeSession } from "../../lib/observe/observe-session.ts";
+import { redactLedger } from "../../lib/observe/redact-ledger.ts";
+import { compilePatterns } from "../../lib/redact/redact.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
 /** The client cuts what is longer. */

@@ -1,14 +1,14 @@
 /** What Claude Code's UserPromptSubmit has to say, put together and handed over. Loaded only where there may be something. */
 
+import { logEvent } from "../../lib/base/log.ts";
+import { handOver } from "../../lib/base/output.ts";
 import {
   type Environment,
   hookEnvironment,
   type Paths,
   resolvePaths,
   type Settings,
-} from "../../lib/config.ts";
-import { handOver } from "../../lib/digest/hand-over.ts";
-import { logEvent } from "../../lib/log.ts";
+} from "../../lib/config/config.ts";
 import { logFailure } from "../failure.ts";
 import { type Prompt, readPrompt, requireSettings } from "../prompt.ts";
 import type { PromptContext } from "../prompt-context.ts";

@@ -2,14 +2,14 @@
  * What Claude Code's UserPromptSubmit does when a glance does not: hands the model what the other sessions did since
  * this one's last prompt, what is known of those that the prompt mentions, and, where the user wants that, a title.
  *
- * With nothing to say it loads no more than lib/digest/look.ts, and on any failure it is silent.
+ * With nothing to say it loads no more than lib/activity/look.ts, and on any failure it is silent.
  */
 
-import { hookEnvironment, type Paths, resolvePaths } from "../../lib/config.ts";
-import { circumstancesOf, cursorPath, type Glance, glanceFile } from "../../lib/digest/glance.ts";
-import { isDue, type Look, takeLook } from "../../lib/digest/look.ts";
-import { beginWitness, endWitness } from "../../lib/digest/witness.ts";
-import { recordOf } from "../../lib/json.ts";
+import { isDue, type Look, takeLook } from "../../lib/activity/look.ts";
+import { recordOf } from "../../lib/base/json.ts";
+import { hookEnvironment, type Paths, resolvePaths } from "../../lib/config/config.ts";
+import { circumstancesOf, cursorPath, type Glance, glanceFile } from "../../lib/sessions/glance.ts";
+import { beginWitness, endWitness } from "../../lib/sessions/witness.ts";
 import { readPrompt, requireSettings } from "../prompt.ts";
 
 /** Looks at the other sessions and answers the host. Never throws. */
@@ -34,7 +34,7 @@ export async function answerByLook(stdin: string): Promise<void> {
     else if (answers && !isUntitled && look.marks?.has(look.looker.id)) {
       const circumstances = circumstancesOf(input, { env, cwd: () => process.cwd() }, look.now);
       await keep({ circumstances, at: look.now, answers: answers() }, look);
-    } else if (isDue(look)) (await import("../../lib/digest/settle.ts")).settle(look);
+    } else if (isDue(look)) (await import("../../lib/activity/settle.ts")).settle(look);
   } catch (error) {
     await log(paths, error);
   }
@@ -42,7 +42,7 @@ export async function answerByLook(stdin: string): Promise<void> {
 
 /** In place of a mark of the looking session itself: from here on its edits count as made since it looked. */
 async function keep(glance: Glance, { cursors }: Look): Promise<void> {
-  const { replaceFile } = await import("../../lib/files.ts");
+  const { replaceFile } = await import("../../lib/base/files.ts");
   replaceFile(glanceFile(cursors.path), JSON.stringify(glance), { durable: false });
 }
 

@@ -3,8 +3,8 @@
  * observations after a compaction. A resumed or forked session has what it was given before: nothing.
  */
 
-import { handOver } from "../../lib/digest/hand-over.ts";
-import { logEvent } from "../../lib/log.ts";
+import { logEvent } from "../../lib/base/log.ts";
+import { handOver } from "../../lib/base/output.ts";
 import { requireSettings } from "../prompt.ts";
 import { type HookCall, runHook } from "./hook.ts";
 

@@ -1,12 +1,12 @@
 /** The title that a session's meta file has for it, offered to the host where the user has set none. */
 
 import { statSync } from "node:fs";
-import type { Paths, Settings } from "../../lib/config.ts";
-import { metaFile, readMeta } from "../../lib/meta.ts";
+import type { Paths, Settings } from "../../lib/config/config.ts";
 import { isCircumstantial } from "../../lib/naming/summarize.ts";
-import { oneLine } from "../../lib/redact.ts";
-import { cleaner } from "../../lib/redaction/clean.ts";
+import { oneLine } from "../../lib/redact/redact.ts";
 import { givenTitle } from "../../lib/sessions/ends.ts";
+import { metaFile, readMeta } from "../../lib/sessions/meta.ts";
+import { cleaner } from "../../lib/transcripts/clean.ts";
 import type { Prompt } from "../prompt.ts";
 
 const TITLE_CHARS = 100;

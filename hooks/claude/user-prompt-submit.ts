@@ -4,7 +4,7 @@
  */
 
 import { readFileSync } from "node:fs";
-import { isAllAsItWas } from "../../lib/digest/glance.ts";
+import { isAllAsItWas } from "../../lib/sessions/glance.ts";
 
 const STDIN = 0;
 

@@ -1,8 +1,8 @@
 /** The `/obs-…` commands: looking at the observations, steering when they are made, and making them now. */
 
-import type { Config } from "../../lib/config.ts";
-import { describeError, SessionMemoryError } from "../../lib/errors.ts";
-import { compilePatterns, redact } from "../../lib/redact.ts";
+import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
+import type { Config } from "../../lib/config/config.ts";
+import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiCommandContext } from "./api.ts";
 import { observing } from "./observing.ts";
 import { alone, type PiState } from "./state.ts";
@@ -34,7 +34,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   };
   const queued = async (work: () => Promise<string>) => (await alone(state, work)) ?? "";
   const change = async (changes: Record<string, string>) => {
-    const { setObserveSettings } = await import("../../lib/observing/observe-state.ts");
+    const { setObserveSettings } = await import("../../lib/observe/observe-state.ts");
     const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });
     const { mode, auto, observerTokens, reflectorTokens, retainTokens } = settings;
     return `observations: ${mode}, automatic ${auto ? "on" : "off"}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`;
@@ -45,7 +45,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
     "Observations: tokens, thresholds, mode, what is covered",
     async (_, context) => {
       const { memory, common } = await current(context);
-      const { observationStatus, statusText } = await import("../../lib/observing/observe-view.ts");
+      const { observationStatus, statusText } = await import("../../lib/observe/observe-view.ts");
       const status = observationStatus(memory, config);
       return statusText({
         ...status,
@@ -68,9 +68,9 @@ export function registerObservationCommands(state: PiState, config: Config): voi
       const { memory, common } = await current(context);
       const lines = Number(words.find((word) => /^\d+$/.test(word)) ?? VIEW_LINES);
       const [{ observationLines }, { foldLedger }, { rawLines }] = await Promise.all([
-        import("../../lib/observing/render-observations.ts"),
-        import("../../lib/observations.ts"),
-        import("../../lib/observing/observe-view.ts"),
+        import("../../lib/observe/render-observations.ts"),
+        import("../../lib/observe/observations.ts"),
+        import("../../lib/observe/observe-view.ts"),
       ]);
       const observations =
         words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
@@ -84,7 +84,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
     await context.waitForIdle();
     return await queued(async () => {
       const { common } = await current(context);
-      const { reflect } = await import("../../lib/observing/reflect.ts");
+      const { reflect } = await import("../../lib/observe/reflect.ts");
       const focus = words.join(" ") || undefined;
       const { tokens, note } = await reflect({ ...common, force: true, focus });
       return `reflected: ${tokens.before} → ${tokens.after} tokens${note === undefined ? "" : ` (${note})`}`;
@@ -98,7 +98,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
     await context.waitForIdle();
     return await queued(async () => {
       const { memory, common } = await current(context);
-      const { observeAnew } = await import("../../lib/observing/observe.ts");
+      const { observeAnew } = await import("../../lib/observe/observe.ts");
       const { steps, observations, failure } = await observeAnew({ ...common, entries: memory.entries });
       if (failure !== undefined) return `nothing changed: ${failure}`;
       return `observed again: ${observations} observations in ${steps} steps`;

@@ -1,7 +1,7 @@
 /** Brings the search index up to date after a turn: in a process of its own, or in small slices where none can be started. */
 
-import type { Config } from "../../lib/config.ts";
-import { startDetached } from "../../lib/runtime.ts";
+import { startDetached } from "../../lib/base/runtime.ts";
+import type { Config } from "../../lib/config/config.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, inBackground, on, type PiState } from "./state.ts";
 
@@ -42,9 +42,9 @@ async function indexInSlices(state: PiState, config: Config, context: PiContext)
   if (!session) return;
   const { paths, settings } = config;
   const [{ indexSessions }, { currentExclude }, { openStore }] = await Promise.all([
-    import("../../lib/indexing/indexing.ts"),
+    import("../../lib/index/indexing.ts"),
     import("../../lib/sessions/kept-out.ts"),
-    import("../../lib/store.ts"),
+    import("../../lib/store/store.ts"),
   ]);
   const store = openStore(paths.database, { create: true });
   const excludeNow = () => currentExclude(paths, settings.exclude);

@@ -1,11 +1,11 @@
 /** Names the session when that is due or asked for: meta file, status line with the cost, telemetry entry. */
 
-import type { Config } from "../../lib/config.ts";
-import { describeError } from "../../lib/errors.ts";
-import { logEvent } from "../../lib/log.ts";
+import { describeError } from "../../lib/base/errors.ts";
+import { logEvent } from "../../lib/base/log.ts";
+import type { Config } from "../../lib/config/config.ts";
 import { formatCost } from "../../lib/model/spend.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-outcome.ts";
-import { redact } from "../../lib/redact.ts";
+import { redact } from "../../lib/redact/redact.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiState } from "./state.ts";
 import { showStatus } from "./status.ts";

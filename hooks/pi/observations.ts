@@ -3,12 +3,12 @@
  * compaction before pi must. The ledger is custom entries of the session, so branches and forks carry their own.
  */
 
-import type { Config } from "../../lib/config.ts";
-import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/json.ts";
+import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
+import type { Config } from "../../lib/config/config.ts";
 import { formatCost } from "../../lib/model/spend.ts";
-import type { ObserveOutcome } from "../../lib/observing/observe.ts";
-import type { SessionMemoryState } from "../../lib/observing/observe-session.ts";
-import { noteAttempt, observeSettings, readBackoff } from "../../lib/observing/observe-state.ts";
+import type { ObserveOutcome } from "../../lib/observe/observe.ts";
+import type { SessionMemoryState } from "../../lib/observe/observe-session.ts";
+import { noteAttempt, observeSettings, readBackoff } from "../../lib/observe/observe-state.ts";
 import type { PiEvent } from "./api.ts";
 import { observing, type Turn } from "./observing.ts";
 import { afterTurn, alone, currentSession, hostModel, inBackground, on, type PiState } from "./state.ts";
@@ -53,8 +53,8 @@ async function takeSteps(state: PiState, turn: Turn): Promise<boolean> {
   const { session, memory, common } = now;
   const { paths } = turn.config;
   const [{ observe }, { reflect }] = await Promise.all([
-    import("../../lib/observing/observe.ts"),
-    import("../../lib/observing/reflect.ts"),
+    import("../../lib/observe/observe.ts"),
+    import("../../lib/observe/reflect.ts"),
   ]);
   const backoff = readBackoff(paths, session.id);
   if (backoff && Date.now() < backoff.notBefore) return true;
@@ -92,8 +92,8 @@ function tellSteps(
 
 async function compactWhenDue({ context }: Turn, { entries, settings }: SessionMemoryState) {
   const [{ isCompactionDue }, { rawTokens }] = await Promise.all([
-    import("../../lib/observing/compaction.ts"),
-    import("../../lib/observing/observe-step.ts"),
+    import("../../lib/observe/compaction.ts"),
+    import("../../lib/observe/observe-step.ts"),
   ]);
   if (!isCompactionDue(rawTokens(afterSummary(entries)), settings)) return;
   // A prompt may have come while the model observed.
@@ -117,7 +117,7 @@ async function compactionOf(state: PiState, turn: Turn & { event: PiEvent }) {
   const first = branch.findIndex(({ id }) => id === firstKeptEntryId);
   const now = first === -1 ? undefined : await observing(state, turn);
   if (!now) return undefined;
-  const { compactionSummary } = await import("../../lib/observing/compaction.ts");
+  const { compactionSummary } = await import("../../lib/observe/compaction.ts");
   const made = await compactionSummary({
     ...now.common,
     signal: turn.event.signal,
@@ -139,7 +139,7 @@ async function branchSummaryOf(state: PiState, turn: Turn & { event: PiEvent }) 
   const now = left.size === 0 ? undefined : await observing(state, turn);
   const start = now?.memory.entries.find(({ id }) => left.has(id));
   if (!now || !start) return undefined;
-  const { compactionSummary } = await import("../../lib/observing/compaction.ts");
+  const { compactionSummary } = await import("../../lib/observe/compaction.ts");
   const made = await compactionSummary({
     ...now.common,
     signal: turn.event.signal,

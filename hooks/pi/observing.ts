@@ -1,10 +1,10 @@
 /** What observing pi's present session needs: its conversation, its ledger, the host's model, and where records go. */
 
-import type { Config } from "../../lib/config.ts";
-import type { LedgerRecord } from "../../lib/observations.ts";
-import { LEDGER_ENTRY_TYPE } from "../../lib/observing/ledger.ts";
-import type { ObserveContext } from "../../lib/observing/observe.ts";
-import { compilePatterns, redact } from "../../lib/redact.ts";
+import type { Config } from "../../lib/config/config.ts";
+import { LEDGER_ENTRY_TYPE } from "../../lib/observe/ledger.ts";
+import type { LedgerRecord } from "../../lib/observe/observations.ts";
+import type { ObserveContext } from "../../lib/observe/observe.ts";
+import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiContext } from "./api.ts";
 import { currentSession, hostModel, type PiState } from "./state.ts";
 
@@ -18,7 +18,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
   const session = currentSession(context);
   if (!session) return undefined;
   const [{ readSessionMemory }, { currentExclude, isKeptOut }] = await Promise.all([
-    import("../../lib/observing/observe-session.ts"),
+    import("../../lib/observe/observe-session.ts"),
     import("../../lib/sessions/kept-out.ts"),
   ]);
   const { paths, settings } = config;

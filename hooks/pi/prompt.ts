@@ -1,8 +1,8 @@
 /** Before the model sees a prompt: what the other sessions did, and what its `@@` references mean. */
 
-import type { Config } from "../../lib/config.ts";
-import { type Look, takeLook } from "../../lib/digest/look.ts";
-import { logEvent } from "../../lib/log.ts";
+import { type Look, takeLook } from "../../lib/activity/look.ts";
+import { logEvent } from "../../lib/base/log.ts";
+import type { Config } from "../../lib/config/config.ts";
 import { promptContext } from "../prompt-context.ts";
 import { QUESTION_MS } from "../prompt-references.ts";
 import type { PiContext } from "./api.ts";

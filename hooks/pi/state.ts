@@ -1,13 +1,13 @@
 /** What the parts of the pi extension share: configuration, the session, the model, and work that is under way. */
 
-import { type Config, loadConfig, type Paths, resolvePaths } from "../../lib/config.ts";
-import { describeError, SessionMemoryError } from "../../lib/errors.ts";
-import { logEvent } from "../../lib/log.ts";
+import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
+import { logEvent } from "../../lib/base/log.ts";
+import { type Config, loadConfig, type Paths, resolvePaths } from "../../lib/config/config.ts";
 import { type CompleteJson, jsonCompleter } from "../../lib/model/answers.ts";
 import { openSpendLedger } from "../../lib/model/spend.ts";
-import { compilePatterns, redact } from "../../lib/redact.ts";
-import type { Session } from "../../lib/session.ts";
-import { sessionAt } from "../../lib/sessions.ts";
+import { compilePatterns, redact } from "../../lib/redact/redact.ts";
+import { sessionAt } from "../../lib/sessions/sessions.ts";
+import type { Session } from "../../lib/transcripts/session.ts";
 import type { PiApi, PiContext, PiEvent, PiModel } from "./api.ts";
 
 /** The session's own model, as a `modelKeys` entry. */

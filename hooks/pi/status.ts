@@ -1,6 +1,6 @@
 /** Remarks in pi's status line, each under its key and taken away after a while. */
 
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "../../lib/config/config.ts";
 import type { PiContext } from "./api.ts";
 
 const timers = new Map<string, ReturnType<typeof setTimeout>>();

@@ -1,9 +1,9 @@
 /** What pi's model may call by itself: searching past conversation, asking a session, and recalling an observation. */
 
-import type { Config } from "../../lib/config.ts";
-import { describeError, SessionMemoryError } from "../../lib/errors.ts";
-import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/json.ts";
-import { compilePatterns, redact } from "../../lib/redact.ts";
+import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
+import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
+import type { Config } from "../../lib/config/config.ts";
+import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiContext, PiTool } from "./api.ts";
 import { hostModel, on, type PiState } from "./state.ts";
 
@@ -92,7 +92,7 @@ export function registerTools(state: PiState, config: Config): void {
 
   tool(RECALL, async (input, context) => {
     const [{ recallObservation }, { observing }] = await Promise.all([
-      import("../../lib/observing/observe-view.ts"),
+      import("../../lib/observe/observe-view.ts"),
       import("./observing.ts"),
     ]);
     const now = await observing(state, { config, context });

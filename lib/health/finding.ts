@@ -1,6 +1,6 @@
 /** Something a check has to say, and what to do about it. */
 
-import type { SessionMemoryError } from "../errors.ts";
+import type { SessionMemoryError } from "../base/errors.ts";
 
 export interface Finding {
   /** `info` is no reason for concern. */

@@ -1,12 +1,12 @@
 /** What is wrong or about to be, and what to do about each: the index, its sources, the hooks, the configuration. */
 
 import { existsSync, statSync } from "node:fs";
-import type { Config, Environment, Paths, Settings } from "../config.ts";
-import type { SessionMemoryError } from "../errors.ts";
-import type { Behind } from "../indexing/freshness.ts";
+import type { SessionMemoryError } from "../base/errors.ts";
+import { findRuntime, type Runtime } from "../base/runtime.ts";
+import type { Config, Environment, Paths, Settings } from "../config/config.ts";
+import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
-import { findRuntime, type Runtime } from "../runtime.ts";
-import type { Session } from "../session.ts";
+import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 import { type HookRuns, readHookRuns } from "./hook-log.ts";
 import { checkIndex } from "./index-health.ts";

@@ -1,8 +1,8 @@
 /** What hooks and background work wrote into the event log: when each ran last, and what failed since yesterday. */
 
-import { isRecord, stringOf } from "../json.ts";
-import { readIfExists } from "../read.ts";
-import { redact } from "../redact.ts";
+import { isRecord, stringOf } from "../base/json.ts";
+import { readIfExists } from "../base/read.ts";
+import { redact } from "../redact/redact.ts";
 
 export interface HookRuns {
   event: string;

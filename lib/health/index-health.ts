@@ -1,13 +1,13 @@
 /** What is wrong or about to be with the index, its vectors and the transcripts it was made of. */
 
 import { existsSync } from "node:fs";
-import type { Paths, Settings } from "../config.ts";
-import { SessionMemoryError } from "../errors.ts";
-import { hasAllVectors, vectorSource } from "../indexing/chunk-vectors.ts";
-import { type Behind, indexRecipe, isCurrent, measureBehind } from "../indexing/freshness.ts";
-import { type IndexedSession, readIndexedSessions } from "../indexing/index-state.ts";
-import type { Session } from "../session.ts";
-import { openStore, type Store } from "../store.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
+import { type Behind, indexRecipe, isCurrent, measureBehind } from "../index/freshness.ts";
+import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
+import { openStore, type Store } from "../store/store.ts";
+import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 import { type IndexMetrics, NO_METRICS, readIndexMetrics } from "./index-metrics.ts";
 import { claudeCleanupDays, deletedWithin } from "./retention.ts";

@@ -1,8 +1,8 @@
 /** The index in numbers. */
 
 import { statSync } from "node:fs";
-import { countRedactions } from "../redact.ts";
-import type { Store } from "../store.ts";
+import { countRedactions } from "../redact/redact.ts";
+import type { Store } from "../store/store.ts";
 
 export interface IndexMetrics {
   totalChunks: number;

@@ -1,10 +1,10 @@
 /** Which transcripts their host is about to delete. */
 
 import { join } from "node:path";
-import type { Paths } from "../config.ts";
-import { isRecord } from "../json.ts";
-import { readJson } from "../read.ts";
-import type { Session } from "../session.ts";
+import { isRecord } from "../base/json.ts";
+import { readJson } from "../base/read.ts";
+import type { Paths } from "../config/config.ts";
+import type { Session } from "../transcripts/session.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** Claude Code's own default. */

@@ -4,7 +4,7 @@
  */
 
 import type { z } from "zod";
-import { SessionMemoryError } from "../errors.ts";
+import { SessionMemoryError } from "../base/errors.ts";
 
 /** Answers asked for in all: the first and two re-prompts. */
 const ATTEMPTS = 3;

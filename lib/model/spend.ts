@@ -8,10 +8,10 @@
 import { randomBytes } from "node:crypto";
 import { appendFileSync, closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import type { LlmConfig, Settings } from "../config.ts";
-import { hasCode, SessionMemoryError } from "../errors.ts";
-import { withLock } from "../files.ts";
-import { formatLocal } from "../times.ts";
+import { hasCode, SessionMemoryError } from "../base/errors.ts";
+import { withLock } from "../base/files.ts";
+import { formatLocal } from "../base/time.ts";
+import type { LlmConfig, Settings } from "../config/config.ts";
 
 const FILE = "spend.ndjson";
 const LOCK_WAIT_MS = 10_000;

@@ -3,7 +3,7 @@
  * question is about, and its end; with a mark wherever something was left out.
  */
 
-import type { Entry } from "../session.ts";
+import type { Entry } from "../transcripts/session.ts";
 
 /** Shares of the limit, given out in this order; what one leaves over goes to the end of the conversation. */
 const SHARES = { head: 0.15, summaries: 0.25, relevant: 0.35 };

@@ -1,8 +1,8 @@
 /** The last messages of a transcript, with as much of the conversation as naming it takes, in constant memory. */
 
-import { describeError, SessionMemoryError } from "../errors.ts";
-import type { Entry } from "../session.ts";
-import { readEntries } from "../transcript.ts";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import type { Entry } from "../transcripts/session.ts";
+import { readEntries } from "../transcripts/transcript.ts";
 
 /** A conversation is named by its first and last entries. */
 const HEAD = 1000;

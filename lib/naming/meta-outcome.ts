@@ -1,7 +1,7 @@
 /** What came of making a session's meta: made, not due, or why not. */
 
-import { describeError, type ErrorType, SessionMemoryError } from "../errors.ts";
-import { isRecord } from "../json.ts";
+import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
+import { isRecord } from "../base/json.ts";
 
 /** What became of making a session's meta. */
 export interface MetaOutcome {

@@ -7,10 +7,10 @@
 
 import { appendFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ensureDirectory, replaceFile, tryLock } from "../files.ts";
-import { isRecord, stringOf } from "../json.ts";
-import { readIfExists } from "../read.ts";
-import type { Session } from "../session.ts";
+import { ensureDirectory, replaceFile, tryLock } from "../base/files.ts";
+import { isRecord, stringOf } from "../base/json.ts";
+import { readIfExists } from "../base/read.ts";
+import type { Session } from "../transcripts/session.ts";
 
 /** A file with so many lines more than sessions is written anew. */
 const SPARE_LINES = 2000;

@@ -6,11 +6,11 @@
  * session keeps coming back to wins.
  */
 
-import { commitMessage } from "../observing/command-outcome.ts";
-import { isAgreement, isGoOn, isThanks, sentences } from "../observing/speech.ts";
-import type { Entry } from "../session.ts";
+import { isAgreement, isGoOn, isThanks, sentences } from "../language/speech.ts";
+import { contentWords } from "../language/wording.ts";
+import { commitMessage } from "../observe/command-outcome.ts";
+import type { Entry } from "../transcripts/session.ts";
 import { dropTail, isUnspaced, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
-import { contentWords } from "./wording.ts";
 
 const NAME_MAX_CHARS = 80;
 /** Requests further on name a part of the session rather than the whole. */

@@ -2,9 +2,9 @@
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { hasCode, SessionMemoryError } from "../errors.ts";
-import { createFile, ensureDirectory } from "../files.ts";
-import { readIfExists } from "../read.ts";
+import { hasCode, SessionMemoryError } from "../base/errors.ts";
+import { createFile, ensureDirectory } from "../base/files.ts";
+import { readIfExists } from "../base/read.ts";
 
 /** What a note says. All texts are redacted and on one line. */
 export interface Note {

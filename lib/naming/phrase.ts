@@ -1,6 +1,6 @@
 /** A statement in at most eight words: without lead-in, marks and asides, ended where nothing is left waiting. */
 
-import { contentWords, isFunctionWord, withoutLeadIn } from "./wording.ts";
+import { contentWords, isFunctionWord, withoutLeadIn } from "../language/wording.ts";
 
 export const WORDS_MAX = 8;
 export const WORDS_WANTED = 5;

@@ -3,8 +3,13 @@
  * model's where there is one, else the session's own by rule).
  */
 
-import type { Paths, Settings } from "../config.ts";
-import { SessionMemoryError } from "../errors.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { formatLocal } from "../base/time.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import type { CompleteJson } from "../model/answers.ts";
+import { oneLine } from "../redact/redact.ts";
+import { givenTitle } from "../sessions/ends.ts";
+import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
 import {
   META_SCHEMA_VERSION,
   metaFile,
@@ -12,17 +17,12 @@ import {
   RULES,
   type SessionMeta,
   updateMeta,
-} from "../meta.ts";
-import type { CompleteJson } from "../model/answers.ts";
-import { oneLine } from "../redact.ts";
-import { cleanEntry, cleaner, tidyName } from "../redaction/clean.ts";
-import { readExclusion } from "../redaction/exclusion.ts";
-import type { Entry, Session } from "../session.ts";
-import { givenTitle } from "../sessions/ends.ts";
-import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
+} from "../sessions/meta.ts";
 import { parentFile } from "../sessions/parents.ts";
-import { formatLocal } from "../times.ts";
-import { readActiveBranch, readHead } from "../transcript.ts";
+import { cleanEntry, cleaner, tidyName } from "../transcripts/clean.ts";
+import { readExclusion } from "../transcripts/exclusion.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
+import { readActiveBranch, readHead } from "../transcripts/transcript.ts";
 import { conversationText } from "./conversation.ts";
 import { fail, type MetaOutcome } from "./meta-outcome.ts";
 import {
@@ -195,7 +195,7 @@ async function summarize(
 }
 
 async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
-  const { META_SYSTEM, metaAnswer, metaPrompt, metaUpdatePrompt } = await import("../prompts.ts");
+  const { META_SYSTEM, metaAnswer, metaPrompt, metaUpdatePrompt } = await import("../model/prompts.ts");
   const { entries, fresh, clean, meta, outcome, options } = material;
   const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
   const { text } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {

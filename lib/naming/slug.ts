@@ -1,14 +1,14 @@
 /** A few words of a conversation as part of a file name, by the model or by rule. */
 
-import { defaultSettings, resolvePaths } from "../config.ts";
-import { describeError } from "../errors.ts";
-import { logEvent } from "../log.ts";
+import { describeError } from "../base/errors.ts";
+import { logEvent } from "../base/log.ts";
+import { formatLocal } from "../base/time.ts";
+import { defaultSettings, resolvePaths } from "../config/config.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
-import { redact } from "../redact.ts";
-import { cleanEntry } from "../redaction/clean.ts";
-import type { Entry } from "../session.ts";
-import { formatLocal } from "../times.ts";
+import { redact } from "../redact/redact.ts";
+import { cleanEntry } from "../transcripts/clean.ts";
+import type { Entry } from "../transcripts/session.ts";
 import { nameByRule } from "./naming.ts";
 
 const SLUG_MAX = 50;
@@ -119,7 +119,7 @@ function byRule(entries: readonly Entry[]): string {
 async function askForSlug(content: string, options: SlugOptions): Promise<string | undefined> {
   try {
     if (content.trim() === "") throw new RangeError("the conversation is empty");
-    const { slugPrompt } = await import("../prompts.ts");
+    const { slugPrompt } = await import("../model/prompts.ts");
     const send = await slugSender(options);
     const prompt = slugPrompt((options.clean ?? redact)(content).slice(0, CONTENT_MAX).toWellFormed());
     const answer = await send([{ role: "user", content: prompt }], {
@@ -140,7 +140,7 @@ async function askForSlug(content: string, options: SlugOptions): Promise<string
 
 async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend, clean }: SlugOptions) {
   const [{ chatSender }, { openSpendLedger }] = await Promise.all([
-    import("../llm.ts"),
+    import("../model/llm.ts"),
     import("../model/spend.ts"),
   ]);
   const usual = PROVIDERS[provider];

@@ -1,10 +1,10 @@
 /** Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. */
 
-import { gist, isAgreement, isDecision, isGoOn, isThanks, sentences } from "../observing/speech.ts";
-import type { Entry } from "../session.ts";
-import { describeText } from "../topics.ts";
+import { gist, isAgreement, isDecision, isGoOn, isThanks, sentences } from "../language/speech.ts";
+import { describeText } from "../language/topics.ts";
+import { contentWords } from "../language/wording.ts";
+import type { Entry } from "../transcripts/session.ts";
 import { nameByRule, spokenText } from "./naming.ts";
-import { contentWords } from "./wording.ts";
 
 const DESCRIPTION_CHARS = 160;
 const REQUEST_CHARS = 240;

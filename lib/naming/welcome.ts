@@ -1,13 +1,13 @@
 /** One line on what a project's last session was about, for a session that begins. Read from its meta file alone. */
 
 import { statSync } from "node:fs";
-import type { Paths, Settings } from "../config.ts";
-import { metaFile, readMeta, type SessionMeta } from "../meta.ts";
-import { compilePatterns, oneLine, redact } from "../redact.ts";
-import { readExclusion } from "../redaction/exclusion.ts";
+import { formatAge } from "../base/time.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
 import { findTranscripts } from "../sessions/find.ts";
+import { metaFile, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { projectKey } from "../sessions/project.ts";
-import { formatAge } from "../times.ts";
+import { readExclusion } from "../transcripts/exclusion.ts";
 
 const LINE_MAX_CHARS = 400;
 const AGE_MAX_MS = 14 * 86_400_000;

@@ -1,9 +1,9 @@
 /** The terms of a search's phrasings as numbers: what each is worth in this index, and which sessions are named by it. */
 
-import { inverseFrequency, type WeightedTerm } from "../rank.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 import { documentFrequencies, readPlaces, sessionsAt } from "./corpus.ts";
 import type { Question, Term } from "./query.ts";
+import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 import { countTerms, makeVocabulary, type Vocabulary } from "./term-counts.ts";
 
 /** The terms of all phrasings, each once, by number. */

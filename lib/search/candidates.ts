@@ -1,8 +1,8 @@
 /** The statements of the search: which chunks may answer, their text and surroundings, how common words are. */
 
-import type { Agent } from "../session.ts";
-import type { NamedValues, Row } from "../sqlite.ts";
-import type { Store } from "../store.ts";
+import type { NamedValues, Row } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { Agent } from "../transcripts/session.ts";
 
 /** What results are limited to. */
 export interface ChunkFilter {

@@ -1,8 +1,8 @@
 /** What the search must know of the index as a whole: its size, its words, its sessions, the time it covers. */
 
-import type { Agent } from "../session.ts";
-import type { Row, SqlValue } from "../sqlite.ts";
-import type { Store } from "../store.ts";
+import type { Row, SqlValue } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { Agent } from "../transcripts/session.ts";
 
 /** A session as the search needs it. */
 export interface SessionRow {

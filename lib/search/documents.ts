@@ -1,10 +1,10 @@
 /** Chunks as ranking sees them: how often the asked terms stand in each, and what stands beside what. */
 
-import { readHeader } from "../chunking/header.ts";
-import type { RankedDocument } from "../rank.ts";
+import { readHeader } from "../index/header.ts";
 import type { AskedTerms } from "./asked-terms.ts";
 import type { ChunkRow } from "./candidates.ts";
 import type { SessionRow } from "./corpus.ts";
+import type { RankedDocument } from "./rank.ts";
 import { findTerms, plainText } from "./term-counts.ts";
 
 export interface DocumentOptions {

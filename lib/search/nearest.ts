@@ -3,8 +3,8 @@
  * a scan over the exact vectors where sqlite-vec cannot be loaded. Filters hold inside the search, not after it.
  */
 
-import type { VectorSource } from "../indexing/chunk-vectors.ts";
-import type { Store } from "../store.ts";
+import type { VectorSource } from "../index/chunk-vectors.ts";
+import type { Store } from "../store/store.ts";
 import { type ChunkFilter, filterSelect, keepMatching } from "./candidates.ts";
 
 export interface NearestOptions {

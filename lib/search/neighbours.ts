@@ -1,6 +1,6 @@
 /** Candidates with the chunks around them. */
 
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 import { type ChunkFilter, type ChunkRow, keepMatching, readChunks, readChunksAt } from "./candidates.ts";
 
 export interface NeighbourOptions {

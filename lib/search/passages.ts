@@ -3,7 +3,7 @@
  * exchange, what came before and after, and where else the same was discussed.
  */
 
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 import { type ChunkRow, readChunkRange, sessionsWithCopy, topicsOf } from "./candidates.ts";
 import type { RankedChunk } from "./retrieval.ts";
 

@@ -3,11 +3,11 @@
  * expression that finds candidates. Words are OR-ed: a natural question AND-ed finds nothing.
  */
 
-import { characterPairs, splitName } from "../chunking/identifiers.ts";
-import { stem } from "./stem.ts";
-import { STOP_WORDS } from "./stop-words.ts";
-import { formsOf } from "./word-forms.ts";
-import { foldText, isUnspacedWord, wordsOf } from "./words.ts";
+import { characterPairs, splitName } from "../language/identifiers.ts";
+import { stem } from "../language/stem.ts";
+import { STOP_WORDS } from "../language/stop-words.ts";
+import { formsOf } from "../language/word-forms.ts";
+import { foldText, isUnspacedWord, wordsOf } from "../language/words.ts";
 
 /** One thing asked for. */
 export interface Term {

@@ -1,8 +1,8 @@
 /** A search's results as they are handed out: the JSON shape, the text, and why each is there. */
 
-import { headerContext } from "../chunking/header.ts";
-import { oneLine, redact } from "../redact.ts";
-import { formatLocal } from "../times.ts";
+import { formatLocal } from "../base/time.ts";
+import { headerContext } from "../index/header.ts";
+import { oneLine, redact } from "../redact/redact.ts";
 import { speakersOf, topicsOf } from "./candidates.ts";
 import type { SessionRow } from "./corpus.ts";
 import type { Passage } from "./passages.ts";

@@ -3,8 +3,8 @@
  * each read once with its neighbours, counted once for all phrasings, ranked for each, fused.
  */
 
-import { bestFirst, fuse, isGoodEnough, type RankedDocument, type Ranking, rankDocuments } from "../rank.ts";
-import type { Store } from "../store.ts";
+import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/time-cues.ts";
+import type { Store } from "../store/store.ts";
 import { type AskedTerms, askTerms } from "./asked-terms.ts";
 import { type ChunkFilter, type ChunkRow, chunksBetween, matchingChunks } from "./candidates.ts";
 import { readCorpus, readCoveredTime, readSessions, type SessionRow } from "./corpus.ts";
@@ -12,7 +12,7 @@ import { countLiterals, TOOL_WEIGHT, toDocuments } from "./documents.ts";
 import type { Nearest } from "./nearest.ts";
 import { readWithNeighbours } from "./neighbours.ts";
 import { matchExpression, type Question, readQuestion } from "./query.ts";
-import { cueSpans, readTimeCues, type TimeCues, timeFit } from "./time-cues.ts";
+import { bestFirst, fuse, isGoodEnough, type RankedDocument, type Ranking, rankDocuments } from "./rank.ts";
 
 export interface RetrievalOptions {
   filter: ChunkFilter;

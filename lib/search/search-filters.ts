@@ -1,11 +1,11 @@
 /** A search's filters as people write them, as the statements need them: times, references, folders. */
 
 import { resolve } from "node:path";
-import type { Config } from "../config.ts";
-import { SessionMemoryError } from "../errors.ts";
-import type { Agent } from "../session.ts";
-import type { Store } from "../store.ts";
-import { parseTime } from "../times.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { parseTime } from "../base/time.ts";
+import type { Config } from "../config/config.ts";
+import type { Store } from "../store/store.ts";
+import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { findGoneSession, idOfFile, readSessions, sessionsWithin } from "./corpus.ts";
 

@@ -1,9 +1,9 @@
 /** How often the terms of questions stand in a text. The regular expression engine looks for words that may be meant. */
 
-import { isUnspaced, splitName } from "../chunking/identifiers.ts";
+import { isUnspaced, splitName } from "../language/identifiers.ts";
+import { stem } from "../language/stem.ts";
+import { foldText, isWordUnit, withoutAccents } from "../language/words.ts";
 import type { Term } from "./query.ts";
-import { stem } from "./stem.ts";
-import { foldText, isWordUnit, withoutAccents } from "./words.ts";
 
 /** The terms of one search, by number. */
 export interface Vocabulary {

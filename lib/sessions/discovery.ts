@@ -2,10 +2,10 @@
 
 import { statSync } from "node:fs";
 import { basename } from "node:path";
-import type { Head } from "../agents/format.ts";
-import { describeError } from "../errors.ts";
-import { readHead } from "../head.ts";
-import type { Session } from "../session.ts";
+import { describeError } from "../base/errors.ts";
+import type { Head } from "../transcripts/format.ts";
+import { readHead } from "../transcripts/head.ts";
+import type { Session } from "../transcripts/session.ts";
 import { changedAt, codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 
 /** What an id may look like that pi took from its user: never a path. */

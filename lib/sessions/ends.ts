@@ -2,10 +2,10 @@
 
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type JsonRecord, recordOf, stringOf } from "../json.ts";
-import { parseLine, readHeadBytes, readTailBytes } from "../jsonl.ts";
-import { readJson } from "../read.ts";
-import type { Session } from "../session.ts";
+import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { readJson } from "../base/read.ts";
+import { parseLine, readHeadBytes, readTailBytes } from "../transcripts/jsonl.ts";
+import type { Session } from "../transcripts/session.ts";
 
 const END_BYTES = 64 * 1024;
 /** A longer one is no title: names are shown on one line among others. */

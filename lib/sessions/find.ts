@@ -3,8 +3,8 @@
  * with nothing to say pays for this alone.
  */
 
-import type { Paths } from "../config.ts";
-import type { Agent } from "../session.ts";
+import type { Paths } from "../config/config.ts";
+import type { Agent } from "../transcripts/session.ts";
 import {
   claudeTranscripts,
   claudeTranscriptsOf,

@@ -3,11 +3,11 @@
  * name a session by its file alone.
  */
 
-import { type Paths, readHookSettings, type Settings } from "../config.ts";
-import { SessionMemoryError } from "../errors.ts";
-import { readHead } from "../head.ts";
-import { readExclusion } from "../redaction/exclusion.ts";
-import type { Session } from "../session.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { type Paths, readHookSettings, type Settings } from "../config/config.ts";
+import { readExclusion } from "../transcripts/exclusion.ts";
+import { readHead } from "../transcripts/head.ts";
+import type { Session } from "../transcripts/session.ts";
 import { projectKey } from "./project.ts";
 import { nameOf } from "./session-name.ts";
 

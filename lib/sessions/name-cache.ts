@@ -7,11 +7,11 @@
 
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Paths } from "../config.ts";
-import { replaceFile } from "../files.ts";
-import { arrayOf, recordOf, stringOf } from "../json.ts";
-import { readIfExists } from "../read.ts";
-import type { Agent } from "../session.ts";
+import { replaceFile } from "../base/files.ts";
+import { arrayOf, recordOf, stringOf } from "../base/json.ts";
+import { readIfExists } from "../base/read.ts";
+import type { Paths } from "../config/config.ts";
+import type { Agent } from "../transcripts/session.ts";
 import { foldName } from "./name-match.ts";
 
 /** A transcript and its agent, when it had last changed, its size and its title file's state, and the title found. */

@@ -1,6 +1,6 @@
 /** How a reference compares with names: the same, all its words in it, a typing mistake away, or merely near. */
 
-import { typingDistance } from "../distance.ts";
+import { typingDistance } from "../base/distance.ts";
 
 /** Something that has names. */
 export interface Named<T> {

@@ -2,13 +2,13 @@
 
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { defaultSettings, type Paths, readHookSettings } from "../config.ts";
-import { readHead } from "../head.ts";
-import { metaDirectory } from "../meta.ts";
-import { redact } from "../redact.ts";
-import { type Exclusion, readExclusion } from "../redaction/exclusion.ts";
-import type { Agent } from "../session.ts";
+import { defaultSettings, type Paths, readHookSettings } from "../config/config.ts";
+import { redact } from "../redact/redact.ts";
+import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
+import { readHead } from "../transcripts/head.ts";
+import type { Agent } from "../transcripts/session.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
+import { metaDirectory } from "./meta.ts";
 import {
   allIn,
   begunIn,

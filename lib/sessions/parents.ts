@@ -2,8 +2,8 @@
 
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Session } from "../session.ts";
-import { readEntries, readHead } from "../transcript.ts";
+import type { Session } from "../transcripts/session.ts";
+import { readEntries, readHead } from "../transcripts/transcript.ts";
 
 const HEAD_BYTES = 64 * 1024;
 /** A folder with more transcripts is not searched for the origin of a fork. */

@@ -7,9 +7,9 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
-import type { Paths } from "../config.ts";
-import { entriesOf, isFile, isPlainFile, isThere } from "../digest/witness.ts";
-import type { Agent } from "../session.ts";
+import type { Paths } from "../config/config.ts";
+import type { Agent } from "../transcripts/session.ts";
+import { entriesOf, isFile, isPlainFile, isThere } from "./witness.ts";
 
 /** A file that is a transcript by its place and name. */
 export interface TranscriptFile {

@@ -5,7 +5,7 @@
  */
 
 import { basename, dirname, join, resolve } from "node:path";
-import { entriesOf, isFile, isThere, realPathOf, textOf } from "../digest/witness.ts";
+import { entriesOf, isFile, isThere, realPathOf, textOf } from "./witness.ts";
 
 /** A directory's place in git. */
 interface Repository {

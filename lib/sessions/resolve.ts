@@ -6,17 +6,17 @@
  */
 
 import { basename, join, resolve } from "node:path";
-import type { Paths } from "../config.ts";
-import { metaFile } from "../meta.ts";
-import type { Session } from "../session.ts";
-import { describeSession, hasConversation, listSessions, sessionAt } from "../sessions.ts";
+import type { Paths } from "../config/config.ts";
+import type { Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
 import { findTranscripts } from "./find.ts";
+import { metaFile } from "./meta.ts";
 import { foldName, likeName, type Named, nearest } from "./name-match.ts";
 import { type KnownNames, knownNames, type NamedMeta } from "./names.ts";
 import { agentOfFile, type TranscriptFile } from "./places.ts";
 import { type MetaName, readMetaName } from "./session-name.ts";
+import { describeSession, hasConversation, listSessions, sessionAt } from "./sessions.ts";
 import { ambiguous, notFound } from "./unresolved.ts";
 
 export interface ResolveContext {

@@ -1,11 +1,11 @@
 /** What one session is called: the name Volute gives it, its meta file's, its host's title. */
 
-import type { Paths } from "../config.ts";
-import { recordOf, stringOf } from "../json.ts";
-import { metaFile } from "../meta.ts";
-import { readJson } from "../read.ts";
-import type { Session } from "../session.ts";
+import { recordOf, stringOf } from "../base/json.ts";
+import { readJson } from "../base/read.ts";
+import type { Paths } from "../config/config.ts";
+import type { Session } from "../transcripts/session.ts";
 import { cleanName, hostTitle } from "./ends.ts";
+import { metaFile } from "./meta.ts";
 
 /** What a meta file says of who a session is. */
 export interface MetaName {

@@ -2,8 +2,8 @@
 
 import { statSync } from "node:fs";
 import { basename } from "node:path";
-import type { Paths } from "../config.ts";
-import type { Session } from "../session.ts";
+import type { Paths } from "../config/config.ts";
+import type { Session } from "../transcripts/session.ts";
 import { sessionOf } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
 

@@ -1,10 +1,10 @@
 /** What is said of a reference that means no session, or several. */
 
-import type { Paths } from "../config.ts";
-import { SessionMemoryError } from "../errors.ts";
-import { oneLine, redact } from "../redact.ts";
-import type { Agent, Session } from "../session.ts";
-import { formatAge } from "../times.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { formatAge } from "../base/time.ts";
+import type { Paths } from "../config/config.ts";
+import { oneLine, redact } from "../redact/redact.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
 import { nameOf } from "./session-name.ts";
 
 /** What an error's details name a session by. */

@@ -1,9 +1,9 @@
 /** Named sessions of a Volute mind: the nearest `.volute` folder at or above a directory. */
 
 import { dirname, join, resolve } from "node:path";
-import { entriesOf, isDirectory, statOf, textOf } from "../digest/witness.ts";
-import { type JsonRecord, recordOf, stringOf } from "../json.ts";
+import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { piTranscript, type TranscriptFile, transcriptsUnder } from "./places.ts";
+import { entriesOf, isDirectory, statOf, textOf } from "./witness.ts";
 
 export interface VoluteSessions {
   /** Names of Claude Code sessions by their id. */

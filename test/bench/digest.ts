@@ -2,7 +2,7 @@
 
 import { existsSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta } from "../../lib/meta.ts";
+import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta } from "../../lib/sessions/meta.ts";
 import { type TemporaryHome, temporaryHome, write } from "../support/home.ts";
 import { uuidFrom } from "../support/rows.ts";
 import { scriptPath } from "../support/run.ts";

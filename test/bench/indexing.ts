@@ -3,10 +3,10 @@
 import { Database } from "bun:sqlite";
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { resolvePaths } from "../../lib/config.ts";
-import { indexSessions } from "../../lib/indexing/indexing.ts";
-import { listSessions } from "../../lib/sessions.ts";
-import { openStore } from "../../lib/store.ts";
+import { resolvePaths } from "../../lib/config/config.ts";
+import { indexSessions } from "../../lib/index/indexing.ts";
+import { listSessions } from "../../lib/sessions/sessions.ts";
+import { openStore } from "../../lib/store/store.ts";
 import { settingsWith } from "../support/index.ts";
 import { seeded } from "../support/random.ts";
 import { scriptPath } from "../support/run.ts";

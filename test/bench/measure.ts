@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Environment } from "../../lib/config.ts";
+import type { Environment } from "../../lib/config/config.ts";
 import { BUN_FLAGS } from "../support/run.ts";
 
 /** One line of the table that `bun run bench` prints. */

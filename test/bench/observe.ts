@@ -2,15 +2,15 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { estimateTokens } from "../../lib/chunking/tokens.ts";
-import { defaultSettings } from "../../lib/config.ts";
-import { foldLedger, type LedgerRecord, observationTokens } from "../../lib/observations.ts";
-import { compactionSummary } from "../../lib/observing/compaction.ts";
-import { observe } from "../../lib/observing/observe.ts";
-import { RESULT_CHARS, rawTokens, uncovered } from "../../lib/observing/observe-step.ts";
-import { renderObservations } from "../../lib/observing/render-observations.ts";
-import type { Entry } from "../../lib/session.ts";
-import { readActiveBranch } from "../../lib/transcript.ts";
+import { defaultSettings } from "../../lib/config/config.ts";
+import { estimateTokens } from "../../lib/language/tokens.ts";
+import { compactionSummary } from "../../lib/observe/compaction.ts";
+import { foldLedger, type LedgerRecord, observationTokens } from "../../lib/observe/observations.ts";
+import { observe } from "../../lib/observe/observe.ts";
+import { RESULT_CHARS, rawTokens, uncovered } from "../../lib/observe/observe-step.ts";
+import { renderObservations } from "../../lib/observe/render-observations.ts";
+import type { Entry } from "../../lib/transcripts/session.ts";
+import { readActiveBranch } from "../../lib/transcripts/transcript.ts";
 import { CLEAN, conversation, observing, randomTurn } from "../support/conversation.ts";
 import { simulate } from "../support/observe-simulation.ts";
 import { fuzzSeed, seeded } from "../support/random.ts";

@@ -2,7 +2,7 @@
 
 import { statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Environment } from "../../lib/config.ts";
+import type { Environment } from "../../lib/config/config.ts";
 import { ROOT, scriptPath } from "../support/run.ts";
 import {
   atMost,
@@ -121,7 +121,7 @@ while (readSync(descriptor, block, 0, block.length, null) > 0);
 `;
 
 const ENTRIES = `\
-import { readEntries } from ${JSON.stringify(join(ROOT, "lib/transcript.ts"))};
+import { readEntries } from ${JSON.stringify(join(ROOT, "lib/transcripts/transcript.ts"))};
 let entries = 0;
 for (const entry of readEntries(process.argv[2])) if (entry) entries++;
 console.log(entries);

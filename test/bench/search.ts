@@ -1,12 +1,12 @@
 /** How well and how fast past conversation is found. */
 
 import { join } from "node:path";
-import { resolvePaths } from "../../lib/config.ts";
-import { indexSessions } from "../../lib/indexing/indexing.ts";
+import { resolvePaths } from "../../lib/config/config.ts";
+import { indexSessions } from "../../lib/index/indexing.ts";
 import { toPassages } from "../../lib/search/passages.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
-import { listSessions } from "../../lib/sessions.ts";
-import { openStore, type Store } from "../../lib/store.ts";
+import { listSessions } from "../../lib/sessions/sessions.ts";
+import { openStore, type Store } from "../../lib/store/store.ts";
 import { layFixtures, temporaryHome } from "../support/home.ts";
 import { settingsWith } from "../support/index.ts";
 import { seeded } from "../support/random.ts";

@@ -1,7 +1,7 @@
 /** Transcripts of a wanted size for the benchmarks, with rows in the proportions of real sessions. */
 
 import { appendFileSync, closeSync, openSync, utimesSync, writeSync } from "node:fs";
-import type { Agent } from "../../lib/session.ts";
+import type { Agent } from "../../lib/transcripts/session.ts";
 import { chain, claudeAssistant, claudeSystem, claudeToolResult, claudeUser } from "../support/claude.ts";
 import { codexAnswer, codexMeta, codexPrompt } from "../support/codex.ts";
 import { type TemporaryHome, writeClaude, writeCodex, writePi } from "../support/home.ts";

@@ -1,10 +1,10 @@
 /** Nearest vectors among 100,000 of 1,536 dimensions, in clusters of 60: ours against sqlite-vec's exact float search. */
 
 import { join } from "node:path";
-import { useEmbedder, vectorBytes, vectorSource } from "../../lib/indexing/chunk-vectors.ts";
+import { useEmbedder, vectorBytes, vectorSource } from "../../lib/index/chunk-vectors.ts";
 import { nearestChunks } from "../../lib/search/nearest.ts";
-import { openDatabase, type SqlDatabase } from "../../lib/sqlite.ts";
-import { openStore, type Store } from "../../lib/store.ts";
+import { openDatabase, type SqlDatabase } from "../../lib/store/sqlite.ts";
+import { openStore, type Store } from "../../lib/store/store.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { atLeast, atMost, type BenchRow, inTemporaryFolder, interleaved } from "./measure.ts";
 

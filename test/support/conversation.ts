@@ -1,11 +1,16 @@
 /** Entries of a conversation without a transcript: for what works on entries alone. */
 
-import { defaultSettings } from "../../lib/config.ts";
+import { defaultSettings } from "../../lib/config/config.ts";
 import type { CompleteJson, JsonRequest } from "../../lib/model/answers.ts";
-import { type Ledger, type LedgerRecord, type Observation, observationLine } from "../../lib/observations.ts";
-import { cleaner, type ObserveOptions } from "../../lib/observing/observe.ts";
-import { redact } from "../../lib/redact.ts";
-import type { Entry, ToolAction } from "../../lib/session.ts";
+import {
+  type Ledger,
+  type LedgerRecord,
+  type Observation,
+  observationLine,
+} from "../../lib/observe/observations.ts";
+import { cleaner, type ObserveOptions } from "../../lib/observe/observe.ts";
+import { redact } from "../../lib/redact/redact.ts";
+import type { Entry, ToolAction } from "../../lib/transcripts/session.ts";
 import type { Random } from "./random.ts";
 
 export const CLEAN = cleaner({ redact });

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { type Environment, type Paths, resolvePaths } from "../../lib/config.ts";
+import { type Environment, type Paths, resolvePaths } from "../../lib/config/config.ts";
 import { CLAUDE_SESSION } from "./claude.ts";
 import { CODEX_SESSION } from "./codex.ts";
 import { FIXTURES, FIXTURES_CWD } from "./fixtures.ts";

@@ -1,9 +1,9 @@
 /** An index made for one test: a store of its own over a home's transcripts, and what it holds as plain values. */
 
-import { defaultSettings, type Settings } from "../../lib/config.ts";
-import { type IndexOptions, type IndexReport, indexSessions } from "../../lib/indexing/indexing.ts";
-import { listSessions } from "../../lib/sessions.ts";
-import { openStore, type Store } from "../../lib/store.ts";
+import { defaultSettings, type Settings } from "../../lib/config/config.ts";
+import { type IndexOptions, type IndexReport, indexSessions } from "../../lib/index/indexing.ts";
+import { listSessions } from "../../lib/sessions/sessions.ts";
+import { openStore, type Store } from "../../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./claude.ts";
 import type { TemporaryHome } from "./home.ts";
 import type { Row } from "./rows.ts";

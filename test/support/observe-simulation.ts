@@ -4,15 +4,15 @@
  * that nothing was lost.
  */
 
-import { defaultSettings } from "../../lib/config.ts";
+import { defaultSettings } from "../../lib/config/config.ts";
 import type { CompleteJson } from "../../lib/model/answers.ts";
-import { foldLedger, type Ledger, type LedgerRecord } from "../../lib/observations.ts";
-import { compactionSummary } from "../../lib/observing/compaction.ts";
-import { ledgerFromData } from "../../lib/observing/ledger.ts";
-import { observe } from "../../lib/observing/observe.ts";
-import { reflect } from "../../lib/observing/reflect.ts";
-import { redact } from "../../lib/redact.ts";
-import type { Entry } from "../../lib/session.ts";
+import { compactionSummary } from "../../lib/observe/compaction.ts";
+import { ledgerFromData } from "../../lib/observe/ledger.ts";
+import { foldLedger, type Ledger, type LedgerRecord } from "../../lib/observe/observations.ts";
+import { observe } from "../../lib/observe/observe.ts";
+import { reflect } from "../../lib/observe/reflect.ts";
+import { redact } from "../../lib/redact/redact.ts";
+import type { Entry } from "../../lib/transcripts/session.ts";
 import { conversation, randomTurn } from "./conversation.ts";
 import { type Random, seeded } from "./random.ts";
 

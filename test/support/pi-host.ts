@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { PiApi, PiContext, PiEvent, PiReply } from "../../hooks/pi/api.ts";
 import { type PiState, startState } from "../../hooks/pi/state.ts";
-import { type Config, loadConfig } from "../../lib/config.ts";
+import { type Config, loadConfig } from "../../lib/config/config.ts";
 import { type TemporaryHome, writePi } from "./home.ts";
 import { PI_SESSION, piEntry } from "./pi.ts";
 import type { Row } from "./rows.ts";

@@ -1,7 +1,7 @@
 /** Runs a script of the project the way a user or a hook does: in a process of its own. */
 
 import { join } from "node:path";
-import type { Environment } from "../../lib/config.ts";
+import type { Environment } from "../../lib/config/config.ts";
 
 /** The project's root folder. */
 export const ROOT = join(import.meta.dir, "..", "..");

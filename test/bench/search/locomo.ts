@@ -2,11 +2,11 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { defaultSettings } from "../../../lib/config.ts";
-import { indexSessions } from "../../../lib/indexing/indexing.ts";
-import type { Session } from "../../../lib/session.ts";
-import { sessionAt } from "../../../lib/sessions.ts";
-import type { Store } from "../../../lib/store.ts";
+import { defaultSettings } from "../../../lib/config/config.ts";
+import { indexSessions } from "../../../lib/index/indexing.ts";
+import { sessionAt } from "../../../lib/sessions/sessions.ts";
+import type { Store } from "../../../lib/store/store.ts";
+import type { Session } from "../../../lib/transcripts/session.ts";
 import { plainLine } from "../../support/plain.ts";
 
 const FILE = resolve(import.meta.dir, "../../../../shared/bench/locomo-dev.json");

@@ -1,0 +1,161 @@
+/**
+ * What other sessions did after the marks a session has of them, each row counted once however often hosts copied it.
+ *
+ * Transcripts are read forward from the mark, or, at the first look, from about an hour before now; nothing is held
+ * but counts, names and two texts per session.
+ */
+
+import { type Stats, statSync } from "node:fs";
+import { describeError } from "../base/errors.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
+import { type Head, readEntries, readHead } from "../transcripts/transcript.ts";
+import { copiesIn } from "./copies.ts";
+import { type Advance, holds, markAt } from "./cursors.ts";
+import { addEntry, emptyStretch, type Stretch } from "./digest.ts";
+import type { Mark, Marks } from "./marks.ts";
+import { offsetSince } from "./since.ts";
+
+/** A session and what it did. */
+export interface Doings {
+  session: Session;
+  stretch: Stretch;
+  /** Where it is told up to; undefined when the file changed under our hands and is to be read again. */
+  advance: Advance | undefined;
+  /** Lines that could not be read. */
+  skipped: number;
+}
+
+export interface ReadingOptions {
+  marks: Marks | undefined;
+  /** ISO time: what is older is left out of a session that has no mark. */
+  firstLookSince: string;
+  /** ISO time of the very first look: a session begun before it was there to be looked at then. */
+  lookedSince?: string | undefined;
+  /** Only what is newer than this ISO time, whatever the marks say. */
+  since?: string | undefined;
+  /** Transcripts that may hold the originals of copied rows: the looking session's own first, then recent ones. */
+  sources: readonly string[];
+  /** What is passed over. */
+  hides: (entry: Entry) => boolean;
+}
+
+/** A file that is about to be read. */
+interface Reading {
+  session: Session;
+  head: Head;
+  /** Where reading starts. */
+  offset: number;
+  /** What is older is passed over. */
+  after: string | undefined;
+  mark: Mark | undefined;
+  /** The file before it is read. */
+  stat: Stats;
+}
+
+/** Reads what each session did. `problems` are sentences about those that could not be read. */
+export function readDoings(
+  sessions: readonly Session[],
+  options: ReadingOptions,
+): { doings: Doings[]; problems: string[] } {
+  const problems: string[] = [];
+  const attempt = <T>(session: Session, work: () => T | undefined): T[] => {
+    try {
+      const result = work();
+      return result === undefined ? [] : [result];
+    } catch (error) {
+      problems.push(`Cannot read session ${session.id}: ${describeError(error)}`);
+      return [];
+    }
+  };
+  const readings = sessions.flatMap((session) => attempt(session, () => prepare(session, options)));
+  // Originals before their forks, which may begin with the very same rows and go on from there.
+  readings.sort(
+    (a, b) =>
+      order(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
+      a.stat.birthtimeMs - b.stat.birthtimeMs ||
+      a.session.size - b.session.size,
+  );
+  const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
+  const doings = readings.flatMap((reading) => {
+    later.delete(reading.session.file);
+    const originals = options.sources.filter((file) => file !== reading.session.file && !later.has(file));
+    return attempt(reading.session, () => read(reading, { originals, hides: options.hides }));
+  });
+  return { doings, problems };
+}
+
+/** The files a session edited after its mark of itself, by absolute path, and when. */
+export function readOwnEdits(
+  file: string,
+  {
+    mark,
+    since,
+    glancedAt,
+    resolvePath,
+  }: {
+    mark: Mark | undefined;
+    since: string;
+    /** ISO time: a glance after the mark was set leaves it where it is. */
+    glancedAt: string;
+    resolvePath: (path: string) => string;
+  },
+): Map<string, string | undefined> {
+  const edits = new Map<string, string | undefined>();
+  const head = readHead(file);
+  if (!head) return edits;
+  const isSeen = mark !== undefined && holds(file, mark);
+  const from = isSeen ? mark.offset : offsetSince(file, since, head);
+  const after = isSeen ? glancedAt : since;
+  for (const { at, tool } of readEntries(file, { head, from: { offset: from, line: 0 } })) {
+    if (tool?.action !== "edit" || (at !== undefined && at < after)) continue;
+    for (const path of tool.paths) edits.set(resolvePath(path), at);
+  }
+  return edits;
+}
+
+function prepare(
+  session: Session,
+  { marks, since, firstLookSince, lookedSince }: ReadingOptions,
+): Reading | undefined {
+  const head = readHead(session.file);
+  if (!head) return undefined;
+  const stat = statSync(session.file);
+  const mark = since === undefined ? marks?.get(session.id) : undefined;
+  const common = { session: { ...session, cwd: session.cwd ?? head.cwd }, head, mark, stat };
+  if (mark) return { ...common, offset: holds(session.file, mark) ? mark.offset : 0, after: undefined };
+  const wasThere =
+    lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
+  const after = since ?? (wasThere ? lookedSince : firstLookSince);
+  return { ...common, offset: offsetSince(session.file, after, head), after };
+}
+
+function read(
+  { session, head, offset, after, mark, stat }: Reading,
+  { originals, hides }: { originals: readonly string[]; hides: (entry: Entry) => boolean },
+): Doings {
+  // After a mark that holds, rows are new by definition: a host copies them when it makes the file.
+  const isCopy =
+    offset > 0 && mark ? () => false : copiesIn({ file: session.file, head, offset, after }, originals);
+  const stretch = emptyStretch();
+  const progress = { offset, line: 0, skipped: 0 };
+  let at = session.updatedAt; // of rows without a time, until there is one with
+  for (const entry of readEntries(session.file, { head, from: { offset, line: 0 }, progress })) {
+    at = entry.at ?? at;
+    if ((after !== undefined && at < after) || isCopy(entry) || hides(entry)) continue;
+    addEntry(stretch, entry);
+  }
+  stretch.latest ??= at;
+  const next = markAt(session.file, progress.offset);
+  const now = statSync(session.file);
+  const isSame =
+    now.ino === stat.ino &&
+    (now.mtimeMs === stat.mtimeMs ||
+      (now.size >= progress.offset && (!mark || offset === 0 || holds(session.file, mark))));
+  const advance = isSame ? { id: session.id, file: session.file, mark: next } : undefined;
+  return { session, stretch, advance, skipped: progress.skipped };
+}
+
+function order(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,73 @@
+/**
+ * Which rows of a transcript are copies: hosts write a fork by copying rows, with their ids and times, into a new file.
+ */
+
+import { readSync } from "node:fs";
+import { hasCode } from "../base/errors.ts";
+import { withFile } from "../transcripts/jsonl.ts";
+import type { Entry } from "../transcripts/session.ts";
+import { entryKey, type Head, readEntries } from "../transcripts/transcript.ts";
+import { offsetSince } from "./since.ts";
+
+/** The part of a transcript whose rows are asked about. */
+export interface Part {
+  file: string;
+  head: Head;
+  offset: number;
+  /** ISO time: older rows do not count. */
+  after: string | undefined;
+}
+
+const BLOCK_BYTES = 1024 * 1024;
+
+/**
+ * Tells which entries of a part stand in one of the sources too. A fork begins with the copies, so a look for the
+ * bytes of its first id decides whether a source's rows need comparing at all.
+ */
+export function copiesIn(part: Part, sources: readonly string[]): (entry: Entry) => boolean {
+  const { head, after } = part;
+  // pi dates a fork's header, and copies older entries below it.
+  const born = head.forkedFrom === undefined ? undefined : head.startedAt;
+  const id = firstId(part);
+  const copied = new Set<string>();
+  for (const source of id === undefined ? [] : sources) {
+    try {
+      if (!containsText(source, id ?? "", after)) continue;
+      for (const key of keysOf(source, after)) copied.add(key);
+    } catch (error) {
+      // Hosts name a session's file before they make it, and delete old ones: no file, no originals.
+      if (!hasCode(error, "ENOENT")) throw error;
+    }
+  }
+  return (entry) => {
+    if (born !== undefined && entry.at !== undefined && entry.at < born) return true;
+    const key = copied.size > 0 ? entryKey(entry) : undefined;
+    return key !== undefined && copied.has(key);
+  };
+}
+
+function firstId({ file, head, offset, after }: Part): string | undefined {
+  for (const { id, at } of readEntries(file, { head, from: { offset, line: 0 } })) {
+    if (id !== undefined && (after === undefined || at === undefined || at >= after)) return id;
+  }
+  return undefined;
+}
+
+function* keysOf(file: string, after: string | undefined): Generator<string> {
+  for (const entry of readEntries(file, { from: { offset: offsetSince(file, after), line: 0 } })) {
+    const key = entryKey(entry);
+    if (key !== undefined) yield key;
+  }
+}
+
+function containsText(file: string, text: string, after: string | undefined): boolean {
+  const start = offsetSince(file, after);
+  return withFile(file, (descriptor) => {
+    const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
+    for (let position = start; ; position += buffer.length - text.length) {
+      const read = readSync(descriptor, buffer, 0, buffer.length, position);
+      if (buffer.subarray(0, read).includes(text)) return true;
+      if (read < buffer.length) return false;
+    }
+  });
+}

@@ -1,0 +1,186 @@
+/**
+ * Sets marks: where in a transcript one stands, and how two hooks at once keep what the other has set.
+ *
+ * A mark stands after a complete line and knows the bytes before it, so that a file which was cut, replaced or rotated
+ * is told from one that grew.
+ */
+
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { remove, replaceFile, tryLock } from "../base/files.ts";
+import { isRecord } from "../base/json.ts";
+import {
+  type CursorFile,
+  type Mark,
+  type Marks,
+  markOf,
+  ownMarksFile,
+  readCursorFile,
+  readOwnMarks,
+} from "./marks.ts";
+
+/** A mark to be set, and the transcript it is about. */
+export interface Advance {
+  id: string;
+  file: string;
+  mark: Mark;
+}
+
+/** So much of a file's beginning, and of what is before an offset, goes into a fingerprint: whole 32-bit words. */
+const HEAD_BYTES = 1024;
+const TAIL_BYTES = 2048;
+/** A file's last newline is looked for in pieces of this size. */
+const PIECE_BYTES = 16 * 1024;
+const STALE_MS = 30 * 86_400_000;
+const LOCK_WAIT_MS = 500;
+const LOCK_RETRY_MS = 5;
+
+/** Whether the bytes before a mark are still those it was set after. */
+export function holds(file: string, { offset, fingerprint }: Mark): boolean {
+  return withOpen(file, (descriptor) => {
+    if (fstatSync(descriptor).size < offset) return false;
+    const hash = fingerprint.split("@")[0];
+    // A mark written by hand or by an older program may have no fingerprint.
+    return !hash || hash === sampleHash(descriptor, offset);
+  });
+}
+
+/** The mark at an offset of a file as it is now. */
+export function markAt(file: string, offset: number): Mark {
+  return withOpen(file, (descriptor) => {
+    const { mtimeMs } = fstatSync(descriptor);
+    return { offset, fingerprint: `${sampleHash(descriptor, offset)}@${Math.trunc(mtimeMs)}` };
+  });
+}
+
+/** The mark after a file's last complete line. */
+export function markAtEnd(file: string): Mark {
+  const end = withOpen(file, (descriptor) => {
+    const piece = Buffer.alloc(PIECE_BYTES);
+    for (let limit = fstatSync(descriptor).size; limit > 0; limit -= PIECE_BYTES) {
+      const start = Math.max(0, limit - PIECE_BYTES);
+      readInto(descriptor, piece.subarray(0, limit - start), start);
+      const newline = piece.lastIndexOf(10, limit - start - 1);
+      if (newline !== -1) return start + newline + 1;
+    }
+    return 0;
+  });
+  return markAt(file, end);
+}
+
+/**
+ * Sets marks, keeping what another process has set meanwhile: of two that hold, the farther one stays.
+ *
+ * @returns false when the file stayed locked; what the marks stand for is then told once more.
+ */
+export function setMarks(
+  cursors: CursorFile,
+  advances: readonly Advance[],
+  seen: Marks | undefined,
+): boolean {
+  if (advances.length === 0 && seen) return true;
+  const release = waitForLock(`${cursors.path}.lock`);
+  if (!release) return false;
+  try {
+    const all = readAllOrNothing(cursors.path);
+    const stored = all[cursors.looker];
+    const marks: Record<string, unknown> = isRecord(stored) ? { ...stored } : {};
+    for (const advance of advances) {
+      if (advance.id === cursors.looker) setOwnMark(cursors, advance, seen);
+      else marks[advance.id] = merge(advance, markOf(marks[advance.id]), seen);
+    }
+    // Derived, and written at every prompt: not worth a wait for the disk.
+    replaceFile(cursors.path, JSON.stringify({ ...all, [cursors.looker]: marks }), { durable: false });
+  } finally {
+    release();
+  }
+  if (!seen) removeStale(dirname(cursors.path));
+  return true;
+}
+
+function setOwnMark({ path, looker }: CursorFile, advance: Advance, seen: Marks | undefined): void {
+  const own = readOwnMarks(path);
+  const next = { ...own, [looker]: merge(advance, markOf(own[looker]), seen) };
+  replaceFile(ownMarksFile(path), JSON.stringify(next), { durable: false });
+}
+
+function merge({ id, file, mark }: Advance, stored: Mark | undefined, seen: Marks | undefined): Mark {
+  const was = seen?.get(id);
+  const isOurs = !stored || (stored.offset === was?.offset && stored.fingerprint === was.fingerprint);
+  const since = stored?.since ?? mark.since;
+  const winner = isOurs || isFarther(file, mark, stored) ? mark : stored;
+  return since === undefined ? winner : { ...winner, since };
+}
+
+function isFarther(file: string, mark: Mark, stored: Mark): boolean {
+  try {
+    if (!holds(file, stored)) return true;
+    return mark.offset > stored.offset && holds(file, mark);
+  } catch {
+    return false; // the transcript is gone: neither matters
+  }
+}
+
+function waitForLock(path: string): (() => void) | undefined {
+  const deadline = Date.now() + LOCK_WAIT_MS;
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  for (;;) {
+    const release = tryLock(path);
+    if (release || Date.now() >= deadline) return release;
+    Atomics.wait(cell, 0, 0, LOCK_RETRY_MS);
+  }
+}
+
+function removeStale(folder: string): void {
+  const limit = Date.now() - STALE_MS;
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat?.isFile() && stat.mtimeMs < limit) remove(path);
+  }
+}
+
+function readAllOrNothing(path: string): Record<string, unknown> {
+  try {
+    return readCursorFile(path);
+  } catch (error) {
+    if (error instanceof SessionMemoryError) return {}; // damaged since it was read: ours is the better one
+    throw error;
+  }
+}
+
+/** FNV-1a over words in two lanes: it tells files apart, nobody gains by forging it, and node:crypto is slow to load. */
+function sampleHash(descriptor: number, offset: number): string {
+  const head = Math.min(HEAD_BYTES, offset);
+  const tail = Math.min(TAIL_BYTES, offset);
+  const sample = new Uint8Array(HEAD_BYTES + TAIL_BYTES);
+  readInto(descriptor, sample.subarray(0, head), 0);
+  readInto(descriptor, sample.subarray(HEAD_BYTES, HEAD_BYTES + tail), offset - tail);
+  const words = new Uint32Array(sample.buffer);
+  let low = 0x811c9dc5 ^ offset;
+  let high = 0xc9dc5118;
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? 0;
+    low = Math.imul(low ^ word, 0x01000193);
+    high = Math.imul(high ^ word ^ (low >>> 15), 0x85ebca6b);
+  }
+  return (low >>> 0).toString(16).padStart(8, "0") + (high >>> 0).toString(16).padStart(8, "0");
+}
+
+function readInto(descriptor: number, buffer: Uint8Array, from: number): void {
+  for (let filled = 0; filled < buffer.length; ) {
+    const read = readSync(descriptor, buffer, filled, buffer.length - filled, from + filled);
+    if (read === 0) break; // it shrank while we read
+    filled += read;
+  }
+}
+
+function withOpen<T>(file: string, use: (descriptor: number) => T): T {
+  const descriptor = openSync(file, "r");
+  try {
+    return use(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

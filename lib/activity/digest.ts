@@ -1,0 +1,152 @@
+/** What a stretch of another session's entries amounts to, and how several are told in few words. Pure. */
+
+import { formatAge } from "../base/time.ts";
+import type { Entry } from "../transcripts/session.ts";
+
+/** What was done in a stretch. Texts and paths are as the transcript has them. */
+export interface Stretch {
+  /** User and assistant messages with text. */
+  messages: number;
+  firstUser?: string | undefined;
+  lastAssistant?: string | undefined;
+  /** Files by their path as written, and when each was edited last. */
+  edited: Map<string, string | undefined>;
+  read: Set<string>;
+  ran: number;
+  /** Time of the newest entry. */
+  latest?: string | undefined;
+  /** The row that was counted as a message last: one message may come as several entries. */
+  lastId?: string | undefined;
+}
+
+/** What is told of a session. Texts are redacted and on one line. */
+export interface Activity {
+  id: string;
+  name: string;
+  ageSeconds: number;
+  messages: number;
+  firstUser?: string | undefined;
+  lastAssistant?: string | undefined;
+  edited: string[];
+  read: string[];
+  ran: number;
+}
+
+/** A file that both the other session and the looking one edited. */
+export interface Overlap {
+  /** The other session's. */
+  id: string;
+  name: string;
+  file: string;
+  /** Since the looking session edited it. */
+  ageSeconds: number;
+}
+
+const HEADER = "[Session Activity]";
+/** Warnings may take this share of the room: who edited what matters less the more there is of it. */
+const WARNING_SHARE = 0.5;
+
+export function emptyStretch(): Stretch {
+  return { messages: 0, edited: new Map(), read: new Set(), ran: 0 };
+}
+
+/** Counts one entry in. */
+export function addEntry(stretch: Stretch, entry: Entry): void {
+  if (entry.kind === "user" || entry.kind === "assistant") addMessage(stretch, entry);
+  else if (entry.kind === "tool") addToolCall(stretch, entry);
+  else return;
+  if (entry.at !== undefined && entry.at > (stretch.latest ?? "")) stretch.latest = entry.at;
+}
+
+/** Whether a stretch is worth telling: something was said or done to the project. Reading alone is not. */
+export function isNews({ messages, edited, ran }: Stretch): boolean {
+  return messages > 0 || edited.size > 0 || ran > 0;
+}
+
+function addMessage(stretch: Stretch, entry: Entry): void {
+  if (entry.id === undefined || entry.id !== stretch.lastId) stretch.messages++;
+  stretch.lastId = entry.id;
+  if (entry.kind === "user") stretch.firstUser ??= entry.text;
+  else stretch.lastAssistant = entry.text;
+}
+
+function addToolCall(stretch: Stretch, { tool, at }: Entry): void {
+  if (tool?.action === "edit") for (const path of tool.paths) stretch.edited.set(path, at);
+  else if (tool?.action === "read") for (const path of tool.paths) stretch.read.add(path);
+  else if (tool?.action === "run") stretch.ran++;
+}
+
+/**
+ * The digest, newest session first as given: whole lines only, at most `maxChars` code points.
+ *
+ * When room is short, quoted last texts go first, the oldest session's before the others; then whole sessions, the
+ * oldest first.
+ *
+ * @returns null when there is nothing to tell, or no room to say even that there is.
+ */
+export function renderDigest(
+  activities: readonly Activity[],
+  { overlaps = [], maxChars }: { overlaps?: readonly Overlap[]; maxChars: number },
+): string | null {
+  if (activities.length === 0) return null;
+  const quoted = activities.map((activity) => sessionLine(activity, true));
+  const bare = activities.map((activity) => sessionLine(activity, false));
+  const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
+  const count = activities.length;
+  for (let quotes = count; quotes >= 0; quotes--) {
+    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, 0);
+    if (lengthOf(text) <= maxChars) return text;
+  }
+  for (let shown = count - 1; shown >= 0; shown--) {
+    const text = compose(bare.slice(0, shown), warnings, count - shown);
+    if (lengthOf(text) <= maxChars) return text;
+  }
+  const least = compose([], [], count);
+  return lengthOf(least) <= maxChars ? least : null;
+}
+
+function compose(lines: readonly string[], warnings: readonly string[], leftOut: number): string {
+  const more = leftOut > 0 ? [`- +${plural(leftOut, "more session", "more sessions")}`] : [];
+  return [HEADER, ...lines, ...warnings, ...more].join("\n");
+}
+
+function sessionLine(activity: Activity, withLastText: boolean): string {
+  const { name, ageSeconds, messages, firstUser, lastAssistant } = activity;
+  const asked = firstUser === undefined ? "" : `: "${firstUser}"`;
+  const outcome = [whatWasDone(activity)];
+  if (withLastText && lastAssistant !== undefined) outcome.push(`"${lastAssistant}"`);
+  const done = outcome.filter(Boolean).join("; ");
+  return `- ${name} (${formatAge(ageSeconds)} ago, ${plural(messages, "message")})${asked}${done && ` -> ${done}`}`;
+}
+
+function whatWasDone({ edited, read, ran }: Activity): string {
+  const done: string[] = [];
+  if (edited.length === 1) done.push(`updated ${edited[0]}`);
+  if (edited.length > 1) done.push(`edited ${edited.length} files`);
+  if (read.length > 0) done.push(`read ${plural(read.length, "file")}`);
+  if (ran > 0) done.push(`ran ${plural(ran, "command")}`);
+  return done.join(", ");
+}
+
+function warningLines(overlaps: readonly Overlap[], maxChars: number): string[] {
+  const lines = overlaps.map(
+    ({ name, file, ageSeconds }) => `! ${name} edited ${file}, which you edited ${formatAge(ageSeconds)} ago`,
+  );
+  for (let shown = lines.length; shown > 0; shown--) {
+    const more = shown < lines.length ? [`! +${plural(lines.length - shown, "more file")}`] : [];
+    const text = [...lines.slice(0, shown), ...more];
+    if (lengthOf(text.join("\n")) <= maxChars) return text;
+  }
+  return lines.length > 0 ? [`! ${plural(lines.length, "file")} edited here and elsewhere`] : [];
+}
+
+function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** Code points, as the limit counts them. */
+function lengthOf(text: string): number {
+  let length = 0;
+  for (const _ of text) length++;
+  return length;
+}

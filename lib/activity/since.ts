@@ -1,0 +1,33 @@
+/** Where in a transcript a time begins, found from the end without reading what is older. */
+
+import { statSync } from "node:fs";
+import { linesForward, withFile } from "../transcripts/jsonl.ts";
+import { type Head, readEntries } from "../transcripts/transcript.ts";
+
+/** Probes reach back by this much, then by four times as much each. */
+const PROBE_BYTES = 256 * 1024;
+
+/** The start of a line before all that is newer than an ISO time. Rows are taken to be in time's order. */
+export function offsetSince(file: string, since: string | undefined, head?: Head): number {
+  if (since === undefined) return 0;
+  const { size } = statSync(file);
+  for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
+    const offset = nextLineStart(file, size - reach);
+    const at = firstTime(file, offset, head);
+    if (at !== undefined && at < since) return offset;
+  }
+  return 0;
+}
+
+function nextLineStart(file: string, position: number): number {
+  return withFile(file, (descriptor) => {
+    for (const { end } of linesForward(descriptor, position)) return end;
+    return position;
+  });
+}
+
+function firstTime(file: string, offset: number, head: Head | undefined): string | undefined {
+  for (const { at } of readEntries(file, { head, from: { offset, line: 0 } }))
+    if (at !== undefined) return at;
+  return undefined;
+}

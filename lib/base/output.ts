@@ -1,0 +1,27 @@
+/** Output whose arrival matters: what was told may be marked as told only once a reader has it. */
+
+import { writeSync } from "node:fs";
+import { hasCode } from "./errors.ts";
+
+const STDOUT = 1;
+const RETRY_MS = 2;
+
+/**
+ * Writes text to stdout, or to another descriptor.
+ *
+ * @returns false when nobody reads it any more.
+ */
+export function handOver(text: string, descriptor = STDOUT): boolean {
+  const bytes = Buffer.from(text);
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  for (let written = 0; written < bytes.length; ) {
+    try {
+      written += writeSync(descriptor, bytes, written, bytes.length - written);
+    } catch (error) {
+      if (hasCode(error, "EPIPE", "EBADF", "ECONNRESET")) return false;
+      if (!hasCode(error, "EAGAIN")) throw error;
+      Atomics.wait(cell, 0, 0, RETRY_MS); // the pipe is full: its reader is slow
+    }
+  }
+  return true;
+}

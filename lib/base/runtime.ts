@@ -1,0 +1,126 @@
+/**
+ * Which runtime runs our scripts in the background, and starting one there so that it outlives whoever asked.
+ *
+ * Nothing of a project folder decides: its `node_modules/.bin` may be on PATH, its `.env` and `bunfig.toml` in the
+ * working directory.
+ */
+
+import { spawn, spawnSync } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
+
+/** Environment variables. */
+export type Environment = Record<string, string | undefined>;
+
+export interface Runtime {
+  name: "bun" | "node" | "deno";
+  /** Absolute path. */
+  command: string;
+  /** What goes before the script's path. */
+  flags: string[];
+}
+
+export interface RuntimeOptions {
+  env: Environment;
+  /** The project folder: what lies in it is not trusted, except what is ours. */
+  cwd: string;
+  /** Our own root folder. @default the one this file is in */
+  root?: string | undefined;
+}
+
+export interface DetachOptions extends RuntimeOptions {
+  /** @default the one `findRuntime` finds */
+  runtime?: Runtime | undefined;
+}
+
+const ROOT = resolve(import.meta.dirname, "..", "..");
+/** From here on Node strips types by itself. */
+const NODE_MIN = [22, 18];
+const VERSION_TIMEOUT_MS = 2000;
+
+/** The runtime for our scripts; undefined when there is none, and work must be done in slices in this process. */
+export function findRuntime({ env, cwd, root = ROOT }: RuntimeOptions): Runtime | undefined {
+  const path = trustedPath(env, cwd, root);
+  const home = env.HOME || env.USERPROFILE;
+  const bun = firstProgram("bun", [
+    ...path,
+    ...(home ? [join(home, ".bun", "bin")] : []),
+    join(root, "node_modules", ".bin"),
+  ]);
+  if (bun) return { name: "bun", command: bun, flags: bunFlags(root) };
+  // Node and Deno strip no types below a node_modules.
+  if (root.split(sep).includes("node_modules")) return undefined;
+  const node = nodeProgram(path);
+  if (node) return { name: "node", command: node, flags: [] };
+  const deno = firstProgram("deno", path);
+  return deno ? { name: "deno", command: deno, flags: ["run", "-A", "--quiet"] } : undefined;
+}
+
+/** The flags with which nothing in the working directory is loaded or run. */
+export function bunFlags(root: string = ROOT): string[] {
+  return ["--no-env-file", "--no-install", `--config=${join(root, "bunfig.toml")}`];
+}
+
+/**
+ * Starts a script of ours (`scripts/embed.ts`) in a process group of its own and does not wait for it. Hooks do
+ * nothing in it, and its working directory is ours.
+ *
+ * @returns false when there is no runtime for it.
+ */
+export function startDetached(script: string, args: readonly string[], options: DetachOptions): boolean {
+  const { env, root = ROOT } = options;
+  const runtime = options.runtime ?? findRuntime(options);
+  if (!runtime) return false;
+  const child = spawn(runtime.command, [...runtime.flags, join(root, script), ...args], {
+    cwd: root,
+    env: { ...env, SESSION_MEMORY_DISABLE: "1" },
+    detached: true,
+    stdio: "ignore",
+    windowsHide: true,
+  });
+  child.on("error", () => {}); // gone since it was found: the next turn tries again
+  child.unref();
+  return true;
+}
+
+/** The folders of PATH that are absolute and not the project's: `npx` and the like put its node_modules/.bin there. */
+function trustedPath(env: Environment, cwd: string, root: string): string[] {
+  return (env.PATH ?? "")
+    .split(delimiter)
+    .filter((folder) => isAbsolute(folder) && (!isWithin(folder, cwd) || isWithin(folder, root)));
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const inside = relative(folder, path);
+  return inside === "" || (inside !== ".." && !inside.startsWith(`..${sep}`) && !isAbsolute(inside));
+}
+
+/** This very process where it is Node, since its version is known; else the one on PATH, asked for its version. */
+function nodeProgram(path: readonly string[]): string | undefined {
+  const own = process.versions;
+  if (!own.bun && !("deno" in own) && isRecent(own.node)) return process.execPath;
+  const found = firstProgram("node", path);
+  if (!found) return undefined;
+  const { stdout } = spawnSync(found, ["--version"], { encoding: "utf8", timeout: VERSION_TIMEOUT_MS });
+  return isRecent(String(stdout).trim().replace(/^v/, "")) ? found : undefined;
+}
+
+function isRecent(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [wantedMajor = 0, wantedMinor = 0] = NODE_MIN;
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
+}
+
+function firstProgram(name: string, folders: readonly string[]): string | undefined {
+  const file = process.platform === "win32" ? `${name}.exe` : name;
+  return folders.map((folder) => join(folder, file)).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false; // not there, or not ours to run
+  }
+}

@@ -1,0 +1,274 @@
+/**
+ * Every default, environment variable, settings key and path.
+ *
+ * `paths` and `readHookSettings` are plain checks for code that must start fast; `loadConfig` validates the whole
+ * file and loads the schema (zod) only when there is a file to validate.
+ */
+
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { isRecord } from "../base/json.ts";
+import { readIfExists } from "../base/read.ts";
+import type { Environment } from "../base/runtime.ts";
+import type { Settings } from "./schema.ts";
+
+export type { Environment } from "../base/runtime.ts";
+export type { EmbeddingConfig, LlmConfig, Settings } from "./schema.ts";
+
+/** The variables we read. One that the project folder's `.env` has put there is not the user's word. */
+const OWN_VARIABLE =
+  /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|CLAUDE_CODE_SESSION_ID|PI_CODING_AGENT_\w+|PI_SESSION_ID|CODEX_HOME)$/;
+
+/** Where everything lies. All absolute. */
+export interface Paths {
+  /** All our state. */
+  home: string;
+  database: string;
+  config: string;
+  cursors: string;
+  observations: string;
+  meta: string;
+  log: string;
+  claude: string;
+  pi: string;
+  /** Where pi keeps sessions when told to keep them elsewhere than under `pi`. */
+  piSessions: string | undefined;
+  codex: string;
+  openclaw: string;
+  /** Files and folders to read instead of the agents' own places; empty: the agents' own. */
+  transcripts: string[];
+}
+
+export interface Config {
+  readonly paths: Paths;
+  readonly settings: Settings;
+  /** The session that runs us, when the host says so. */
+  readonly currentSession: string | undefined;
+  /** The environment without what the project folder put there: keys are looked up here. */
+  readonly env: Environment;
+  /** Names of the variables that were left out. */
+  readonly ignored: string[];
+}
+
+/** The defaults of config.json's keys; `llm` and `embedding` have none but inside themselves. */
+export function defaultSettings(): Settings {
+  return {
+    participants: { user: "User", assistant: "Assistant" },
+    // Asking the system costs three empty starts, so only who shows a time does.
+    get timezone() {
+      return Intl.DateTimeFormat().resolvedOptions().timeZone;
+    },
+    commandName: "index-session",
+    statusKey: "session-index",
+    minNewUserMessages: 5,
+    notificationAutoClearMs: 5000,
+    modelKeys: [],
+    activity: { scope: "project", maxChars: 500, welcome: true },
+    observe: {
+      mode: "buffered",
+      auto: true,
+      observerTokens: 30000,
+      reflectorTokens: 40000,
+      retainTokens: 8000,
+      stepTokens: 8000,
+      rules: false,
+    },
+    titles: false,
+    redact: { extra: [] },
+    exclude: { sessions: [], projects: [], patterns: [] },
+  };
+}
+
+/** Where things are, by the environment. */
+export function resolvePaths(env: Environment): Paths {
+  const user = userHome(env);
+  const place = (value: string | undefined, otherwise: string) => (value ? resolve(value) : otherwise);
+  const home = place(env.SESSION_MEMORY_HOME, join(user, ".session-memory"));
+  return {
+    home,
+    database: join(home, "memory.db"),
+    config: join(home, "config.json"),
+    cursors: join(home, "cursors"),
+    observations: join(home, "observations"),
+    meta: join(home, "sessions-meta"),
+    log: join(home, "log.ndjson"),
+    claude: place(env.CLAUDE_CONFIG_DIR, join(user, ".claude")),
+    pi: place(env.PI_CODING_AGENT_DIR, join(user, ".pi", "agent")),
+    piSessions: env.PI_CODING_AGENT_SESSION_DIR ? resolve(env.PI_CODING_AGENT_SESSION_DIR) : undefined,
+    codex: place(env.CODEX_HOME, join(user, ".codex")),
+    openclaw: join(user, ".openclaw"),
+    transcripts: (env.SESSION_MEMORY_SESSIONS ?? "")
+      .split(delimiter)
+      .filter(Boolean)
+      .map((path) => resolve(path)),
+  };
+}
+
+function userHome(env: Environment): string {
+  // Asked for, not imported: the module costs a tenth of an empty start, and the variable is always there.
+  return env.HOME || env.USERPROFILE || process.getBuiltinModule("node:os").homedir();
+}
+
+/** The session that runs us, when the host says so. */
+export function callingSession(env: Environment): string | undefined {
+  return env.CLAUDE_CODE_SESSION_ID || env.PI_SESSION_ID || undefined;
+}
+
+/**
+ * The environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads such
+ * files by itself, and a project folder must not redirect our state, our reading or our key.
+ */
+export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
+  const own = Object.keys(env).filter((name) => env[name] && OWN_VARIABLE.test(name));
+  if (own.length === 0) return { env, ignored: [] };
+  const planted = plantedValues(cwd, env.NODE_ENV);
+  const ignored = own.filter((name) => planted.get(name)?.includes(env[name] ?? ""));
+  if (ignored.length === 0) return { env, ignored };
+  const trusted = { ...env };
+  for (const name of ignored) delete trusted[name];
+  return { env: trusted, ignored };
+}
+
+/** The environment of a hook. As hooks.json starts one, no project folder can have put a variable there. */
+export function hookEnvironment(): { env: Environment; ignored: string[] } {
+  if (process.execArgv.includes("--no-env-file")) return { env: process.env, ignored: [] };
+  return trustedEnvironment(process.env, currentDirectory());
+}
+
+/** The current directory; the root where it was removed under us, as worktrees are. */
+export function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return "/";
+  }
+}
+
+/** Which runtime loads what: the union of Bun's and Deno's habits. */
+function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  const names = [".env", ".env.local", `.env.${mode}`, `.env.${mode}.local`];
+  for (const usual of ["development", "production", "test"])
+    names.push(`.env.${usual}`, `.env.${usual}.local`);
+  for (const name of new Set(names)) {
+    let text: string;
+    try {
+      text = readFileSync(join(cwd, name), "utf8");
+    } catch {
+      continue; // no such file, the usual case
+    }
+    for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
+      const raw = match[2] ?? "";
+      const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");
+      const uncommented = raw.replace(/\s+#.*$/, "");
+      const known = values.get(match[1] ?? "") ?? [];
+      values.set(match[1] ?? "", [...known, raw, unquoted, uncommented, unquoted.replaceAll("\\n", "\n")]);
+    }
+  }
+  return values;
+}
+
+/** What the prompt hook needs of config.json, by plain checks; undefined when the file is there but invalid. */
+export function readHookSettings(paths: Pick<Paths, "config">): Settings | undefined {
+  const settings = defaultSettings();
+  const text = readIfExists(paths.config);
+  if (text === undefined) return settings;
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(file)) return undefined;
+  const { activity, exclude, redact, titles = false } = file;
+  if (typeof titles !== "boolean") return undefined;
+  settings.titles = titles;
+  if (activity !== undefined) {
+    if (!isRecord(activity)) return undefined;
+    const { scope = "project", maxChars = 500, welcome = true } = activity;
+    if (scope !== "project" && scope !== "all") return undefined;
+    if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
+    if (typeof welcome !== "boolean") return undefined;
+    settings.activity = { scope, maxChars, welcome };
+  }
+  if (exclude !== undefined) {
+    if (!isRecord(exclude)) return undefined;
+    for (const key of ["sessions", "projects", "patterns"] as const) {
+      const list = stringList(exclude[key]);
+      if (!list) return undefined;
+      settings.exclude[key] = list;
+    }
+  }
+  if (redact !== undefined) {
+    const extra = isRecord(redact) ? stringList(redact.extra) : undefined;
+    if (!extra) return undefined;
+    settings.redact = { extra };
+  }
+  return settings;
+}
+
+/**
+ * The whole configuration, validated.
+ *
+ * @throws {SessionMemoryError} `CONFIG_INVALID` with file, key, found and expected.
+ */
+export async function loadConfig(env: Environment, cwd: string): Promise<Config> {
+  const trusted = trustedEnvironment(env, cwd);
+  const paths = resolvePaths(trusted.env);
+  const text = readIfExists(paths.config);
+  // The schema costs four empty starts, so it is loaded only for a file that is there.
+  const settings =
+    text === undefined
+      ? defaultSettings()
+      : (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
+  return deepFreeze({
+    paths,
+    settings,
+    currentSession: callingSession(trusted.env),
+    env: { ...trusted.env },
+    ignored: trusted.ignored,
+  });
+}
+
+/**
+ * The paths, with what `--sessions` named to be read instead of the agents' own places.
+ *
+ * @throws {SessionMemoryError} when that, or what `SESSION_MEMORY_SESSIONS` names, is not there.
+ */
+export function pathsReading(config: Config, sessions: readonly string[] | undefined, cwd: string): Paths {
+  const isNamed = sessions !== undefined && sessions.length > 0;
+  if (sessions?.includes("")) {
+    throw new SessionMemoryError("USAGE", 'Cannot use --sessions "": expected a file or folder', {
+      hint: "try --sessions .",
+    });
+  }
+  const { paths, env } = config;
+  const transcripts = isNamed ? sessions.map((path) => expandPath(path, env, cwd)) : paths.transcripts;
+  const missing = transcripts.find((path) => !existsSync(path));
+  if (missing === undefined) return { ...paths, transcripts };
+  const reason = "there is no such file or folder";
+  throw new SessionMemoryError("NOT_FOUND", `Cannot read sessions from "${missing}": ${reason}`, {
+    hint: `correct ${isNamed ? "--sessions" : "SESSION_MEMORY_SESSIONS"}`,
+  });
+}
+
+/** A path as a user wrote it: `~` is home, relative means from `cwd`. */
+export function expandPath(path: string, env: Environment, cwd: string): string {
+  if (path === "~" || path.startsWith("~/")) return join(userHome(env), path.slice(1));
+  return isAbsolute(path) ? path : resolve(cwd, path);
+}
+
+function stringList(value: unknown): string[] | undefined {
+  if (value === undefined) return [];
+  if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
+  return value;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(value))) deepFreeze(inner);
+  }
+  return value;
+}

@@ -1,0 +1,51 @@
+/** Adds to the `exclude` block of config.json; everything else in the file stays. */
+
+import { existsSync, realpathSync } from "node:fs";
+import { SessionMemoryError } from "../base/errors.ts";
+import { replaceFile, withLock } from "../base/files.ts";
+import { arrayOf, isRecord } from "../base/json.ts";
+import { readIfExists } from "../base/read.ts";
+import type { Settings } from "./config.ts";
+
+type Exclude = Settings["exclude"];
+
+const LOCK_WAIT_MS = 10_000;
+const KEYS = ["sessions", "projects", "patterns"] as const;
+
+/**
+ * Adds entries that the file does not have yet, and returns those.
+ *
+ * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
+ */
+export async function addExclusions(config: string, wanted: Exclude): Promise<Exclude> {
+  // The file may be a link into somebody's dotfiles: what it leads to is replaced.
+  const file = existsSync(config) ? realpathSync(config) : config;
+  return await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
+    const settings = parseConfig(config, readIfExists(file) ?? "{}");
+    const present = isRecord(settings.exclude) ? settings.exclude : {};
+    const added: Exclude = { sessions: [], projects: [], patterns: [] };
+    const exclude: Record<string, unknown> = { ...present };
+    for (const key of KEYS) {
+      const known = arrayOf(present[key]);
+      added[key] = [...new Set(wanted[key])].filter((entry) => !known.includes(entry));
+      if (added[key].length > 0) exclude[key] = [...known, ...added[key]];
+    }
+    if (KEYS.some((key) => added[key].length > 0)) {
+      replaceFile(file, `${JSON.stringify({ ...settings, exclude }, null, 2)}\n`);
+    }
+    return added;
+  });
+}
+
+function parseConfig(file: string, text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (isRecord(value)) return value;
+  throw new SessionMemoryError("CONFIG_INVALID", `Cannot add to "${file}": it is not a JSON object`, {
+    hint: "correct the syntax or delete the file",
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * Takes sessions, or chunks by their text, out of the index for good: rows, full text, vectors, caches, claims; and
+ * then their bytes out of its files.
+ */
+
+import { removeChunk, removeSession } from "../index/chunk-rows.ts";
+import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { noteForgotten } from "../store/forgotten.ts";
+import { readFact, type Store, writeFact } from "../store/store.ts";
+
+export interface IndexCounts {
+  chunks: number;
+  vectors: number;
+  /** Vectors and topics kept by content hash that no other session's chunk stands for. */
+  cached: number;
+}
+
+/** There while bytes of what was forgotten may still stand in the files. */
+const ERASE_FACT = "erase_due";
+const CACHES = ["vector_cache", "topic_cache"] as const;
+
+/** The sessions whose files begin with rows of these. */
+export function forksOf(store: Store, sessions: readonly HeldSession[]): string[] {
+  const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
+  return store.db
+    .prepare(
+      `SELECT DISTINCT session_id FROM copies WHERE owner_id IN (SELECT value FROM json_each($ids))
+         AND session_id NOT IN (SELECT value FROM json_each($ids)) ORDER BY 1`,
+    )
+    .all({ ids })
+    .map((row) => String(row.session_id));
+}
+
+/** What would go with these sessions. */
+export function countSessions(store: Store, sessions: readonly HeldSession[]): IndexCounts {
+  const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
+  const row = store.db
+    .prepare(
+      `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
+       WHERE session_id IN (SELECT value FROM json_each(?))`,
+    )
+    .get(ids);
+  const rest =
+    "SELECT content_hash FROM session_chunks WHERE session_id NOT IN (SELECT value FROM json_each(?))";
+  const cached = CACHES.map((cache) =>
+    Number(
+      store.db.prepare(`SELECT count(*) AS n FROM ${cache} WHERE content_hash NOT IN (${rest})`).get(ids)?.n,
+    ),
+  );
+  return {
+    chunks: Number(row?.chunks),
+    vectors: Number(row?.vectors),
+    cached: cached.reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/** Removes sessions, and from the caches all that stands for no chunk: whose it was nobody can tell. */
+export function forgetSessions(store: Store, sessions: readonly HeldSession[]): void {
+  forget(store, () => {
+    for (const { number, storedId } of sessions) removeSession(store, { number, id: storedId });
+  });
+}
+
+/** The chunks that hold a text. */
+export function chunksWith(
+  store: Store,
+  hasText: (text: string) => boolean,
+): { id: number; hasVector: boolean }[] {
+  const found: { id: number; hasVector: boolean }[] = [];
+  const rows = store.db.prepare(
+    "SELECT id, content, context_content, tools, embedder FROM session_chunks ORDER BY id",
+  );
+  for (const { id, content, context_content, tools, embedder } of rows.iterate()) {
+    if ([content, context_content, tools].some((text) => hasText(String(text)))) {
+      found.push({ id: Number(id), hasVector: embedder !== null });
+    }
+  }
+  return found;
+}
+
+/** Removes the chunks that hold a text, and what sessions are called by it. */
+export function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
+  forget(store, () => {
+    for (const { id } of chunksWith(store, hasText)) removeChunk(store, id);
+    store.db.exec(
+      `UPDATE index_state SET chunk_count =
+         (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`,
+    );
+    for (const { number, name, cwd, project } of heldSessions(store)) {
+      const kept = [name, cwd, project].map((text) => (text !== undefined && !hasText(text) ? text : null));
+      store.db
+        .prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?")
+        .run(...kept, number);
+    }
+  });
+}
+
+function forget(store: Store, work: () => void): void {
+  store.db.exec("PRAGMA secure_delete = ON");
+  store.db.transaction(() => {
+    work();
+    for (const cache of CACHES) {
+      store.db.exec(
+        `DELETE FROM ${cache} WHERE content_hash NOT IN (SELECT content_hash FROM session_chunks)`,
+      );
+    }
+    noteForgotten(store);
+    writeFact(store, ERASE_FACT, "1");
+  });
+}
+
+/** Whether the files may still hold bytes of what was forgotten. */
+export function isEraseDue(store: Store): boolean {
+  return readFact(store, ERASE_FACT) !== undefined;
+}
+
+/**
+ * Writes the database anew, so that neither its free space nor its log holds what was deleted. False when another
+ * process is reading it all the while: then the log still does.
+ */
+export function eraseFreed(store: Store): boolean {
+  const { db } = store;
+  // Deleted rows of a contentless table are only marked until its segments are merged.
+  db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
+  db.exec("PRAGMA temp_store = FILE"); // a large index would not fit into memory a second time
+  db.exec("VACUUM");
+  if (!emptyLog(store)) return false;
+  writeFact(store, ERASE_FACT, undefined);
+  return emptyLog(store);
+}
+
+function emptyLog({ db }: Store): boolean {
+  return db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+}

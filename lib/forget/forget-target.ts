@@ -1,0 +1,148 @@
+/** Which sessions are meant to be forgotten: those there are, and those of which only our own notes are left. */
+
+import { SessionMemoryError } from "../base/errors.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import type { HeldSession } from "../index/held-sessions.ts";
+import { projectDirectories, projectKey, projectKeys, realDirectory } from "../sessions/project.ts";
+import { resolveSession } from "../sessions/resolve.ts";
+import { listSessions } from "../sessions/sessions.ts";
+import { readExclusion } from "../transcripts/exclusion.ts";
+import { readHead } from "../transcripts/head.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
+import { isInFiles } from "./forget-files.ts";
+
+/** A session that is to be forgotten. */
+export interface Target {
+  id: string;
+  /** Undefined where only notes of ours are left that do not say. */
+  agent: Agent | undefined;
+  name: string | undefined;
+  cwd: string | undefined;
+  /** The session that started it. */
+  parentId: string | undefined;
+  /** Its transcript, where the host still has it. */
+  transcript: string | undefined;
+}
+
+export interface TargetOptions {
+  paths: Paths;
+  /** Where relative paths start. */
+  cwd: string;
+  current: string | undefined;
+  /** What the index holds. */
+  held: readonly HeldSession[];
+}
+
+const PREFIX_MIN = 4;
+const TEXT_MAX = 60;
+
+/**
+ * The sessions that references mean, each with its subagents.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS`, or `NOT_FOUND` for one that neither a host nor we know.
+ */
+export function namedTargets(references: readonly string[], options: TargetOptions): Target[] {
+  const named = references.map((reference) => namedTarget(reference, options));
+  const ids = new Set(named.map(({ id }) => id));
+  const children = allKnown(options).filter(({ parentId }) => parentId !== undefined && ids.has(parentId));
+  return distinct([...named, ...children]);
+}
+
+function namedTarget(reference: string, { paths, cwd, current, held }: TargetOptions): Target {
+  try {
+    return fromSession(resolveSession(reference, { paths, cwd, current, subagents: true }));
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
+    const known = heldByReference(reference, held);
+    if (known.length === 1 && known[0]) return fromHeld(known[0]);
+    if (known.length > 1) {
+      const ids = known.map(({ id }) => id).slice(0, 5);
+      throw new SessionMemoryError(
+        "AMBIGUOUS",
+        `Cannot tell which session "${reference.slice(0, TEXT_MAX)}" is: it fits ${known.length}`,
+        { details: { candidates: ids }, hint: `use an id: ${ids.join(", ")}` },
+      );
+    }
+    if (isInFiles(reference, paths)) {
+      return unknownTarget(reference);
+    }
+    throw error;
+  }
+}
+
+/** Only files of ours are left, and those are by id. */
+function unknownTarget(id: string): Target {
+  return {
+    id,
+    agent: undefined,
+    name: undefined,
+    cwd: undefined,
+    parentId: undefined,
+    transcript: undefined,
+  };
+}
+
+/** By id, by its beginning, by name, as for sessions that are there. */
+function heldByReference(reference: string, held: readonly HeldSession[]): HeldSession[] {
+  const wanted = reference.toLowerCase();
+  const one = (found: HeldSession[]) => [...new Map(found.map((session) => [session.id, session])).values()];
+  const exact = held.filter(({ id }) => id.toLowerCase() === wanted);
+  if (exact.length > 0) return one(exact);
+  const begun =
+    wanted.length < PREFIX_MIN ? [] : held.filter(({ id }) => id.toLowerCase().startsWith(wanted));
+  return one(begun.length > 0 ? begun : held.filter(({ name }) => name?.toLowerCase() === wanted));
+}
+
+/** The entry of `exclude.projects` for a project as a user names it. */
+export function projectEntry(project: string, cwd: string): string {
+  if (!/[/\\]|^\.\.?$/.test(project)) return project;
+  const directory = realDirectory(project.startsWith(".") ? `${cwd}/${project}` : project);
+  // A repository is meant with all its worktrees; a folder in one is meant alone.
+  return projectDirectories(directory).includes(directory) ? projectKey(directory) : directory;
+}
+
+/** The sessions of a project, or of all, that did nothing since a time. */
+export function targetsWhere(
+  { project, before }: { project?: string | undefined; before?: Date | undefined },
+  options: TargetOptions,
+): Target[] {
+  const exclude: Settings["exclude"] = { sessions: [], projects: project ? [project] : [], patterns: [] };
+  const { hasSession } = readExclusion(exclude);
+  const keyOf = projectKeys();
+  const isWanted = ({ id, cwd, updatedAt, project: known }: Known) =>
+    (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
+    (project === undefined || hasSession({ id, cwd, project: known ?? (cwd && keyOf(cwd)) }));
+  return distinct(allKnown(options, { placed: true }).filter(isWanted));
+}
+
+interface Known extends Target {
+  project: string | undefined;
+  updatedAt: string;
+}
+
+/** Every session there is or was, as far as a host or the index knows; `placed`: with their directories. */
+function allKnown({ paths, cwd, held }: TargetOptions, { placed = false } = {}): Known[] {
+  const listed = listSessions(paths, { subagents: true, cwd });
+  const there = new Set(listed.map(({ id }) => id));
+  const sessions = listed.map((session) => ({
+    ...fromSession(placed ? { ...session, cwd: session.cwd ?? readHead(session.file)?.cwd } : session),
+    project: undefined,
+    updatedAt: session.updatedAt,
+  }));
+  const gone = held.filter(({ id }) => !there.has(id));
+  return [...sessions, ...gone.map((session) => ({ ...session, ...fromHeld(session) }))];
+}
+
+function fromSession({ id, agent, name, cwd, parentId, file, size }: Session): Target {
+  return { id, agent, name, cwd, parentId, transcript: size > 0 ? file : undefined };
+}
+
+function fromHeld({ id, agent, name, cwd, parentId }: HeldSession): Target {
+  return { id, agent, name, cwd, parentId, transcript: undefined };
+}
+
+function distinct(targets: readonly Target[]): Target[] {
+  const byId = new Map<string, Target>();
+  for (const target of targets) if (!byId.has(target.id)) byId.set(target.id, target);
+  return [...byId.values()];
+}

@@ -1,0 +1,189 @@
+/**
+ * Forgets sessions, or whatever holds a text, everywhere we hold it: first it is kept out from now on, then removed,
+ * and at last the bytes are written over. A run that was cut short is ended by the next one.
+ */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { remove, withLock } from "../base/files.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import { addExclusions } from "../config/exclude-file.ts";
+import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { openStore, type Store } from "../store/store.ts";
+import { type FileCounts, type Forgetting, forgetInFiles } from "./forget-files.ts";
+import {
+  chunksWith,
+  countSessions,
+  eraseFreed,
+  forgetChunks,
+  forgetSessions,
+  forksOf,
+  type IndexCounts,
+  isEraseDue,
+} from "./forget-index.ts";
+import { forgetInLog } from "./forget-log.ts";
+import { type SavedNote, savedNotes } from "./forget-notes.ts";
+import type { Target } from "./forget-target.ts";
+
+type Exclude = Settings["exclude"];
+
+export interface ForgetOptions {
+  paths: Paths;
+  /** The directory whose usual folder of notes is looked into too. */
+  cwd: string;
+  /** What config.json shall keep out from now on; undefined leaves it alone. */
+  exclude: Exclude | undefined;
+  /** Further folders with notes. */
+  notes: readonly string[];
+  /** The directory of a forgotten project: its log lines go too. */
+  places?: readonly string[] | undefined;
+  /** Only tells what would go. */
+  dryRun: boolean;
+}
+
+/** What went, or would go. */
+export interface Forgotten {
+  removed: IndexCounts & FileCounts & { notes: string[]; logLines: number };
+  /** What config.json has now that it had not. */
+  excluded: Exclude;
+  /** Sessions that began as copies of forgotten ones, and hold the same rows. */
+  forks: string[];
+  /** False when another process kept the index from being written anew. */
+  erased: boolean;
+}
+
+const NOTHING: Exclude = { sessions: [], projects: [], patterns: [] };
+const NO_CHUNKS: IndexCounts = { chunks: 0, vectors: 0, cached: 0 };
+/** An indexing run may be in the middle of years of transcripts; going on beside it is safe. */
+const LOCK_WAIT_MS = 30_000;
+/** Work that was under way may have written something behind us. */
+const ROUNDS_MAX = 3;
+
+/** What the index holds; nothing where there is none. */
+export function readHeld(paths: Paths): HeldSession[] {
+  return withStore(paths, (store) => heldSessions(store)) ?? [];
+}
+
+/** Ends what a run that was cut short has left in the index's files. */
+export function finishErasing(paths: Paths): void {
+  withStore(paths, (store) => isEraseDue(store) && eraseFreed(store));
+}
+
+/** Forgets these sessions. */
+export async function forgetTargets(targets: readonly Target[], options: ForgetOptions): Promise<Forgotten> {
+  const ids = new Set(targets.map(({ id }) => id));
+  const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
+  return await forgetAll({ ids }, { ...options, directories });
+}
+
+/** Forgets whatever holds a text. */
+export async function forgetText(
+  hasText: (text: string) => boolean,
+  options: ForgetOptions,
+): Promise<Forgotten> {
+  const directories = readHeld(options.paths).flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
+  return await forgetAll({ hasText }, { ...options, directories });
+}
+
+/** Whether anything went. */
+export function isAnything({ removed: { notes, cached: _, ...counts } }: Forgotten): boolean {
+  return notes.length > 0 || Object.values(counts).some((count) => count > 0);
+}
+
+interface Options extends ForgetOptions {
+  /** Where the sessions worked. */
+  directories: readonly string[];
+}
+
+async function forgetAll(forgetting: Forgetting, options: Options): Promise<Forgotten> {
+  const found = await inIndex(forgetting, options);
+  const rest = await besideIndex(forgetting, options);
+  const all = { removed: { ...found.counts, ...rest }, forks: found.forks };
+  if (options.dryRun) return { ...all, excluded: options.exclude ?? NOTHING, erased: true };
+  // Kept out before it is removed, so that nobody who begins now brings it back.
+  const excluded = options.exclude ? await addExclusions(options.paths.config, options.exclude) : NOTHING;
+  let erased = true;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    erased = await removeOnce(forgetting, options);
+    const left = await inIndex(forgetting, options);
+    const beside = await besideIndex(forgetting, options);
+    if (!isAnything({ ...all, removed: { ...left.counts, ...beside }, excluded, erased })) break;
+  }
+  return { ...all, excluded, erased };
+}
+
+/** What the index has of it. */
+async function inIndex(
+  forgetting: Forgetting,
+  { paths }: Options,
+): Promise<{ counts: IndexCounts; forks: string[] }> {
+  const read = withStore(paths, (store) => {
+    if ("hasText" in forgetting) {
+      const chunks = chunksWith(store, forgetting.hasText);
+      const vectors = chunks.filter(({ hasVector }) => hasVector).length;
+      return { counts: { chunks: chunks.length, vectors, cached: 0 }, forks: [] };
+    }
+    const sessions = chosen(store, forgetting.ids);
+    return { counts: countSessions(store, sessions), forks: forksOf(store, sessions) };
+  });
+  return read ?? { counts: NO_CHUNKS, forks: [] };
+}
+
+/** What the files have of it. */
+async function besideIndex(
+  forgetting: Forgetting,
+  options: Options,
+): Promise<FileCounts & { notes: string[]; logLines: number }> {
+  const { paths, places = [] } = options;
+  const notes = notesOf(forgetting, options).map(({ file }) => file);
+  const counts = await forgetInFiles(forgetting, { paths, dryRun: true });
+  return { ...counts, notes, logLines: forgetInLog(paths.log, forgetting, { places, dryRun: true }) };
+}
+
+/** Removes everything there is now; tells whether its bytes are gone too. */
+async function removeOnce(forgetting: Forgetting, options: Options): Promise<boolean> {
+  const { paths, places = [] } = options;
+  for (const { file } of notesOf(forgetting, options)) remove(file);
+  await forgetInFiles(forgetting, { paths, dryRun: false });
+  const erased = await alone(paths, () => withStore(paths, (store) => removeFromIndex(store, forgetting)));
+  forgetInLog(paths.log, forgetting, { places, dryRun: false });
+  return erased ?? true;
+}
+
+function removeFromIndex(store: Store, forgetting: Forgetting): boolean {
+  if ("hasText" in forgetting) forgetChunks(store, forgetting.hasText);
+  else forgetSessions(store, chosen(store, forgetting.ids));
+  return eraseFreed(store);
+}
+
+function notesOf(forgetting: Forgetting, { paths, cwd, notes, directories }: Options): SavedNote[] {
+  const saved = savedNotes(paths.log, { directories: [cwd, ...directories], folders: notes });
+  return saved.filter(({ sessionId, text }) =>
+    "ids" in forgetting ? forgetting.ids.has(sessionId) : forgetting.hasText(text),
+  );
+}
+
+function chosen(store: Store, ids: ReadonlySet<string>): HeldSession[] {
+  return heldSessions(store).filter(({ id }) => ids.has(id));
+}
+
+/** While no indexing run is at it, or beside one that takes long. */
+async function alone<T>(paths: Paths, work: () => T): Promise<T> {
+  try {
+    return await withLock(join(paths.home, "index.lock"), LOCK_WAIT_MS, work);
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) || error.type !== "BUSY") throw error;
+    return work();
+  }
+}
+
+function withStore<T>(paths: Paths, work: (store: Store) => T): T | undefined {
+  if (!existsSync(paths.database)) return undefined;
+  const store = openStore(paths.database);
+  try {
+    return work(store);
+  } finally {
+    store.close();
+  }
+}

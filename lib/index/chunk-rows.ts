@@ -1,0 +1,202 @@
+/** A session's chunks in the index: their rows and their full text. */
+
+import { type Store, writeFact } from "../store/store.ts";
+import { fullTextColumns } from "./chunk.ts";
+import { keepVector } from "./chunk-vectors.ts";
+import { LISTING_FACT } from "./index-state.ts";
+import { contentOf, type ReadyChunk } from "./prepared.ts";
+import { forgetRows } from "./row-claims.ts";
+
+/** A chunk on its way into the index. */
+export interface NewChunk extends ReadyChunk {
+  sessionId: string;
+  /** The chunk's time, or the nearest that is known. */
+  timestamp: string;
+  /** Line of the first row of its exchange. */
+  exchangeLine: number;
+}
+
+/** What tells whether a chunk in the index is the same as a new one. */
+export interface StoredChunk {
+  id: number;
+  hash: string;
+  /** Everything else that may change while the hash stays. */
+  place: string;
+}
+
+/** The statements that put chunks in, prepared once for a run. */
+export interface ChunkRows {
+  /** The session's chunks from an index on. */
+  from(sessionId: string, index: number): Map<number, StoredChunk>;
+  /** Puts a chunk in place of the one that had its index; tells whether it is new to the index. */
+  put(item: NewChunk, before: StoredChunk | undefined): boolean;
+  remove(id: number): void;
+  /** Removes the chunks before an index. */
+  removeBefore(sessionId: string, index: number): void;
+  count(sessionId: string): number;
+}
+
+export function chunkRows(store: Store): ChunkRows {
+  const { db } = store;
+  const insert = db.prepare(
+    `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
+       first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count,
+       created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertText = db.prepare(
+    "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)",
+  );
+  const createdAt = new Date().toISOString();
+  const topicsOf = knownTopics(store);
+
+  function add(item: NewChunk): void {
+    const topics = topicsOf?.(item.hash);
+    const contextContent = topics ? withTopics(item.contextContent, topics) : item.contextContent;
+    const content = contentOf(item);
+    const { lastId } = insert.run(
+      item.sessionId,
+      item.index,
+      item.timestamp,
+      item.speakers,
+      topics ? JSON.stringify(topics) : item.topics,
+      item.hasDecision ? 1 : 0,
+      item.hasAction ? 1 : 0,
+      item.firstLine,
+      item.lastLine,
+      item.exchangeLine,
+      item.hash,
+      content,
+      contextContent,
+      item.tools,
+      item.entryIds,
+      item.tokens,
+      createdAt,
+    );
+    insertText.run(lastId, content, item.header, item.tools, item.extra);
+    if (topics) replaceText(store, lastId);
+  }
+
+  return {
+    from: (sessionId, index) => storedChunks(store, sessionId, index),
+    put(item, before) {
+      if (before && before.hash === Buffer.from(item.hash).toString("hex")) {
+        if (before.place !== placeOf(item)) move(store, before.id, item);
+        return false;
+      }
+      if (before) removeChunk(store, before.id);
+      add(item);
+      return true;
+    },
+    remove: (id) => removeChunk(store, id),
+    removeBefore(sessionId, index) {
+      const old = db
+        .prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index < ?")
+        .all(sessionId, index);
+      for (const row of old) removeChunk(store, Number(row.id));
+    },
+    count: (sessionId) =>
+      Number(
+        db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(sessionId)?.n ?? 0,
+      ),
+  };
+}
+
+/** Removes all that the index holds of a session, but what was paid for. */
+export function removeSession(store: Store, session: { number: number; id: string }): void {
+  store.db.transaction(() => {
+    writeFact(store, LISTING_FACT, undefined);
+    removeChunks(store, session.id);
+    forgetRows(store, session);
+    store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
+    store.db.prepare("DELETE FROM sessions WHERE number = ?").run(session.number);
+  });
+}
+
+/** Removes all chunks of a session; their vectors stay in the cache. */
+export function removeChunks(store: Store, sessionId: string): void {
+  const ids = store.db.prepare("SELECT id FROM session_chunks WHERE session_id = ?").all(sessionId);
+  for (const row of ids) removeChunk(store, Number(row.id));
+}
+
+/** Replaces a chunk's topics, in its header and in the full text too. */
+export function putTopics(store: Store, chunkId: number, topics: string[]): void {
+  const row = store.db.prepare("SELECT context_content FROM session_chunks WHERE id = ?").get(chunkId);
+  if (!row) return;
+  store.db
+    .prepare("UPDATE session_chunks SET topic_tags = ?, context_content = ? WHERE id = ?")
+    .run(JSON.stringify(topics), withTopics(String(row.context_content), topics), chunkId);
+  replaceText(store, chunkId);
+}
+
+function knownTopics(store: Store): ((hash: Uint8Array) => string[] | undefined) | undefined {
+  if (!store.db.prepare("SELECT 1 FROM topic_cache LIMIT 1").get()) return undefined;
+  const find = store.db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");
+  return (hash) => {
+    const row = find.get(hash);
+    return row ? (JSON.parse(String(row.topics)) as string[]) : undefined;
+  };
+}
+
+function withTopics(contextContent: string, topics: readonly string[]): string {
+  return contextContent.replace(/^\[Topics: .*\]$/m, () => `[Topics: ${topics.join(", ")}]`);
+}
+
+function storedChunks(store: Store, sessionId: string, index: number): Map<number, StoredChunk> {
+  const stored = new Map<number, StoredChunk>();
+  const rows = store.db
+    .prepare(
+      `SELECT id, chunk_index, hex(content_hash) AS hash,
+         first_line || ' ' || last_line || ' ' || exchange_line || ' ' || entry_ids || ' ' || tools AS place
+       FROM session_chunks WHERE session_id = ? AND chunk_index >= ?`,
+    )
+    .all(sessionId, index);
+  for (const row of rows) {
+    stored.set(Number(row.chunk_index), {
+      id: Number(row.id),
+      hash: String(row.hash).toLowerCase(),
+      place: String(row.place),
+    });
+  }
+  return stored;
+}
+
+function placeOf({ firstLine, lastLine, exchangeLine, entryIds, tools }: NewChunk): string {
+  return `${firstLine} ${lastLine} ${exchangeLine} ${entryIds} ${tools}`;
+}
+
+/** The same words at other lines or with more tool calls: the vector stays. */
+function move(store: Store, id: number, item: NewChunk): void {
+  store.db
+    .prepare(
+      `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, tools = ?
+       WHERE id = ?`,
+    )
+    .run(item.firstLine, item.lastLine, item.exchangeLine, item.entryIds, item.tools, id);
+  replaceText(store, id);
+}
+
+/** Makes a chunk's full text anew from its row. */
+function replaceText(store: Store, id: number): void {
+  const row = store.db
+    .prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?")
+    .get(id);
+  if (!row) return;
+  const { content, header, tools, extra } = fullTextColumns({
+    content: String(row.content),
+    contextContent: String(row.context_content),
+    tools: String(row.tools),
+  });
+  store.db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
+  store.db
+    .prepare("INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)")
+    .run(id, content, header, tools, extra);
+}
+
+/** Removes a chunk; its vector stays in the cache. */
+export function removeChunk(store: Store, id: number): void {
+  const { db } = store;
+  keepVector(store, id);
+  db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
+  db.prepare("DELETE FROM session_chunks WHERE id = ?").run(id);
+}

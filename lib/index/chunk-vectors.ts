@@ -1,0 +1,212 @@
+/**
+ * The chunks' vectors: exact in `session_chunks.embedding`, as sign bits in `session_embeddings` (vec0), and in a cache
+ * by content hash while no chunk has them. Whose they are is a fingerprint of model, dimensions and recipe.
+ */
+
+import type { EmbeddingConfig } from "../config/config.ts";
+import type { Row } from "../store/sqlite.ts";
+import { readFact, type Store, writeFact } from "../store/store.ts";
+
+/** What is embedded of a chunk and how: changed when vectors made before would no longer compare. */
+const RECIPE = "context-1";
+/** The embedder whose vectors `session_embeddings` holds, every one; absent while it does not. */
+const TABLE_FACT = "vector_table";
+
+/** A chunk whose vector is missing. */
+export interface PendingChunk {
+  id: number;
+  hash: Uint8Array;
+  contextContent: string;
+}
+
+/** How vectors can be asked: `vec0` for candidates by their bits, `scan` over the exact ones; or why not at all. */
+export type VectorSource = { mode: "vec0" | "scan"; embedder: number } | { mode: "off"; why: string };
+
+/** How to ask for the nearest chunks with the configured embedder. */
+export function vectorSource(store: Store, embedding: EmbeddingConfig | undefined): VectorSource {
+  if (!embedding) return { mode: "off", why: "no embedding in config.json" };
+  const embedder = findEmbedder(store, embedding);
+  const isUsed = embedder !== undefined && hasVectors(store, embedder);
+  if (!isUsed) {
+    const others = store.db.prepare("SELECT 1 FROM session_chunks WHERE embedder IS NOT NULL LIMIT 1").get();
+    const why = others
+      ? `the vectors are of another model than ${embedding.model} (${embedding.dimensions}), run embed`
+      : "no chunk is embedded yet, run embed";
+    return { mode: "off", why };
+  }
+  const isReady = store.db.vectors.mode === "vec0" && readFact(store, TABLE_FACT) === String(embedder);
+  return { mode: isReady ? "vec0" : "scan", embedder };
+}
+
+/** The configured embedder's number, with `session_embeddings` made to hold its vectors where sqlite-vec is loaded. */
+export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
+  return store.db.transaction(() => {
+    const embedder = findEmbedder(store, embedding) ?? addEmbedder(store, embedding);
+    if (store.db.vectors.mode !== "vec0") writeFact(store, TABLE_FACT, undefined);
+    else if (readFact(store, TABLE_FACT) !== String(embedder))
+      fillTable(store, embedder, embedding.dimensions);
+    return embedder;
+  });
+}
+
+/** Up to `limit` chunks behind `after` that have no vector of this embedder and have not failed too often. */
+export function pendingChunks(
+  store: Store,
+  {
+    embedder,
+    after,
+    limit,
+    failuresMax,
+  }: { embedder: number; after: number; limit: number; failuresMax: number },
+): PendingChunk[] {
+  const select = store.db.prepare(
+    `SELECT id, content_hash, context_content FROM session_chunks
+     WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
+  );
+  return [null, ...otherEmbedders(store, embedder)]
+    .flatMap((other) => select.all(other, after, failuresMax, limit))
+    .map((row) => ({
+      id: Number(row.id),
+      hash: row.content_hash as Uint8Array,
+      contextContent: String(row.context_content),
+    }))
+    .sort((a, b) => a.id - b.id)
+    .slice(0, limit);
+}
+
+/** How many chunks have no vector of this embedder. */
+export function countPending(store: Store, embedder: number | undefined): number {
+  const row = store.db
+    .prepare("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NOT ?")
+    .get(embedder ?? -1);
+  return Number(row?.n ?? 0);
+}
+
+/** Whether every chunk has its vector of this embedder, and search can ask for it. */
+export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean {
+  const embedder = findEmbedder(store, embedding);
+  if (embedder === undefined || countPending(store, embedder) > 0) return false;
+  return store.db.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
+}
+
+/** The vector that was paid for these words before, wherever it is kept. */
+export function knownVector(store: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
+  const row =
+    store.db
+      .prepare("SELECT embedding FROM vector_cache WHERE content_hash = ? AND embedder = ?")
+      .get(hash, embedder) ??
+    store.db
+      .prepare("SELECT embedding FROM session_chunks WHERE content_hash = ? AND embedder = ? LIMIT 1")
+      .get(hash, embedder);
+  return row?.embedding as Uint8Array | undefined;
+}
+
+/** Gives a chunk its vector; one that is gone or has other words by now leaves the vector in the cache. */
+export function putVector(
+  store: Store,
+  chunk: Pick<PendingChunk, "id" | "hash">,
+  { embedder, embedding }: { embedder: number; embedding: Uint8Array },
+): void {
+  const { db } = store;
+  const current = db
+    .prepare("SELECT embedder FROM session_chunks WHERE id = ? AND content_hash = ?")
+    .get(chunk.id, chunk.hash);
+  if (!current) {
+    db.prepare("INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)").run(
+      chunk.hash,
+      embedder,
+      embedding,
+    );
+    return;
+  }
+  if (current.embedder !== null) keepVector(store, chunk.id);
+  db.prepare(
+    "UPDATE session_chunks SET embedding = ?, embedder = ?, embedding_failures = 0 WHERE id = ?",
+  ).run(embedding, embedder, chunk.id);
+  db.prepare("DELETE FROM vector_cache WHERE content_hash = ? AND embedder = ?").run(chunk.hash, embedder);
+  if (readFact(store, TABLE_FACT) !== String(embedder)) return;
+  if (store.db.vectors.mode === "vec0") insertBits(store, chunk.id, embedding);
+  else writeFact(store, TABLE_FACT, undefined);
+}
+
+/** Counts failures to embed these chunks. */
+export function noteFailures(store: Store, ids: readonly number[], failures: number): void {
+  const note = store.db.prepare(
+    "UPDATE session_chunks SET embedding_failures = embedding_failures + ? WHERE id = ?",
+  );
+  store.db.transaction(() => {
+    for (const id of ids) note.run(failures, id);
+  });
+}
+
+/** Lets chunks that failed too often be tried again. */
+export function forgetFailures(store: Store): void {
+  store.db.prepare("UPDATE session_chunks SET embedding_failures = 0 WHERE embedding_failures > 0").run();
+}
+
+/** Takes a chunk's vector out of the search and into the cache, if it has one. */
+export function keepVector(store: Store, chunkId: number): void {
+  const { db } = store;
+  const row = db.prepare("SELECT embedder FROM session_chunks WHERE id = ?").get(chunkId);
+  if (!row || row.embedder === null) return;
+  db.prepare(
+    `INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding)
+     SELECT content_hash, embedder, embedding FROM session_chunks WHERE id = ?`,
+  ).run(chunkId);
+  if (readFact(store, TABLE_FACT) === undefined) return;
+  if (db.vectors.mode === "vec0") {
+    db.prepare("DELETE FROM session_embeddings WHERE chunk_id = ?").run(chunkId);
+  } else writeFact(store, TABLE_FACT, undefined);
+}
+
+/** A vector as it is stored: float32, little-endian. */
+export function vectorBytes(vector: Float32Array): Uint8Array {
+  return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+}
+
+/** The number of the configured embedder; undefined when it was never used. */
+export function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
+  const row = store.db
+    .prepare("SELECT id FROM embedders WHERE model = ? AND dimensions = ? AND recipe = ?")
+    .get(model, dimensions, RECIPE);
+  return row && Number(row.id);
+}
+
+function addEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number {
+  return store.db
+    .prepare("INSERT INTO embedders (model, dimensions, recipe) VALUES (?, ?, ?)")
+    .run(model, dimensions, RECIPE).lastId;
+}
+
+function otherEmbedders(store: Store, embedder: number): number[] {
+  return store.db
+    .prepare("SELECT id FROM embedders WHERE id <> ?")
+    .all(embedder)
+    .map((row) => Number(row.id));
+}
+
+function hasVectors(store: Store, embedder: number): boolean {
+  return (
+    store.db.prepare("SELECT 1 FROM session_chunks WHERE embedder = ? LIMIT 1").get(embedder) !== undefined
+  );
+}
+
+/** A virtual table's width is part of its name's declaration: another size, another table. */
+function fillTable(store: Store, embedder: number, dimensions: number): void {
+  const { db } = store;
+  db.exec(`DROP TABLE IF EXISTS session_embeddings;
+    CREATE VIRTUAL TABLE session_embeddings USING vec0(chunk_id INTEGER PRIMARY KEY, embedding bit[${dimensions}])`);
+  const rows = db.prepare("SELECT id, embedding FROM session_chunks WHERE embedder = ?");
+  for (const row of rows.iterate(embedder)) insertBits(store, Number(row.id), blobOf(row));
+  writeFact(store, TABLE_FACT, String(embedder));
+}
+
+function insertBits(store: Store, chunkId: number, embedding: Uint8Array): void {
+  store.db
+    .prepare("INSERT INTO session_embeddings (chunk_id, embedding) VALUES (?, vec_quantize_binary(?))")
+    .run(chunkId, embedding);
+}
+
+function blobOf(row: Row): Uint8Array {
+  return row.embedding as Uint8Array;
+}

@@ -1,0 +1,213 @@
+/**
+ * Where conversation is cut: exchanges, then chunks small enough to find and to quote, each with a situational header.
+ *
+ * A chunk is cut between messages; inside one only when it alone is too long, and then the pieces overlap.
+ */
+
+import { splitJoined } from "../language/identifiers.ts";
+import { estimateTokens, mostTokens } from "../language/tokens.ts";
+import { describeText } from "../language/topics.ts";
+import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
+import { cutText, shorten } from "./cut.ts";
+import { headerWords, writeHeader } from "./header.ts";
+
+export { estimateTokens };
+
+/** The hard limit; cl100k tokens of a chunk's content. */
+const MAX_TOKENS = 500;
+/** Messages are gathered up to this many tokens; by the estimate, which is a quarter high. */
+const GATHER_TOKENS = 380;
+/** And no further than this from line to line: between them lie the rows of tool work. */
+const GATHER_LINES = 60;
+/** A message beyond this many is cut. */
+const WHOLE_TOKENS = 470;
+/** Up to this many, even what is no word of any language stays within the limit. */
+const SAFE_TOKENS = 300;
+/** "Assistant: " and the line break. */
+const LABEL_TOKENS = 4;
+/** Characters of the first message that say what an exchange is about. */
+const CONTEXT_CHARACTERS = 160;
+/** Characters of one tool call that are searchable. */
+const TOOL_CHARACTERS = 240;
+
+export interface ChunkContext {
+  sessionId: string;
+  /** Index of the first chunk made. */
+  firstIndex: number;
+  participants: { user: string; assistant: string };
+  /** IANA name. */
+  timezone: string;
+  redact: (text: string) => string;
+}
+
+/** A user or assistant message, or a piece of one, with the tool calls that followed it. */
+interface Message {
+  speaker: "user" | "assistant";
+  text: string;
+  tokens: number;
+  line: number;
+  id: string | undefined;
+  at: string | undefined;
+  tools: string;
+}
+
+/** Groups entries by user message: each exchange is a user message and all that follows until the next one. */
+export function* exchanges(entries: Iterable<Entry>): Generator<Exchange> {
+  let current: Entry[] = [];
+  for (const entry of entries) {
+    if (entry.kind === "user" && current.length > 0) {
+      yield { entries: current, closed: true };
+      current = [];
+    }
+    current.push(entry);
+  }
+  if (current.length > 0) yield { entries: current, closed: false };
+}
+
+/** Cuts one exchange into chunks; none when nobody said anything in it. */
+export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[] {
+  const messages = readMessages(exchange.entries, context.redact);
+  const first = messages[0];
+  if (first === undefined) return [];
+  const about = firstWords(first);
+  return gather(messages).map((group, i) =>
+    makeChunk(group, { context, about, index: context.firstIndex + i }),
+  );
+}
+
+/** What the full-text index holds of a chunk; `extra` is what its tokenizer would not find: parts of joined words. */
+export function fullTextColumns(chunk: Pick<Chunk, "content" | "contextContent" | "tools">): {
+  content: string;
+  header: string;
+  tools: string;
+  extra: string;
+} {
+  const { content, tools } = chunk;
+  return { content, header: headerWords(chunk), tools, extra: splitJoined(content, tools) };
+}
+
+/** The exchange's messages, redacted, with each tool call beside the text it followed. */
+function readMessages(entries: readonly Entry[], redact: (text: string) => string): Message[] {
+  const messages: Message[] = [];
+  let waiting: string[] = [];
+  const attachTools = (to: Message | undefined) => {
+    if (to === undefined || waiting.length === 0) return;
+    to.tools = `${to.tools === "" ? "" : `${to.tools}\n`}${toolLines(waiting, redact)}`;
+    waiting = [];
+  };
+  for (const entry of entries) {
+    if (entry.kind === "tool") {
+      if (entry.tool) waiting.push(`${entry.tool.name} ${entry.tool.target}`);
+      continue;
+    }
+    if (entry.kind !== "user" && entry.kind !== "assistant") continue;
+    const text = redact(entry.text).trimEnd();
+    if (text.trim() === "") continue;
+    attachTools(messages.at(-1));
+    messages.push({
+      speaker: entry.kind,
+      text,
+      tokens: estimateTokens(text) + LABEL_TOKENS,
+      line: entry.line,
+      id: entry.id,
+      at: entry.at,
+      tools: "",
+    });
+  }
+  attachTools(messages.at(-1));
+  return messages;
+}
+
+/** One line per call, in one redaction: a call costs more than its characters. */
+function toolLines(calls: readonly string[], redact: (text: string) => string): string {
+  return redact(calls.map((call) => call.replaceAll("\n", " ")).join("\n"))
+    .split("\n")
+    .map((line) => shorten(line, TOOL_CHARACTERS))
+    .join("\n");
+}
+
+/** Messages in groups of the wanted size; a message that is too long alone becomes several groups. */
+function gather(messages: readonly Message[]): Message[][] {
+  const groups: Message[][] = [];
+  let group: Message[] = [];
+  let tokens = 0;
+  const close = () => {
+    if (group.length > 0) groups.push(group);
+    group = [];
+    tokens = 0;
+  };
+  for (const message of messages) {
+    const isFar = group[0] !== undefined && message.line - group[0].line > GATHER_LINES;
+    if (isFar || tokens + message.tokens > GATHER_TOKENS || !isWithin([...group, message])) close();
+    if (message.tokens > WHOLE_TOKENS || !isWithin([message])) {
+      for (const piece of cutMessage(message)) groups.push([piece]);
+      continue;
+    }
+    group.push(message);
+    tokens += message.tokens;
+  }
+  close();
+  return groups;
+}
+
+/** A message in overlapping pieces, each with its role; the tool calls stay with the last. */
+function cutMessage(message: Message): Message[] {
+  const pieces = cutText(message.text);
+  return pieces.map((text, i) => {
+    const tools = i === pieces.length - 1 ? message.tools : "";
+    return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, tools };
+  });
+}
+
+/** Whether messages stay within the hard limit together, even where the estimate is low. */
+function isWithin(messages: readonly Message[]): boolean {
+  const tokens = messages.reduce((sum, message) => sum + message.tokens, 0);
+  if (tokens <= SAFE_TOKENS) return true;
+  return messages.reduce((sum, { text }) => sum + mostTokens(text) + LABEL_TOKENS, 0) <= MAX_TOKENS;
+}
+
+function makeChunk(
+  group: readonly Message[],
+  { context, about, index }: { context: ChunkContext; about: string; index: number },
+): Chunk {
+  const content = group
+    .map(({ speaker, text }) => `${speaker === "user" ? "User" : "Assistant"}: ${text}`)
+    .join("\n");
+  const { topics, hasDecision, hasAction } = describeText(content);
+  const first = group[0] as Message;
+  const header = writeHeader({ at: first.at, topics, about, ...context });
+  return {
+    sessionId: context.sessionId,
+    index,
+    at: first.at,
+    firstLine: first.line,
+    lastLine: (group.at(-1) as Message).line,
+    entryIds: [...new Set(group.flatMap(({ id }) => (id === undefined ? [] : [id])))],
+    speakers: [...new Set(group.map(({ speaker }) => speaker))],
+    topics,
+    hasDecision,
+    hasAction,
+    content,
+    contextContent: header + content,
+    tools: group
+      .map(({ tools }) => tools)
+      .filter((tools) => tools !== "")
+      .join("\n"),
+    tokens: Math.min(
+      MAX_TOKENS,
+      group.reduce((sum, { tokens }) => sum + tokens, 0),
+    ),
+  };
+}
+
+/** The exchange in one line: how its first message begins, behind what an editor has put before it. */
+function firstWords({ speaker, text }: Message): string {
+  const line = text
+    .slice(0, CONTEXT_CHARACTERS * 6)
+    .replace(/^(?:<([a-z_-]+)>[\s\S]*?<\/\1>\s*)+(?=\S)/, "")
+    .slice(0, CONTEXT_CHARACTERS * 3)
+    .replace(/\s+/g, " ")
+    .trim()
+    .replaceAll("]", ")");
+  return `${speaker === "user" ? "User asks" : "Assistant says"}: ${shorten(line, CONTEXT_CHARACTERS)}`;
+}

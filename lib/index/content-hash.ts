@@ -1,0 +1,10 @@
+/** What a chunk's vector and topics are kept by. */
+
+import { sha256 } from "../base/sha256.ts";
+
+const HASH_BYTES = 16;
+
+/** The hash of the words that would be embedded: 128 bits of sha256. */
+export function contentHash(contextContent: string): Uint8Array {
+  return sha256().update(contextContent).digest().subarray(0, HASH_BYTES);
+}

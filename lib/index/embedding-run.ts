@@ -1,0 +1,205 @@
+/**
+ * Vectors for the chunks that have none: what was paid for before is taken from the cache, the rest is sent a batch at
+ * a time, and each batch is kept before the next is sent.
+ */
+
+import { SessionMemoryError } from "../base/errors.ts";
+import type { EmbeddingConfig } from "../config/config.ts";
+import type { EmbedTexts } from "../model/configured-embedder.ts";
+import type { Embedded } from "../model/llm.ts";
+import { forgottenSoFar, isStillThere } from "../store/forgotten.ts";
+import type { Store } from "../store/store.ts";
+import {
+  countPending,
+  forgetFailures,
+  knownVector,
+  noteFailures,
+  type PendingChunk,
+  pendingChunks,
+  putVector,
+  useEmbedder,
+  vectorBytes,
+} from "./chunk-vectors.ts";
+
+export interface EmbeddingRunOptions {
+  store: Store;
+  embedding: EmbeddingConfig;
+  embed: EmbedTexts;
+  /** Whether chunks that the server refused for good are tried again. @default {false} */
+  all?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+  onProgress?: ((done: number, total: number) => void) | undefined;
+  /** The first pause before a batch is sent again, in milliseconds. @default {500} */
+  pauseMs?: number | undefined;
+}
+
+export interface EmbeddingReport {
+  /** Chunks that got a vector. */
+  embedded: number;
+  /** Of them, those that had been paid for before. */
+  reused: number;
+  /** Chunks left for a later run. */
+  left: number;
+  tokens: number;
+  /** Null where the price is unknown. */
+  usd: number | null;
+  /** Why the run ended before its work did. */
+  stopped: SessionMemoryError | undefined;
+}
+
+const BATCH = 100;
+const RETRIES = 3;
+/** A server that refuses so many batches one after the other is down. */
+const FAILED_BATCHES_MAX = 2;
+/** Failures of a chunk whose text the server refuses: it is left alone until everything is done anew. */
+const REFUSED = 1000;
+/** What a server answers when one of the texts is the reason. */
+const TEXT_REFUSED = [400, 413, 422];
+
+interface Run extends EmbeddingRunOptions {
+  embedder: number;
+  /** What of the index had been forgotten when this began. */
+  forgotten: string | undefined;
+  report: EmbeddingReport;
+  total: number;
+  failedBatches: number;
+}
+
+/** Gives every chunk its vector, as far as the server answers and the budget goes. */
+export async function embedChunks(options: EmbeddingRunOptions): Promise<EmbeddingReport> {
+  const { store, embedding } = options;
+  if (options.all) forgetFailures(store);
+  const embedder = useEmbedder(store, embedding);
+  const report: EmbeddingReport = { embedded: 0, reused: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
+  const forgotten = forgottenSoFar(store);
+  const total = countPending(store, embedder);
+  const run: Run = { ...options, embedder, forgotten, report, total, failedBatches: 0 };
+  let after = 0;
+  while (!options.signal?.aborted && report.stopped === undefined) {
+    const batch = pendingChunks(store, { embedder, after, limit: BATCH, failuresMax: REFUSED });
+    const last = batch.at(-1);
+    if (!last) break;
+    after = last.id;
+    const missing = takeKnown(run, batch);
+    if (missing.length > 0) await embedBatch(run, missing);
+    options.onProgress?.(report.embedded, run.total);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  report.left = countPending(store, embedder);
+  return report;
+}
+
+/** Gives the chunks their vector that were paid for before; returns the others, one list per text. */
+function takeKnown(run: Run, batch: readonly PendingChunk[]): PendingChunk[][] {
+  const { store, embedder, report } = run;
+  const missing = new Map<string, PendingChunk[]>();
+  store.db.transaction(() => {
+    for (const chunk of batch) {
+      const embedding = knownVector(store, chunk.hash, embedder);
+      if (embedding) {
+        putVector(store, chunk, { embedder, embedding });
+        report.reused++;
+        report.embedded++;
+        continue;
+      }
+      const key = Buffer.from(chunk.hash).toString("hex");
+      missing.set(key, [...(missing.get(key) ?? []), chunk]);
+    }
+  });
+  return [...missing.values()];
+}
+
+/** Sends texts; when the server refuses them for what stands in one, halves them until that one is found. */
+async function embedBatch(run: Run, groups: readonly PendingChunk[][]): Promise<void> {
+  const texts = groups.map(([first]) => first?.contextContent ?? "");
+  let answer: Embedded;
+  try {
+    answer = await sendPatiently(run, texts);
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    if (run.signal?.aborted) return;
+    if (!isTextRefused(error)) return noteFailedBatch(run, groups, error);
+    if (groups.length === 1) return refuseText(run, groups[0] ?? []);
+    const half = groups.length >> 1;
+    await embedBatch(run, groups.slice(0, half));
+    if (run.report.stopped === undefined) await embedBatch(run, groups.slice(half));
+    return;
+  }
+  run.failedBatches = 0;
+  run.report.tokens += answer.tokens;
+  run.report.usd = run.report.usd === null || answer.usd === null ? null : run.report.usd + answer.usd;
+  keep(run, groups, answer.vectors);
+}
+
+function keep(
+  { store, embedder, forgotten, report }: Run,
+  groups: readonly PendingChunk[][],
+  vectors: Float32Array[],
+): void {
+  store.db.transaction(() => {
+    // The vector of a chunk that is gone would be cached, and this one may have been forgotten.
+    const isSure = forgottenSoFar(store) === forgotten;
+    for (const [position, chunks] of groups.entries()) {
+      const vector = vectors[position];
+      if (!vector) continue;
+      for (const chunk of chunks) {
+        if (!isSure && !isStillThere(store, chunk)) continue;
+        putVector(store, chunk, { embedder, embedding: vectorBytes(vector) });
+        report.embedded++;
+      }
+    }
+  });
+}
+
+/** Three more tries where trying again may help, each after a longer pause that differs between processes. */
+async function sendPatiently(run: Run, texts: string[]): Promise<Embedded> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await run.embed(texts, run.signal);
+    } catch (error) {
+      if (attempt >= RETRIES || !mayPass(error) || run.signal?.aborted) throw error;
+      await pause((run.pauseMs ?? 500) * 2 ** attempt * (0.5 + Math.random()), run.signal);
+    }
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof SessionMemoryError && error.type === "EMBEDDING_FAILED" && error.recoverable;
+}
+
+function isTextRefused({ details }: SessionMemoryError): boolean {
+  return details.kind === "status" && TEXT_REFUSED.includes(Number(details.status));
+}
+
+/** What may pass is left for a later run; what cannot (key, dimensions, budget) ends this one. */
+function noteFailedBatch(run: Run, groups: readonly PendingChunk[][], error: SessionMemoryError): void {
+  if (mayPass(error)) {
+    noteFailures(
+      run.store,
+      groups.flat().map(({ id }) => id),
+      1,
+    );
+    if (++run.failedBatches < FAILED_BATCHES_MAX) return;
+  }
+  run.report.stopped = error;
+}
+
+function refuseText(run: Run, chunks: readonly PendingChunk[]): void {
+  noteFailures(
+    run.store,
+    chunks.map(({ id }) => id),
+    REFUSED,
+  );
+}
+
+function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, milliseconds);
+    function done(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    }
+    signal?.addEventListener("abort", done);
+  });
+}

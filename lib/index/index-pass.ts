@@ -1,0 +1,280 @@
+/** One pass through one transcript: from its cursor to its end, exchange by exchange, into the index. */
+
+import type { Settings } from "../config/config.ts";
+import type { Store } from "../store/store.ts";
+import type { Cursor, Entry, Session } from "../transcripts/session.ts";
+import { type Head, validateSessionFile } from "../transcripts/transcript.ts";
+import { exchanges } from "./chunk.ts";
+import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
+import { hashBefore } from "./file-hash.ts";
+import {
+  forgetProgress,
+  type IndexedSession,
+  readIndexedSession,
+  type SessionFacts,
+  saveIndexedSession,
+} from "./index-state.ts";
+import {
+  contentOf,
+  type PreparedExchange,
+  type PreparedFile,
+  placeOf,
+  type ReadyChunk,
+  readyChunks,
+} from "./prepared.ts";
+import { type RowClaims, releaseRows, sessionsWithCopies } from "./row-claims.ts";
+import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
+
+/** A session has at most this many chunks in the index: its newest. */
+export const SESSION_CHUNKS_MAX = 2000;
+/** So many chunks of one session make a transaction. */
+const CHUNKS_PER_PART = 100;
+/** More damaged lines than this share, and the file is looked at as a whole. */
+const DAMAGED_SHARE = 0.5;
+
+export interface PassOptions {
+  store: Store;
+  rows: ChunkRows;
+  claims: RowClaims;
+  settings: Pick<Settings, "participants" | "timezone">;
+  recipe: string;
+  redact: (text: string) => string;
+  /** Whether a chunk stays out of the index. */
+  isExcluded: (text: string) => boolean;
+  isOver: () => boolean;
+}
+
+/** What one pass did. */
+export interface PassResult {
+  state: IndexedSession;
+  chunks: number;
+  newChunks: number;
+  skippedLines: number;
+  /** Why the file is quarantined. */
+  reason: string | undefined;
+  isOverLimit: boolean;
+}
+
+/** A session to be read. */
+export interface PassInput {
+  session: Session;
+  known: IndexedSession;
+  head: Head | undefined;
+  facts: SessionFacts;
+  /** What another thread has read of it. */
+  prepared?: PreparedFile | undefined;
+}
+
+interface Pass extends PassOptions {
+  session: Session;
+  state: IndexedSession;
+  head: Head | undefined;
+  facts: SessionFacts;
+  started: number;
+  isFromStart: boolean;
+  /** Whether the index held nothing of the session before. */
+  isNew: boolean;
+  watch: Omit<Watch, "skippedBefore">;
+  prepared: PreparedFile | undefined;
+  /** Chunks of an earlier pass that this one has not come to. */
+  before: Map<number, StoredChunk>;
+  next: number;
+  newChunks: number;
+  /** What may be committed: the start of an exchange that is the start of a line. */
+  safe: { cursor: Cursor; nextChunk: number; skipped: number };
+  lastLine: number;
+}
+
+/** An exchange with its entries, or with the chunks that were made of them already. */
+type Source = Omit<PreparedExchange, "claims" | "chunks"> &
+  ({ entries: Entry[] } | Pick<PreparedExchange, "claims" | "chunks">);
+
+/**
+ * Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed.
+ *
+ * @returns undefined when another process went on with the session meanwhile.
+ */
+export function* passThrough(
+  input: PassInput,
+  options: PassOptions,
+): Generator<void, PassResult | undefined> {
+  const pass = startPass(input, options);
+  for (const source of input.prepared ? input.prepared.exchanges : fromFile(pass)) {
+    if (pass.watch.isCut && !source.closed) break; // what follows was not read
+    if (pass.lastLine < 0 && isReplaced(pass, source)) freeRows(pass.state, options);
+    moveTo(pass, source);
+    if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
+      savePart(pass);
+      yield;
+      if (!isUntouched(pass)) return undefined;
+    }
+    // Only the rows that are no copies make its chunks: that needs their text.
+    if (!putExchange(pass, source)) return yield* passThrough({ ...input, prepared: undefined }, options);
+  }
+  return pass.watch.isCut ? savePart(pass) : finish(pass);
+}
+
+function startPass({ session, known, head, facts, prepared }: PassInput, options: PassOptions): Pass {
+  const isContinuing = known.recipe === options.recipe && isContinued(known, session);
+  const state: IndexedSession = isContinuing
+    ? { ...known }
+    : { ...known, cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
+  state.file = session.file;
+  state.recipe = options.recipe;
+  if (!isContinuing && known.fileHash !== "") freeRows(known, options);
+  const before = prepared ? new Map() : options.rows.from(state.id, state.nextChunk);
+  return {
+    ...options,
+    session,
+    state,
+    head,
+    facts,
+    started: performance.now(),
+    isFromStart: !isContinuing,
+    isNew: known.lastIndexed === "" && before.size === 0,
+    watch: prepared?.watch ?? newWatch(),
+    prepared,
+    before,
+    next: state.nextChunk,
+    newChunks: 0,
+    safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
+    lastLine: -1,
+  };
+}
+
+function* fromFile(pass: Pass): Generator<Source> {
+  const { head, state, isOver } = pass;
+  const watch = newWatch();
+  pass.watch = watch;
+  const entries = watchedEntries(state.file, { head, from: state.cursor, watch, isOver });
+  for (const exchange of exchanges(entries)) yield { ...placeOf(exchange, watch), entries: exchange.entries };
+}
+
+/** The file has become another: the forks that copied its rows may take them, if it does not take them again. */
+function freeRows({ id }: IndexedSession, { store }: PassOptions): void {
+  releaseRows(store, [id]);
+  forgetProgress(store, sessionsWithCopies(store, id));
+}
+
+/** With nothing before the cursor no hash tells a replaced file: its first row does. */
+function isReplaced({ isNew, isFromStart, state, claims }: Pass, source: Source): boolean {
+  if (isNew || isFromStart || state.cursor.offset > 0 || !("entries" in source)) return false;
+  const first = source.entries[0];
+  return first !== undefined && claims.isKnown(first) === false;
+}
+
+/** An exchange that begins in the middle of a fused line is no place to go on from. */
+function moveTo(pass: Pass, { offset, firstLine, lastLine, skipped }: Source): void {
+  if (firstLine !== pass.lastLine) {
+    const cursor = { offset, line: firstLine - 1 };
+    pass.safe = { cursor, nextChunk: pass.next, skipped: pass.state.skippedLines + skipped };
+  }
+  pass.lastLine = lastLine;
+}
+
+/** Tells whether the exchange could be put as it is: one with copies in it cannot where its text is not at hand. */
+function putExchange(pass: Pass, source: Source): boolean {
+  const chunks = chunksOf(pass, source);
+  if (!chunks) return false;
+  pass.next += chunks.length;
+  for (const chunk of chunks) {
+    if (pass.isExcluded(contentOf(chunk)) || pass.isExcluded(chunk.tools)) continue;
+    const timestamp = chunk.at ?? pass.head?.startedAt ?? pass.session.updatedAt;
+    const item = { ...chunk, sessionId: pass.state.id, timestamp, exchangeLine: source.firstLine };
+    if (pass.rows.put(item, pass.before.get(chunk.index))) pass.newChunks++;
+    pass.before.delete(chunk.index);
+  }
+  return true;
+}
+
+function chunksOf(pass: Pass, source: Source): ReadyChunk[] | undefined {
+  const { claims, state, settings, redact, next } = pass;
+  if (!("entries" in source)) return claims.claimAll(source.claims, state) ? source.chunks : undefined;
+  const entries = claims.claim(source.entries, state);
+  const context = { sessionId: state.id, firstIndex: next, ...settings, redact };
+  return readyChunks({ entries, closed: source.closed }, context);
+}
+
+/** Writes how far this pass has come; the file still counts as changed. */
+function savePart(pass: Pass): PassResult {
+  const skippedLines = pass.safe.skipped;
+  return save(pass, { status: "partial", size: -1, modified: "", error: undefined, skippedLines });
+}
+
+/** The end of the file: chunks that no exchange made again are gone. */
+function finish(pass: Pass): PassResult {
+  const { session, store, state } = pass;
+  const reason = findFault(pass);
+  const end = { size: session.size, modified: session.updatedAt, skippedLines: pass.safe.skipped };
+  if (reason !== undefined) {
+    removeChunks(store, state.id);
+    releaseRows(store, [state.id]);
+    pass.safe = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skipped: 0 };
+    pass.newChunks = 0;
+    return save(pass, { ...end, status: "quarantined", error: reason });
+  }
+  for (const { id } of pass.before.values()) pass.rows.remove(id);
+  pass.before.clear();
+  return save(pass, {
+    ...end,
+    status: pass.next > SESSION_CHUNKS_MAX ? "partial" : "complete",
+    error: undefined,
+  });
+}
+
+/** Damaged lines alone are no fault; a file with nothing readable in it is. */
+function findFault({ isFromStart, watch, state }: Pass): string | undefined {
+  const { messages, isTorn, progress } = watch;
+  if (!isFromStart) return undefined;
+  const isSuspect = messages === 0 || isTorn || progress.skipped > progress.line * DAMAGED_SHARE;
+  return isSuspect ? validateSessionFile(state.file).errors[0] : undefined;
+}
+
+function save(
+  pass: Pass,
+  end: Pick<IndexedSession, "status" | "size" | "modified" | "error" | "skippedLines">,
+): PassResult {
+  const { state, rows, store, next, session, facts, isNew, watch } = pass;
+  const { compactedLine, progress } = watch;
+  const isOverLimit = next > SESSION_CHUNKS_MAX;
+  if (isOverLimit) rows.removeBefore(state.id, next - SESSION_CHUNKS_MAX);
+  const { cursor, nextChunk } = pass.safe;
+  pass.state = {
+    ...state,
+    ...end,
+    cursor,
+    nextChunk,
+    fileHash: end.status === "quarantined" ? "" : hashOf(pass, cursor.offset),
+    chunkCount: isNew && !isOverLimit ? pass.newChunks : rows.count(state.id),
+    lastIndexed: new Date().toISOString(),
+  };
+  const tookMs = performance.now() - pass.started;
+  saveIndexedSession(store, pass.state, { facts, updatedAt: session.updatedAt, compactedLine, tookMs });
+  return {
+    state: pass.state,
+    chunks: pass.state.chunkCount,
+    newChunks: pass.newChunks,
+    skippedLines: progress.skipped,
+    reason: end.error,
+    isOverLimit,
+  };
+}
+
+function hashOf({ prepared, state }: Pass, offset: number): string {
+  const isKnown = prepared && (prepared.exchanges.at(-1)?.offset ?? 0) === offset;
+  return isKnown ? prepared.fileHash : hashBefore(state.file, offset);
+}
+
+/** Whether the session is as this pass left it before the last commit. */
+function isUntouched({ store, state }: Pass): boolean {
+  const now = readIndexedSession(store, state.id);
+  return now?.cursor.offset === state.cursor.offset && now.lastIndexed === state.lastIndexed;
+}
+
+/** Whether a file still begins with what was read of it, so that reading can go on from the cursor. */
+function isContinued(known: IndexedSession, session: Session): boolean {
+  const { offset } = known.cursor;
+  return (
+    known.fileHash !== "" && session.size >= offset && hashBefore(session.file, offset) === known.fileHash
+  );
+}

@@ -1,0 +1,204 @@
+/**
+ * One run over the index: full text, then topics, then vectors. What is paid comes last, and only one run at a time
+ * pays.
+ */
+
+import { join } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { tryLock } from "../base/files.ts";
+import { shortHash } from "../base/short-hash.ts";
+import type { Config, Settings } from "../config/config.ts";
+import { configuredEmbedder } from "../model/configured-embedder.ts";
+import { configuredModel } from "../model/configured-model.ts";
+import { readFact, type Store, writeFact } from "../store/store.ts";
+import type { Session } from "../transcripts/session.ts";
+import { hasAllVectors } from "./chunk-vectors.ts";
+import type { EmbeddingReport } from "./embedding-run.ts";
+import { indexRecipe, isCurrent } from "./freshness.ts";
+import { dataVersion, hasUnread, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
+import { markSources } from "./index-status.ts";
+import type { IndexOptions, IndexReport } from "./indexing.ts";
+import type { TopicReport } from "./topic-run.ts";
+
+export interface RunOptions {
+  store: Store;
+  config: Config;
+  sessions: readonly Session[];
+  /** Whether `sessions` are all there are, so that those missing from them may be gone. */
+  isComplete: boolean;
+  all?: boolean | undefined;
+  vectors?: boolean | undefined;
+  topics?: boolean | undefined;
+  prune?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+  progress?:
+    | ((what: string) => { update: (done: number, total: number) => void; end: () => void })
+    | undefined;
+  onWarning?: ((text: string) => void) | undefined;
+}
+
+export interface RunReport extends IndexReport {
+  /** Sessions in the index whose transcript was deleted. */
+  gone: number;
+  pruned: number;
+  /** Or why there are none. */
+  vectors: EmbeddingReport | string;
+  topics: TopicReport | undefined;
+  tookMs: number;
+}
+
+/** Brings full text, topics and vectors up to date, in this order: what is paid comes last. */
+export async function embedSessions(options: RunOptions): Promise<RunReport> {
+  const started = performance.now();
+  const { signal } = options;
+  const progress = options.progress ?? (() => ({ update() {}, end() {} }));
+  const { report, gone, pruned } = await readTranscripts(options, progress);
+  const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;
+  const vectors = await embed(options, progress);
+  return {
+    ...report,
+    gone,
+    pruned,
+    vectors,
+    topics,
+    tookMs: performance.now() - started,
+  };
+}
+
+/** The full text, and what became of the files. Where the listing is the one of the last time, nothing is compared. */
+async function readTranscripts(
+  options: RunOptions,
+  progress: Progress,
+): Promise<{ report: IndexReport; gone: number; pruned: number }> {
+  const { store, sessions, config, isComplete, all, prune } = options;
+  const listing = digestOf(sessions, config.settings);
+  const [known, goneThen] = readFact(store, LISTING_FACT)?.split(" ") ?? [];
+  if (isComplete && !all && !prune && known === listing) {
+    return { report: NOTHING_TO_READ, gone: Number(goneThen), pruned: 0 };
+  }
+  const version = dataVersion(store);
+  const files = readIndexedFiles(store);
+  const report = await readChanged(options, { known: { files, version }, progress });
+  if (!isComplete) return { report, gone: 0, pruned: 0 };
+  const gone = markSources(store, sessions, files);
+  if (prune) {
+    if (gone.length > 0) (await import("./prune.ts")).pruneSessions(store, gone);
+    return { report, gone: 0, pruned: gone.length };
+  }
+  if (report.left === 0) noteListing(store, `${listing} ${gone.length}`, version);
+  return { report, gone: gone.length, pruned: 0 };
+}
+
+/** Unless another process has written meanwhile, or something is to be read again. */
+function noteListing(store: Store, digest: string, version: number): void {
+  store.db.transaction(() => {
+    if (dataVersion(store) === version && !hasUnread(store)) writeFact(store, LISTING_FACT, digest);
+  });
+}
+
+function digestOf(sessions: readonly Session[], settings: Settings): string {
+  const files = sessions.map(({ id, file, size, updatedAt }) => `${id}\n${file}\n${size}\n${updatedAt}`);
+  const { sessions: ids, projects } = settings.exclude;
+  const made = JSON.stringify([indexRecipe(settings), ids, projects]);
+  return shortHash(`${made}\n${files.join("\n")}`).toString(16);
+}
+
+/** Most runs find nothing changed: what reads transcripts is loaded only for those that do. */
+async function readChanged(
+  options: RunOptions,
+  { known, progress }: { known: NonNullable<IndexOptions["known"]>; progress: Progress },
+): Promise<IndexReport> {
+  const { config, all } = options;
+  const { paths, settings } = config;
+  const recipe = indexRecipe(settings);
+  const sessions = options.sessions.filter((session) => {
+    const file = known.files.get(session.id);
+    return all || !file || !isCurrent(file, session, recipe);
+  });
+  // What config.json keeps out now may be in the index from before.
+  const { exclude } = settings;
+  if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;
+  const { indexInTurn } = await import("./catch-up.ts");
+  const reading = progress("sessions");
+  try {
+    const { home } = paths;
+    return await indexInTurn({ ...options, home, settings, sessions, known, onProgress: reading.update });
+  } finally {
+    reading.end();
+  }
+}
+
+const NOTHING_TO_READ: IndexReport = {
+  sessions: 0,
+  chunks: 0,
+  newChunks: 0,
+  skippedLines: 0,
+  quarantined: [],
+  failed: [],
+  left: 0,
+};
+
+const NOTHING_TO_EMBED: EmbeddingReport = {
+  embedded: 0,
+  reused: 0,
+  left: 0,
+  tokens: 0,
+  usd: 0,
+  stopped: undefined,
+};
+
+type Progress = NonNullable<RunOptions["progress"]>;
+
+async function refine({ store, config, signal }: RunOptions, progress: Progress): Promise<TopicReport> {
+  const complete = await configuredModel(config);
+  if (!complete) {
+    throw new SessionMemoryError("NO_MODEL", "Cannot refine topics: config.json names no model", {
+      hint: "add an llm block to config.json, or leave --topics out",
+    });
+  }
+  // Its schema costs four empty starts.
+  const [{ refineTopics }, { compilePatterns, redact }] = await Promise.all([
+    import("./topic-run.ts"),
+    import("../redact/redact.ts"),
+  ]);
+  const patterns = compilePatterns(config.settings.redact.extra);
+  const tagging = progress("topics");
+  const onProgress = tagging.update;
+  const report = await refineTopics({
+    store,
+    complete,
+    redact: (text) => redact(text, patterns),
+    signal,
+    onProgress,
+  });
+  tagging.end();
+  return report;
+}
+
+async function embed(options: RunOptions, progress: Progress): Promise<EmbeddingReport | string> {
+  const { store, config, all, signal } = options;
+  const { embedding } = config.settings;
+  if (!embedding) return "off (no embedding in config.json)";
+  if (options.vectors === false) return "left out (--no-vectors)";
+  if (!all && hasAllVectors(store, embedding)) return NOTHING_TO_EMBED;
+  const { embedChunks } = await import("./embedding-run.ts");
+  const embedTexts = await configuredEmbedder(config);
+  if (!embedTexts) return "off (no embedding in config.json)";
+  // Two runs would pay for the same chunks; the other one takes what this one has added.
+  const release = tryLock(join(config.paths.home, "vectors.lock"));
+  if (!release) return "another run is at them";
+  const sending = progress("vectors");
+  try {
+    return await embedChunks({
+      store,
+      embedding,
+      embed: embedTexts,
+      all,
+      signal,
+      onProgress: sending.update,
+    });
+  } finally {
+    sending.end();
+    release();
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * Transcripts into the index: which have changed, and in what pieces that is committed.
+ *
+ * Every transaction ends between two exchanges with the cursor that stands for its rows, so whatever ends a run, the
+ * next one goes on from there. Two runs at once are safe: each looks at a session again inside its transaction.
+ */
+
+import { describeError } from "../base/errors.ts";
+import type { Settings } from "../config/config.ts";
+import { compilePatterns, redact } from "../redact/redact.ts";
+import { projectKeys } from "../sessions/project.ts";
+import type { Store } from "../store/store.ts";
+import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
+import type { Session } from "../transcripts/session.ts";
+import { type Head, readHead } from "../transcripts/transcript.ts";
+import { chunkRows, removeSession } from "./chunk-rows.ts";
+import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
+import { removeKeptOut } from "./held-sessions.ts";
+import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
+import {
+  dataVersion,
+  forgetProgress,
+  type IndexedFile,
+  type IndexedSession,
+  newIndexedSession,
+  readIndexedFiles,
+  readIndexedSession,
+  type SessionFacts,
+  saveIndexedSession,
+} from "./index-state.ts";
+import type { PrepareQueue } from "./prepare-queue.ts";
+import { releaseRows, rowClaims } from "./row-claims.ts";
+
+export interface IndexOptions {
+  store: Store;
+  /** What to bring up to date, in this order; those that have not changed cost nothing. */
+  sessions: readonly Session[];
+  settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
+  /** What stays out as config.json has it now: asked again when another process has written. @default {that of settings} */
+  excludeNow?: (() => Settings["exclude"]) | undefined;
+  /** What `readIndexedFiles` has just found, and the data version before: saves reading it again. */
+  known?: { files: Map<string, IndexedFile>; version: number } | undefined;
+  /** Whether everything is read again and compared. @default {false} */
+  all?: boolean | undefined;
+  /** Stops between two exchanges once it is over; a file with very much to read is left for a run without it. */
+  deadlineMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+  onProgress?: ((done: number, total: number) => void) | undefined;
+  onWarning?: ((text: string) => void) | undefined;
+}
+
+export interface IndexReport {
+  /** Sessions that were read. */
+  sessions: number;
+  /** Chunks those sessions have. */
+  chunks: number;
+  newChunks: number;
+  skippedLines: number;
+  quarantined: { file: string; reason: string }[];
+  failed: { file: string; reason: string }[];
+  /** Sessions that were not come to. */
+  left: number;
+}
+
+const FILES_PER_TRANSACTION = 100;
+/** A thread costs more than fewer files do. */
+const FILES_TO_PREPARE = 64;
+/** Others wait for the write lock meanwhile. */
+const TRANSACTION_MS = 500;
+/** More unread bytes than this are not begun under a deadline. */
+const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
+
+interface Run {
+  options: IndexOptions;
+  /** What the index knows of each session; read again when another process has written. */
+  known: Map<string, IndexedFile>;
+  version: number;
+  recipe: string;
+  exclusion: Exclusion;
+  projectOf: (directory: string) => string;
+  pass: PassOptions;
+  queue: PrepareQueue | undefined;
+  report: IndexReport;
+}
+
+/**
+ * Brings the full-text index up to date with the transcripts.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR`: what was committed before stays, nothing after it.
+ */
+export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
+  const run = startRun(options);
+  if (options.all) startAgain(run);
+  try {
+    return await runSteps(run);
+  } finally {
+    run.queue?.close();
+  }
+}
+
+async function runSteps(run: Run): Promise<IndexReport> {
+  const { options } = run;
+  run.queue = await prepareUnknown(run);
+  const steps = indexFiles(run);
+  let done = 0;
+  for (let isDone = false; !isDone; ) {
+    isDone = options.store.db.transaction(() => {
+      const started = performance.now();
+      lookAgain(run);
+      for (let files = 0; files < FILES_PER_TRANSACTION; files++) {
+        const step = steps.next();
+        if (step.done) return true;
+        if (step.value === "part") break;
+        done++;
+        if (performance.now() - started > TRANSACTION_MS) break;
+      }
+      return false;
+    });
+    options.onProgress?.(done, options.sessions.length);
+    // signals, timers and a waiting writer get their turn
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return run.report;
+}
+
+function startRun(options: IndexOptions): Run {
+  const { store, settings, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
+  const end = performance.now() + deadlineMs;
+  const patterns = compilePatterns(settings.redact.extra);
+  const recipe = indexRecipe(settings);
+  const run: Run = {
+    options,
+    known: new Map(),
+    version: -1,
+    recipe,
+    exclusion: readExclusion(settings.exclude),
+    projectOf: projectKeys(),
+    pass: {
+      store,
+      rows: chunkRows(store),
+      claims: rowClaims(store),
+      settings: { participants: settings.participants, timezone: settings.timezone },
+      recipe,
+      redact: (text) => redact(text, patterns),
+      isExcluded: (text) => run.exclusion.hasText(text),
+      isOver: () => signal?.aborted === true || performance.now() > end,
+    },
+    queue: undefined,
+    report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
+  };
+  return run;
+}
+
+/** All sessions count as unread. Their chunks stay: what is made again just so is not touched. */
+function startAgain({ options: { store, sessions } }: Run): void {
+  store.db.transaction(() => {
+    const known = readIndexedFiles(store);
+    const ids = sessions.map((session) => storedId(known, session));
+    releaseRows(store, ids);
+    forgetProgress(store, ids);
+  });
+}
+
+function lookAgain(run: Run): void {
+  const { store, settings, excludeNow } = run.options;
+  const version = dataVersion(store);
+  if (version === run.version) return;
+  // The other process may have forgotten something, and may have kept it out only after this one began.
+  const exclude = excludeNow?.() ?? settings.exclude;
+  run.exclusion = readExclusion(exclude);
+  run.recipe = run.pass.recipe = indexRecipe({ ...settings, exclude });
+  const given = run.version === -1 && !run.options.all ? run.options.known : undefined;
+  run.known = given?.version === version ? given.files : readIndexedFiles(store);
+  run.version = version;
+  for (const id of removeKeptOut(store, exclude)) run.known.delete(id);
+}
+
+/** A first run over many transcripts has a second thread read ahead. */
+async function prepareUnknown(run: Run): Promise<PrepareQueue | undefined> {
+  const { sessions, settings, deadlineMs, all } = run.options;
+  if (deadlineMs !== undefined || all || sessions.length < FILES_TO_PREPARE) return undefined;
+  lookAgain(run);
+  const unknown = sessions.filter(({ id }) => !run.known.has(id));
+  if (unknown.length < FILES_TO_PREPARE) return undefined;
+  const { participants, timezone } = settings;
+  const { startPreparing } = await import("./prepare-queue.ts");
+  return startPreparing(unknown, { settings, options: { participants, timezone, redact: run.pass.redact } });
+}
+
+/** Works through the sessions; each step is a point where everything may be committed. */
+function* indexFiles(run: Run): Generator<"part" | "file"> {
+  const { sessions } = run.options;
+  for (const [position, session] of sessions.entries()) {
+    if (run.pass.isOver()) {
+      run.report.left += sessions.length - position;
+      return;
+    }
+    try {
+      for (const _ of indexFile(run, session)) yield "part";
+    } catch (error) {
+      if (!isFileError(error)) throw error;
+      noteFailure(run, session, error);
+    }
+    yield "file";
+  }
+}
+
+function* indexFile(run: Run, session: Session): Generator<void> {
+  const { store, deadlineMs } = run.options;
+  const id = storedId(run.known, session);
+  const file = run.known.get(id);
+  if (file && isCurrent(file, session, run.recipe)) return;
+  const known = file && readIndexedSession(store, id);
+  if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
+    run.report.left++;
+    return;
+  }
+  const prepared = known ? undefined : run.queue?.take(session);
+  const head = prepared ? prepared.head : readHead(session.file);
+  const facts = factsOf(run, session, head);
+  if (run.exclusion.hasSession({ id: session.id, ...facts })) {
+    if (known) removeSession(store, known);
+    run.known.delete(id);
+    return;
+  }
+  const state = known ?? newIndexedSession(store, id, session);
+  const result = yield* passThrough({ session, known: state, head, facts, prepared }, run.pass);
+  if (!result) return;
+  run.known.set(id, result.state);
+  noteResult(run, session, result);
+}
+
+function factsOf(run: Run, session: Session, head: Head | undefined): SessionFacts {
+  const cwd = head?.cwd ?? session.cwd;
+  const shown = (text: string | undefined) =>
+    text === undefined || run.exclusion.hasText(text) ? undefined : run.pass.redact(text);
+  return {
+    name: shown(session.name),
+    cwd: shown(cwd),
+    project: cwd && shown(run.projectOf(cwd)),
+    startedAt: head?.startedAt,
+    parentId: session.parentId,
+  };
+}
+
+function noteResult({ report, options }: Run, session: Session, result: PassResult): void {
+  report.sessions++;
+  report.chunks += result.chunks;
+  report.newChunks += result.newChunks;
+  report.skippedLines += result.skippedLines;
+  if (result.reason !== undefined) report.quarantined.push({ file: session.file, reason: result.reason });
+  if (result.isOverLimit && result.newChunks > 0) {
+    options.onWarning?.(
+      `session ${session.id} is over ${SESSION_CHUNKS_MAX} chunks: only its newest are kept`,
+    );
+  }
+}
+
+/** A file that cannot be read is no reason to leave the others; it is tried again by every run. */
+function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): void {
+  const { store } = run.options;
+  const id = storedId(run.known, session);
+  const known = readIndexedSession(store, id) ?? newIndexedSession(store, id, session);
+  if (error.code === "ENOENT") {
+    // deleted since it was listed; what was read of it just now has no state to stand for it
+    if (!run.known.has(id)) removeSession(store, known);
+    return;
+  }
+  const reason = describeError(error);
+  const lastIndexed = new Date().toISOString();
+  const state: IndexedSession = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
+  saveIndexedSession(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
+  run.known.set(id, state);
+  run.report.failed.push({ file: session.file, reason });
+}
+
+function isFileError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error && "code" in error;
+}

@@ -1,0 +1,106 @@
+/**
+ * Which session and line holds a transcript row: hosts write forks by copying rows, with their ids, into a new file,
+ * and a row is indexed where it was seen first.
+ */
+
+import { shortHash } from "../base/short-hash.ts";
+import type { Store } from "../store/store.ts";
+import type { Entry } from "../transcripts/session.ts";
+import { entryKey } from "../transcripts/transcript.ts";
+
+/** A session as the index numbers it. */
+interface Claimant {
+  number: number;
+  id: string;
+}
+
+/** A transcript row to be taken: its key and its line. */
+export type RowClaim = [key: number, line: number];
+
+export interface RowClaims {
+  /** The entries whose rows no other session or line has; the others are copies. */
+  claim(entries: readonly Entry[], session: Claimant): Entry[];
+  /** Takes rows; tells whether none of them is a copy. */
+  claimAll(rows: readonly RowClaim[], session: Claimant): boolean;
+  /** Whether any session has a row; undefined when its host gives rows no id. */
+  isKnown(entry: Entry): boolean | undefined;
+}
+
+/** The rows of an exchange that are taken one by one: each message, but a tool call goes with the message before it. */
+export function rowsToClaim(entries: readonly Entry[]): RowClaim[] {
+  const rows: RowClaim[] = [];
+  entries.forEach((entry, position) => {
+    if (!isClaimed(entry, entries[position - 1])) return;
+    const key = entryKey(entry);
+    if (key !== undefined) rows.push([shortHash(key), entry.line]);
+  });
+  return rows;
+}
+
+function isClaimed(entry: Entry, before: Entry | undefined): boolean {
+  if (before === undefined) return true;
+  return entry.kind !== "tool" && !(before.line === entry.line && before.id === entry.id);
+}
+
+export function rowClaims(store: Store): RowClaims {
+  const { db } = store;
+  const take = db.prepare(
+    "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+  );
+  const holder = db.prepare("SELECT session, line FROM row_keys WHERE key = ?");
+  const noteCopy = db.prepare(
+    "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?",
+  );
+  function isOurs([key, line]: RowClaim, session: Claimant): boolean {
+    if (take.run(key, session.number, line).changes === 1) return true;
+    const row = holder.get(key);
+    if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
+    return row?.session === session.number && row.line === line;
+  }
+  function claim(entries: readonly Entry[], session: Claimant): Entry[] {
+    let isTaken = true;
+    return entries.filter((entry, position) => {
+      if (!isClaimed(entry, entries[position - 1])) return isTaken;
+      const key = entryKey(entry);
+      isTaken = key === undefined || isOurs([shortHash(key), entry.line], session);
+      return isTaken;
+    });
+  }
+  return {
+    claim,
+    claimAll: (rows, session) => rows.every((row) => isOurs(row, session)),
+    isKnown: (entry) => isKnown(store, entry),
+  };
+}
+
+function isKnown(store: Store, entry: Entry): boolean | undefined {
+  const key = entryKey(entry);
+  if (key === undefined) return undefined;
+  return store.db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(shortHash(key)) !== undefined;
+}
+
+/** Gives the transcript rows of sessions free: whoever has a copy of them may index it. */
+export function releaseRows(store: Store, sessionIds: readonly string[]): void {
+  const ids = JSON.stringify(sessionIds);
+  store.db
+    .prepare(
+      `DELETE FROM row_keys
+       WHERE session IN (SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?)))`,
+    )
+    .run(ids);
+  store.db.prepare("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))").run(ids);
+}
+
+/** The sessions whose copies of this session's rows were left out. */
+export function sessionsWithCopies(store: Store, ownerId: string): string[] {
+  return store.db
+    .prepare("SELECT session_id FROM copies WHERE owner_id = ?")
+    .all(ownerId)
+    .map((row) => String(row.session_id));
+}
+
+/** Gives a session's rows free and forgets what it copied and who copied it. */
+export function forgetRows(store: Store, { number, id }: Claimant): void {
+  store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(number);
+  store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id });
+}

@@ -1,0 +1,29 @@
+/** Whether the index has every transcript as it is now, told by a listing and one statement: mostly nothing is new. */
+
+import { statSync } from "node:fs";
+import type { Paths } from "../config/config.ts";
+import { findTranscripts } from "../sessions/find.ts";
+import { changedAt } from "../sessions/places.ts";
+import type { Store } from "../store/store.ts";
+
+/** Whether each transcript found was read to its end as it lies there; false also where only a closer look tells. */
+export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolean {
+  const known = readFiles(store, recipe);
+  for (const { file, ephemeral } of findTranscripts(paths, { subagents: true })) {
+    if (ephemeral) continue;
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (stat && !known.has(`${stat.size} ${changedAt(stat)} ${file}`)) return false;
+  }
+  return true;
+}
+
+/** Size, time and path of each file as it was read; in one value, since thousands of rows cost more than their text. */
+function readFiles(store: Store, recipe: string): Set<string> {
+  const row = store.db
+    .prepare(
+      `SELECT group_concat(size || ' ' || modified || ' ' || file_path, char(10)) AS files
+       FROM index_state WHERE recipe = $recipe`,
+    )
+    .get({ recipe });
+  return new Set(String(row?.files ?? "").split("\n"));
+}

@@ -1,0 +1,121 @@
+/** Topics that a model gives in place of the rules' ones: twenty chunks a call, kept by content hash and never paid twice. */
+
+import { SessionMemoryError } from "../base/errors.ts";
+import type { CompleteJson } from "../model/answers.ts";
+import { TOPICS_SYSTEM, topicsAnswer, topicsPrompt } from "../model/prompts.ts";
+import { forgottenSoFar, isStillThere } from "../store/forgotten.ts";
+import type { Store } from "../store/store.ts";
+import { putTopics } from "./chunk-rows.ts";
+
+export interface TopicRunOptions {
+  store: Store;
+  complete: CompleteJson;
+  redact: (text: string) => string;
+  signal?: AbortSignal | undefined;
+  onProgress?: ((done: number, total: number) => void) | undefined;
+}
+
+export interface TopicReport {
+  /** Chunks whose topics a model gave. */
+  refined: number;
+  left: number;
+  tokens: number;
+  usd: number | null;
+  /** Why the run ended before its work did. */
+  stopped: SessionMemoryError | undefined;
+}
+
+const CHUNKS_PER_CALL = 20;
+const TOPICS_MAX = 3;
+const MAX_TOKENS = 1500;
+
+interface Untagged {
+  id: number;
+  hash: Uint8Array;
+  content: string;
+}
+
+/** Refines the topics of every chunk that no model has seen. */
+export async function refineTopics(options: TopicRunOptions): Promise<TopicReport> {
+  const { store, signal } = options;
+  const report: TopicReport = { refined: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
+  const total = countUntagged(store);
+  let after = 0;
+  while (!signal?.aborted) {
+    const batch = untaggedChunks(store, after);
+    const last = batch.at(-1);
+    if (!last) break;
+    after = last.id;
+    try {
+      await refineBatch(options, batch, report);
+    } catch (error) {
+      if (!(error instanceof SessionMemoryError)) throw error;
+      if (!signal?.aborted) report.stopped = error;
+      break;
+    }
+    options.onProgress?.(report.refined, total);
+  }
+  report.left = countUntagged(store);
+  return report;
+}
+
+async function refineBatch(
+  { store, complete, redact, signal }: TopicRunOptions,
+  batch: readonly Untagged[],
+  report: TopicReport,
+): Promise<void> {
+  const forgotten = forgottenSoFar(store);
+  const answer = await complete({
+    feature: "topics",
+    system: TOPICS_SYSTEM,
+    prompt: topicsPrompt(batch.map(({ content }) => redact(content))),
+    schema: topicsAnswer,
+    maxTokens: MAX_TOKENS,
+    signal,
+  });
+  report.tokens += answer.tokens;
+  report.usd = report.usd === null || answer.usd === null ? null : report.usd + answer.usd;
+  const keep = store.db.prepare(
+    "INSERT OR REPLACE INTO topic_cache (content_hash, topics, model) VALUES (?, ?, ?)",
+  );
+  store.db.transaction(() => {
+    const isSure = forgottenSoFar(store) === forgotten;
+    for (const { chunk, tags } of answer.value.topics) {
+      const tagged = batch[chunk - 1];
+      const topics = cleanTopics(tags, redact);
+      if (!tagged || topics.length === 0 || (!isSure && !isStillThere(store, tagged))) continue;
+      keep.run(tagged.hash, JSON.stringify(topics), answer.model);
+      putTopics(store, tagged.id, topics);
+      report.refined++;
+    }
+  });
+}
+
+/** A tag may not end the header's line or close its bracket. */
+function cleanTopics(tags: readonly string[], redact: (text: string) => string): string[] {
+  const clean = tags.map((tag) =>
+    redact(tag)
+      .toLowerCase()
+      .replace(/[\][\n\r,]+/g, " ")
+      .trim(),
+  );
+  return [...new Set(clean.filter((tag) => tag !== ""))].slice(0, TOPICS_MAX);
+}
+
+const UNTAGGED =
+  "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
+
+function untaggedChunks(store: Store, after: number): Untagged[] {
+  return store.db
+    .prepare(`SELECT id, content_hash, content ${UNTAGGED} AND id > ? ORDER BY id LIMIT ?`)
+    .all(after, CHUNKS_PER_CALL)
+    .map((row) => ({
+      id: Number(row.id),
+      hash: row.content_hash as Uint8Array,
+      content: String(row.content),
+    }));
+}
+
+function countUntagged(store: Store): number {
+  return Number(store.db.prepare(`SELECT count(*) AS n ${UNTAGGED}`).get()?.n ?? 0);
+}

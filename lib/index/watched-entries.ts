@@ -1,0 +1,54 @@
+/** A transcript's entries as indexing takes them: with what must be known of the lines between them. */
+
+import type { Cursor, Entry } from "../transcripts/session.ts";
+import { type Head, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
+
+/** Filled in while entries are taken. */
+export interface Watch {
+  progress: ReadProgress;
+  /** Skipped lines before each user message that was read and not yet taken. */
+  skippedBefore: Map<Entry, number>;
+  compactedLine: number | undefined;
+  messages: number;
+  /** Whether some text was not UTF-8. */
+  isTorn: boolean;
+  /** Whether reading ended before the file did. */
+  isCut: boolean;
+}
+
+export function newWatch(): Watch {
+  return {
+    progress: { offset: 0, line: 0, skipped: 0 },
+    skippedBefore: new Map(),
+    compactedLine: undefined,
+    messages: 0,
+    isTorn: false,
+    isCut: false,
+  };
+}
+
+export interface WatchOptions {
+  head: Head | undefined;
+  from?: Cursor | undefined;
+  watch: Watch;
+  /** Whether to stop. */
+  isOver?: (() => boolean) | undefined;
+}
+
+/** Yields the entries behind the cursor. */
+export function* watchedEntries(file: string, { head, from, watch, isOver }: WatchOptions): Generator<Entry> {
+  if (!head) return;
+  for (const entry of readEntries(file, { from, head, progress: watch.progress })) {
+    if (isOver?.()) {
+      watch.isCut = true;
+      return;
+    }
+    if (entry.kind === "user") watch.skippedBefore.set(entry, watch.progress.skipped);
+    if (entry.kind === "summary") watch.compactedLine = entry.line;
+    if (entry.kind === "user" || entry.kind === "assistant") {
+      watch.messages++;
+      if (entry.text.includes("\ufffd")) watch.isTorn = true;
+    }
+    yield entry;
+  }
+}

@@ -1,0 +1,288 @@
+/**
+ * OpenAI-compatible HTTP: embeds texts and completes chats at the host that config.json names and at no other.
+ *
+ * Every call is written into the spend ledger before it is made. Nothing is retried here: the caller knows whether
+ * somebody is waiting.
+ */
+
+import OpenAI, { APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
+import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
+import type { EmbeddingConfig, Environment, LlmConfig } from "../config/config.ts";
+import { redact } from "../redact/redact.ts";
+import {
+  type CompleteJson,
+  type JsonAnswer,
+  type JsonRequest,
+  jsonCompleter,
+  type SendChat,
+} from "./answers.ts";
+import type { Reservation, SpendLedger } from "./spend.ts";
+import { readVectors } from "./vectors.ts";
+
+const OPENAI_URL = "https://api.openai.com/v1";
+/** Texts per embedding request. */
+const EMBEDDING_BATCH = 100;
+/** A local server on a slow machine takes its time for a batch. */
+const EMBEDDING_TIMEOUT_MS = 120_000;
+/** Models that think before they answer spend output tokens on it, and take no temperature. */
+const REASONING_MODEL = /^(?:.*\/)?(?:o\d|gpt-[5-9])/;
+const REASONING_TOKENS = 4000;
+/** What Bun, Node and Deno say when no server took the request. */
+const NOT_REACHED = /refused|ENOTFOUND|EAI_AGAIN|unable to connect|client error \(Connect\)|redirect/i;
+/** The headers that a request of ours has; the client would add what the environment says. */
+const SENT_HEADERS = ["accept", "authorization", "content-type"];
+
+interface Connection {
+  env: Environment;
+  spend: SpendLedger;
+  /** Redacts what is sent; texts should be redacted before too. */
+  redact?: ((text: string) => string) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface EmbedOptions extends Connection {
+  config: EmbeddingConfig;
+}
+
+export interface Embedded {
+  vectors: Float32Array[];
+  tokens: number;
+  /** Null where the price is unknown. */
+  usd: number | null;
+}
+
+export interface LlmConnection extends Connection {
+  config: LlmConfig;
+}
+
+/**
+ * Embeds texts, a hundred a request, one vector of the configured size each.
+ *
+ * @throws {SessionMemoryError} `EMBEDDING_FAILED`, recoverable where trying again later may help; `details.vectors`
+ * holds those of the requests that had succeeded. `BUDGET_EXCEEDED` before a request that the cap forbids.
+ */
+export async function embedTexts(texts: string[], options: EmbedOptions): Promise<Embedded> {
+  const client = connect("EMBEDDING_FAILED", options.config, options.env);
+  const done: Embedded = { vectors: [], tokens: 0, usd: 0 };
+  for (let from = 0; from < texts.length; from += EMBEDDING_BATCH) {
+    try {
+      const batch = await embedBatch(client, texts.slice(from, from + EMBEDDING_BATCH), options);
+      done.vectors.push(...batch.vectors);
+      done.tokens += batch.tokens;
+      done.usd = done.usd === null || batch.usd === null ? null : done.usd + batch.usd;
+    } catch (error) {
+      if (error instanceof SessionMemoryError) error.details.vectors = done.vectors;
+      throw error;
+    }
+  }
+  return done;
+}
+
+/**
+ * Asks the configured model for JSON that passes a schema.
+ *
+ * @throws {SessionMemoryError} `MODEL_FAILED` for a transport failure (at once) or three malformed answers;
+ * `BUDGET_EXCEEDED` before a call that the cap forbids.
+ */
+export async function completeJson<T>(options: LlmConnection & JsonRequest<T>): Promise<JsonAnswer<T>> {
+  return await modelCompleter(options)(options);
+}
+
+/** The configured model as a `CompleteJson`, for code that also runs on a host's own model. */
+export function modelCompleter(connection: LlmConnection): CompleteJson {
+  return jsonCompleter(chatSender(connection));
+}
+
+/** The configured model as a `SendChat`. */
+export function chatSender({ config, env, spend, ...rest }: LlmConnection, temperature?: number): SendChat {
+  const reasons = REASONING_MODEL.test(config.model);
+  return async (messages, { feature, maxTokens, signal }) => {
+    const client = connect("MODEL_FAILED", config, env);
+    const sent = messages.map((message) => ({ ...message, content: outgoing(message.content, rest.redact) }));
+    const limit = maxTokens + (reasons ? REASONING_TOKENS : 0);
+    const estimate = {
+      input: sent.reduce((sum, { content }) => sum + mostTokens(content), 0),
+      output: limit,
+    };
+    const reservation = await spend.reserve({ feature, model: config.model, tokens: estimate });
+    const completion = await call(
+      "MODEL_FAILED",
+      { reservation, timeoutMs: config.timeoutMs, signals: [signal, rest.signal] },
+      (within) =>
+        client.chat.completions.create(
+          {
+            model: config.model,
+            messages: sent,
+            // OpenAI's newer models refuse the old name, other servers may not know the new one.
+            ...(isOpenAI(config.baseUrl) ? { max_completion_tokens: limit } : { max_tokens: limit }),
+            ...(temperature === undefined || reasons ? {} : { temperature }),
+          },
+          { signal: within },
+        ),
+    );
+    const choice = completion?.choices?.[0];
+    if (!choice?.message) throw unusable("MODEL_FAILED", "the server's answer is not a chat completion");
+    const tokens = {
+      input: completion.usage?.prompt_tokens ?? estimate.input,
+      output: completion.usage?.completion_tokens ?? mostTokens(choice.message.content ?? ""),
+    };
+    return {
+      text: answerText(choice.message),
+      cut: choice.finish_reason === "length",
+      model: config.model,
+      tokens,
+      usd: reservation.settle(tokens),
+    };
+  };
+}
+
+async function embedBatch(client: OpenAI, texts: string[], options: EmbedOptions): Promise<Embedded> {
+  const { config, spend } = options;
+  const input = texts.map((text) => outgoing(text, options.redact) || " ");
+  const estimate = { input: input.reduce((sum, text) => sum + mostTokens(text), 0), output: 0 };
+  const reservation = await spend.reserve({ feature: "embed", model: config.model, tokens: estimate });
+  const response = await call(
+    "EMBEDDING_FAILED",
+    { reservation, timeoutMs: EMBEDDING_TIMEOUT_MS, signals: [options.signal] },
+    (within) =>
+      client.embeddings.create(
+        {
+          model: config.model,
+          input,
+          encoding_format: "float",
+          // Other models have one size, and their servers may refuse the word.
+          ...(/text-embedding-3/.test(config.model) ? { dimensions: config.dimensions } : {}),
+        },
+        { signal: within },
+      ),
+  );
+  const used = response?.usage?.prompt_tokens ?? estimate.input;
+  const usd = reservation.settle({ input: used, output: 0 });
+  return { vectors: readVectors(response?.data, texts.length, config), tokens: used, usd };
+}
+
+interface CallOptions {
+  reservation: Reservation;
+  timeoutMs: number;
+  signals: (AbortSignal | undefined)[];
+}
+
+/** Makes one request within its time limit; a failure becomes an error that says whether it may pass. */
+async function call<T>(
+  type: ErrorType,
+  { reservation, timeoutMs, signals }: CallOptions,
+  request: (within: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = AbortSignal.timeout(timeoutMs);
+  const caller = AbortSignal.any(signals.filter((signal) => signal !== undefined));
+  try {
+    return await request(AbortSignal.any([limit, caller]));
+  } catch (error) {
+    // A request that was refused is free. One that was given up or cut off may be billed, and stays at its estimate.
+    const isRefused =
+      error instanceof APIError && (error.status !== undefined || NOT_REACHED.test(describeError(error)));
+    if (isRefused) reservation.settle({ input: 0, output: 0 });
+    const late = limit.aborted || error instanceof APIConnectionTimeoutError;
+    if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
+    if (caller.aborted || error instanceof APIUserAbortError) {
+      throw failed(type, "the call was given up", { cause: error, kind: "aborted" });
+    }
+    throw failure(type, error);
+  }
+}
+
+function failure(type: ErrorType, error: unknown): SessionMemoryError {
+  const status = error instanceof APIError ? error.status : undefined;
+  const what = redact(describeError(error))
+    .replaceAll(".:", ":")
+    .replace(/\. For more information, pass .*$/, "")
+    .slice(0, 300);
+  if (status === undefined) return failed(type, what, { cause: error, kind: "connection" });
+  const exhausted = error instanceof APIError && error.code === "insufficient_quota";
+  const passing = !exhausted && (status === 408 || status === 409 || status === 429 || status >= 500);
+  const hint =
+    status === 401 || status === 403 ? "check the key that apiKeyEnv in config.json names" : undefined;
+  return failed(type, `the server answered ${what}`, {
+    cause: error,
+    kind: "status",
+    status,
+    recoverable: passing,
+    hint,
+  });
+}
+
+interface Failure {
+  cause?: unknown;
+  kind: string;
+  status?: number;
+  recoverable?: boolean;
+  hint?: string | undefined;
+}
+
+function failed(
+  type: ErrorType,
+  reason: string,
+  { cause, kind, status, recoverable = true, hint }: Failure,
+): SessionMemoryError {
+  const action = type === "EMBEDDING_FAILED" ? "embed" : "ask the model";
+  return new SessionMemoryError(type, `Cannot ${action}: ${reason}`, {
+    details: { kind, status },
+    recoverable,
+    hint: hint ?? "check baseUrl and model in config.json, or try again later",
+    cause,
+  });
+}
+
+function unusable(type: ErrorType, reason: string): SessionMemoryError {
+  return failed(type, reason, { kind: "malformed" });
+}
+
+/** A client that takes nothing from the environment but the named key, and goes to no other host than the named one. */
+function connect(type: ErrorType, config: LlmConfig | EmbeddingConfig, env: Environment): OpenAI {
+  const key = env[config.apiKeyEnv];
+  if (!key && isOpenAI(config.baseUrl)) {
+    throw new SessionMemoryError(type, `Cannot call "${config.model}": ${config.apiKeyEnv} is not set`, {
+      details: { kind: "key" },
+      hint: `set ${config.apiKeyEnv}, or name a local server with baseUrl in config.json`,
+    });
+  }
+  return new OpenAI({
+    apiKey: key || "none",
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    baseURL: config.baseUrl ?? OPENAI_URL,
+    maxRetries: 0,
+    logLevel: "off",
+    fetch: (url, init) => {
+      const all = new Headers(init?.headers);
+      const headers = SENT_HEADERS.flatMap((name): [string, string][] => [[name, all.get(name) ?? ""]]);
+      const kept = headers.filter(([name, value]) => value !== "" && (key || name !== "authorization"));
+      return fetch(url, { ...init, headers: kept, redirect: "error" });
+    },
+  });
+}
+
+function isOpenAI(baseUrl: string | undefined): boolean {
+  return baseUrl === undefined || new URL(baseUrl).hostname === "api.openai.com";
+}
+
+/** What may be sent of a text: redacted, and without lone surrogates, which make a server refuse the whole request. */
+function outgoing(text: string, own: (text: string) => string = redact): string {
+  return own(text).toWellFormed();
+}
+
+/** More tokens than a text can have in any usual tokenizer, nearly: three bytes each. */
+function mostTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 3);
+}
+
+/** The text of an answer, or the arguments of a tool call given in its place. */
+function answerText(message: OpenAI.Chat.Completions.ChatCompletionMessage): string {
+  if (typeof message.content === "string" && message.content.trim() !== "") return message.content;
+  const call = message.tool_calls?.[0];
+  if (call?.type === "function" && typeof call.function?.arguments === "string")
+    return call.function.arguments;
+  return message.refusal ?? "";
+}

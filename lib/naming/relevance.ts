@@ -1,0 +1,48 @@
+/** How much each entry of one conversation has to do with a question, by its words. */
+
+import { characterPairs } from "../language/identifiers.ts";
+import { stem } from "../language/stem.ts";
+import { foldText, isUnspacedWord, wordsOf } from "../language/words.ts";
+import { readQuestion, type Term } from "../search/query.ts";
+import { inverseFrequency } from "../search/rank.ts";
+import type { Entry } from "../transcripts/session.ts";
+
+/** A result may be megabytes long; what it is about stands in its beginning. */
+const ENTRY_CHARS = 20_000;
+/** The words before and after carry over: an answer seldom repeats its question. */
+const NEIGHBOUR = 0.3;
+const LITERAL = 2;
+/** Tool results are long and match everything. */
+const RESULT_WEIGHT = 0.6;
+
+/** A function that tells an entry's relevance, 0 for none. */
+export function relevanceTo(question: string, entries: readonly Entry[]): (entry: Entry) => number {
+  const { terms, literals } = readQuestion(question);
+  const held = entries.map((entry) => heldTerms(entry, terms));
+  const idf = terms.map((_, t) => inverseFrequency(entries.length, held.filter((has) => has[t]).length));
+  const own = held.map((has) =>
+    terms.reduce((sum, { weight }, t) => sum + (has[t] ? weight * (idf[t] ?? 0) : 0), 0),
+  );
+  const scores = new Map<Entry, number>();
+  for (const [i, entry] of entries.entries()) {
+    const beside = Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0);
+    const text = foldText(textOf(entry));
+    const named = literals.filter((literal) => text.includes(literal)).length;
+    const score =
+      (own[i] ?? 0) + (own[i] || entry.kind !== "result" ? NEIGHBOUR * beside : 0) + LITERAL * named;
+    scores.set(entry, entry.kind === "result" ? score * RESULT_WEIGHT : score);
+  }
+  return (entry) => scores.get(entry) ?? 0;
+}
+
+function heldTerms(entry: Entry, terms: readonly Term[]): boolean[] {
+  const words = wordsOf(textOf(entry)).flatMap((word) =>
+    isUnspacedWord(word) ? characterPairs(word) : [word],
+  );
+  const stems = new Set(words.map(stem));
+  return terms.map((term) => term.stems.some((form) => stems.has(form)));
+}
+
+function textOf({ text, tool }: Entry): string {
+  return tool ? `${tool.name} ${tool.target}` : text.slice(0, ENTRY_CHARS);
+}

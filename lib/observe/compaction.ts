@@ -1,0 +1,87 @@
+/** What a host that lets us summarise is given when it compacts: observations in the place of history (pi). */
+
+import type { Entry } from "../transcripts/session.ts";
+import { foldLedger, type Ledger } from "./observations.ts";
+import { type ObserveContext, type ObserveSettings, observe } from "./observe.ts";
+import { uncovered } from "./observe-step.ts";
+import { filesIn, renderObservations } from "./render-observations.ts";
+
+/** Grows when `details` changes its meaning. */
+export const COMPACTION_SCHEMA_VERSION = 1;
+
+/** In buffered mode a backlog of more steps than this is not waited for: the host summarises itself. */
+const GAP_STEPS_MAX = 6;
+
+export interface CompactionOptions extends ObserveContext {
+  /** The whole conversation as it stands, tool results included. */
+  entries: readonly Entry[];
+  /** Ids of the rows that stay raw: those from `firstKeptEntryId` on. */
+  keptIds?: ReadonlySet<string> | undefined;
+  /** Only what stands after this line is wanted: a branch that is left, from where it forked. */
+  afterLine?: number | undefined;
+  /** The summary before this one: the files it names are carried on. */
+  previousSummary?: string | undefined;
+}
+
+export interface CompactionSummary {
+  summary: string;
+  ledger: Ledger;
+  details: {
+    schemaVersion: number;
+    readFiles: string[];
+    modifiedFiles: string[];
+    observations: number;
+    coversTo: number;
+  };
+}
+
+/**
+ * The observations that stand in for everything but the kept rows; undefined when they do not cover it, or there are
+ * none: then the host's own summary is better.
+ *
+ * In buffered mode the steps have run before, and this only renders. What is still uncovered is observed now, by the
+ * model, or by rule when `settings.rules` allows it.
+ */
+export async function compactionSummary(options: CompactionOptions): Promise<CompactionSummary | undefined> {
+  const { entries, keptIds, afterLine = 0, settings, previousSummary = "" } = options;
+  const firstKept = keptIds && entries.find(({ id }) => id !== undefined && keptIds.has(id));
+  if (keptIds && !firstKept) return undefined; // what was read is not the conversation that the host compacts
+  const beforeLine = firstKept?.line ?? Number.POSITIVE_INFINITY;
+  const replaced = entries.filter(({ line }) => line > afterLine && line < beforeLine);
+  let { ledger } = options;
+  const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
+  const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
+    const part = { ...options, ledger, complete, when: "all" as const, beforeLine, afterLine, maxSteps };
+    ledger = (await observe(part)).ledger;
+  };
+  // A record that came late may tell of a branch that was left meanwhile: it must not speak for this one.
+  await close(undefined, 0);
+  if (hasGap() && options.complete)
+    await close(options.complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
+  if (hasGap() && settings.rules) await close(undefined);
+  if (hasGap() || options.signal?.aborted) return undefined;
+  const summary = renderObservations(ledger, {
+    earlier: filesIn(previousSummary),
+    ...(afterLine > 0 ? { afterLine } : {}),
+  });
+  if (summary === undefined) return undefined;
+  const files = filesIn(summary);
+  const memory = foldLedger(ledger);
+  return {
+    summary,
+    ledger,
+    details: {
+      schemaVersion: COMPACTION_SCHEMA_VERSION,
+      readFiles: files.read,
+      modifiedFiles: files.modified,
+      observations: memory.observations.length,
+      coversTo: memory.coversTo,
+    },
+  };
+}
+
+/** Whether a host should compact before it must: the raw part has come to what observer and tail hold together. */
+export function isCompactionDue(rawTokens: number, settings: ObserveSettings): boolean {
+  const { auto, mode, observerTokens, retainTokens } = settings;
+  return auto && mode === "buffered" && rawTokens >= observerTokens + retainTokens;
+}

@@ -1,0 +1,297 @@
+/**
+ * The observation ledger: its records, and what they add up to.
+ *
+ * Append-only. A record is never changed: what is taken back is dropped by a later one, what was settled is closed by a
+ * later one. All else (steps, rules, reflection, rendering) works on the `Memory` that `foldLedger` makes.
+ */
+
+import { createHash } from "node:crypto";
+import { estimateTokens } from "../language/tokens.ts";
+import { lineRanges } from "./line-spans.ts";
+
+export type Priority = "red" | "yellow" | "green";
+
+export const MARKS: Record<Priority, string> = { red: "🔴", yellow: "🟡", green: "🟢" };
+
+/** Completed work begins with this. */
+export const DONE = "✅";
+
+/** One thing worth keeping, on one line. */
+export interface Observation {
+  id: string;
+  /** UTC time of the message it stands for; null where the transcript has none. */
+  at: string | null;
+  /** `2026-02-12 14:30 Europe/Berlin`: stored, so that rendering asks nothing of the machine it runs on. */
+  local?: string;
+  priority: Priority;
+  text: string;
+  /** Transcript lines. */
+  sources: number[];
+  /** The host's ids of these rows, where the ledger lies in a transcript that can be forked. */
+  sourceIds?: string[];
+  /** A request that is open until a later record closes it. */
+  thread?: true;
+  /** It lays down what shall hold beyond one request, so that settling the request does not settle it. */
+  rule?: true;
+  /** What it states the newest state of, such as a command: a later one with the same subject supersedes it. */
+  subject?: string;
+}
+
+/** An observation before it has its id and local time. */
+export interface Draft extends Omit<Observation, "id" | "local" | "sourceIds"> {}
+
+export interface Files {
+  read: string[];
+  modified: string[];
+}
+
+/** What one step of conversation gave. Without observations it still says that these lines were looked at. */
+export interface ObservedRecord {
+  kind: "observed";
+  observations: Observation[];
+  /** The last line it covers, and the host's id of that row. */
+  coversTo: number;
+  coversToId?: string;
+  /** The lines it was made from: `12-14,17`. */
+  covers: string;
+  /** Ids of open requests that it settled. */
+  closes?: string[];
+  files?: Files;
+  /** `rules`, or the model. */
+  by: string;
+  /** What the observer offered and was not taken: unknown sources, invented dates, over the limit. */
+  left?: number;
+}
+
+/** What reflection took out and put in. One that took out nothing says so, and is not repeated on the same input. */
+export interface ReflectedRecord {
+  kind: "reflected";
+  observations: Observation[];
+  dropped: string[];
+  /** Fingerprint of what was reflected on. */
+  basis: string;
+  /** Tokens of observations that were left. */
+  tokens: number;
+  by: string;
+  focus?: string;
+}
+
+/** Tombstones. `all` begins anew: nothing is covered any more. */
+export interface DroppedRecord {
+  kind: "dropped";
+  ids: string[] | "all";
+  reason: string;
+}
+
+export type LedgerRecord = ObservedRecord | ReflectedRecord | DroppedRecord;
+export type Ledger = readonly LedgerRecord[];
+
+/** What the records of a ledger add up to. */
+export interface Memory {
+  /** The live ones, in ledger order. */
+  observations: Observation[];
+  /** Every observation that ever was, for recall. */
+  history: Map<string, Observation>;
+  /** Requests that were settled. */
+  closed: Set<string>;
+  /** Dropped because their branch was left. */
+  left: Set<string>;
+  covered: Set<number>;
+  /** The last line covered; 0 when nothing is. */
+  coversTo: number;
+  files: { read: Set<string>; modified: Set<string> };
+  reflected: { basis: string; tokens: number } | undefined;
+}
+
+/** The reason of tombstones for rows that are no longer part of the conversation. */
+export const BRANCH_LEFT = "branch left";
+
+/** Adds up a ledger. Records of an unknown kind, as a later version may write, count for nothing. */
+export function foldLedger(ledger: Ledger): Memory {
+  return openMemory(ledger).memory;
+}
+
+/** A ledger's memory that further records can be added to as they are made. */
+export function openMemory(ledger: Ledger): { memory: Memory; add: (record: LedgerRecord) => void } {
+  const memory = emptyMemory();
+  const live = new Map<string, Observation>();
+  const fold = (record: LedgerRecord) => {
+    if (record.kind === "observed") foldObserved(memory, live, record);
+    else if (record.kind === "reflected") foldReflected(memory, live, record);
+    else if (record.kind === "dropped") foldDropped(memory, live, record);
+  };
+  for (const record of ledger) fold(record);
+  memory.observations = [...live.values()];
+  return {
+    memory,
+    add(record) {
+      fold(record);
+      memory.observations = [...live.values()];
+    },
+  };
+}
+
+function emptyMemory(): Memory {
+  return {
+    observations: [],
+    history: new Map(),
+    closed: new Set(),
+    left: new Set(),
+    covered: new Set(),
+    coversTo: 0,
+    files: { read: new Set(), modified: new Set() },
+    reflected: undefined,
+  };
+}
+
+function foldObserved(memory: Memory, live: Map<string, Observation>, record: ObservedRecord): void {
+  for (const observation of record.observations) {
+    live.set(observation.id, observation);
+    memory.history.set(observation.id, observation);
+    memory.left.delete(observation.id);
+  }
+  for (const id of record.closes ?? []) memory.closed.add(id);
+  for (const path of record.files?.read ?? []) memory.files.read.add(path);
+  for (const path of record.files?.modified ?? []) memory.files.modified.add(path);
+  for (const [from, to] of lineRanges(record.covers)) {
+    for (let line = from; line <= to; line++) memory.covered.add(line);
+  }
+  memory.coversTo = Math.max(memory.coversTo, record.coversTo);
+}
+
+function foldReflected(memory: Memory, live: Map<string, Observation>, record: ReflectedRecord): void {
+  memory.reflected = { basis: record.basis, tokens: record.tokens };
+  for (const id of record.dropped) live.delete(id);
+  if (record.observations.length === 0) return;
+  for (const observation of record.observations) {
+    live.set(observation.id, observation);
+    memory.history.set(observation.id, observation);
+  }
+  // What was merged stands where it happened, not at the end.
+  const sorted = [...live.values()].toSorted((a, b) => firstSource(a) - firstSource(b));
+  live.clear();
+  for (const observation of sorted) live.set(observation.id, observation);
+}
+
+function foldDropped(memory: Memory, live: Map<string, Observation>, record: DroppedRecord): void {
+  if (record.ids === "all") {
+    const { history } = memory;
+    live.clear();
+    Object.assign(memory, emptyMemory(), { history });
+    return;
+  }
+  for (const id of record.ids) {
+    live.delete(id);
+    if (record.reason === BRANCH_LEFT) memory.left.add(id);
+  }
+}
+
+function firstSource(observation: Observation): number {
+  return observation.sources[0] ?? 0;
+}
+
+/** Whether an observation must survive everything: what the user wants or decided, not yet settled. */
+export function isOpen(observation: Observation, memory: Pick<Memory, "closed">): boolean {
+  if (observation.priority !== "red" || observation.text.startsWith(DONE)) return false;
+  return observation.rule === true || !memory.closed.has(observation.id);
+}
+
+/** The requests that nothing has settled yet, oldest first. */
+export function openThreads(memory: Memory): Observation[] {
+  return memory.observations.filter(
+    (observation) => observation.thread && isOpen(observation, memory) && !memory.closed.has(observation.id),
+  );
+}
+
+/** An observation's line as it is rendered. */
+export function observationLine({ priority, local, text, id }: Observation): string {
+  return `- ${MARKS[priority]} ${local ? `(${local.slice(11, 16)}) ` : ""}${text} [${id}]`;
+}
+
+/** Tokens of these observations as rendered, never fewer than there are. */
+export function observationTokens(observations: readonly Observation[]): number {
+  return observations.reduce((sum, observation) => sum + estimateTokens(observationLine(observation)) + 1, 0);
+}
+
+/** Gives drafts their ids and local times. An id is a hash of what it names; one that is taken already moves on. */
+export function nameDrafts(
+  drafts: readonly Draft[],
+  {
+    taken,
+    timezone,
+    idOfLine,
+  }: {
+    taken: ReadonlyMap<string, Observation>;
+    timezone: string;
+    idOfLine?: ReadonlyMap<number, string> | undefined;
+  },
+): Observation[] {
+  const used = new Set<string>();
+  return drafts.map((draft) => {
+    const id = freeId(draft, (candidate) => {
+      const holder = taken.get(candidate);
+      return used.has(candidate) || (holder !== undefined && !isSame(holder, draft));
+    });
+    used.add(id);
+    const observation: Observation = { id, ...draft };
+    if (draft.at !== null) observation.local = localMinute(draft.at, timezone);
+    const sourceIds = idOfLine && draft.sources.map((line) => idOfLine.get(line) ?? "");
+    return sourceIds ? { ...observation, sourceIds } : observation;
+  });
+}
+
+const ID_LENGTH = 6;
+
+function freeId(draft: Draft, isTaken: (id: string) => boolean): string {
+  for (let turn = 0; ; turn++) {
+    const words = [turn, draft.at, draft.priority, draft.sources.join(), draft.text].join("\n");
+    const number = createHash("sha256").update(words).digest().readUIntBE(0, 6);
+    const id = number.toString(36).padStart(10, "0").slice(-ID_LENGTH);
+    // Only digits would look like a number of something.
+    if (/[a-z]/.test(id) && !isTaken(id)) return id;
+  }
+}
+
+function isSame(observation: Observation, draft: Draft): boolean {
+  return (
+    observation.at === draft.at &&
+    observation.priority === draft.priority &&
+    observation.text === draft.text &&
+    observation.sources.join() === draft.sources.join()
+  );
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** A time as people there would write it, with the zone's name. */
+export function localMinute(at: string, timezone: string): string {
+  let format = formats.get(timezone);
+  if (!format) {
+    format = new Intl.DateTimeFormat("sv-SE", {
+      timeZone: timezone,
+      dateStyle: "short",
+      timeStyle: "short",
+    });
+    formats.set(timezone, format);
+  }
+  return `${format.format(new Date(at))} ${timezone}`;
+}
+
+/** How many live observations there are of each priority, and how many are open. */
+export function countObservations(memory: Memory): {
+  red: number;
+  yellow: number;
+  green: number;
+  open: number;
+  done: number;
+} {
+  const count = (priority: Priority) =>
+    memory.observations.filter((observation) => observation.priority === priority).length;
+  return {
+    red: count("red"),
+    yellow: count("yellow"),
+    green: count("green"),
+    open: openThreads(memory).length,
+    done: memory.observations.filter(({ text }) => text.startsWith(DONE)).length,
+  };
+}

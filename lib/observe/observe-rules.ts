@@ -1,0 +1,234 @@
+/**
+ * Observing without a model: the user's own words, how each request ended, and through `work-notes.ts` what was done.
+ *
+ * The same conversation and memory always give the same observations.
+ */
+
+import {
+  gist,
+  isAgreement,
+  isCorrection,
+  isGoOn,
+  isRule,
+  isThanks,
+  pendingQuestion,
+  sentences,
+} from "../language/speech.ts";
+import { estimateTokens } from "../language/tokens.ts";
+import type { Entry } from "../transcripts/session.ts";
+import { DONE, type Draft, type Memory, type Observation, openThreads } from "./observations.ts";
+import { excerpt } from "./observe-step.ts";
+import { type Note, workNotes } from "./work-notes.ts";
+
+/** A user's message up to here is kept word for word. */
+const VERBATIM_CHARS = 300;
+/** A longer one keeps its beginning and end, with the mark between. */
+const LONG_CHARS = 330;
+const QUESTION_CHARS = 120;
+const RULE_CHARS = 200;
+const RULES_MAX = 3;
+const RESULT_CHARS = 220;
+/** It is all there is of what it sums up. */
+const SUMMARY_CHARS = 1500;
+const SUMMARY_LINES_MAX = 30;
+/** pi's own summary of a branch that was left begins so: nothing else in the conversation tells of it. */
+const BRANCH_SUMMARY = /^The user explored a different conversation branch/;
+
+export interface RuleContext {
+  memory: Memory;
+  /** Redacts a text and puts it on one line. */
+  clean: (text: string) => string;
+  /** Tokens for what is not the user's own words. */
+  budget: number;
+}
+
+export interface RuleNotes {
+  drafts: Draft[];
+  /** Those of `drafts` that are requests and were settled within the same entries. */
+  settled: Set<Draft>;
+  /** Ids of earlier requests that were settled. */
+  closes: string[];
+  /** Notes left out for want of budget. */
+  left: number;
+}
+
+/** A user's message and the work on it; the first may continue work that was asked for before. */
+interface Part {
+  prompt: Entry | undefined;
+  entries: Entry[];
+  /** The assistant's last words. */
+  answer: Entry | undefined;
+}
+
+/** Observes entries by rule. */
+export function observeByRule(entries: readonly Entry[], context: RuleContext): RuleNotes {
+  const { memory, clean } = context;
+  const parts = splitParts(withTimes(entries));
+  const open: (Draft | Observation)[] = [...openThreads(memory)];
+  const closed = new Set<Draft | Observation>();
+  const notes: Note[] = [];
+  for (const [index, part] of parts.entries()) {
+    const before = parts[index - 1];
+    const earlier = before ? before.answer?.text : memory.observations.at(-1)?.text;
+    if (part.prompt) {
+      if (settles(part.prompt, { before, earlier })) for (const thread of open.splice(0)) closed.add(thread);
+      const said = promptNotes(part.prompt, { earlier, clean });
+      notes.push(...said);
+      open.push(...said.map(({ draft }) => draft).filter(({ thread }) => thread));
+    }
+    const isFirst = index === 0 && !part.prompt && memory.observations.length === 0;
+    notes.push(...summaryNotes(part, { ...context, isFirst }));
+    const next = parts[index + 1]?.prompt;
+    const isSettled = next !== undefined && settles(next, { before: part, earlier: part.answer?.text });
+    const answers = answerNotes(part, { isSettled, clean });
+    const isSaid = ({ draft }: Note) => answers.some((answer) => answer.draft.text.includes(draft.text));
+    notes.push(...workNotes(part.entries, clean).filter((note) => !isSaid(note)), ...answers);
+  }
+  const { kept, left } = withinBudget(notes, context.budget);
+  const drafts = kept.map(({ draft }) => draft);
+  return {
+    drafts,
+    settled: new Set(drafts.filter((draft) => closed.has(draft))),
+    closes: [...closed].flatMap((thread) => ("id" in thread ? [thread.id] : [])),
+    left,
+  };
+}
+
+/** The observation of one user message, for an observer that passed it over. */
+export function observePrompt(prompt: Entry, clean: (text: string) => string): Draft[] {
+  return promptNotes(prompt, { earlier: undefined, clean }).map(({ draft }) => draft);
+}
+
+/** Rows without a time happened when the row before them did. */
+function withTimes(entries: readonly Entry[]): Entry[] {
+  let at: string | undefined;
+  return entries.map((entry) => {
+    at = entry.at ?? at;
+    return entry.at === at ? entry : { ...entry, at };
+  });
+}
+
+function splitParts(entries: readonly Entry[]): Part[] {
+  const parts: Part[] = [];
+  for (const entry of entries) {
+    const current = parts.at(-1);
+    if (entry.kind === "user") parts.push({ prompt: entry, entries: [], answer: undefined });
+    else if (!current) parts.push({ prompt: undefined, entries: [entry], answer: undefined });
+    else current.entries.push(entry);
+  }
+  for (const part of parts) part.answer = part.entries.findLast(isSpoken);
+  return parts;
+}
+
+function isSpoken({ kind }: Entry): boolean {
+  return kind === "assistant";
+}
+
+/** Whether a new message shows that what was asked for before is done. */
+function settles(
+  prompt: Entry,
+  { before, earlier }: { before: Part | undefined; earlier: string | undefined },
+): boolean {
+  if (before && before.entries.length === 0) return false; // nobody worked on it yet
+  if (isThanks(prompt.text)) return true;
+  if (isCorrection(prompt.text) || isGoOn(prompt.text)) return false;
+  return earlier !== undefined && pendingQuestion(earlier) === undefined;
+}
+
+function promptNotes(
+  prompt: Entry,
+  { earlier, clean }: { earlier: string | undefined; clean: (text: string) => string },
+): Note[] {
+  const whole = clean(prompt.text);
+  if (whole === "") return [];
+  const isShort = prompt.text.length <= VERBATIM_CHARS || [...whole].length <= VERBATIM_CHARS;
+  const text = isShort ? whole : excerpt(whole, LONG_CHARS);
+  const said = { at: prompt.at ?? null, sources: [prompt.line] };
+  const note = (draft: Omit<Draft, "at" | "sources">): Note => ({ rank: 0, draft: { ...said, ...draft } });
+  const question = earlier === undefined ? undefined : pendingQuestion(earlier);
+  if (isAgreement(prompt.text) && question) {
+    return [
+      note({ priority: "red", text: `User: ${text} (to: ${excerpt(clean(question), QUESTION_CHARS)})` }),
+    ];
+  }
+  if (isAgreement(prompt.text) || isThanks(prompt.text) || isGoOn(prompt.text)) {
+    return [note({ priority: "green", text: `User: ${text}` })];
+  }
+  const rules = sentences(prompt.text).filter(isRule);
+  const request: Draft = { ...said, priority: "red", text: `User: ${text}`, thread: true };
+  if (isShort && rules.length > 0) request.rule = true;
+  const hidden = isShort
+    ? []
+    : rules.map((rule) => excerpt(clean(rule), RULE_CHARS)).filter((rule) => !text.includes(rule));
+  return [
+    { rank: 0, draft: request },
+    ...hidden
+      .slice(0, RULES_MAX)
+      .map((rule) => note({ priority: "red", text: `User, in the same message: ${rule}` })),
+  ];
+}
+
+function answerNotes(
+  part: Part,
+  { isSettled, clean }: { isSettled: boolean; clean: (text: string) => string },
+): Note[] {
+  // Words before further calls announce them; the result comes after.
+  const answer = part.entries
+    .slice(part.entries.findLastIndex(({ kind }) => kind === "tool") + 1)
+    .findLast(isSpoken);
+  if (!answer) return [];
+  const words = clean(gist(answer.text, RESULT_CHARS));
+  if (words === "") return [];
+  const hasWorked = part.entries.some(({ tool }) => tool?.action === "edit" || tool?.action === "run");
+  const text = isSettled && hasWorked ? `${DONE} ${words}` : `Assistant: ${words}`;
+  return [{ rank: 1, draft: { at: answer.at ?? null, priority: "yellow", text, sources: [answer.line] } }];
+}
+
+/** What a summary in the conversation tells that the ledger does not: of a branch that was left, or of lost history. */
+function summaryNotes(
+  { entries }: Part,
+  { memory, clean, isFirst }: RuleContext & { isFirst: boolean },
+): Note[] {
+  return entries.flatMap((entry): Note[] => {
+    if (entry.kind !== "summary") return [];
+    const said = { at: entry.at ?? null, sources: [entry.line] };
+    const ours = entry.text.matchAll(/^- (🔴|🟡) (?:\(\d\d:\d\d\) )?(.+) \[(\w{6})\]$/gmu);
+    const lines = [...ours].filter(([, , , id]) => id && !memory.history.has(id)).slice(0, SUMMARY_LINES_MAX);
+    if (lines.length > 0) {
+      return lines.map(([, mark, text = ""]) => ({
+        rank: mark === "🔴" ? 0 : 2,
+        draft: { ...said, priority: mark === "🔴" ? "red" : "yellow", text: `Before: ${clean(text)}` },
+      }));
+    }
+    const isNew = isFirst || BRANCH_SUMMARY.test(entry.text);
+    if (!isNew || entry.text.includes("## Observations")) return [];
+    const text = `Before, as summarised: ${excerpt(clean(summaryBody(entry.text)), SUMMARY_CHARS)}`;
+    return [{ rank: 0, draft: { ...said, priority: "yellow", text } }];
+  });
+}
+
+/** What a host's summary says, without how it came about and what is to be done with it. */
+function summaryBody(text: string): string {
+  const body = /^\s*(?:<summary>|summary(?: of that exploration)?:)\s*$([\s\S]+)/im.exec(text)?.[1] ?? text;
+  return body.replace(
+    /\n(?:<\/summary>|If you need specific details from before compaction|(?:Please )?continue the conversation from where)[\s\S]*$/i,
+    "",
+  );
+}
+
+/** Leaves out the least worthy notes, oldest first, until the rest fits; the user's words always stay. */
+function withinBudget(notes: readonly Note[], budget: number): { kept: Note[]; left: number } {
+  const cost = new Map(notes.map((note) => [note, estimateTokens(note.draft.text) + 12]));
+  let over = -budget;
+  for (const note of notes) if (note.rank > 0) over += cost.get(note) ?? 0;
+  const dropped = new Set<Note>();
+  for (const note of notes.filter(({ rank }) => rank > 0).toSorted((a, b) => b.rank - a.rank)) {
+    if (over <= 0) break;
+    over -= cost.get(note) ?? 0;
+    dropped.add(note);
+  }
+  const kept = notes
+    .filter((note) => !dropped.has(note))
+    .toSorted((a, b) => (a.draft.sources[0] ?? 0) - (b.draft.sources[0] ?? 0));
+  return { kept, left: dropped.size };
+}

@@ -1,0 +1,164 @@
+/** A session's memory as a person looks at it: where it stands, what is still raw, and what an observation came from. */
+
+import { SessionMemoryError } from "../base/errors.ts";
+import { formatLocal } from "../base/time.ts";
+import type { Settings } from "../config/config.ts";
+import type { Entry } from "../transcripts/session.ts";
+import {
+  countObservations,
+  foldLedger,
+  type Observation,
+  observationLine,
+  observationTokens,
+} from "./observations.ts";
+import type { SessionContext, SessionMemoryState } from "./observe-session.ts";
+import { readBackoff } from "./observe-state.ts";
+import { excerpt, rawTokens, uncovered } from "./observe-step.ts";
+
+/** Characters of one line of conversation. */
+const LINE_CHARS = 2000;
+
+export interface ObservationStatus {
+  settings: Settings["observe"];
+  /** `model`, or `rules` where config.json names none. */
+  observer: string;
+  raw: { messages: number; tokens: number; uncoveredMessages: number; uncoveredTokens: number };
+  observations: { red: number; yellow: number; green: number; open: number; done: number; tokens: number };
+  /** The last line covered; 0 when nothing is. */
+  coversTo: number;
+  records: number;
+  reflected: boolean;
+  backoff: { failures: number; until: string; reason: string } | null;
+}
+
+/** Where a session's memory stands. */
+export function observationStatus(
+  { entries, ledger, settings, session }: SessionMemoryState,
+  { paths, settings: { llm } }: Pick<SessionContext, "paths" | "settings">,
+): ObservationStatus {
+  const memory = foldLedger(ledger);
+  const pending = uncovered(entries, memory);
+  const backoff = readBackoff(paths, session.id);
+  return {
+    settings,
+    observer: llm?.model ?? "rules",
+    raw: {
+      messages: entries.filter(isMessage).length,
+      tokens: rawTokens(entries),
+      uncoveredMessages: pending.filter(isMessage).length,
+      uncoveredTokens: rawTokens(pending),
+    },
+    observations: { ...countObservations(memory), tokens: observationTokens(memory.observations) },
+    coversTo: memory.coversTo,
+    records: ledger.length,
+    reflected: memory.reflected !== undefined,
+    backoff: backoff
+      ? {
+          failures: backoff.failures,
+          until: new Date(backoff.notBefore).toISOString(),
+          reason: backoff.reason,
+        }
+      : null,
+  };
+}
+
+function isMessage({ kind }: Entry): boolean {
+  return kind === "user" || kind === "assistant";
+}
+
+/** A status as lines to read. */
+export function statusText({
+  settings,
+  observer,
+  raw,
+  observations,
+  coversTo,
+  backoff,
+}: ObservationStatus): string {
+  const { mode, auto, observerTokens, reflectorTokens, retainTokens, stepTokens } = settings;
+  const { red, yellow, green, open } = observations;
+  return [
+    `mode          ${mode}, automatic ${auto ? "on" : "off"}, observer ${observer}`,
+    `conversation  ${raw.messages} messages, ${raw.tokens} tokens`,
+    `covered       ${coversTo > 0 ? `to line ${coversTo}` : "nothing yet"}; left: ${raw.uncoveredMessages} messages, ${raw.uncoveredTokens} tokens`,
+    `observations  🔴 ${red} 🟡 ${yellow} 🟢 ${green}, ${open} open threads, ${observations.tokens} tokens`,
+    `thresholds    step ${stepTokens}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`,
+    ...(backoff
+      ? [`failing       ${backoff.failures} times, next try ${backoff.until}: ${backoff.reason}`]
+      : []),
+  ].join("\n");
+}
+
+export interface LineStyle {
+  /** IANA name. */
+  timezone: string;
+  redact: (text: string) => string;
+}
+
+/** The conversation that is not yet observed, one line per message, call or result. */
+export function rawLines({ entries, ledger }: SessionMemoryState, style: LineStyle): string[] {
+  return uncovered(entries, foldLedger(ledger)).map((entry) => entryLine(entry, style));
+}
+
+export interface Recalled {
+  observation: Observation;
+  file: string;
+  entries: { line: number; at: string | null; kind: Entry["kind"]; text: string }[];
+  /** All of it to read. */
+  text: string;
+}
+
+/**
+ * An observation, live or dropped, with the transcript lines it stands on.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND`.
+ */
+export function recallObservation(
+  { entries, ledger, session: { file } }: SessionMemoryState,
+  { id, ...style }: LineStyle & { id: string },
+): Recalled {
+  const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
+  if (!observation) {
+    throw new SessionMemoryError(
+      "NOT_FOUND",
+      `Cannot recall "${id}": no observation of this session has that id`,
+      {
+        hint: "see the ids with --view obs",
+      },
+    );
+  }
+  const sources = entries.filter(({ line }) => observation.sources.includes(line));
+  const lines = sources.map((entry) => entryLine(entry, style));
+  const text = [observationLine(observation), ...lines.map((line) => `${file}:${line}`)];
+  if (lines.length === 0) {
+    text.push(
+      file === ""
+        ? "its transcript is gone"
+        : `line ${observation.sources.join(", ")} is no longer in ${file}`,
+    );
+  }
+  return {
+    observation,
+    file,
+    entries: sources.map((entry) => ({
+      line: entry.line,
+      at: entry.at ?? null,
+      kind: entry.kind,
+      text: excerpt(style.redact(entry.text), LINE_CHARS),
+    })),
+    text: text.join("\n"),
+  };
+}
+
+const SPEAKERS: Record<Entry["kind"], string> = {
+  user: "User",
+  assistant: "Assistant",
+  tool: "Tool",
+  result: "Result",
+  summary: "Summary",
+};
+
+function entryLine({ line, at, kind, text }: Entry, { timezone, redact }: LineStyle): string {
+  const time = at ? ` [${formatLocal(at, timezone)}]` : "";
+  return `${line}:${time} ${SPEAKERS[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
+}

@@ -1,0 +1,283 @@
+/**
+ * Observing a conversation: step by step into its ledger, by a model or by rule, with the ledger's storage and the
+ * model given by the caller.
+ *
+ * A failure never moves the ledger on, and nothing is taken for observed that no record covers.
+ */
+
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import type { Settings } from "../config/config.ts";
+import type { CompleteJson } from "../model/answers.ts";
+import { oneLine } from "../redact/redact.ts";
+import type { Entry } from "../transcripts/session.ts";
+import {
+  BRANCH_LEFT,
+  type Draft,
+  type Ledger,
+  type LedgerRecord,
+  type Memory,
+  nameDrafts,
+  type Observation,
+  type ObservedRecord,
+  openMemory,
+} from "./observations.ts";
+import { observeByRule, observePrompt } from "./observe-rules.ts";
+import { coverage, cutStep, rawTokens, type Step, splitTail, uncovered, windowOf } from "./observe-step.ts";
+import { touchedFiles } from "./work-notes.ts";
+
+export type ObserveSettings = Settings["observe"];
+
+export interface ObserveContext {
+  /** The records so far. */
+  ledger: Ledger;
+  settings: ObserveSettings;
+  /** IANA name. */
+  timezone: string;
+  redact: (text: string) => string;
+  /** Keeps a record; called for each as soon as it is made. */
+  append: (record: LedgerRecord) => void | Promise<void>;
+  /** The model. Without one, rules observe. */
+  complete?: CompleteJson | undefined;
+  signal?: AbortSignal | undefined;
+  /** Whether records note row ids, for a ledger that lies in a transcript which can be forked (pi). @default {false} */
+  rowIds?: boolean | undefined;
+}
+
+export interface ObserveOptions extends ObserveContext {
+  /** The conversation as it stands, tool results included, oldest first. */
+  entries: readonly Entry[];
+  /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
+  when?: "due" | "all" | undefined;
+  /** Only what stands before this line: where the raw tail begins. @default no limit */
+  beforeLine?: number | undefined;
+  /** Only what stands after this line: the part of a branch that is left. @default {0} */
+  afterLine?: number | undefined;
+  /** @default no limit */
+  maxSteps?: number | undefined;
+  /** Told of each step: entries covered, and how many there were to cover. */
+  onStep?: ((done: number, total: number) => void) | undefined;
+  /** Asked before each step: another one waits for this session. @default never */
+  shouldStop?: (() => boolean) | undefined;
+  /** Failed attempts before this one: each makes the steps smaller. @default {0} */
+  failures?: number | undefined;
+}
+
+export interface ObserveOutcome {
+  /** The ledger with what was added. */
+  ledger: Ledger;
+  steps: number;
+  /** Observations added. */
+  observations: number;
+  /** Why it stopped early; what was observed before that stands. */
+  failure?: string;
+  tokens: number;
+  /** Null where the price is unknown. */
+  usd: number | null;
+}
+
+/** Answers of a model are asked for this often before giving up. */
+const ATTEMPTS = 2;
+/** So many steps are looked at to cut one: a backlog of any length then costs its length. */
+const WINDOW_STEPS = 4;
+const ANSWER_TOKENS = 3000;
+const STEP_TOKENS_MIN = 1000;
+/** By rule, what is not the user's own words takes at most this share of a step. */
+const RULE_SHARE = 0.1;
+const RULE_TOKENS_MIN = 200;
+
+/** Observes what is not yet covered. */
+export async function observe(options: ObserveOptions): Promise<ObserveOutcome> {
+  const { settings, entries, when = "due", failures = 0, maxSteps = Number.POSITIVE_INFINITY } = options;
+  const ledger = [...options.ledger];
+  const outcome: ObserveOutcome = { ledger, steps: 0, observations: 0, tokens: 0, usd: 0 };
+  const { memory, add } = openMemory(ledger);
+  const put = async (record: LedgerRecord) => {
+    await options.append(record);
+    ledger.push(record);
+    add(record);
+  };
+  for (const record of branchRecords(memory, entries)) await put(record);
+  const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
+  const pending = pendingEntries(options, memory);
+  const observing = { ...options, outcome, memory };
+  for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
+    if (options.signal?.aborted || options.shouldStop?.()) break;
+    options.onStep?.(at, pending.length);
+    const next = windowOf(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
+    const isLast = at + next.length === pending.length;
+    if (when === "due" && isLast && rawTokens(next) < settings.stepTokens) break;
+    const step = cutStep(next, { maxTokens, redact: options.redact });
+    if (!step) break;
+    const { complete } = options;
+    const record = complete
+      ? await observeByModel(step, { ...observing, complete })
+      : ruleRecord(step, observing);
+    if (!record) break;
+    await put(record);
+    at += step.entries.length;
+    outcome.steps++;
+    outcome.observations += record.observations.length;
+  }
+  return outcome;
+}
+
+/**
+ * Observes a conversation all again. What the ledger held is dropped only once this has succeeded: a failure leaves it
+ * as it was.
+ */
+export async function observeAnew(options: ObserveOptions): Promise<ObserveOutcome> {
+  const anew: LedgerRecord = { kind: "dropped", ids: "all", reason: "rebuild" };
+  const made: LedgerRecord[] = [anew];
+  const outcome = await observe({
+    ...options,
+    ledger: [...options.ledger, anew],
+    when: "all",
+    append: (record) => void made.push(record),
+  });
+  if (outcome.failure !== undefined || options.signal?.aborted) {
+    return { ...outcome, ledger: options.ledger, steps: 0, observations: 0 };
+  }
+  for (const record of made) await options.append(record);
+  return outcome;
+}
+
+/** What is wanted and not covered, oldest first. */
+function pendingEntries(options: ObserveOptions, memory: Memory): Entry[] {
+  const { entries, settings, when = "due", beforeLine = Number.POSITIVE_INFINITY, afterLine = 0 } = options;
+  const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
+  return uncovered(
+    older.filter(({ line }) => line > afterLine && line < beforeLine),
+    memory,
+  );
+}
+
+/** Whether a step is due in the background: in buffered mode, when what is older than the retained tail fills one. */
+export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
+  if (settings.mode !== "buffered") return false;
+  const { older } = splitTail(entries, settings.retainTokens);
+  return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
+}
+
+/** Rows that are no longer part of the conversation take their observations with them, and bring them back. */
+function branchRecords(memory: Memory, entries: readonly Entry[]): LedgerRecord[] {
+  if (memory.covered.size === 0 || entries.length === 0) return [];
+  const lines = new Set(entries.map(({ line }) => line));
+  const isHere = ({ sources }: { sources: number[] }) => sources.some((line) => lines.has(line));
+  const records: LedgerRecord[] = [];
+  // Lines beyond the last one are no branch that was left: the file is shorter than it was, and nothing is known of them.
+  const last = entries.at(-1)?.line ?? 0;
+  const isLeft = (item: Observation) => !isHere(item) && item.sources.every((line) => line < last);
+  const gone = memory.observations.filter(isLeft).map(({ id }) => id);
+  if (gone.length > 0) records.push({ kind: "dropped", ids: gone, reason: BRANCH_LEFT });
+  const back = [...memory.left].flatMap((id) => memory.history.get(id) ?? []).filter(isHere);
+  if (back.length > 0) {
+    records.push({
+      kind: "observed",
+      observations: back,
+      coversTo: memory.coversTo,
+      covers: "",
+      by: "branch",
+    });
+  }
+  return records;
+}
+
+/** Redacts a text and puts it on one line. */
+export function cleaner({ redact }: Pick<ObserveContext, "redact">): (text: string) => string {
+  return (text) => oneLine(redact(text), Number.MAX_SAFE_INTEGER);
+}
+
+interface Recording extends ObserveContext {
+  memory: Memory;
+}
+
+function ruleRecord(step: Step, context: Recording): ObservedRecord {
+  const budget = Math.max(RULE_TOKENS_MIN, Math.round(step.tokens * RULE_SHARE));
+  const notes = observeByRule(step.entries, { memory: context.memory, clean: cleaner(context), budget });
+  return makeRecord({ step, by: "rules", ...notes }, context);
+}
+
+interface Noted {
+  step: Step;
+  by: string;
+  drafts: Draft[];
+  settled: ReadonlySet<Draft>;
+  closes: string[];
+  left: number;
+}
+
+function makeRecord({ step, by, drafts, settled, closes, left }: Noted, context: Recording): ObservedRecord {
+  const idOfLine = new Map(
+    step.entries.flatMap(({ line, id }): [number, string][] => (id ? [[line, id]] : [])),
+  );
+  const observations = nameDrafts(drafts, {
+    taken: context.memory.history,
+    timezone: context.timezone,
+    idOfLine: context.rowIds ? idOfLine : undefined,
+  });
+  const closed = [
+    ...closes,
+    ...observations.filter((_, at) => settled.has(drafts[at] as Draft)).map(({ id }) => id),
+  ];
+  const files = touchedFiles(step.entries, cleaner(context));
+  const record: ObservedRecord = { kind: "observed", observations, ...coverage(step), by };
+  if (closed.length > 0) record.closes = closed;
+  if (files.read.length + files.modified.length > 0) record.files = files;
+  if (left > 0) record.left = left;
+  return record;
+}
+
+interface ModelObserving extends Recording {
+  complete: CompleteJson;
+  outcome: ObserveOutcome;
+}
+
+/** Asks the model, once more when its answer is of no use; undefined, with the reason in the outcome, when that fails. */
+async function observeByModel(step: Step, context: ModelObserving): Promise<ObservedRecord | undefined> {
+  const { memory, complete, outcome, signal } = context;
+  const { OBSERVER_SYSTEM, observerAnswer, observerPrompt } = await import("./observer-prompts.ts");
+  const { acceptObservations } = await import("./observer-answer.ts");
+  const clean = cleaner(context);
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    try {
+      const answer = await complete({
+        feature: "observe",
+        system: OBSERVER_SYSTEM,
+        prompt: context.redact(observerPrompt(memory, step)),
+        schema: observerAnswer,
+        maxTokens: ANSWER_TOKENS,
+        signal,
+      });
+      outcome.tokens += answer.tokens;
+      outcome.usd = outcome.usd === null || answer.usd === null ? null : outcome.usd + answer.usd;
+      const accepted = acceptObservations(answer.value.observations, { step, memory, clean });
+      if ("refused" in accepted) {
+        outcome.failure = accepted.refused;
+        continue;
+      }
+      delete outcome.failure;
+      const drafts = withPrompts(accepted.drafts, step, clean);
+      return makeRecord({ step, by: answer.model, ...accepted, drafts }, context);
+    } catch (error) {
+      if (signal?.aborted) return undefined; // called off, which says nothing of the model
+      outcome.failure = context.redact(describeError(error));
+      if (!mayPass(error)) return undefined;
+    }
+  }
+  return undefined;
+}
+
+/** A malformed answer was asked for again already, and no second call makes a budget or a key good. */
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof SessionMemoryError)) return true;
+  return error.type === "MODEL_FAILED" && error.recoverable && error.details.kind !== "malformed";
+}
+
+/** What the user said is in the memory whether the model cared for it or not. */
+function withPrompts(drafts: Draft[], step: Step, clean: (text: string) => string): Draft[] {
+  const cited = new Set(drafts.flatMap(({ sources }) => sources));
+  const missed = step.entries.filter(({ kind, line }) => kind === "user" && !cited.has(line));
+  if (missed.length === 0) return drafts;
+  const added = missed.flatMap((prompt) => observePrompt(prompt, clean));
+  return [...drafts, ...added].toSorted((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
+}

@@ -1,0 +1,236 @@
+/**
+ * Secrets and control characters out of any text that leaves a transcript.
+ *
+ * A cheap look at the characters decides which of the specific patterns are worth trying, so that ordinary text costs
+ * little. Secrets become `[redacted:<kind>]`; redacting twice changes nothing more.
+ */
+
+import { SessionMemoryError } from "../base/errors.ts";
+import { endsSensitiveName, replaceAssigned, replaceCredentials } from "./assigned-secrets.ts";
+import { replacePrivateKeys } from "./private-keys.ts";
+import { mayBeToken, replaceTokens } from "./token-formats.ts";
+
+const MARKER = /\[redacted:[a-z0-9-]+\]/g;
+/** No token is shorter than this in its longest part. */
+const LONG_WORD = 16;
+/** How far before a long word its token's sign may stand: some tokens have dots, dollars or slashes in them. */
+const SIGN_REACH = 48;
+/** A replacement can uncover another one (its neighbour was a letter); this many rounds settle everything seen. */
+const ROUNDS_MAX = 4;
+
+/** Addresses whose path is the secret. */
+const WEBHOOK = /hooks\.slack|webhooks\/|webhookb2\//;
+
+/** A flag with a telling name; its value may follow after a space. */
+const SECRET_FLAG = /--(?=[A-Za-z])[\w-]{0,40}?(?:pass|pwd|secret|token|key|auth|credential)/i;
+const SLASH = 0x2f;
+
+const CONTROL = 1;
+const TOKEN = 2;
+const ASSIGNMENT = 4;
+const CREDENTIAL = 8;
+
+const WORD = 1;
+const SEPARATOR = 2;
+const CONTROL_CHARACTER = 3;
+const CLASSES = characterClasses();
+
+function characterClasses(): Uint8Array {
+  const classes = new Uint8Array(128).fill(CONTROL_CHARACTER, 0, 0x20);
+  for (const [characters, kind] of [
+    ["\t\n", 0],
+    ["\x7f", CONTROL_CHARACTER],
+    [":=", SEPARATOR],
+    ["ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-", WORD],
+  ] as const) {
+    for (const character of characters) classes[character.charCodeAt(0)] = kind;
+  }
+  return classes;
+}
+
+/** The text without secrets and control characters; newline and tab stay. */
+export function redact(text: string, extra: readonly RegExp[] = []): string {
+  let result = text.isWellFormed() ? text : text.toWellFormed();
+  let found = inspect(result);
+  if (found & CONTROL) {
+    result = removeControls(result);
+    found = inspect(result);
+  }
+  if (found !== 0) result = replaceSecrets(result, found);
+  for (const pattern of extra) result = replaceOutsideMarkers(result, pattern);
+  return result;
+}
+
+/** Whether a text holds something that `redact` would replace as a secret. */
+export function containsSecret(text: string): boolean {
+  return countRedactions(redact(text)) > countRedactions(text);
+}
+
+/** How many secrets were replaced in a redacted text. */
+export function countRedactions(text: string): number {
+  return text.includes("[redacted:") ? (text.match(MARKER)?.length ?? 0) : 0;
+}
+
+/**
+ * The user's own patterns, ready for `redact`.
+ *
+ * @throws {SessionMemoryError} `CONFIG_INVALID` for one that is no regular expression.
+ */
+export function compilePatterns(extra: readonly string[]): RegExp[] {
+  return extra.map((source) => {
+    try {
+      return new RegExp(source, "gu");
+    } catch (cause) {
+      throw new SessionMemoryError(
+        "CONFIG_INVALID",
+        `Cannot use pattern "${source}": it is no regular expression`,
+        {
+          hint: "correct redact.extra in config.json",
+          cause,
+        },
+      );
+    }
+  });
+}
+
+/**
+ * A redacted text as one line of at most `max` code points: white space folded, and nothing in it that could be taken
+ * for structure of the block it is put into (tags, our own headers, list marks, code fences).
+ */
+export function oneLine(text: string, max: number): string {
+  const folded = text
+    .replace(/\s+/g, " ")
+    .trim()
+    .replace(/^(?:[-*+!>#|]{1,6} )+/, "")
+    .replace(/`{3,}/g, "`")
+    .replace(/<(?=[A-Za-z/!?])/g, "‹")
+    .replace(/\[(?=(?:Session|Participants|Topics|Context|Compacted)\b)([^\]]{0,200})\]?/g, "($1)");
+  return cut(folded, max);
+}
+
+function cut(text: string, max: number): string {
+  if (max <= 0) return "";
+  if (text.length <= max) return text;
+  let units = 0;
+  let points = 0;
+  let last = 0;
+  for (const point of text) {
+    if (points === max - 1) last = units;
+    units += point.length;
+    if (++points > max) return `${text.slice(0, last).trimEnd()}…`;
+  }
+  return text;
+}
+
+/** Which kinds of things to look for. */
+function inspect(text: string): number {
+  let found = inspectCharacters(text);
+  if (text.includes("PRIVATE KEY") || hasTokenSign(text)) found |= TOKEN | CREDENTIAL;
+  if (text.includes("--") && SECRET_FLAG.test(text)) found |= ASSIGNMENT;
+  if (text.includes("mysql")) found |= CREDENTIAL;
+  if (found & CREDENTIAL && WEBHOOK.test(text)) found |= TOKEN;
+  return found;
+}
+
+function inspectCharacters(text: string): number {
+  let found = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const kind = code < 128 ? CLASSES[code] : isControl(code) ? CONTROL_CHARACTER : 0;
+    if (kind === CONTROL_CHARACTER) found |= CONTROL;
+    else if (kind === SEPARATOR) {
+      if (text.charCodeAt(i + 1) === SLASH && text.charCodeAt(i + 2) === SLASH) found |= CREDENTIAL;
+      else if (!(found & ASSIGNMENT) && !isSeparator(text, i - 1) && endsSensitiveName(text, i))
+        found |= ASSIGNMENT;
+    }
+  }
+  return found;
+}
+
+/** `key :=` and `key ===` are looked at once. */
+function isSeparator(text: string, at: number): boolean {
+  return CLASSES[text.charCodeAt(at)] === SEPARATOR;
+}
+
+/** Looks at every sixteenth character: a long word cannot hide between two of them. */
+function hasTokenSign(text: string): boolean {
+  let start = 0;
+  for (let last = LONG_WORD - 1; last < text.length; last = start + LONG_WORD - 1) {
+    let at = last;
+    while (at >= start && isWord(text, at)) at--;
+    if (at >= start) {
+      start = at + 1;
+      continue;
+    }
+    let end = last + 1;
+    while (isWord(text, end)) end++;
+    if (isUnusual(text, start, end) && mayBeToken(text.slice(Math.max(0, start - SIGN_REACH), end + 1)))
+      return true;
+    start = end + 1;
+  }
+  return false;
+}
+
+function isWord(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code < 128 && CLASSES[code] === WORD;
+}
+
+/** Nearly all long words of ordinary text are names without a digit; a token of 32 random characters has one. */
+function isUnusual(text: string, start: number, end: number): boolean {
+  if (end - start >= 2 * LONG_WORD) return true;
+  let upper = true;
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x30 && code <= 0x39) return true;
+    if (code < 0x41 || code > 0x5a) upper = false;
+  }
+  return upper;
+}
+
+/** C1 controls, zero-width and direction-changing characters, and the first half of the invisible tag characters. */
+function isControl(code: number): boolean {
+  if (code < 0xa0) return true;
+  if (code < 0x200b) return false;
+  if (code > 0x2069) return code === 0xfeff || code === 0xdb40;
+  return code === 0x200b || code >= 0x2060 || (code >= 0x202a && code <= 0x202e);
+}
+
+function replaceSecrets(text: string, first: number): string {
+  let result = text;
+  let found = first;
+  for (let round = 0; round < ROUNDS_MAX && found !== 0; round++) {
+    const before = result;
+    if (found & TOKEN) result = replaceTokens(replacePrivateKeys(result, mark("private-key")), mark);
+    if (found & CREDENTIAL) result = replaceCredentials(result, mark);
+    if (found & ASSIGNMENT) result = replaceAssigned(result, mark);
+    if (result === before) break;
+    found = inspect(result);
+  }
+  return result;
+}
+
+function mark(kind: string): string {
+  return `[redacted:${kind}]`;
+}
+
+function replaceOutsideMarkers(text: string, pattern: RegExp): string {
+  let result = "";
+  let done = 0;
+  const replace = (part: string) => part.replace(pattern, (match) => (match === "" ? "" : mark("custom")));
+  for (const marker of text.matchAll(MARKER)) {
+    result += replace(text.slice(done, marker.index)) + marker[0];
+    done = marker.index + marker[0].length;
+  }
+  return result + replace(text.slice(done));
+}
+
+/** Escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls. */
+function removeControls(text: string): string {
+  return text
+    .replace(/(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g, "")
+    .replace(/(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)/g, "")
+    .replace(/\x1b[ -/]*[0-~]?/g, "")
+    .replace(/\r\n?/g, "\n")
+    .replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff]|\udb40[\udc00-\udc7f]/g, "");
+}

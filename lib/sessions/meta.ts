@@ -1,0 +1,153 @@
+/**
+ * A session's meta file: its shape, reading it by plain checks, and the one way to write it (locked, whole).
+ *
+ * The prompt hook reads these files, so nothing here loads a schema library.
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describeError, hasCode } from "../base/errors.ts";
+import { replaceFile, withLock } from "../base/files.ts";
+import { isRecord } from "../base/json.ts";
+import type { Paths } from "../config/config.ts";
+import type { Session } from "../transcripts/session.ts";
+
+/** A changed shape is a higher number. */
+export const META_SCHEMA_VERSION = 1;
+/** What `model` says of a meta that was made without one. */
+export const RULES = "rules";
+const SUFFIX = ".meta.json";
+
+export interface SessionMeta {
+  schemaVersion: number;
+  sessionId: string;
+  sessionFile: string;
+  parentSessionFile?: string | undefined;
+  name: string;
+  description: string;
+  summary: string;
+  tags: string[];
+  cwd: string;
+  /** The meta file's own times. */
+  createdAt: string;
+  updatedAt: string;
+  /** The model that wrote it, or `rules`. */
+  model: string;
+  /** The last entry it knows, or `line:<n>` where the host gives entries no id. */
+  lastIndexedLeafId: string;
+}
+
+export interface ReadMeta {
+  /** Undefined when there is none, or none that can be used. */
+  meta: SessionMeta | undefined;
+  /** Why a file that is there cannot be used. */
+  problem: string | undefined;
+}
+
+/** The meta file of a session: beside pi's sessions for pi, else in our own state. */
+export function metaFile(paths: Paths, session: Pick<Session, "id" | "agent">): string {
+  return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${SUFFIX}`);
+}
+
+/** Where the meta files of an agent's sessions lie. */
+export function metaDirectory(paths: Paths, agent: Session["agent"]): string {
+  return agent === "pi" ? join(paths.pi, "sessions-meta") : paths.meta;
+}
+
+/** Reads a meta file. A corrupt one is as good as missing, with the reason. */
+export function readMeta(file: string): ReadMeta {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return { meta: undefined, problem: undefined };
+    return { meta: undefined, problem: describeError(error) };
+  }
+  try {
+    return readShape(JSON.parse(text));
+  } catch {
+    return { meta: undefined, problem: "it is not JSON" };
+  }
+}
+
+/** One turn at writing a meta file. */
+export interface MetaUpdate {
+  /** How long another process may hold the file. */
+  waitMs: number;
+  /** Told what was written, undefined for nothing, while the lock is still held. */
+  done?: (written: SessionMeta | undefined) => void;
+}
+
+/**
+ * Replaces a meta file by what `work` makes of the present one, holding its lock meanwhile: one writer at a time, and a
+ * reader sees the old file or the new. Nothing is written when `work` returns undefined.
+ *
+ * @throws {SessionMemoryError} `BUSY` when another process holds the lock for longer than `waitMs`.
+ */
+export function updateMeta(
+  file: string,
+  { waitMs, done }: MetaUpdate,
+  work: (current: ReadMeta) => SessionMeta | undefined | Promise<SessionMeta | undefined>,
+): Promise<SessionMeta | undefined> {
+  return withLock(`${file}.lock`, waitMs, async () => {
+    const next = await work(readMeta(file));
+    // Made again from the transcript when a power cut takes it, so it need not wait for the disk.
+    if (next) replaceFile(file, `${JSON.stringify(next, null, 2)}\n`, { durable: false });
+    done?.(next);
+    return next;
+  });
+}
+
+function readShape(value: unknown): ReadMeta {
+  if (!isRecord(value)) return { meta: undefined, problem: "it is not an object" };
+  const { schemaVersion = META_SCHEMA_VERSION, parentSessionFile, tags } = value;
+  if (schemaVersion !== META_SCHEMA_VERSION) {
+    return { meta: undefined, problem: `its schema version is ${JSON.stringify(schemaVersion)}` };
+  }
+  if (!Array.isArray(tags) || !tags.every((tag) => typeof tag === "string")) {
+    return { meta: undefined, problem: "tags is not a list of texts" };
+  }
+  if (parentSessionFile !== undefined && typeof parentSessionFile !== "string") {
+    return { meta: undefined, problem: "parentSessionFile is not a text" };
+  }
+  const wrong = TEXT_FIELDS.find((field) => typeof value[field] !== "string");
+  if (wrong) return { meta: undefined, problem: `${wrong} is not a text` };
+  const text = (field: (typeof TEXT_FIELDS)[number]) => String(value[field]);
+  return {
+    meta: {
+      schemaVersion,
+      sessionId: text("sessionId"),
+      sessionFile: text("sessionFile"),
+      parentSessionFile,
+      name: text("name"),
+      description: text("description"),
+      summary: text("summary"),
+      tags,
+      cwd: text("cwd"),
+      createdAt: text("createdAt"),
+      updatedAt: text("updatedAt"),
+      model: text("model"),
+      lastIndexedLeafId: text("lastIndexedLeafId"),
+    },
+    problem: undefined,
+  };
+}
+
+const TEXT_FIELDS = [
+  "sessionId",
+  "sessionFile",
+  "name",
+  "description",
+  "summary",
+  "cwd",
+  "createdAt",
+  "updatedAt",
+  "model",
+  "lastIndexedLeafId",
+] as const;
+
+/** An id is the host's word, not ours: what could lead out of the folder is written as `%2F` and the like. */
+function fileStem(id: string): string {
+  const stem = encodeURIComponent(id.toWellFormed()).slice(0, 200);
+  return stem.startsWith(".") ? `%2E${stem.slice(1)}` : stem;
+}

@@ -1,0 +1,281 @@
+/**
+ * A SQLite file behind one small interface on Bun (bun:sqlite) and on Node and Deno (node:sqlite), with sqlite-vec
+ * where it can be loaded. Knows drivers, pragmas and file modes; no table and no statement of ours.
+ */
+
+import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { ensureDirectory } from "../base/files.ts";
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+export type NamedValues = Record<string, SqlValue>;
+/** Either one object for `$name` parameters (written without the `$`) or values for `?` in order. */
+export type SqlParameters = [NamedValues] | SqlValue[];
+export type Row = Record<string, SqlValue>;
+
+export interface Statement {
+  all(...parameters: SqlParameters): Row[];
+  get(...parameters: SqlParameters): Row | undefined;
+  run(...parameters: SqlParameters): { changes: number; lastId: number };
+  iterate(...parameters: SqlParameters): IterableIterator<Row>;
+}
+
+export interface SqlDatabase {
+  readonly path: string;
+  /** How nearest vectors are found: sqlite-vec's `vec0` tables, or a scan of ours and why. */
+  readonly vectors: { mode: "vec0"; version: string } | { mode: "scan"; why: string };
+  /** Runs one or several statements without parameters. */
+  exec(sql: string): void;
+  /** A prepared statement; the same text is prepared once. */
+  prepare(sql: string): Statement;
+  /** Runs `work` between BEGIN IMMEDIATE and COMMIT; anything thrown rolls back. Inside another one: part of it. */
+  transaction<T>(work: () => T): T;
+  close(): void;
+}
+
+/** How long a statement waits for another process's write. */
+const BUSY_TIMEOUT_MS = 10_000;
+/** Switching a new file to WAL ignores the busy timeout, so two first runs need their own patience. */
+const WAL_ATTEMPTS = 100;
+const WAL_PAUSE_MS = 20;
+
+/** A vector of 1,536 floats is 6 KB: with smaller pages a third of the file is slack. */
+const PAGE_BYTES = 8192;
+/** 16 MB: writing a page into the file once instead of after each transaction is a tenth of a cold run. */
+const CHECKPOINT_PAGES = 2000;
+
+/** Libraries that load extensions on macOS, where the one Bun uses by itself does not. */
+const MAC_LIBRARIES = [
+  "/opt/homebrew/opt/sqlite/lib/libsqlite3.dylib",
+  "/usr/local/opt/sqlite/lib/libsqlite3.dylib",
+  "/opt/local/lib/libsqlite3.dylib",
+];
+
+/** What both drivers have in common, as far as we use it. */
+interface DriverStatement {
+  all(...parameters: unknown[]): unknown[];
+  get(...parameters: unknown[]): unknown;
+  run(...parameters: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint };
+  iterate(...parameters: unknown[]): IterableIterator<unknown>;
+}
+
+interface Driver {
+  exec(sql: string): void;
+  prepare(sql: string): DriverStatement;
+  loadExtension(path: string): void;
+  close(): void;
+}
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Opens a database file, created when missing (mode 0600) unless `create` is false.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened or is no database.
+ */
+export function openDatabase(path: string, options: { create?: boolean } = {}): SqlDatabase {
+  const { create = true } = options;
+  let driver: Driver | undefined;
+  try {
+    prepareFile(path, create);
+    driver = process.versions.bun ? openOnBun(path) : openOnNode(path);
+    applyPragmas(driver);
+    return wrapDriver(driver, path);
+  } catch (error) {
+    driver?.close();
+    throw storageError("open", path, error);
+  }
+}
+
+/** Whether an error comes from SQLite itself, on either driver. */
+export function isSqliteError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error ? String(error.code) : "";
+  return error.name === "SQLiteError" || code === "ERR_SQLITE_ERROR";
+}
+
+/** A SQLite failure as the error that callers and users see. */
+export function storageError(action: string, path: string, cause: unknown): SessionMemoryError {
+  if (cause instanceof SessionMemoryError) return cause;
+  const reason = describeError(cause);
+  return new SessionMemoryError("STORAGE_ERROR", `Cannot ${action} "${path}": ${reason}`, {
+    cause,
+    recoverable: /locked|busy/i.test(reason),
+    hint: hintFor(reason, path),
+  });
+}
+
+function hintFor(reason: string, path: string): string {
+  if (/locked|busy/i.test(reason)) return "wait for the other run to end, then run again";
+  if (/not a database|malformed|corrupt/i.test(reason)) {
+    return `move "${path}" away and run bun scripts/embed.ts: the index is rebuilt from the transcripts`;
+  }
+  if (/full|ENOSPC/i.test(reason)) return "free some disk space, then run again";
+  return "check that the folder exists and may be written";
+}
+
+function prepareFile(path: string, create: boolean): void {
+  if (path === ":memory:") return;
+  if (!existsSync(path)) {
+    if (!create) {
+      throw new SessionMemoryError("STORAGE_ERROR", `Cannot open "${path}": there is no index yet`, {
+        recoverable: true,
+        hint: "run bun scripts/embed.ts",
+      });
+    }
+    ensureDirectory(dirname(path));
+    // SQLite gives its -wal and -shm files the mode of the main file, so that one must be private first.
+    closeSync(openSync(path, "a", 0o600));
+  }
+  try {
+    chmodSync(path, 0o600);
+  } catch {
+    // another user's file: opening it says what is wrong
+  }
+}
+
+let librarySearched = false;
+
+function openOnBun(path: string): Driver {
+  const { Database } = require("bun:sqlite") as typeof import("bun:sqlite");
+  if (process.platform === "darwin" && !librarySearched) {
+    librarySearched = true; // only before the first open, and only once
+    const library = MAC_LIBRARIES.find((file) => existsSync(file));
+    if (library) {
+      try {
+        Database.setCustomSQLite(library);
+      } catch {
+        // somebody in this process has opened a database already: full text works all the same
+      }
+    }
+  }
+  const database = new Database(path, { strict: true, readwrite: true, create: true });
+  return {
+    exec: (sql) => void database.exec(sql),
+    prepare: (sql) => database.prepare(sql) as unknown as DriverStatement,
+    loadExtension: (file) => void database.loadExtension(file),
+    close: () => database.close(),
+  };
+}
+
+function openOnNode(path: string): Driver {
+  const { DatabaseSync } = withoutExperimentalWarning(
+    () => require("node:sqlite") as typeof import("node:sqlite"),
+  );
+  const database = new DatabaseSync(path, { allowExtension: true });
+  return {
+    exec: (sql) => database.exec(sql),
+    prepare: (sql) => database.prepare(sql) as unknown as DriverStatement,
+    loadExtension: (file) => database.loadExtension(file),
+    close: () => database.close(),
+  };
+}
+
+/** Node's notice that node:sqlite is new is not for our users. */
+function withoutExperimentalWarning<T>(load: () => T): T {
+  const emit = process.emitWarning;
+  process.emitWarning = () => {};
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emit;
+  }
+}
+
+function applyPragmas(driver: Driver): void {
+  // The page size counts for a new file only, and only before WAL.
+  driver.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA page_size = ${PAGE_BYTES}`);
+  switchToWal(driver);
+  driver.exec(
+    `PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
+     PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+  );
+}
+
+function switchToWal(driver: Driver): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      driver.prepare("PRAGMA journal_mode = WAL").get();
+      return;
+    } catch (error) {
+      if (attempt >= WAL_ATTEMPTS || !/locked|busy/i.test(describeError(error))) throw error;
+      sleep(WAL_PAUSE_MS);
+    }
+  }
+}
+
+function sleep(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+}
+
+function wrapDriver(driver: Driver, path: string): SqlDatabase {
+  const statements = new Map<string, Statement>();
+  let depth = 0;
+  let vectors: SqlDatabase["vectors"] | undefined;
+  return {
+    path,
+    // loading sqlite-vec costs as much as an empty start: only who asks for vectors pays
+    get vectors() {
+      vectors ??= loadVectors(driver);
+      return vectors;
+    },
+    exec: (sql) => driver.exec(sql),
+    prepare(sql) {
+      let statement = statements.get(sql);
+      if (!statement) {
+        statement = wrapStatement(driver.prepare(sql));
+        statements.set(sql, statement);
+      }
+      return statement;
+    },
+    transaction(work) {
+      if (depth > 0) return work();
+      try {
+        driver.exec("BEGIN IMMEDIATE");
+        depth++;
+        const result = work();
+        driver.exec("COMMIT");
+        return result;
+      } catch (error) {
+        if (depth > 0) rollback(driver);
+        throw isSqliteError(error) ? storageError("write", path, error) : error;
+      } finally {
+        depth = 0;
+      }
+    },
+    close: () => driver.close(),
+  };
+}
+
+function rollback(driver: Driver): void {
+  try {
+    driver.exec("ROLLBACK");
+  } catch {
+    // SQLite has rolled back by itself (disk full, input/output error)
+  }
+}
+
+function wrapStatement(statement: DriverStatement): Statement {
+  return {
+    all: (...parameters) => statement.all(...parameters) as Row[],
+    get: (...parameters) => (statement.get(...parameters) ?? undefined) as Row | undefined,
+    run(...parameters) {
+      const { changes, lastInsertRowid } = statement.run(...parameters);
+      return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+    },
+    iterate: (...parameters) => statement.iterate(...parameters) as IterableIterator<Row>,
+  };
+}
+
+function loadVectors(driver: Driver): SqlDatabase["vectors"] {
+  try {
+    const { getLoadablePath } = require("sqlite-vec") as typeof import("sqlite-vec");
+    driver.loadExtension(getLoadablePath());
+    const row = driver.prepare("SELECT vec_version() AS version").get() as { version: string };
+    return { mode: "vec0", version: row.version };
+  } catch (error) {
+    return { mode: "scan", why: describeError(error).split("\n")[0] ?? "unknown" };
+  }
+}

@@ -1,0 +1,142 @@
+/** Codex rollouts: `{timestamp, type, payload}` rows in which events repeat the response items. */
+
+import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { type EntryOptions, type Format, isoTime, type Place, textOf, toolCall } from "./format.ts";
+import type { Entry } from "./session.ts";
+
+const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
+/** Beginnings of user items that the client wrote, for versions that do not mark typed ones by an event. */
+const NOT_TYPED = [
+  "<environment_context>",
+  "<user_instructions>",
+  "# AGENTS.md instructions",
+  "<turn_aborted>",
+  "<subagent_notification>",
+];
+
+export const codex: Format = {
+  agent: "codex",
+
+  matches(record) {
+    return typeof record.type === "string" && ROW_TYPES.has(record.type) && isRecord(record.payload);
+  },
+
+  readHead(record, head) {
+    const payload = recordOf(record.payload);
+    head.startedAt ??= isoTime(record.timestamp);
+    head.cwd ??= stringOf(payload.cwd);
+    if (record.type === "session_meta") head.id ??= stringOf(payload.id);
+    if (record.type === "event_msg" && payload.type === "user_message") head.typedEvents = true;
+  },
+
+  entries(record, place, options) {
+    const payload = recordOf(record.payload);
+    const common = { ...place, at: isoTime(record.timestamp) };
+    if (record.type === "event_msg") {
+      // The event follows its item at once: it stands for it where the version writes events.
+      const text = stringOf(payload.message) ?? "";
+      const typed = payload.type === "user_message" && options.head.typedEvents && text.trim() !== "";
+      return typed ? [{ ...common, kind: "user", text }] : [];
+    }
+    if (record.type === "compacted") {
+      const text = stringOf(payload.message);
+      return text ? [{ ...common, kind: "summary", text }] : [];
+    }
+    return record.type === "response_item" ? itemEntries(payload, common, options) : [];
+  },
+
+  treeNode() {
+    return undefined; // linear
+  },
+
+  leafOf() {
+    return undefined;
+  },
+};
+
+type Common = Place & { at: string | undefined };
+
+function itemEntries(payload: JsonRecord, common: Common, { head, results }: EntryOptions): Entry[] {
+  switch (payload.type) {
+    case "message": {
+      const text = textOf(payload.content);
+      if (text.trim() === "") return [];
+      if (payload.role === "assistant")
+        return [{ ...common, id: stringOf(payload.id), kind: "assistant", text }];
+      if (payload.role !== "user" || head.typedEvents) return [];
+      const start = text.trimStart();
+      return NOT_TYPED.some((beginning) => start.startsWith(beginning))
+        ? []
+        : [{ ...common, kind: "user", text }];
+    }
+    case "function_call":
+      return [toolEntry(payload, parsedArguments(payload.arguments), common)];
+    case "custom_tool_call":
+      return [toolEntry(payload, payload.input, common)];
+    case "local_shell_call":
+      return [toolEntry({ ...payload, name: "local_shell_call" }, recordOf(payload.action), common)];
+    case "web_search_call":
+      return [toolEntry({ ...payload, name: "web_search" }, recordOf(payload.action), common)];
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return results ? [resultEntry(payload, common)] : [];
+    default:
+      return [];
+  }
+}
+
+function toolEntry(payload: JsonRecord, input: unknown, common: Common): Entry {
+  const patch = shellPatch(input);
+  const name = stringOf(payload.name) ?? "tool";
+  const tool = patch === undefined ? toolCall(name, shellInput(input)) : toolCall("apply_patch", patch);
+  return {
+    ...common,
+    kind: "tool",
+    text: `${tool.name} ${tool.target}`.trim(),
+    tool,
+    callId: stringOf(payload.call_id),
+  };
+}
+
+function parsedArguments(text: unknown): unknown {
+  try {
+    return JSON.parse(typeof text === "string" ? text : "");
+  } catch {
+    return text;
+  }
+}
+
+/** The patch of an `apply_patch` that was called through a shell. */
+function shellPatch(input: unknown): string | undefined {
+  if (!isRecord(input)) return undefined;
+  const command = input.command ?? input.cmd;
+  const text = arrayOf(command).length > 0 ? arrayOf(command).join("\n") : String(command ?? "");
+  return /(?:^|\n)\s*apply_patch\b[\s\S]*\*\*\* Begin Patch/.test(text) ? text : undefined;
+}
+
+/** `["bash", "-lc", "npm test"]` says no more than its last word. */
+function shellInput(input: unknown): unknown {
+  if (!isRecord(input)) return input;
+  const words = arrayOf(input.command);
+  if (
+    words.length !== 3 ||
+    !/(?:^|\/)(?:ba|z|da)?sh$/.test(String(words[0])) ||
+    !/^-l?c$/.test(String(words[1]))
+  ) {
+    return input;
+  }
+  return { ...input, command: words[2] };
+}
+
+function resultEntry(payload: JsonRecord, common: Common): Entry {
+  const output = payload.output;
+  const parsed = typeof output === "string" && output.startsWith("{") ? parsedArguments(output) : output;
+  const record = recordOf(parsed);
+  const text =
+    stringOf(record.output) ??
+    stringOf(record.content) ??
+    (typeof output === "string" ? output : textOf(output));
+  const exitCode = numberOf(recordOf(record.metadata).exit_code) ?? 0;
+  const isError = exitCode !== 0 || record.success === false;
+  return { ...common, kind: "result", text, callId: stringOf(payload.call_id), isError };
+}

@@ -1,0 +1,64 @@
+/** What the user keeps out of everything we hold: sessions, projects, and words. */
+
+import { basename, sep } from "node:path";
+import type { Settings } from "../config/config.ts";
+import type { Entry } from "./session.ts";
+
+/** What is known of a session when it is decided whether it stays out. */
+export interface Excludable {
+  id: string;
+  name?: string | undefined;
+  cwd?: string | undefined;
+  /** Its project's directory. */
+  project?: string | undefined;
+  /** The session that started it: a subagent stays out with it. */
+  parentId?: string | undefined;
+}
+
+export interface Exclusion {
+  /** Whether a session stays out: by its id (of a uuid, its first four characters and more), its name, or its project. */
+  hasSession(session: Excludable): boolean;
+  /** Whether a text stays out. */
+  hasText(text: string): boolean;
+  /** Whether something said or done stays out: by its text, or by what a tool was called with. */
+  hasEntry(entry: Pick<Entry, "text" | "tool">): boolean;
+  /** Whether sessions can be told only with their directory. */
+  readonly needsProject: boolean;
+}
+
+const PREFIX_MIN = 4;
+/** Only such ids are ever shortened: another may well be the beginning of the next one. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Reads the `exclude` block of config.json. */
+export function readExclusion({ sessions, projects, patterns }: Settings["exclude"]): Exclusion {
+  const names = new Set(sessions.map((name) => name.toLowerCase()));
+  const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
+  const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
+  const hasText = (text: string) => texts.some((pattern) => pattern.test(text));
+  const hasId = (id: string | undefined) =>
+    id !== undefined &&
+    (names.has(id) || (UUID.test(id) && beginnings.some((beginning) => id.startsWith(beginning))));
+  return {
+    hasSession(session) {
+      if (hasId(session.id.toLowerCase()) || hasId(session.parentId?.toLowerCase())) return true;
+      if (session.name !== undefined && names.has(session.name.toLowerCase())) return true;
+      const places = [session.cwd, session.project].filter((place) => place !== undefined);
+      return projects.some((project) => places.some((place) => isWithin(place, project)));
+    },
+    hasText,
+    hasEntry: ({ text, tool }) =>
+      texts.length > 0 &&
+      (hasText(text) || (tool !== undefined && [tool.target, ...tool.paths].some(hasText))),
+    needsProject: projects.length > 0,
+  };
+}
+
+/** A project is named by its directory, or by that directory's last part. */
+function isWithin(place: string, project: string): boolean {
+  if (!project.includes("/") && !project.includes(sep)) {
+    return basename(place).toLowerCase() === project.toLowerCase();
+  }
+  const directory = project.replace(/[/\\]+$/, "");
+  return place === directory || place.startsWith(`${directory}/`) || place.startsWith(`${directory}${sep}`);
+}

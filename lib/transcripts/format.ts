@@ -1,0 +1,180 @@
+/** What every transcript format gives, and what several of them write alike. */
+
+import { arrayOf, isRecord, type JsonRecord, stringOf } from "../base/json.ts";
+import type { Agent, Entry, ToolAction, ToolCall } from "./session.ts";
+
+/** Where a row stands in its file. */
+export interface Place {
+  line: number;
+  offset: number;
+  end: number;
+}
+
+/** What the first rows of a transcript say of the whole. */
+export interface Head {
+  agent: Agent;
+  /** The host's session id where rows carry it. */
+  id?: string | undefined;
+  cwd?: string | undefined;
+  startedAt?: string | undefined;
+  /** The session a subagent works for. */
+  parentId?: string | undefined;
+  /** Path of the transcript this one was forked from (pi). */
+  forkedFrom?: string | undefined;
+  /** Codex: whether typed messages are marked by events of their own. */
+  typedEvents?: boolean | undefined;
+}
+
+export interface EntryOptions {
+  head: Head;
+  /** Whether tool results are wanted too. */
+  results: boolean;
+}
+
+/** A row's identity and parent in the conversation tree. */
+export interface TreeNode {
+  id: string;
+  parentId: string | undefined;
+  /** A typed prompt: two of them under one parent are an edit, and one of them was abandoned. */
+  isPrompt: boolean;
+}
+
+/** One host's transcript format. */
+export interface Format {
+  agent: Agent;
+  /** Whether a record can only come from this host. */
+  matches(record: JsonRecord): boolean;
+  /** Adds what a record says of the whole session. */
+  readHead(record: JsonRecord, head: Head): void;
+  /** The entries of a record, in their order. */
+  entries(record: JsonRecord, place: Place, options: EntryOptions): Entry[];
+  /** The record's place in the conversation tree, if it has one. */
+  treeNode(record: JsonRecord): TreeNode | undefined;
+  /** The row this record declares to be the live end of the conversation. */
+  leafOf(record: JsonRecord): string | undefined;
+}
+
+/** A time as hosts write it (ISO text, or milliseconds or seconds since 1970) as ISO UTC. */
+export function isoTime(value: unknown): string | undefined {
+  if (typeof value === "string") {
+    // Hosts write ISO with a Z: taken as it is, since parsing each would be a fifth of the reading time.
+    if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z$/.test(value)) return value;
+    const parsed = Date.parse(value);
+    return Number.isNaN(parsed) ? undefined : new Date(parsed).toISOString();
+  }
+  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+  const ms = value < 1e11 ? value * 1000 : value;
+  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined;
+}
+
+/** The text of a message's content: a string, or its text blocks joined by newlines; images and others left out. */
+export function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  const parts: string[] = [];
+  for (const block of arrayOf(content)) {
+    if (typeof block === "string") parts.push(block);
+    else if (isRecord(block) && isTextBlock(block) && typeof block.text === "string") parts.push(block.text);
+  }
+  return parts.join("\n");
+}
+
+/** Whether a content block holds words of the conversation. */
+export function isTextBlock(block: JsonRecord): boolean {
+  return block.type === "text" || block.type === "input_text" || block.type === "output_text";
+}
+
+const CALL_TYPES = new Set(["tool_use", "server_tool_use", "toolCall"]);
+
+/** What an assistant message says and calls, in the order of its blocks. */
+export function assistantEntries(
+  content: unknown,
+  common: Place & Pick<Entry, "id" | "at">,
+  contextTokens: number | undefined,
+): Entry[] {
+  const entries: Entry[] = [];
+  for (const block of typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content)) {
+    if (!isRecord(block)) continue;
+    const text = isTextBlock(block) ? (stringOf(block.text) ?? "") : "";
+    if (text.trim() !== "") entries.push({ ...common, kind: "assistant", text, contextTokens });
+    if (!CALL_TYPES.has(String(block.type))) continue;
+    entries.push({ ...common, ...callOf(block) });
+  }
+  return entries;
+}
+
+/** A tool call's own part of its entry. */
+export function callOf(block: JsonRecord): Pick<Entry, "kind" | "text" | "tool" | "callId"> {
+  const tool = toolCall(stringOf(block.name) ?? "tool", block.input ?? block.arguments);
+  return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
+}
+
+/** The argument that says what a call is about, the most telling name first. */
+const PRIMARY_ARGUMENTS = [
+  "command",
+  "cmd",
+  "file_path",
+  "path",
+  "notebook_path",
+  "pattern",
+  "query",
+  "url",
+  "description",
+  "prompt",
+  "subject",
+  "skill",
+  "input",
+];
+const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath"];
+const ACTIONS: [ToolAction, RegExp][] = [
+  [
+    "edit",
+    /^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace\w*|create_file|write_file|edit_file)$/i,
+  ],
+  ["read", /^(?:read|notebookread|view|read_file|cat|open_file|view_image)$/i],
+  [
+    "run",
+    /^(?:bash|exec|exec_command|shell|local_shell_call|powershell|run_command|terminal|unified_exec)$/i,
+  ],
+  [
+    "search",
+    /^(?:grep|glob|find|ls|search|web_?search\w*|web_?fetch|tool_?search|list_dir|codebase_search)$/i,
+  ],
+];
+
+/** What a call to a tool does and to what. */
+export function toolCall(name: string, input: unknown): ToolCall {
+  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
+  if (name === "apply_patch") {
+    const patch =
+      typeof input === "string" ? input : (stringOf(isRecord(input) ? input.input : undefined) ?? "");
+    const paths = patchedPaths(patch);
+    return { name, target: paths.join(" ") || oneLine(patch), action: "edit", paths };
+  }
+  if (!isRecord(input))
+    return { name, target: oneLine(typeof input === "string" ? input : ""), action, paths: [] };
+  const key = PRIMARY_ARGUMENTS.find((argument) => input[argument] !== undefined && input[argument] !== "");
+  const value = key === undefined ? input : input[key];
+  const paths = PATH_ARGUMENTS.map((argument) => stringOf(input[argument])).filter(
+    (path) => path !== undefined,
+  );
+  return { name, target: argumentText(value), action, paths: paths.slice(0, 1) };
+}
+
+/** The files a patch of Codex's form touches. */
+export function patchedPaths(patch: string): string[] {
+  return [...patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm)].map(
+    (match) => match[1] ?? "",
+  );
+}
+
+function argumentText(value: unknown): string {
+  if (typeof value === "string") return oneLine(value);
+  if (Array.isArray(value) && value.every((item) => typeof item === "string"))
+    return oneLine(value.join(" "));
+  if (isRecord(value) && Object.keys(value).length === 0) return "";
+  return oneLine(JSON.stringify(value) ?? "");
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}

@@ -1,0 +1,70 @@
+/** Which agent wrote a transcript, and what its first rows say of the session. */
+
+import type { JsonRecord } from "../base/json.ts";
+import { claude } from "./claude.ts";
+import { codex } from "./codex.ts";
+import type { Format, Head } from "./format.ts";
+import { parseLine, readHeadBytes } from "./jsonl.ts";
+import { pi } from "./pi.ts";
+import { plain } from "./plain.ts";
+import type { Agent } from "./session.ts";
+
+/** Read to tell the agent; enough for every host's header unless its first line is longer. */
+const HEAD_BYTES = 64 * 1024;
+/** pi itself looks this far for its header. */
+const HEAD_MAX_BYTES = 1024 * 1024;
+/** Their rows can be told from any other's; plain takes any line with a role and content. */
+const HOSTS: readonly Format[] = [claude, pi, codex];
+
+/**
+ * Tells which agent wrote a file and what its first rows say of the session.
+ *
+ * @returns undefined when the file holds no transcript.
+ */
+export function readHead(file: string): Head | undefined {
+  const head = headOf(readHeadBytes(file, HEAD_BYTES));
+  if (head?.cwd !== undefined || head?.agent === "plain") return head;
+  // The first line alone may be longer: a pasted image, a system prompt.
+  return headOf(readHeadBytes(file, HEAD_MAX_BYTES)) ?? head;
+}
+
+/** Reads no further than the head is known: a small file would be parsed twice. */
+function headOf(bytes: Buffer): Head | undefined {
+  const records: JsonRecord[] = [];
+  let format: Format | undefined;
+  let head: Head | undefined;
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(10, start);
+    const end = newline === -1 ? bytes.length : newline;
+    for (const record of parseLine(bytes.subarray(start, end)).records) {
+      records.push(record);
+      if (format && head) format.readHead(record, head);
+      else {
+        format = HOSTS.find((host) => host.matches(record));
+        head = format && headFrom(format, records);
+      }
+    }
+    if (head && isComplete(head)) return head;
+    start = end + 1;
+  }
+  if (head) return head;
+  return records.some((record) => plain.matches(record)) ? headFrom(plain, records) : undefined;
+}
+
+function headFrom(format: Format, records: readonly JsonRecord[]): Head {
+  const head: Head = { agent: format.agent };
+  for (const record of records) format.readHead(record, head);
+  return head;
+}
+
+/** Whether later rows can add nothing. */
+function isComplete({ agent, id, cwd, startedAt, typedEvents }: Head): boolean {
+  if (cwd === undefined || startedAt === undefined) return false;
+  if (agent === "codex") return id !== undefined && typedEvents === true;
+  return agent === "claude" || (agent === "pi" && id !== undefined);
+}
+
+/** The format of an agent. */
+export function formatOf(agent: Agent): Format {
+  return HOSTS.find((host) => host.agent === agent) ?? plain;
+}

@@ -1,0 +1,264 @@
+/**
+ * JSONL by bytes: complete lines forward from an offset with constant memory, lines backward from the end, and the
+ * objects of a line that was fused or torn by two writers.
+ *
+ * Takes the place of `@std/jsonl`, which streams text forward only and is not on the npm registry. Cursors are byte
+ * offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
+ */
+
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { isRecord, type JsonRecord } from "../base/json.ts";
+
+/** One line. `bytes` is a view into a buffer that the next line reuses. */
+export interface Line {
+  /** First byte of the line. */
+  offset: number;
+  /** First byte after its newline. */
+  end: number;
+  /** The line without its newline; undefined when it is longer than `LINE_MAX_BYTES`. */
+  bytes: Buffer | undefined;
+  /** Whether a newline ends it; only the last line of a file may lack one. */
+  terminated: boolean;
+}
+
+/** A longer line is no message: it is passed over without being held in memory. */
+export const LINE_MAX_BYTES = 64 * 1024 * 1024;
+const FORWARD_BLOCK_BYTES = 256 * 1024;
+const BACKWARD_BLOCK_BYTES = 64 * 1024;
+const BACKWARD_BLOCK_MAX_BYTES = 4 * 1024 * 1024;
+const SCAN_BLOCK_BYTES = 1024 * 1024;
+const NEWLINE = 10;
+/** Where a record may begin inside a damaged line, by the first key hosts write. */
+const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
+/** Starts tried in one damaged line, so that a hostile one costs no more than these many parses. */
+const RECORD_STARTS_MAX = 64;
+
+/** Opens a file, hands its descriptor to `use`, and closes it. */
+export function withFile<T>(file: string, use: (descriptor: number, size: number) => T): T {
+  const descriptor = openSync(file, "r");
+  try {
+    return use(descriptor, fstatSync(descriptor).size);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Yields the lines of an open file from the byte `from` up to its end as it is when reached. */
+export function* linesForward(descriptor: number, from = 0): Generator<Line> {
+  // Most transcripts are small: a whole block for each would cost more than reading them.
+  const rest = fstatSync(descriptor).size - from + 1;
+  let buffer = Buffer.allocUnsafe(Math.max(1024, Math.min(FORWARD_BLOCK_BYTES, rest)));
+  let filled = 0; // bytes of the unfinished line at the front of the buffer
+  let offset = from; // file position of buffer[0]
+  let skipping = 0; // bytes already dropped of an overlong line
+  for (;;) {
+    if (filled === buffer.length) {
+      if (filled >= LINE_MAX_BYTES) {
+        skipping += filled;
+        filled = 0;
+      } else buffer = Buffer.concat([buffer], buffer.length * 2);
+    }
+    const read = readSync(descriptor, buffer, filled, buffer.length - filled, offset + skipping + filled);
+    if (read === 0) break;
+    const limit = filled + read;
+    const view = buffer.subarray(0, limit);
+    let start = 0;
+    let newline = view.indexOf(NEWLINE, filled);
+    while (newline !== -1) {
+      const end = offset + skipping + newline + 1;
+      yield {
+        offset: offset + start,
+        end,
+        bytes: skipping ? undefined : buffer.subarray(start, newline),
+        terminated: true,
+      };
+      if (skipping) {
+        offset += skipping;
+        skipping = 0;
+      }
+      start = newline + 1;
+      newline = view.indexOf(NEWLINE, start);
+    }
+    buffer.copyWithin(0, start, limit);
+    filled = limit - start;
+    offset += start;
+  }
+  if (filled + skipping > 0) {
+    const bytes = skipping ? undefined : buffer.subarray(0, filled);
+    yield { offset, end: offset + skipping + filled, bytes, terminated: false };
+  }
+}
+
+/** Yields the lines of an open file from its end to its start; each line's bytes are its own. */
+export function* linesBackward(descriptor: number, size: number): Generator<Line> {
+  let position = size; // everything from here on has been read
+  let held: Buffer = Buffer.alloc(0); // the front part of the line that goes on before `position`
+  let overlong = false;
+  let block = BACKWARD_BLOCK_BYTES;
+  let end = size;
+  let terminated = false;
+  while (position > 0) {
+    const start = Math.max(0, position - block);
+    block = Math.min(block * 2, BACKWARD_BLOCK_MAX_BYTES);
+    const chunk = readFully(descriptor, start, position - start);
+    const buffer = held.length ? Buffer.concat([chunk, held]) : chunk;
+    let limit = buffer.length; // end of the line being looked for
+    let search = chunk.length - 1;
+    while (search >= 0) {
+      const newline = buffer.lastIndexOf(NEWLINE, search);
+      if (newline === -1) break;
+      const offset = start + newline + 1;
+      if (offset < end) {
+        yield { offset, end, bytes: overlong ? undefined : buffer.subarray(newline + 1, limit), terminated };
+      }
+      overlong = false;
+      terminated = true;
+      end = offset;
+      limit = newline;
+      search = newline - 1;
+    }
+    held = buffer.subarray(0, limit);
+    if (held.length > LINE_MAX_BYTES) {
+      overlong = true;
+      held = Buffer.alloc(0);
+    }
+    position = start;
+  }
+  if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated };
+}
+
+/** How many newlines stand in an open file between two offsets. */
+export function countLines(descriptor: number, from: number, to: number): number {
+  let count = 0;
+  scanNewlines(descriptor, from, to, () => {
+    count++;
+    return false;
+  });
+  return count;
+}
+
+/** Where the 1-based line `line` of an open file starts, or undefined when the file has fewer lines. */
+export function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
+  if (line <= 1) return size > 0 ? 0 : undefined;
+  let newlines = 0;
+  const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);
+  return end !== undefined && end < size ? end : undefined;
+}
+
+/** Calls `stop` at each newline; returns the offset after the one at which it said so. */
+function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
+  const buffer = Buffer.allocUnsafe(SCAN_BLOCK_BYTES);
+  for (let position = from; position < to; ) {
+    const read = readSync(descriptor, buffer, 0, Math.min(buffer.length, to - position), position);
+    if (read === 0) return undefined;
+    const view = buffer.subarray(0, read);
+    for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
+      if (stop()) return position + at + 1;
+    }
+    position += read;
+  }
+  return undefined;
+}
+
+/** The first `bytes` of a file, fewer if it is shorter. */
+export function readHeadBytes(file: string, bytes: number): Buffer {
+  return withFile(file, (descriptor, size) => readFully(descriptor, 0, Math.min(bytes, size)));
+}
+
+/** The last `bytes` of a file, all of it if it is shorter. */
+export function readTailBytes(file: string, bytes: number): Buffer {
+  return withFile(file, (descriptor, size) => {
+    const length = Math.min(bytes, size);
+    return readFully(descriptor, size - length, length);
+  });
+}
+
+/**
+ * The JSON objects of one line: one, none for a blank line, several when lines were fused.
+ * `damaged` tells that some of the line was not JSON.
+ */
+export function parseLine(bytes: Buffer): { records: JsonRecord[]; damaged: boolean } {
+  const text = bytes.toString("utf8");
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? { records: [value], damaged: false } : { records: [], damaged: true };
+  } catch {
+    if (text.trim() === "") return { records: [], damaged: false };
+    if (text.charCodeAt(0) === 0xfeff) return parseLine(bytes.subarray(3)); // a byte order mark
+    return recover(text);
+  }
+}
+
+/** Tries every place where a record may begin: fused records follow one another, torn ones are passed over. */
+function recover(text: string): { records: JsonRecord[]; damaged: boolean } {
+  const records: JsonRecord[] = [];
+  let covered = 0; // end of the last whole record
+  let torn = false;
+  let tries = 0;
+  RECORD_START.lastIndex = 0;
+  for (
+    let match = RECORD_START.exec(text);
+    match && tries < RECORD_STARTS_MAX;
+    match = RECORD_START.exec(text)
+  ) {
+    tries++;
+    if (text.slice(covered, match.index).trim() !== "") torn = true;
+    const end = balancedEnd(text, match.index);
+    if (end === -1 || isNested(text, match.index, end)) continue;
+    try {
+      const value: unknown = JSON.parse(text.slice(match.index, end));
+      if (isRecord(value)) records.push(value);
+      covered = end;
+      RECORD_START.lastIndex = end;
+    } catch {
+      torn = true;
+    }
+  }
+  return { records, damaged: torn || records.length === 0 || text.slice(covered).trim() !== "" };
+}
+
+/**
+ * Whether an object is a part of a torn record rather than a record: hosts put whole messages of others inside rows
+ * (a subagent's inside a progress row), and those are no rows of the conversation.
+ */
+function isNested(text: string, start: number, end: number): boolean {
+  const after = neighbour(text, end, 1);
+  if (after === "," || after === "}" || after === "]") return true;
+  const before = neighbour(text, start - 1, -1);
+  return after !== "" && (before === ":" || before === "," || before === "[");
+}
+
+/** The first character from `at` on that is no white space, or "". */
+function neighbour(text: string, at: number, step: 1 | -1): string {
+  let i = at;
+  while (" \t\r".includes(text.charAt(i)) && i >= 0 && i < text.length) i += step;
+  return text.charAt(i);
+}
+
+/** Where the object that starts at `start` ends (exclusive), or -1 when it does not. */
+function balancedEnd(text: string, start: number): number {
+  let depth = 0;
+  let quoted = false;
+  for (let i = start; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (quoted) {
+      if (code === 92) i++;
+      else if (code === 34) quoted = false;
+    } else if (code === 34) quoted = true;
+    else if (code === 123) depth++;
+    else if (code === 125 && --depth === 0) return i + 1;
+  }
+  return -1;
+}
+
+/** Reads exactly `length` bytes, fewer if the file ends before. */
+export function readFully(descriptor: number, position: number, length: number): Buffer {
+  const buffer = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const read = readSync(descriptor, buffer, filled, length - filled, position + filled);
+    if (read === 0) break; // it shrank while we read
+    filled += read;
+  }
+  return buffer.subarray(0, filled);
+}

@@ -1,0 +1,122 @@
+/** pi's transcripts (v1 without ids, v2, v3) and OpenClaw's: a header line, then a tree of entries by `parentId`. */
+
+import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import {
+  assistantEntries,
+  type EntryOptions,
+  type Format,
+  isoTime,
+  type Place,
+  textOf,
+  toolCall,
+} from "./format.ts";
+import type { Entry } from "./session.ts";
+
+export const pi: Format = {
+  agent: "pi",
+
+  matches(record) {
+    return record.type === "session" && typeof record.id === "string";
+  },
+
+  readHead(record, head) {
+    if (record.type !== "session") {
+      head.startedAt ??= isoTime(record.timestamp);
+      return;
+    }
+    head.id ??= stringOf(record.id);
+    head.cwd ??= stringOf(record.cwd);
+    head.startedAt ??= isoTime(record.timestamp);
+    head.forkedFrom ??= stringOf(record.parentSession) ?? stringOf(record.branchedFrom);
+  },
+
+  entries(record, place, options) {
+    if (record.type === "message") return messageEntries(record, place, options);
+    if (record.type === "compaction" || record.type === "branch_summary") {
+      const text = stringOf(record.summary);
+      return text ? [{ ...commonOf(record, place), kind: "summary", text }] : [];
+    }
+    return [];
+  },
+
+  treeNode(record) {
+    const id = stringOf(record.id);
+    if (id === undefined || record.type === "session") return undefined;
+    const isPrompt = record.type === "message" && recordOf(record.message).role === "user";
+    return { id, parentId: stringOf(record.parentId), isPrompt };
+  },
+
+  leafOf(record) {
+    return record.type === "leaf" ? stringOf(record.targetId) : undefined;
+  },
+};
+
+function commonOf(record: JsonRecord, place: Place) {
+  const at = isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
+  return { ...place, id: stringOf(record.id), at };
+}
+
+function messageEntries(record: JsonRecord, place: Place, { results }: EntryOptions): Entry[] {
+  const message = recordOf(record.message);
+  const common = commonOf(record, place);
+  switch (message.role) {
+    case "user": {
+      const text = withoutSkillPage(textOf(message.content));
+      return text.trim() === "" ? [] : [{ ...common, kind: "user", text }];
+    }
+    case "assistant":
+      return assistantEntries(message.content, common, contextTokens(message.usage));
+    case "bashExecution":
+      return bashEntries(message, common, results);
+    case "toolResult":
+      if (!results) return [];
+      return [
+        {
+          ...common,
+          kind: "result",
+          text: textOf(message.content),
+          callId: stringOf(message.toolCallId),
+          isError: message.isError === true,
+        },
+      ];
+    default:
+      return []; // system prompts, injected messages of extensions, summaries replayed as messages
+  }
+}
+
+/** A command the user ran from the prompt. */
+function bashEntries(message: JsonRecord, common: ReturnType<typeof commonOf>, results: boolean): Entry[] {
+  const tool = toolCall("Bash", { command: message.command });
+  const entries: Entry[] = [{ ...common, kind: "tool", text: `Bash ${tool.target}`.trim(), tool }];
+  if (results) {
+    const exitCode = numberOf(message.exitCode) ?? 0;
+    entries.push({
+      ...common,
+      kind: "result",
+      text: stringOf(message.output) ?? "",
+      isError: exitCode !== 0,
+    });
+  }
+  return entries;
+}
+
+/** `/skill:name words` is stored with the skill's whole page before the words. */
+function withoutSkillPage(text: string): string {
+  const page = /^<skill name="?([^"\s>]+)"?[^>]*>[\s\S]*<\/skill>\s*/.exec(text);
+  if (!page) return text;
+  return `/skill:${page[1]} ${text.slice(page[0].length)}`.trim();
+}
+
+function contextTokens(usage: unknown): number | undefined {
+  if (!isRecord(usage)) return undefined;
+  const total = numberOf(usage.totalTokens);
+  if (total) return total;
+  const parts = [usage.input, usage.output, usage.cacheRead, usage.cacheWrite];
+  const sum = parts.reduce<number>((all, part) => all + (numberOf(part) ?? 0), 0);
+  return sum > 0 ? sum : undefined;
+}
+
+/** The data of an extension's custom entry of one type; undefined for any other record. */
+export function customEntry(record: JsonRecord, customType: string): unknown {
+  return record.type === "custom" && record.customType === customType ? record.data : undefined;
+}

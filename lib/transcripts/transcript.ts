@@ -1,0 +1,300 @@
+/**
+ * A transcript file as entries: which agent wrote it, forward from a cursor, backward from the end, active branch.
+ *
+ * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
+ */
+
+import { isUtf8 } from "node:buffer";
+import { closeSync, openSync, readdirSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describeError } from "../base/errors.ts";
+import type { JsonRecord } from "../base/json.ts";
+import { type Head, isoTime, type TreeNode, textOf } from "./format.ts";
+import { formatOf, readHead } from "./head.ts";
+import { countLines, linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
+import { plainMessage } from "./plain.ts";
+import type { Cursor, Entry } from "./session.ts";
+import { notAbandoned, onPath } from "./tree.ts";
+
+export type { Head } from "./format.ts";
+export { readHead } from "./head.ts";
+
+/** How far reading has come: after the last complete line. Filled in while entries are taken. */
+export interface ReadProgress extends Cursor {
+  /** Lines that held something that was not JSON. */
+  skipped: number;
+}
+
+export interface ReadOptions {
+  /** @default the start */
+  from?: Cursor | undefined;
+  /** Byte offset from which on lines are not read any more. @default the end */
+  to?: number;
+  /** Whether tool results are wanted too. @default {false} */
+  results?: boolean;
+  /** What to do with a last line that no newline ends: leave it for later, or take it if it is whole. @default {"wait"} */
+  unterminated?: "wait" | "accept";
+  /** What `readHead` found, to save reading it again. */
+  head?: Head | undefined;
+  progress?: ReadProgress;
+}
+
+/** Yields a transcript's entries in file order, holding no more than one line. */
+export function* readEntries(file: string, options: ReadOptions = {}): Generator<Entry> {
+  const head = options.head ?? readHead(file);
+  const progress = options.progress ?? { offset: 0, line: 0, skipped: 0 };
+  progress.offset = options.from?.offset ?? 0;
+  progress.line = options.from?.line ?? 0;
+  progress.skipped = 0;
+  if (!head) return;
+  const format = formatOf(head.agent);
+  const settings = { head, results: options.results ?? false };
+  for (const { place, records } of readRecords(file, progress, options)) {
+    for (const record of records) yield* format.entries(record, place, settings);
+  }
+}
+
+/** Yields each line's records from where `progress` stands, and moves it past the line once they were taken. */
+function* readRecords(file: string, progress: ReadProgress, { unterminated = "wait", to }: ReadOptions) {
+  const descriptor = openSync(file, "r");
+  try {
+    for (const line of linesForward(descriptor, progress.offset)) {
+      if (to !== undefined && line.offset >= to) return;
+      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
+      if (!line.terminated && (unterminated === "wait" || damaged)) return;
+      const place = { line: progress.line + 1, offset: line.offset, end: line.end };
+      if (records.length > 0) yield { place, records };
+      // Together: whoever keeps both while a line is taken would count its damage again on the way back.
+      if (damaged) progress.skipped++;
+      progress.offset = line.end;
+      progress.line++;
+    }
+  } finally {
+    closeSync(descriptor); // also when the taker stops early
+  }
+}
+
+/**
+ * The last `count` entries of a transcript, oldest first, read from its end. `line` is 0 in them: counting lines
+ * means reading the file (`numberLines`).
+ */
+export function readLastEntries(
+  file: string,
+  options: ReadLastOptions,
+): { entries: Entry[]; skipped: number } {
+  const { count, head = readHead(file), results = false, before } = options;
+  if (!head || count <= 0) return { entries: [], skipped: 0 };
+  const format = formatOf(head.agent);
+  return withFile(file, (descriptor, size) => {
+    const entries: Entry[] = [];
+    let skipped = 0;
+    for (const line of linesBackward(descriptor, Math.min(before ?? size, size))) {
+      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
+      if (damaged && line.terminated) skipped++;
+      if (damaged && !line.terminated) continue;
+      const place = { line: 0, offset: line.offset, end: line.end };
+      const found = records.flatMap((record) => format.entries(record, place, { head, results }));
+      entries.push(...found.reverse());
+      if (entries.length >= count) break;
+    }
+    return { entries: entries.slice(0, count).reverse(), skipped };
+  });
+}
+
+export interface ReadLastOptions {
+  count: number;
+  /** Byte offset of a line's start to read back from. @default the file's end */
+  before?: number;
+  head?: Head | undefined;
+  /** Whether tool results are wanted too. @default {false} */
+  results?: boolean;
+}
+
+/** Fills in `line` of entries that were read from the end, counting on from a line whose place is known. */
+export function numberLines(file: string, entries: Entry[], known = { line: 1, offset: 0 }): void {
+  withFile(file, (descriptor) => {
+    let { line, offset } = known;
+    for (const entry of entries) {
+      if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
+      else line -= countLines(descriptor, entry.offset, offset);
+      offset = entry.offset;
+      entry.line = line;
+    }
+  });
+}
+
+/**
+ * The entries of the conversation as it stands, without abandoned branches.
+ *
+ * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
+ * edited away. Linear formats and a broken chain: file order. `leafId`: the row it stands at, where that is known.
+ */
+export function readActiveBranch(
+  file: string,
+  { results = false, leafId: at }: { results?: boolean; leafId?: string | undefined } = {},
+): { entries: Entry[]; leafId: string | undefined; skipped: number } {
+  const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
+  const head = readHead(file);
+  if (!head) return { entries: [], leafId: undefined, skipped: 0 };
+  const format = formatOf(head.agent);
+  const entries: Entry[] = [];
+  const nodes = new Map<string, TreeNode>();
+  let leafId: string | undefined;
+  for (const { place, records } of readRecords(file, progress, { unterminated: "accept" })) {
+    for (const record of records) {
+      const node = format.treeNode(record);
+      if (node && !nodes.has(node.id)) nodes.set(node.id, node);
+      const declared = format.leafOf(record);
+      leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
+      for (const entry of format.entries(record, place, { head, results })) entries.push(entry);
+    }
+  }
+  if (at !== undefined && nodes.has(at)) leafId = at;
+  const isLive = head.agent === "pi" ? onPath(nodes, leafId) : notAbandoned(nodes, leafId);
+  return {
+    entries: entries.filter((entry) => entry.id === undefined || isLive(entry.id)),
+    leafId,
+    skipped: progress.skipped,
+  };
+}
+
+/** The same for every copy of a row, as forks make them; undefined when the host gives rows no id. */
+export function entryKey(entry: Entry): string | undefined {
+  if (entry.id === undefined) return undefined;
+  // Short ids (pi's eight digits) are unique within a file only: the time makes them so everywhere.
+  return entry.id.length >= 32 ? entry.id : `${entry.id}@${entry.at ?? ""}`;
+}
+
+/** What is right and wrong with a transcript file. Only what makes it useless is an error. */
+export interface Validation {
+  valid: boolean;
+  errors: string[];
+  warnings: string[];
+}
+
+/** More damaged lines than this share, and the file is not what it claims to be. */
+const DAMAGED_SHARE_MAX = 0.5;
+const WARNINGS_MAX = 20;
+
+/** Judges a transcript: a line that cannot be read is a warning, a file without one readable message an error. */
+export function validateSessionFile(file: string): Validation {
+  const findings: string[] = [];
+  let left = 0;
+  const warn = (text: string) => (findings.length < WARNINGS_MAX ? findings.push(text) : left++);
+  const result = (...errors: string[]): Validation => {
+    const warnings = left > 0 ? [...findings, `${left} more like these`] : findings;
+    return { valid: errors.length === 0, errors, warnings };
+  };
+  let head: Head | undefined;
+  try {
+    if (!statSync(file).isFile()) return result("Not a file");
+    head = readHead(file);
+  } catch (error) {
+    return result(`Cannot read it: ${describeError(error)}`);
+  }
+  const seen = { lines: 0, damaged: 0, notText: 0, messages: 0 };
+  const format = formatOf(head?.agent ?? "plain");
+  const settings = { head: head ?? { agent: format.agent }, results: false };
+  withFile(file, (descriptor) => {
+    for (const line of linesForward(descriptor)) {
+      seen.lines++;
+      const name = `line ${seen.lines}`;
+      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
+      if (!line.terminated && damaged) {
+        warn(`${name}: unfinished, no newline yet`);
+        continue;
+      }
+      if (line.bytes && !isUtf8(line.bytes)) {
+        seen.notText++;
+        warn(`${name}: not UTF-8`);
+      } else if (damaged)
+        warn(`${name}: ${records.length > 0 ? "two records fused or torn" : "not a JSON object"}`);
+      if (damaged && records.length === 0) seen.damaged++;
+      for (const record of records) {
+        if (head?.agent === "plain") for (const problem of plainProblems(record)) warn(`${name}: ${problem}`);
+        const place = { line: seen.lines, offset: line.offset, end: line.end };
+        const entries = format.entries(record, place, settings);
+        seen.messages += entries.filter(
+          (entry) => entry.kind === "user" || entry.kind === "assistant",
+        ).length;
+      }
+    }
+  });
+  if (seen.lines === 0) return result("It is empty");
+  if (seen.notText > seen.lines * DAMAGED_SHARE_MAX) return result("Not a UTF-8 text file");
+  if (seen.damaged > seen.lines * DAMAGED_SHARE_MAX)
+    return result(`${seen.damaged} of ${seen.lines} lines are not JSON`);
+  if (seen.messages === 0) return result("It holds no message of a user or an assistant");
+  return result();
+}
+
+function plainProblems(record: JsonRecord): string[] {
+  const message = plainMessage(record);
+  if (!message) return ["no role and content"];
+  const time = record.timestamp ?? message.timestamp;
+  if (time === undefined) return ["no timestamp"];
+  return isoTime(time) === undefined ? ["timestamp is not a date"] : [];
+}
+
+/** A transcript as flat text, and which line each of its messages came from. */
+export interface SessionFile {
+  /** File name. */
+  path: string;
+  absPath: string;
+  mtimeMs: number;
+  size: number;
+  /** sha256 of content and line map. */
+  hash: string;
+  /** One line per message: `User: …` or `Assistant: …`. */
+  content: string;
+  /** For each line of `content` its 1-based line in the transcript. */
+  lineMap: number[];
+}
+
+/** Reads a whole transcript's messages; null when it cannot be read. */
+export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
+  try {
+    const { mtimeMs, size } = statSync(absPath);
+    const lines: string[] = [];
+    const lineMap: number[] = [];
+    for (const entry of readEntries(absPath, { unterminated: "accept" })) {
+      if (entry.kind !== "user" && entry.kind !== "assistant") continue;
+      const text = extractSessionText(entry.text);
+      if (text === null) continue;
+      lines.push(`${entry.kind === "user" ? "User" : "Assistant"}: ${text}`);
+      lineMap.push(entry.line);
+    }
+    const content = lines.join("\n");
+    // The global: importing node:crypto would double the start of everything that reads transcripts.
+    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
+    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
+    return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
+  } catch {
+    return null; // promised: no reason is wanted, validateSessionFile gives it
+  }
+}
+
+/** The words of a message's content on one line; null when there are none. */
+export function extractSessionText(content: unknown): string | null {
+  const blocks = Array.isArray(content) ? content : [content];
+  const parts = blocks
+    .map((block) =>
+      textOf(typeof block === "string" ? block : [block])
+        .replace(/\s+/g, " ")
+        .trim(),
+    )
+    .filter(Boolean);
+  return parts.join(" ") || null;
+}
+
+/** The `*.jsonl` files of a directory; none when it cannot be read. */
+export async function listSessionFiles(directory: string): Promise<string[]> {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((item) => item.isFile() && item.name.endsWith(".jsonl"))
+      .map((item) => join(directory, item.name))
+      .sort();
+  } catch {
+    return [];
+  }
+}
