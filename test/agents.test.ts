@@ -1,0 +1,74 @@
+/** AGENTS.md lists the rooms of lib/ in import order, each in the words of the README.md at its head. */
+
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./support/run.ts";
+
+const PAGE = join(ROOT, "AGENTS.md");
+const PAGE_MAX_BYTES = 8000;
+const [BEGIN, END] = ["<!-- rooms -->\n", "<!-- end of rooms -->"];
+
+/** The rooms in the order in which they may import each other, as lint holds it. */
+function rooms(): string[] {
+  const { overrides } = JSON.parse(readFileSync(join(ROOT, "biome.json"), "utf8")) as {
+    overrides: { includes: string[] }[];
+  };
+  return overrides.flatMap(({ includes }) => /^lib\/(\w+)\/\*\*$/.exec(includes[0] ?? "")?.[1] ?? []);
+}
+
+function table(): string {
+  const rows = rooms().map(
+    (room) => `- \`lib/${room}/\`: ${readFileSync(join(ROOT, "lib", room, "README.md"), "utf8").trim()}\n`,
+  );
+  return rows.join("");
+}
+
+test("AGENTS.md says of every room what the room says of itself", () => {
+  const page = readFileSync(PAGE, "utf8");
+  const [start, end] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)];
+  expect(start).toBeGreaterThan(BEGIN.length);
+  expect(end).toBeGreaterThanOrEqual(start);
+  if (process.env.SESSION_MEMORY_TEST_UPDATE === "1") {
+    writeFileSync(PAGE, `${page.slice(0, start)}${table()}${page.slice(end)}`);
+  } else expect(page.slice(start, end)).toBe(table());
+  expect(Buffer.byteLength(page)).toBeLessThanOrEqual(PAGE_MAX_BYTES);
+});
+
+test("every folder of lib/ is a room with an import rule and a README.md of one sentence", () => {
+  const folders = readdirSync(join(ROOT, "lib"), { withFileTypes: true })
+    .filter((item) => item.isDirectory())
+    .map(({ name }) => name);
+  expect(rooms().toSorted()).toEqual(folders.toSorted());
+  for (const room of folders) expect(existsSync(join(ROOT, "lib", room, "README.md"))).toBe(true);
+});
+
+test("lib/cli.ts is the only loose file of lib/", () => {
+  const loose = readdirSync(join(ROOT, "lib"), { withFileTypes: true }).filter((item) => item.isFile());
+  expect(loose.map(({ name }) => name)).toEqual(["cli.ts"]);
+});
+
+/** Every rule of a room in biome.json must name all the rooms after it, or the order is not held. */
+test("lint keeps each room from importing the rooms after it", () => {
+  const order = rooms();
+  const text = readFileSync(join(ROOT, "biome.json"), "utf8");
+  const { overrides } = JSON.parse(text) as { overrides: Override[] };
+  for (const [i, room] of order.entries()) {
+    const rule = overrides.find(({ includes }) => includes[0] === `lib/${room}/**`);
+    const group = rule?.linter.rules.style?.noRestrictedImports?.options.patterns[0]?.group ?? [];
+    expect(group).toEqual([
+      "**/scripts/**",
+      "**/hooks/**",
+      "**/test/**",
+      "**/cli.ts",
+      ...order.slice(i + 1).map((later) => `**/${later}/*.ts`),
+    ]);
+  }
+});
+
+interface Override {
+  includes: string[];
+  linter: {
+    rules: { style?: { noRestrictedImports?: { options: { patterns: { group: string[] }[] } } } };
+  };
+}
