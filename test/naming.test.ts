@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { nameByRule, spokenText } from "../lib/naming/naming.ts";
+import { spokenText } from "../lib/language/spoken-text.ts";
+import { nameByRule } from "../lib/naming/naming.ts";
 import { summarizeByRule } from "../lib/naming/summarize.ts";
 import type { Entry, ToolCall } from "../lib/transcripts/session.ts";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { isDecision, isFinding } from "../lib/language/speech.ts";
 import { describeText } from "../lib/language/topics.ts";
 
 test("describeText() names up to three topics, most mentioned first", () => {
@@ -53,4 +54,30 @@ test("describeText() tells what is left to do", () => {
   for (const text of ["All green.", "the next page", "needle in a haystack"]) {
     expect({ text, ...describeText(text) }).toMatchObject({ text, hasAction: false });
   }
+});
+
+test("isDecision() takes a choice that was made, and not thinking aloud, announcing or describing", () => {
+  for (const made of [
+    "We decided to keep WAL mode.",
+    "use Vitest instead of Jest",
+    "Decision: the gateway stays on 8443",
+    "I went with the smaller patch rather than rewriting the parser.",
+    "Wir nehmen den zweiten Ansatz.",
+  ])
+    expect([made, isDecision(made)]).toEqual([made, true]);
+  for (const none of [
+    "Wait, looking at the screenshot again I chose the wrong one",
+    "Maybe we should use a lock instead of a queue",
+    "Should we use WAL instead?",
+    "Let me check if we need a rewrite rule rather than a redirect.",
+    "Models load one by one instead of in parallel",
+    "The issue is likely that the template decided on its own.",
+    "Understanding a feature requires its history (decisions made, alternatives given).",
+  ])
+    expect([none, isDecision(none)]).toEqual([none, false]);
+});
+
+test("isFinding() takes what was found, and not what may be", () => {
+  expect(isFinding("The root cause is the missing await in auth.ts")).toBe(true);
+  expect(isFinding("The problem is probably the cache")).toBe(false);
 });

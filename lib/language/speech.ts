@@ -1,5 +1,7 @@
 /** What a sentence does, told by its words alone: corrects, agrees, thanks, lays down a rule, decides, reports a finding. */
 
+import { describeText } from "./topics.ts";
+
 /** "No, …", "still failing", "undo that": the work asked for before is not done. */
 const CORRECTION =
   /^(?:no\b|nope|nein\b|non\b|not (?:that|what|like|quite|right)|wrong|stop\b|wait\b|hmm|undo|revert|roll ?back|that(?:'s| is|’s)? (?:not|wrong|isn)|that does(?:n't| not)|this (?:is|does)(?:n't| not)|you (?:forgot|missed|didn|broke|should(?:n't| not)?|were supposed)|it(?:'s| is|’s)? (?:still|not)|it (?:still|does(?:n't| not)|did(?:n't| not))|das (?:ist|war|geht|stimmt) (?:nicht|falsch)|ce n'est pas|eso no)|\b(?:still (?:fail|broken|not|wrong|getting|see|the same|have|does)|does ?n[o']t work|did ?n[o']t work|not working|same (?:error|problem|issue)|(?:funktioniert|geht) (?:immer noch )?nicht|ne (?:marche|fonctionne) pas|no funciona)/i;
@@ -20,9 +22,18 @@ const PLEASANTRY =
 const RULE =
   /\b(?:always|never|from now on|in (?:the )?future|remember (?:that|to)|prefer(?:s|red)?|rather than|instead of|must(?: not|n't)?|do(?:n't| not) (?:ever|use|touch|change|edit|modify|commit|push|delete|remove|add|create|write|run|mock|guess|assume)|only use|make sure|ensure|no (?:more )?(?:emojis?|comments|mocks)|immer|niemals?|ab jetzt|nicht mehr|toujours|jamais|siempre|nunca)\b/i;
 
-/** A choice made, or what was found to be the case. */
-const DECISION =
-  /\b(?:decided|decision|we(?:'ll| will| should) (?:use|go|keep|switch|drop)|(?:i'll|i will|let's|let us) (?:use|go with|keep|switch|stick)|going with|chose|chosen|opted|settled on|agreed|instead of|rather than|root cause|caused by|the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick|key) (?:is|was)|turns? out|because the|entschieden|die ursache|décidé|decidimos|la causa)\b/i;
+/** What was found to be the case. */
+const FINDING =
+  /\b(?:root cause|caused by|the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick|key) (?:is|was)|turns? out|die ursache|la causa)\b/i;
+
+/** A contrast is a choice only where somebody makes it. */
+const CONTRAST = /\b(?:rather than|instead of)\b|\bprefer\b/gi;
+const CHOOSING =
+  /^(?:(?:we|i|you|they|user)\b|let['’]?s\b|(?:use|keep|do|make|put|take|write|store|call|run|go|switch|drop|move|replace|return|send|read)\b)|\b(?:we|i|user) (?:now )?(?:use|keep|chose|want|prefer|need|went|should|will)\b/i;
+
+/** Thinking aloud, announcing a look, asking: nothing is settled by it. */
+const TENTATIVE =
+  /^(?:wait|hmm|actually,? wait|let me|looking|now (?:let me|i)|maybe|perhaps|alternatively|if\b|or\b|what if|one option|option \w\b|i (?:wonder|think|guess|believe|bet|see|notice|can see)|it (?:seems|looks|might|could))\b|\b(?:might|perhaps|probably|likely|not sure|unsure|could be|may be|whether|if we|seems to|appears to|we could|i could|you could|would (?:it|you)|should (?:we|i))\b|[?？]["')\]]*$/i;
 
 /** Words that open an answer and say nothing. */
 const FILLER =
@@ -67,9 +78,16 @@ export function isRule(sentence: string): boolean {
   return RULE.test(sentence);
 }
 
-/** Whether a sentence states a choice or a finding. */
+/** Whether a sentence states a choice that was made. */
 export function isDecision(sentence: string): boolean {
-  return DECISION.test(sentence);
+  if (TENTATIVE.test(sentence) || !describeText(sentence).hasDecision) return false;
+  const rest = sentence.replace(CONTRAST, " ");
+  return rest === sentence || CHOOSING.test(sentence) || describeText(rest).hasDecision;
+}
+
+/** Whether a sentence states what was found to be the case. */
+export function isFinding(sentence: string): boolean {
+  return FINDING.test(sentence) && !TENTATIVE.test(sentence);
 }
 
 /** The question that a text ends with, give or take a sentence. */

@@ -1,5 +1,7 @@
 /** Words that say nothing about what a question is after: English first, then the other languages questions come in. */
 
+import { foldText } from "./words.ts";
+
 const ENGLISH = `
 a about above after again all already also always am an and any anybody anyone anything are around as ask asked at away
 back be because been before being below between both but by came can come could d did do does doing done down during each
@@ -34,3 +36,17 @@ qual quais quando que quem sao se sem ser seu sua tem um uma umas uns voce
 
 /** Lower case, without accents. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(`${ENGLISH} ${OTHERS}`.trim().split(/\s+/));
+
+/** Words that say nothing in a name, though a question may be after them. */
+const EMPTY_IN_NAMES = new Set(
+  `although two three four five six ten another thank thanks hi hey hello lets gonna wanna needs well actually basically
+makes making everything stuff bit sort able don doesn didn isn aren wasn won dont doesnt cant look looks looking try trying
+help mean new konnen soll sollen muss mussen dich dir euch dein dass immer wieder bitte danke mal hier dort dann etre ou
+estar favor`.split(/\s+/),
+);
+
+/** Whether a word only holds others together, in a name. */
+export function isFunctionWord(word: string): boolean {
+  const folded = foldText(word);
+  return STOP_WORDS.has(folded) || EMPTY_IN_NAMES.has(folded);
+}

@@ -50,7 +50,7 @@ const TOPICS: Record<string, string> = {
 
 /** Words that make a decision likely; `^` starts a pattern for what must stand there, from the word on. */
 const DECISION_CUES = [
-  "decided decision~s agreed settled opted chose chosen concluded rejected approved verdict",
+  "decided agreed settled opted chose chosen concluded rejected approved verdict",
   "entschieden entscheidung beschlossen geeinigt décidé décision choisi retenu convenu",
   "decidimos decidido decisión acordamos elegimos elegido decisão escolhemos escolhido combinamos",
   "решили решено решил решила выбрали договорились",
@@ -59,8 +59,9 @@ const DECISION_PHRASES: Record<string, RegExp> = {
   go: /go with\b/iy,
   going: /going with\b/iy,
   went: /went with\b/iy,
-  let: /let['’]s (?:use|go|keep|stick|do|drop|leave|make|not)\b/iy,
-  we: /we(?:['’]ll| will| should| can) (?:use|go with|keep|stick|drop|not)\b/iy,
+  let: /let['’]s (?:use|go|keep|stick|drop|leave|not)\b/iy,
+  decision: /decisions?(?: (?:is|was|to|on)\b|\s*:)/iy,
+  we: /we(?:['’]ll| will| should) (?:use|go with|keep|stick|drop|not)\b/iy,
   stick: /stick (?:with|to)\b/iy,
   rather: /rather than\b/iy,
   instead: /instead of\b/iy,

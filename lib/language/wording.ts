@@ -1,29 +1,7 @@
-/** Words that say nothing of a subject: function words of the languages people prompt in, and how requests begin. */
+/** The words of a text that name something, and sentences without how politeness begins them. */
 
 import { characterPairs, isUnspaced } from "./identifiers.ts";
-
-const FUNCTION_WORDS = new Set(
-  (
-    "a an the and or but nor so if then than as of in on at to for from by with without into onto over under about after " +
-    "before between during until while because since though although is are was were be been being am do does did doing " +
-    "done has have had having can could will would shall should may might must not no yes ok okay this that these those " +
-    "there here it its i me my we us our you your he she they them their who whom whose which what when where why how " +
-    "all any some each every both either neither one two also just only very really quite too again still already yet " +
-    "please thanks thank hi hey hello let lets get got go going gonna want wanna need needs like via per more most much three four five six ten " +
-    "many less little same other another such own out up down off now well maybe actually basically etc make makes making made " +
-    "use using used thing things something anything everything stuff way bit lot kind sort able don doesn didn isn aren " +
-    "wasn won ll ve re im dont doesnt cant think know see look looks looking tell say said try trying help mean new " +
-    "der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind war waren sein hat " +
-    "haben wird werden kann können soll sollen muss müssen mit ohne für von vom zum zur aus auf bei nach über unter vor " +
-    "ich du er sie es wir ihr mich mir dich dir uns euch mein dein sein unser dass daß wenn weil wie was wer wo warum " +
-    "noch immer wieder nur auch schon doch bitte danke mal hier dort jetzt dann also im am an in zu " +
-    "le la les un une des du de et ou mais ne pas est sont être avoir avec sans pour par dans sur sous je tu il elle nous " +
-    "vous ils elles mon ton son notre votre ce cette ces que qui quoi où quand comment pourquoi " +
-    "el los las una unos unas y o pero no es son ser estar con sin para por en sobre yo tú él ella nosotros que qué como " +
-    "cómo cuando por favor " +
-    "и в не на что как это я ты мы вы он она они с из за по для от до"
-  ).split(" "),
-);
+import { isFunctionWord } from "./stop-words.ts";
 
 /** Said of every session of an agent, so it tells none from another. */
 const COMMON_WORDS = new Set(
@@ -50,11 +28,6 @@ const LEAD_INS = [
   /^(?:请|請|帮我|幫我|麻烦|能不能|可以|我想|我要|你好|お願い|こんにちは)[，,、\s]*/u,
 ];
 
-/** Whether a word only holds others together. */
-export function isFunctionWord(word: string): boolean {
-  return FUNCTION_WORDS.has(word.toLowerCase());
-}
-
 /** The words of a text that name something, in lower case; ids, numbers and what every session says left out. */
 export function contentWords(text: string): string[] {
   const words =
@@ -64,7 +37,7 @@ export function contentWords(text: string): string[] {
       .match(/\p{L}[\p{L}\p{N}]+/gu) ?? [];
   return words
     .flatMap(unjoined)
-    .filter((word) => !FUNCTION_WORDS.has(word) && !isCommon(word) && !/^[a-f\d]{8,}$/.test(word));
+    .filter((word) => !isFunctionWord(word) && !isCommon(word) && !/^[a-f\d]{8,}$/.test(word));
 }
 
 function isCommon(word: string): boolean {

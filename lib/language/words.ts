@@ -42,3 +42,9 @@ export function isWordUnit(unit: number): boolean {
 export function isUnspacedWord(word: string): boolean {
   return isUnspaced(word.charCodeAt(0)) || isUnspaced(word.charCodeAt(word.length - 1));
 }
+
+/** Whether any of a text is in a script that writes no spaces. */
+export function hasUnspaced(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (isUnspaced(text.charCodeAt(at))) return true;
+  return false;
+}

@@ -1,6 +1,6 @@
 /** Whether what a model cites stands where it says. */
 
-import { isFunctionWord } from "../language/wording.ts";
+import { isFunctionWord } from "../language/stop-words.ts";
 import type { Entry } from "../transcripts/session.ts";
 
 export type Confidence = "high" | "medium" | "low";

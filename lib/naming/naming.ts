@@ -7,10 +7,12 @@
  */
 
 import { isAgreement, isGoOn, isThanks, sentences } from "../language/speech.ts";
+import { spokenText } from "../language/spoken-text.ts";
 import { contentWords } from "../language/wording.ts";
+import { hasUnspaced } from "../language/words.ts";
 import { commitMessage } from "../observe/command-outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { dropTail, isUnspaced, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
+import { dropTail, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
 
 const NAME_MAX_CHARS = 80;
 /** Requests further on name a part of the session rather than the whole. */
@@ -67,37 +69,6 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
     bestScore = score;
   }
   return best && lengthened(best, entries, weights);
-}
-
-/** A user's message without what was not said: pasted code, logs and tables, tags that clients put in, addresses. */
-export function spokenText(text: string): string {
-  return text
-    .replace(/<([a-z][\w-]*)(?:\s[^>]*)?>[\s\S]*?<\/\1>/g, "\n")
-    .replace(/```[\s\S]*?(?:```|$)/g, "\n")
-    .replace(/^(?:diff --git|@@ |index [0-9a-f]+\.\.|--- |\+\+\+ )[\s\S]*/m, "\n")
-    .replace(/\[(?:redacted:[a-z0-9-]+|Image[^\]]*|REDACTED[^\]]*)\]/gi, "\n")
-    .replace(/\bhttps?:\/\/\S+|\b[\w.-]+@[\w-]+\.[\w.]+/g, " ")
-    .split("\n")
-    .filter((line) => !isPasted(line))
-    .join("\n");
-}
-
-/** A line that a program wrote: a log, a prompt, a stack frame, a table, code. */
-function isPasted(line: string): boolean {
-  const text = line.trim();
-  if (text === "" || text.length > 1500 || text.startsWith("| ")) return text !== "";
-  if (
-    /^(?:[>|│┃┌└├╭╰*#]{1,3}\s*)?(?:\(\w+\) )?(?:\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|at \S+ ?\(|File "|Traceback|Caused by|\S+@\S+[:~].*[$#] |[$%❯➜] |npm ERR|error(?:\[\w+\])?: |warning: |\w*(?:Error|Exception)\b)/.test(
-      text,
-    )
-  )
-    return true;
-  if (/^\s{4,}\S|^\t/.test(line) && !/^\s*(?:[-*•]|\d+[.)])\s/.test(line)) return true;
-  const letters = text.match(/[\p{L}\s]/gu)?.length ?? 0;
-  return (
-    letters / text.length < 0.6 ||
-    /[;{}]$|=>|^\s*(?:import|const|let|var|def|function|class|return|SELECT|INSERT) /.test(text)
-  );
 }
 
 function* statements(entries: readonly Entry[]): Generator<Statement> {
@@ -197,7 +168,7 @@ function lengthened(
   weights: Map<string, number>,
 ): string {
   const words = name.split(" ");
-  if (isUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
+  if (hasUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
   const known = new Set(contentWords(name));
   const weighty = [...weights].filter(([word, weight]) => weight > 2 && word.length > 3);
   const terms = weighty.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);

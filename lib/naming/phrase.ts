@@ -1,11 +1,11 @@
 /** A statement in at most eight words: without lead-in, marks and asides, ended where nothing is left waiting. */
 
-import { contentWords, isFunctionWord, withoutLeadIn } from "../language/wording.ts";
+import { isFunctionWord } from "../language/stop-words.ts";
+import { contentWords, withoutLeadIn } from "../language/wording.ts";
+import { hasUnspaced } from "../language/words.ts";
 
 export const WORDS_MAX = 8;
 export const WORDS_WANTED = 5;
-/** Scripts that write no spaces between words. */
-const UNSPACED = /[\u3040-\u9fff\uac00-\ud7a3]/;
 /** Scripts without spaces: about as much as eight words say. */
 const UNSPACED_MAX_CHARS = 24;
 /** A longer line is pasted, not said. */
@@ -34,14 +34,14 @@ export interface Phrase {
 export function phrase(statement: string): Phrase | undefined {
   if (statement.length > SENTENCE_MAX_CHARS * 3) return undefined;
   const said = withoutLeadIn(plainWords(statement)).replace(HOW_TO, "").slice(0, SENTENCE_MAX_CHARS);
-  const { words, isHanging, isCut } = isUnspaced(said) ? unspacedPhrase(said) : spacedPhrase(said);
+  const { words, isHanging, isCut } = hasUnspaced(said) ? unspacedPhrase(said) : spacedPhrase(said);
   const trimmed = words.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
   if (!saysEnough(trimmed)) return undefined;
   return { name: trimmed.charAt(0).toUpperCase() + trimmed.slice(1), isHanging, isCut };
 }
 
 function saysEnough(name: string): boolean {
-  if (isUnspaced(name)) return name.length >= 4;
+  if (hasUnspaced(name)) return name.length >= 4;
   const terms = contentWords(name).length;
   return terms >= 2 || (terms === 1 && name.split(" ").length >= 3);
 }
@@ -100,9 +100,4 @@ function unspacedPhrase(text: string): { words: string; isHanging: boolean; isCu
   const characters = [...clause.trim()];
   const words = characters.slice(0, UNSPACED_MAX_CHARS).join("");
   return { words, isHanging: false, isCut: characters.length > UNSPACED_MAX_CHARS };
-}
-
-/** Whether a text is in a script that writes no spaces between words. */
-export function isUnspaced(text: string): boolean {
-  return UNSPACED.test(text);
 }

@@ -1,10 +1,11 @@
 /** Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. */
 
 import { gist, isAgreement, isDecision, isGoOn, isThanks, sentences } from "../language/speech.ts";
+import { spokenText } from "../language/spoken-text.ts";
 import { describeText } from "../language/topics.ts";
 import { contentWords } from "../language/wording.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { nameByRule, spokenText } from "./naming.ts";
+import { nameByRule } from "./naming.ts";
 
 const DESCRIPTION_CHARS = 160;
 const REQUEST_CHARS = 240;
@@ -106,7 +107,7 @@ function decisions(entries: readonly Entry[]): string {
     const said = kind === "user" ? spokenText(text) : text;
     for (const sentence of sentences(said)) {
       if (sentence.length < DECISION_CHARS.min || sentence.length > DECISION_CHARS.max) continue;
-      if (isDecision(sentence) && describeText(sentence).hasDecision) found.push(sentence);
+      if (isDecision(sentence)) found.push(sentence);
     }
   }
   // The later word holds.

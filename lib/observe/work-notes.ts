@@ -1,6 +1,6 @@
 /** What an agent did between two user messages: decisions, failures and what followed them, commits, commands, files. */
 
-import { isDecision, sentences } from "../language/speech.ts";
+import { isDecision, isFinding, sentences } from "../language/speech.ts";
 import type { Entry, ToolCall } from "../transcripts/session.ts";
 import {
   commandName,
@@ -104,7 +104,7 @@ function rejectionNotes(
 function decisionNotes(entry: Entry, clean: (text: string) => string): Note[] {
   return sentences(entry.text)
     .filter(({ length }) => length >= DECISION_CHARS.min && length <= DECISION_CHARS.max)
-    .filter(isDecision)
+    .filter((sentence) => isDecision(sentence) || isFinding(sentence))
     .slice(0, 1)
     .map((sentence) => noteAt(entry, { rank: 2, priority: "yellow", text: clean(sentence) }));
 }
