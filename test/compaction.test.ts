@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
 import { defaultSettings } from "../lib/config/config.ts";
 import { compactionSummary, isCompactionDue } from "../lib/observe/compaction.ts";
-import { observationsAfterCompaction, observationsToKeep } from "../lib/observe/compaction-notes.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import { renderObservations } from "../lib/observe/render-observations.ts";
+import {
+  observationsAfterCompaction,
+  observationsToKeep,
+  renderObservations,
+} from "../lib/observe/render-observations.ts";
 import { answering, conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
 import { seeded } from "./support/random.ts";
 

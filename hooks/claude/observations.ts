@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import { bunFlags } from "../../lib/base/runtime.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
-import { observationsAfterCompaction } from "../../lib/observe/compaction-notes.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
-import { redactLedger } from "../../lib/observe/redact-ledger.ts";
+import { redactLedger } from "../../lib/observe/ledger-record.ts";
+import { observationsAfterCompaction } from "../../lib/observe/render-observations.ts";
 import { compilePatterns } from "../../lib/redact/redact.ts";
 import type { HookCall } from "./hook.ts";
 

@@ -6,10 +6,10 @@
 import { statSync } from "node:fs";
 import { handOver } from "../../lib/base/output.ts";
 import { loadConfig, type Settings } from "../../lib/config/config.ts";
-import { observationsToKeep } from "../../lib/observe/compaction-notes.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
+import { redactLedger } from "../../lib/observe/ledger-record.ts";
 import { observeSession } from "../../lib/observe/observe-session.ts";
-import { redactLedger } from "../../lib/observe/redact-ledger.ts";
+import { observationsToKeep } from "../../lib/observe/render-observations.ts";
 import { compilePatterns } from "../../lib/redact/redact.ts";
 import { type HookCall, runHook } from "./hook.ts";
 

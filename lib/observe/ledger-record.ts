@@ -1,7 +1,12 @@
-/** A ledger's records as they come back from storage: checked shape by shape, since anyone can write to a file. */
+/**
+ * A ledger's records as they come back from storage: checked shape by shape, since anyone can write to a file; moved to
+ * the lines of a fork; and without what config.json redacts by now.
+ */
 
 import { arrayOf, isRecord, numberOf, stringOf } from "../base/json.ts";
-import type { LedgerRecord, Observation, ObservedRecord, ReflectedRecord } from "./observations.ts";
+import { redact } from "../redact/redact.ts";
+import type { Entry } from "../transcripts/session.ts";
+import type { Ledger, LedgerRecord, Observation, ObservedRecord, ReflectedRecord } from "./observations.ts";
 
 /** A value read from a ledger as a record; undefined when it is none. */
 export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
@@ -66,4 +71,52 @@ function parseObservation(value: unknown): Observation | undefined {
 
 function strings(value: unknown): string[] {
   return arrayOf(value).filter((item) => typeof item === "string");
+}
+
+/**
+ * Moves a ledger to the line numbers of the transcript it now lies in. Returns the same ledger when nothing has moved.
+ *
+ * In a fork the rows up to a record are one unbroken path, so a moved record covers all lines up to its place.
+ */
+export function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
+  const lineOf = new Map<string, number>();
+  for (const { id, line } of entries) if (id !== undefined && !lineOf.has(id)) lineOf.set(id, line);
+  const hasMoved = ledger.some((record) => record.kind === "observed" && isElsewhere(record, lineOf));
+  return hasMoved ? ledger.map((record) => relocate(record, lineOf)) : ledger;
+}
+
+function isElsewhere({ coversTo, coversToId }: ObservedRecord, lineOf: ReadonlyMap<string, number>): boolean {
+  const found = coversToId === undefined ? undefined : lineOf.get(coversToId);
+  return found !== undefined && found !== coversTo;
+}
+
+function relocate(record: LedgerRecord, lineOf: ReadonlyMap<string, number>): LedgerRecord {
+  if (record.kind === "dropped") return record;
+  const observations = record.observations.map((observation) => relocateObservation(observation, lineOf));
+  if (record.kind === "reflected") return { ...record, observations };
+  const coversTo = lineOf.get(record.coversToId ?? "") ?? record.coversTo;
+  return { ...record, observations, coversTo, covers: `1-${coversTo}` };
+}
+
+function relocateObservation(observation: Observation, lineOf: ReadonlyMap<string, number>): Observation {
+  const { sourceIds } = observation;
+  if (!sourceIds) return observation;
+  const sources = observation.sources.map((line, index) => lineOf.get(sourceIds[index] ?? "") ?? line);
+  return { ...observation, sources };
+}
+
+/**
+ * A ledger without what config.json redacts by now: its own patterns may be newer than what was noted. All else was
+ * redacted before it was stored.
+ */
+export function redactLedger(ledger: Ledger, patterns: readonly RegExp[]): Ledger {
+  if (patterns.length === 0) return ledger;
+  const clean = (text: string) => redact(text, patterns);
+  return ledger.map((record): LedgerRecord => {
+    if (record.kind === "dropped") return record;
+    const observations = record.observations.map((item) => ({ ...item, text: clean(item.text) }));
+    if (record.kind === "reflected" || !record.files) return { ...record, observations };
+    const { read, modified } = record.files;
+    return { ...record, observations, files: { read: read.map(clean), modified: modified.map(clean) } };
+  });
 }

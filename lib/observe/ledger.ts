@@ -15,8 +15,7 @@ import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import { customEntry, pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { onPath } from "../transcripts/tree.ts";
-import { relocateLedger } from "./ledger-fork.ts";
-import { parseLedgerRecord } from "./ledger-record.ts";
+import { parseLedgerRecord, relocateLedger } from "./ledger-record.ts";
 import type { Ledger, LedgerRecord } from "./observations.ts";
 
 /** The type of the custom entries that hold a ledger's records in a pi session. */

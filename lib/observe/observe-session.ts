@@ -13,11 +13,10 @@ import type { Entry, Session } from "../transcripts/session.ts";
 import { readActiveBranch } from "../transcripts/transcript.ts";
 import { type LeanConversation, readLean } from "./lean-conversation.ts";
 import { appendLedgerFile, ledgerFile, readLedger } from "./ledger.ts";
-import { parseLedgerRecord } from "./ledger-record.ts";
+import { parseLedgerRecord, redactLedger } from "./ledger-record.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, observeAnew } from "./observe.ts";
 import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
-import { redactLedger } from "./redact-ledger.ts";
 import { type ReflectOutcome, reflect } from "./reflect.ts";
 import { isReflectionDue } from "./reflect-rules.ts";
 
