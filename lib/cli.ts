@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { asCalled, isDispatched } from "./base/command.ts";
 import { SessionMemoryError } from "./base/errors.ts";
 import { handOver } from "./base/output.ts";
 import { parseTime } from "./base/time.ts";
@@ -20,7 +21,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   if (flags.includes("--help") || flags.includes("-h")) {
-    print(usage.trimEnd());
+    print(isDispatched ? asCalled(usage.trimEnd()) : usage.trimEnd());
     return;
   }
   quiet = flags.includes("--quiet");
@@ -31,7 +32,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
     if (!failure) throw error;
     // Paths, names and words of the user stand in it.
     const { redact } = await import("./redact/redact.ts");
-    say(redact(failure.format()).trimEnd());
+    say(asCalled(redact(failure.format()).trimEnd()));
     process.exitCode = failure.exitCode;
   }
 }
@@ -197,12 +198,12 @@ function say(line: string): void {
 
 /** A warning on stderr; nothing with `--quiet`. */
 export function warn(message: string): void {
-  if (!quiet) say(`warning: ${message}`);
+  if (!quiet) say(asCalled(`warning: ${message}`));
 }
 
 /** A remark on stderr (freshness, what was left out); nothing with `--quiet`. */
 export function note(message: string): void {
-  if (!quiet) say(message);
+  if (!quiet) say(asCalled(message));
 }
 
 /**

@@ -47,17 +47,17 @@ test("the client waits for the prompt hook longer than the hook does for an answ
   expect(seconds * 1000).toBeGreaterThanOrEqual(QUESTION_MS + 5000);
 });
 
-test("every hook is started without a shell, and without the project folder's settings", () => {
+test("every hook is started through run.sh, which finds a runtime", () => {
   expect(commands.length).toBeGreaterThan(0);
   for (const { type, command, args, timeout } of commands) {
-    expect({ type, command }).toEqual({ type: "command", command: "bun" });
-    expect(args.slice(0, 3)).toEqual([
-      "--no-env-file",
-      "--no-install",
-      `--config=${PLUGIN_ROOT}/bunfig.toml`,
-    ]);
-    expect(args).toHaveLength(4);
-    expect(existsSync(args[3]?.replace(PLUGIN_ROOT, ROOT) ?? "")).toBe(true);
+    const [launcher, name, ...rest] = args;
+    expect({ type, command, launcher, rest }).toEqual({
+      type: "command",
+      command: "sh",
+      launcher: `${PLUGIN_ROOT}/hooks/claude/run.sh`,
+      rest: [],
+    });
+    expect(existsSync(join(ROOT, "hooks", "claude", `${name}.ts`))).toBe(true);
     // Seconds, and less than the client's own thirty for a prompt.
     expect(timeout).toBeGreaterThan(0);
     expect(timeout).toBeLessThanOrEqual(30);

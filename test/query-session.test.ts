@@ -5,7 +5,7 @@ import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import type { Row } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { runScript, scriptPath } from "./support/run.ts";
 
 // Several processes a test, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -178,7 +178,7 @@ test("without a model it says what to run instead", async () => {
   const { stdout, stderr, exitCode } = await ask("why WAL?");
   expect([stdout, exitCode]).toEqual(["", 1]);
   expect(stderr).toBe(
-    `error: NO_MODEL: Cannot ask session "${ID}": config.json names no model\nhint: run bun scripts/search.ts --session ${ID} "why WAL?"\n`,
+    `error: NO_MODEL: Cannot ask session "${ID}": config.json names no model\nhint: run bun ${scriptPath("search")} --session ${ID} "why WAL?"\n`,
   );
 });
 

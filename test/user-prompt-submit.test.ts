@@ -208,9 +208,9 @@ test("a hostile project folder changes nothing for the command line of hooks.jso
   using home = temporaryHome();
   other(home);
   const proof = hostile(home);
-  const [, ...args] = commandOf("UserPromptSubmit");
-  const options = { cwd: home.project, env: home.env, stdin: input(home) };
-  expect(await runCommand([process.execPath, ...args], options)).toEqual(NEWS);
+  const env = { ...home.env, PATH: `${dirname(process.execPath)}:/usr/bin:/bin` };
+  const options = { cwd: home.project, env, stdin: input(home) };
+  expect(await runCommand(commandOf("UserPromptSubmit"), options)).toEqual(NEWS);
   expect(existsSync(proof)).toBe(false);
   expect(existsSync(join(home.project, "state"))).toBe(false);
   expect(existsSync(home.paths.cursors)).toBe(true);

@@ -1,15 +1,12 @@
 /** A Claude Code session's observations as its compaction hooks hand them out. */
 
-import { join } from "node:path";
-import { bunFlags } from "../../lib/base/runtime.ts";
+import { ownCommand } from "../../lib/base/runtime.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
 import { redactLedger } from "../../lib/observe/ledger-record.ts";
 import { observationsAfterCompaction } from "../../lib/observe/render-observations.ts";
 import { compilePatterns } from "../../lib/redact/redact.ts";
 import type { HookCall } from "./hook.ts";
-
-const ROOT = join(import.meta.dirname, "..", "..");
 
 /** What to tell the model after a compaction, and how it can look up more; undefined when nothing was observed. */
 export function observationsOf({
@@ -24,8 +21,7 @@ export function observationsOf({
   maxChars: number;
 }): string | undefined {
   const { records } = readLedgerFile(ledgerFile(paths, session.id));
-  const run = (script: string) =>
-    ["bun", ...bunFlags(ROOT), join(ROOT, "scripts", script), session.id].join(" ");
+  const run = (script: string) => [...ownCommand(`scripts/${script}`), session.id].join(" ");
   const lookUp = [
     "The rows before the compaction are still in the transcript. To see what an observation stands on:",
     `${run("observe-compact.ts")} --recall <id in brackets>`,

@@ -6,7 +6,7 @@
  */
 
 import { spawn, spawnSync } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 /** Environment variables. */
@@ -33,9 +33,11 @@ export interface DetachOptions extends RuntimeOptions {
   runtime?: Runtime | undefined;
 }
 
-const ROOT = resolve(import.meta.dirname, "..", "..");
+/** This package's folder, also for the build in its `dist/`. */
+const ROOT = resolve(import.meta.dirname, "..", "..").replace(/[/\\]dist$/, "");
 /** From here on Node strips types by itself. */
 const NODE_MIN = [22, 18];
+const DENO_FLAGS = ["run", "-A", "--quiet"];
 const VERSION_TIMEOUT_MS = 2000;
 
 /** The runtime for our scripts; undefined when there is none, and work must be done in slices in this process. */
@@ -48,17 +50,25 @@ export function findRuntime({ env, cwd, root = ROOT }: RuntimeOptions): Runtime 
     join(root, "node_modules", ".bin"),
   ]);
   if (bun) return { name: "bun", command: bun, flags: bunFlags(root) };
-  // Node and Deno strip no types below a node_modules.
-  if (root.split(sep).includes("node_modules")) return undefined;
+  // Node and Deno strip no types below a node_modules: there they need the build.
+  if (root.split(sep).includes("node_modules") && !existsSync(join(root, "dist"))) return undefined;
   const node = nodeProgram(path);
   if (node) return { name: "node", command: node, flags: [] };
   const deno = firstProgram("deno", path);
-  return deno ? { name: "deno", command: deno, flags: ["run", "-A", "--quiet"] } : undefined;
+  return deno ? { name: "deno", command: deno, flags: DENO_FLAGS } : undefined;
 }
 
 /** The flags with which nothing in the working directory is loaded or run. */
 export function bunFlags(root: string = ROOT): string[] {
   return ["--no-env-file", "--no-install", `--config=${join(root, "bunfig.toml")}`];
+}
+
+/** The command line on which this process's runtime runs a script of ours (`scripts/search.ts`), for a reader to copy. */
+export function ownCommand(script: string): string[] {
+  if (process.versions.bun) return ["bun", ...bunFlags(), join(ROOT, script)];
+  const name = "deno" in process.versions ? "deno" : "node";
+  const runtime: Runtime = { name, command: name, flags: name === "deno" ? DENO_FLAGS : [] };
+  return [name, ...runtime.flags, programFile(runtime, ROOT, script)];
 }
 
 /**
@@ -71,7 +81,7 @@ export function startDetached(script: string, args: readonly string[], options: 
   const { env, root = ROOT } = options;
   const runtime = options.runtime ?? findRuntime(options);
   if (!runtime) return false;
-  const child = spawn(runtime.command, [...runtime.flags, join(root, script), ...args], {
+  const child = spawn(runtime.command, [...runtime.flags, programFile(runtime, root, script), ...args], {
     cwd: root,
     env: { ...env, SESSION_MEMORY_DISABLE: "1" },
     detached: true,
@@ -81,6 +91,12 @@ export function startDetached(script: string, args: readonly string[], options: 
   child.on("error", () => {}); // gone since it was found: the next turn tries again
   child.unref();
   return true;
+}
+
+/** The file a runtime runs for a script: Bun the source, the others the build where there is one. */
+function programFile({ name }: Runtime, root: string, script: string): string {
+  const built = join(root, "dist", script.replace(/\.ts$/, ".js"));
+  return name !== "bun" && existsSync(built) ? built : join(root, script);
 }
 
 /** The folders of PATH that are absolute and not the project's: `npx` and the like put its node_modules/.bin there. */
