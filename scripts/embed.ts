@@ -260,7 +260,7 @@ async function showPlan(
   sessions: readonly Session[],
   { json }: Flags,
 ): Promise<void> {
-  const [{ planEmbedding }, { formatCost, openSpendLedger }] = await Promise.all([
+  const [{ planEmbedding }, { formatPrice, openSpendLedger }] = await Promise.all([
     import("../lib/index/embedding-plan.ts"),
     import("../lib/model/spend.ts"),
   ]);
@@ -271,14 +271,14 @@ async function showPlan(
     : { sessions: 0, chunks: 0, tokens: 0 };
   store?.close();
   const host = embedding ? new URL(embedding.baseUrl ?? "https://api.openai.com").host : null;
-  const tokens = { input: plan.tokens, output: 0 };
-  const usd = embedding ? openSpendLedger(paths.home, settings).price(embedding.model, tokens) : 0;
-  if (json) printJson({ ...plan, host, usd });
+  const model = { kind: "embedding", model: "", ...embedding } as const;
+  const price = openSpendLedger(paths.home, settings).price(model, { input: plan.tokens, output: 0 });
+  if (json) printJson({ ...plan, host, usd: embedding ? price.usd : 0 });
   else if (!embedding) print("nothing would be sent: no embedding in config.json");
   else
     print(
       `${counted(plan.sessions, "session")}, ${counted(plan.chunks, "chunk")} would be sent to ${host}: ` +
-        `about ${formatCost(usd, plan.tokens)} (${plan.tokens} tokens)`,
+        `${formatPrice(price)} (${plan.tokens} tokens)`,
     );
 }
 

@@ -321,6 +321,14 @@ test("a transport failure is not retried and leaves the present meta as it was",
   expect(meta()).toEqual(before);
 });
 
+test("a model without a known price is refused where the dearest known model would pass the cap", async () => {
+  const llm = { model: "no-such-model", baseUrl: "https://models.invalid/v1", dailyBudgetUsd: 0.01 };
+  write(home.paths.config, JSON.stringify({ llm }));
+  writeClaude(home, { id: "11111111-aaaa-4aaa-8aaa-000000000001", rows: chain(turns(5)) });
+  const { json } = await run("--json");
+  expect(json.sessions[0].error).toStartWith("BUDGET_EXCEEDED: ");
+});
+
 test("once the budget is used up no further session reaches the server", async () => {
   configure({ dailyBudgetUsd: 0.05 });
   server.script({

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { formatCost, openSpendLedger, readSpendToday } from "../lib/model/spend.ts";
+import { type Tokens, tokenUpperBound } from "../lib/model/prices.ts";
+import { formatCost, openSpendLedger, type PlannedCall, readSpendToday } from "../lib/model/spend.ts";
 import { temporaryHome } from "./support/home.ts";
 
 const prices = { cheap: { input: 1, output: 2 } };
@@ -20,6 +21,10 @@ function settings(dailyBudgetUsd: number, timezone = "UTC") {
 
 const million = (input: number, output = 0) => ({ input: input * 1e6, output: output * 1e6 });
 
+function planned(tokens: Tokens, feature = "meta"): PlannedCall {
+  return { kind: "chat", feature, model: "cheap", tokens };
+}
+
 async function refusal(work: Promise<unknown>): Promise<SessionMemoryError> {
   const error = await work.then(
     () => undefined,
@@ -32,14 +37,14 @@ async function refusal(work: Promise<unknown>): Promise<SessionMemoryError> {
 test("a settled call counts what it took, not what was estimated", async () => {
   const dir = home();
   const ledger = openSpendLedger(dir, settings(10));
-  const call = await ledger.reserve({ feature: "meta", model: "cheap", tokens: million(1, 1) });
+  const call = await ledger.reserve(planned(million(1, 1)));
   expect(readSpendToday(dir, "UTC")).toEqual({
     usd: 3,
     calls: 1,
     tokens: { input: 1e6, output: 1e6 },
     unpriced: [],
   });
-  expect(call.settle(million(1, 0))).toBe(1);
+  expect(call.settle(million(1, 0))).toEqual({ tokens: million(1), usd: 1 });
   expect(readSpendToday(dir, "UTC")).toEqual({
     usd: 1,
     calls: 1,
@@ -51,22 +56,22 @@ test("a settled call counts what it took, not what was estimated", async () => {
 test("the call that would pass the cap is refused before it is made", async () => {
   const dir = home();
   const ledger = openSpendLedger(dir, settings(1));
-  (await ledger.reserve({ feature: "meta", model: "cheap", tokens: million(0.6) })).settle(million(0.6));
-  const error = await refusal(ledger.reserve({ feature: "query", model: "cheap", tokens: million(0.5) }));
+  (await ledger.reserve(planned(million(0.6)))).settle(million(0.6));
+  const error = await refusal(ledger.reserve(planned(million(0.5), "query")));
   expect(error.type).toBe("BUDGET_EXCEEDED");
   expect(error.message).toBe(
     'Cannot call "cheap" for query: $0.6000 spent today and a call of up to $0.5000 would pass the daily budget of $1.00',
   );
   expect(error.exitCode).toBe(1);
-  (await ledger.reserve({ feature: "query", model: "cheap", tokens: million(0.4) })).settle(million(0.4));
+  (await ledger.reserve(planned(million(0.4), "query"))).settle(million(0.4));
   expect(readSpendToday(dir, "UTC").calls).toBe(2);
 });
 
 test("a call that was never settled stays counted at its estimate", async () => {
   const dir = home();
-  await openSpendLedger(dir, settings(1)).reserve({ feature: "meta", model: "cheap", tokens: million(0.9) });
+  await openSpendLedger(dir, settings(1)).reserve(planned(million(0.9)));
   const other = openSpendLedger(dir, settings(1));
-  const error = await refusal(other.reserve({ feature: "meta", model: "cheap", tokens: million(0.2) }));
+  const error = await refusal(other.reserve(planned(million(0.2))));
   expect(error.details).toEqual({ spent: 0.9, estimate: 0.2, cap: 1, day: expect.any(String) });
 });
 
@@ -74,10 +79,10 @@ test("the day is the local day: at local midnight the budget is whole again", as
   const dir = home();
   let now = new Date("2026-03-01T12:59:00Z"); // 23:59 in Melbourne
   const ledger = openSpendLedger(dir, settings(1, "Australia/Melbourne"), { now: () => now });
-  (await ledger.reserve({ feature: "meta", model: "cheap", tokens: million(1) })).settle(million(1));
-  await refusal(ledger.reserve({ feature: "meta", model: "cheap", tokens: million(0.1) }));
+  (await ledger.reserve(planned(million(1)))).settle(million(1));
+  await refusal(ledger.reserve(planned(million(0.1))));
   now = new Date("2026-03-01T13:00:00Z");
-  await ledger.reserve({ feature: "meta", model: "cheap", tokens: million(0.1) });
+  await ledger.reserve(planned(million(0.1)));
   expect(readSpendToday(dir, "Australia/Melbourne", now).usd).toBeCloseTo(0.1);
 });
 
@@ -89,7 +94,7 @@ test("eight processes with one budget together stay under the cap", async () => 
     let made = 0;
     for (let i = 0; i < 5; i++) {
       try {
-        const call = await ledger.reserve({ feature: "meta", model: "cheap", tokens: { input: 100000, output: 0 } });
+        const call = await ledger.reserve({ kind: "chat", feature: "meta", model: "cheap", tokens: { input: 100000, output: 0 } });
         call.settle({ input: 100000, output: 0 });
         made++;
       } catch (error) { if (error.type !== "BUDGET_EXCEEDED") throw error; }
@@ -101,51 +106,121 @@ test("eight processes with one budget together stay under the cap", async () => 
   expect(readSpendToday(dir, "UTC").usd).toBeCloseTo(1);
 });
 
-test("an unknown price is null, said, and not forbidden unless the budget is nothing", async () => {
+test("a model of unknown price counts as the dearest known one of its kind, and the cap holds", async () => {
   const dir = home();
-  const call = await openSpendLedger(dir, settings(1)).reserve({
+  const ledger = openSpendLedger(dir, settings(0.1));
+  const call = {
+    kind: "chat",
     feature: "meta",
-    model: "local-7b",
-    tokens: million(9),
+    model: "no-such-model",
+    tokens: { input: 1000, output: 500 },
+  };
+  const first = await ledger.reserve(call as PlannedCall);
+  expect(first.settle({ input: 1000, output: 100 })).toEqual({
+    tokens: { input: 1000, output: 100 },
+    usd: null,
   });
-  expect(call.settle({ input: 1200, output: 34 })).toBeNull();
   expect(readSpendToday(dir, "UTC")).toEqual({
-    usd: 0,
+    usd: 0.032,
     calls: 1,
-    tokens: { input: 1200, output: 34 },
-    unpriced: ["local-7b"],
+    tokens: { input: 1000, output: 100 },
+    unpriced: ["no-such-model"],
   });
-  const none = openSpendLedger(home(), settings(0));
-  expect(
-    (await refusal(none.reserve({ feature: "meta", model: "local-7b", tokens: million(1) }))).message,
-  ).toBe(
-    'Cannot call "local-7b" for meta: $0.0000 spent today and a call of unknown price would pass the daily budget of $0.00',
-  );
+  const error = await refusal(ledger.reserve(call as PlannedCall));
+  expect([error.message, error.hint]).toEqual([
+    'Cannot call "no-such-model" for meta: $0.0320 spent today and a call of up to $0.0800, counted as the dearest known model, would pass the daily budget of $0.10',
+    'name its price in config.json: {"llm": {"prices": {"no-such-model": {"input": …, "output": …}}}}',
+  ]);
   expect(formatCost(null, 1234)).toBe("1234 tokens, price unknown");
   expect(formatCost(0.00123, 1234)).toBe("$0.0012");
 });
 
+test("an embedder of unknown price counts as the dearest known embedder", async () => {
+  const dir = home();
+  const call: PlannedCall = { kind: "embedding", feature: "embed", model: "tiny-embed", tokens: million(1) };
+  await openSpendLedger(dir, settings(1)).reserve(call);
+  expect(readSpendToday(dir, "UTC").usd).toBe(0.13);
+});
+
+const hosts: [baseUrl: string, usd: number][] = [
+  ["http://127.0.0.1:11434/v1", 0],
+  ["http://localhost:1234/v1", 0],
+  ["http://[::1]:8080", 0],
+  ["http://0.0.0.0:8000", 0],
+  ["https://127.0.0.1.example.com/v1", 140],
+  ["https://localhost.example.com", 140],
+  ["https://models.example.com/v1", 140],
+];
+
+test.each(hosts)("a model at %s costs %p", (baseUrl, usd) => {
+  const { price } = openSpendLedger(home(), settings(1));
+  expect(price({ kind: "chat", model: "llama", baseUrl }, million(1, 1))).toEqual({
+    usd,
+    isKnown: usd === 0,
+  });
+  expect(price({ kind: "chat", model: "cheap", baseUrl }, million(1, 1)).usd).toBe(3);
+});
+
 test("a dated or provider-prefixed model name has its model's list price", () => {
   const { price } = openSpendLedger(home(), { timezone: "UTC" });
-  expect(price("gpt-4o-mini", million(1, 1))).toBe(0.75);
-  expect(price("openai/gpt-4o-mini-2024-07-18", million(1, 1))).toBe(0.75);
-  expect(price("text-embedding-3-small", million(1))).toBe(0.02);
-  expect(price("gpt-4o-mini-fast", million(1))).toBeNull();
+  const chat = (model: string) => price({ kind: "chat", model }, million(1, 1)).usd;
+  expect([chat("gpt-4o-mini"), chat("openai/gpt-4o-mini-2024-07-18")]).toEqual([0.75, 0.75]);
+  expect(price({ kind: "embedding", model: "text-embedding-3-small" }, million(1)).usd).toBe(0.02);
+  expect([chat("gpt-4o-mini-fast"), chat("constructor"), chat("__proto__")]).toEqual([140, 140, 140]);
+});
+
+const amounts: [what: string, usd: unknown, counted: number][] = [
+  ["a number as text", "0.7", 0.7],
+  ["a text", "none", 0.32],
+  ["empty text", "", 0.32],
+  ["negative", -100, 0.32],
+  ["infinite", "1e999", 0.32],
+  ["null, as version 0.1.0 wrote for an unknown price", null, 0.32],
+  ["missing", undefined, 0.32],
+];
+
+test.each(amounts)("an amount in the records that is %s does not lift the cap", async (_, usd, counted) => {
+  const dir = home();
+  const ledger = openSpendLedger(dir, settings(0.5));
+  await ledger.reserve(planned(million(0.01)));
+  const file = join(dir, "spend.ndjson");
+  const row = JSON.parse(readFileSync(file, "utf8"));
+  const bad = { ...row, id: "bad", model: "no-such-model", inputTokens: 10_000, outputTokens: 1000, usd };
+  appendFileSync(file, `${JSON.stringify(bad)}\n`);
+  expect(readSpendToday(dir, "UTC").usd).toBeCloseTo(counted + 0.01);
+  const error = await refusal(ledger.reserve(planned(million(0.45))));
+  expect(error.details.spent).toBeCloseTo(counted + 0.01);
+});
+
+test.each([["text"], [-5], [Number.NaN], [undefined], [null]])(
+  "a server's usage of %p leaves the call at its estimate",
+  async (count) => {
+    const dir = home();
+    const call = await openSpendLedger(dir, settings(10)).reserve(planned(million(1, 1)));
+    expect(call.settle({ input: count, output: count })).toEqual({ tokens: million(1, 1), usd: 3 });
+    expect(readSpendToday(dir, "UTC").usd).toBe(3);
+  },
+);
+
+test("the tokens of a text are estimated at one an ideograph or more, and above four characters a token", () => {
+  expect(tokenUpperBound("齉龘靐齾爩鱻麤龗灪吁".repeat(10))).toBeGreaterThan(200);
+  expect(tokenUpperBound("日本語の文章を要約してください".repeat(10))).toBeGreaterThan(150);
+  expect(tokenUpperBound("plain words of a prompt ".repeat(100))).toBeGreaterThan(600);
 });
 
 test("a line torn by a full disk loses at most its own call", async () => {
   const dir = home();
   const ledger = openSpendLedger(dir, settings(10));
-  await ledger.reserve({ feature: "meta", model: "cheap", tokens: million(1) });
+  await ledger.reserve(planned(million(1)));
   appendFileSync(join(dir, "spend.ndjson"), '{"id":"torn","at":"20');
-  await ledger.reserve({ feature: "meta", model: "cheap", tokens: million(2) });
-  await ledger.reserve({ feature: "meta", model: "cheap", tokens: million(3) });
+  await ledger.reserve(planned(million(2)));
+  await ledger.reserve(planned(million(3)));
   expect(readSpendToday(dir, "UTC").usd).toBe(6);
 });
 
 test("the ledger is for the user's eyes only and holds no text of any session", async () => {
   const dir = home();
-  await openSpendLedger(dir, settings(10)).reserve({ feature: "meta", model: "cheap", tokens: million(1) });
+  await openSpendLedger(dir, settings(10)).reserve(planned(million(1)));
   const file = join(dir, "spend.ndjson");
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(Object.keys(JSON.parse(readFileSync(file, "utf8")))).toEqual([

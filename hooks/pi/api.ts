@@ -7,6 +7,7 @@
 export interface PiModel {
   id: string;
   provider: string;
+  baseUrl?: string;
   /** USD per million tokens. */
   cost?: { input?: number; output?: number };
 }

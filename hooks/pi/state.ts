@@ -4,6 +4,7 @@ import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { logEvent } from "../../lib/base/log.ts";
 import { type Config, loadConfig, type Paths, resolvePaths } from "../../lib/config/config.ts";
 import { type CompleteJson, jsonCompleter } from "../../lib/model/answers.ts";
+import { tokenUpperBound } from "../../lib/model/prices.ts";
 import { openSpendLedger } from "../../lib/model/spend.ts";
 import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import { sessionAt } from "../../lib/sessions/sessions.ts";
@@ -12,6 +13,8 @@ import type { PiApi, PiContext, PiEvent, PiModel } from "./api.ts";
 
 /** The session's own model, as a `modelKeys` entry. */
 export const ACTIVE_MODEL = "active";
+/** How a provider's error begins that refused the request before any work: 408 and 499 are said during it. */
+const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** At the end pi waits this long for work that is nearly done; the rest is done another time. */
 const SHUTDOWN_GRACE_MS = 1500;
 
@@ -158,7 +161,6 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
   const model = config && findModel(config, context);
   if (!config || !model || !context.modelRegistry.complete) return undefined;
   const { settings, paths } = config;
-  const price = { input: model.cost?.input ?? 0, output: model.cost?.output ?? 0 };
   const budget = settings.llm ?? {
     dailyBudgetUsd: 1,
     apiKeyEnv: "",
@@ -166,14 +168,21 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
     timeoutMs: 30_000,
     prices: {},
   };
-  const prices = model.cost ? { ...budget.prices, [model.id]: price } : budget.prices;
+  const { input: inputPrice, output: outputPrice } = model.cost ?? {};
+  // pi's own price of the model, unless config.json names one.
+  const prices =
+    inputPrice === undefined || outputPrice === undefined
+      ? budget.prices
+      : { [model.id]: { input: inputPrice, output: outputPrice }, ...budget.prices };
   const spend = openSpendLedger(paths.home, { llm: { ...budget, prices }, timezone: settings.timezone });
   const patterns = compilePatterns(settings.redact.extra);
   return jsonCompleter(async (messages, { feature, maxTokens, signal }) => {
-    const input = messages.reduce((sum, { content }) => sum + Math.ceil(content.length / 3), 0);
+    const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const reservation = await spend.reserve({
+      kind: "chat",
       feature,
       model: model.id,
+      baseUrl: model.baseUrl,
       tokens: { input, output: maxTokens },
     });
     const asked = context.modelRegistry.complete?.(
@@ -192,22 +201,20 @@ export function hostModel({ config }: PiState, context: PiContext): CompleteJson
     const reply = await asked?.catch((error: unknown) => {
       throw noAnswer(model, redact(describeError(error), patterns));
     });
-    const usage = reply?.usage ?? {};
-    const tokens = {
-      input: (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0),
-      output: usage.output ?? 0,
-    };
-    const usd = reservation.settle(tokens);
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
+      // What a provider refused is free; what failed on the way may be billed, and stays at its estimate.
+      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
       throw noAnswer(model, redact(reply?.errorMessage ?? "none came", patterns));
     }
+    const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
+    const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });
     const text = reply.content.map((block) => (block.type === "text" ? (block.text ?? "") : "")).join("");
     return {
       text,
       cut: reply.stopReason === "length",
       model: `${model.provider}/${model.id}`,
-      tokens,
-      usd: usage.cost?.total ?? usd,
+      tokens: paid.tokens,
+      usd: reply.usage?.cost?.total ?? paid.usd,
     };
   });
 }

@@ -16,6 +16,7 @@ import {
   jsonCompleter,
   type SendChat,
 } from "./answers.ts";
+import { tokenUpperBound } from "./prices.ts";
 import type { Reservation, SpendLedger } from "./spend.ts";
 import { readVectors } from "./vectors.ts";
 
@@ -101,10 +102,11 @@ export function chatSender({ config, env, spend, ...rest }: LlmConnection, tempe
     const sent = messages.map((message) => ({ ...message, content: outgoing(message.content, rest.redact) }));
     const limit = maxTokens + (reasons ? REASONING_TOKENS : 0);
     const estimate = {
-      input: sent.reduce((sum, { content }) => sum + mostTokens(content), 0),
+      input: sent.reduce((sum, { content }) => sum + tokenUpperBound(content), 0),
       output: limit,
     };
-    const reservation = await spend.reserve({ feature, model: config.model, tokens: estimate });
+    const { model, baseUrl } = config;
+    const reservation = await spend.reserve({ kind: "chat", feature, model, baseUrl, tokens: estimate });
     const completion = await call(
       "MODEL_FAILED",
       { reservation, timeoutMs: config.timeoutMs, signals: [signal, rest.signal] },
@@ -122,16 +124,15 @@ export function chatSender({ config, env, spend, ...rest }: LlmConnection, tempe
     );
     const choice = completion?.choices?.[0];
     if (!choice?.message) throw unusable("MODEL_FAILED", "the server's answer is not a chat completion");
-    const tokens = {
-      input: completion.usage?.prompt_tokens ?? estimate.input,
-      output: completion.usage?.completion_tokens ?? mostTokens(choice.message.content ?? ""),
-    };
+    const paid = reservation.settle({
+      input: completion.usage?.prompt_tokens,
+      output: completion.usage?.completion_tokens ?? tokenUpperBound(choice.message.content ?? ""),
+    });
     return {
       text: answerText(choice.message),
       cut: choice.finish_reason === "length",
       model: config.model,
-      tokens,
-      usd: reservation.settle(tokens),
+      ...paid,
     };
   };
 }
@@ -139,8 +140,9 @@ export function chatSender({ config, env, spend, ...rest }: LlmConnection, tempe
 async function embedBatch(client: OpenAI, texts: string[], options: EmbedOptions): Promise<Embedded> {
   const { config, spend } = options;
   const input = texts.map((text) => outgoing(text, options.redact) || " ");
-  const estimate = { input: input.reduce((sum, text) => sum + mostTokens(text), 0), output: 0 };
-  const reservation = await spend.reserve({ feature: "embed", model: config.model, tokens: estimate });
+  const tokens = { input: input.reduce((sum, text) => sum + tokenUpperBound(text), 0), output: 0 };
+  const { model, baseUrl } = config;
+  const reservation = await spend.reserve({ kind: "embedding", feature: "embed", model, baseUrl, tokens });
   const response = await call(
     "EMBEDDING_FAILED",
     { reservation, timeoutMs: EMBEDDING_TIMEOUT_MS, signals: [options.signal] },
@@ -156,9 +158,12 @@ async function embedBatch(client: OpenAI, texts: string[], options: EmbedOptions
         { signal: within },
       ),
   );
-  const used = response?.usage?.prompt_tokens ?? estimate.input;
-  const usd = reservation.settle({ input: used, output: 0 });
-  return { vectors: readVectors(response?.data, texts.length, config), tokens: used, usd };
+  const paid = reservation.settle({ input: response?.usage?.prompt_tokens });
+  return {
+    vectors: readVectors(response?.data, texts.length, config),
+    tokens: paid.tokens.input,
+    usd: paid.usd,
+  };
 }
 
 interface CallOptions {
@@ -178,9 +183,11 @@ async function call<T>(
   try {
     return await request(AbortSignal.any([limit, caller]));
   } catch (error) {
-    // A request that was refused is free. One that was given up or cut off may be billed, and stays at its estimate.
+    // A request that was refused is free. One that was given up, cut off or failed behind a proxy may be billed, and
+    // stays at its estimate.
     const isRefused =
-      error instanceof APIError && (error.status !== undefined || NOT_REACHED.test(describeError(error)));
+      error instanceof APIError &&
+      (error.status === undefined ? NOT_REACHED.test(describeError(error)) : isRefusal(error.status));
     if (isRefused) reservation.settle({ input: 0, output: 0 });
     const late = limit.aborted || error instanceof APIConnectionTimeoutError;
     if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
@@ -189,6 +196,11 @@ async function call<T>(
     }
     throw failure(type, error);
   }
+}
+
+/** 408 and 499 are said of a request that a server had begun to answer. */
+function isRefusal(status: number): boolean {
+  return status < 500 && status !== 408 && status !== 499;
 }
 
 function failure(type: ErrorType, error: unknown): SessionMemoryError {
@@ -271,11 +283,6 @@ function isOpenAI(baseUrl: string | undefined): boolean {
 /** What may be sent of a text: redacted, and without lone surrogates, which make a server refuse the whole request. */
 function outgoing(text: string, own: (text: string) => string = redact): string {
   return own(text).toWellFormed();
-}
-
-/** More tokens than a text can have in any usual tokenizer, nearly: three bytes each. */
-function mostTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 3);
 }
 
 /** The text of an answer, or the arguments of a tool call given in its place. */

@@ -1,7 +1,7 @@
 /**
- * What paid model calls cost, call by call, and the hard daily cap.
+ * Records what paid model calls cost and holds the daily cap.
  *
- * A call is written down at its estimate before it is made and at its real price after, under a lock, so that several
+ * A call is recorded at its estimate before it is made and at its real price after, under a lock, so that several
  * processes together stay under the cap and a killed one leaves its call counted. The day is the local day.
  */
 
@@ -10,55 +10,29 @@ import { appendFileSync, closeSync, fstatSync, openSync, readSync } from "node:f
 import { join } from "node:path";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/files.ts";
+import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
-import type { LlmConfig, Settings } from "../config/config.ts";
+import type { Settings } from "../config/config.ts";
+import { type Price, type PricedModel, priceOf, type Tokens } from "./prices.ts";
 
 const FILE = "spend.ndjson";
 const LOCK_WAIT_MS = 10_000;
 const DEFAULT_BUDGET_USD = 1;
 
-type Prices = LlmConfig["prices"];
-
-/**
- * List prices of well-known models, USD per million tokens, for when config.json names none.
- *
- * Source: https://openai.com/api/pricing (standard tier, no cache discount), as of November 2026. A price that has
- * changed since is corrected by `llm.prices` in config.json.
- */
-const LIST_PRICES: Prices = {
-  "text-embedding-3-small": { input: 0.02, output: 0 },
-  "text-embedding-3-large": { input: 0.13, output: 0 },
-  "text-embedding-ada-002": { input: 0.1, output: 0 },
-  "gpt-4o": { input: 2.5, output: 10 },
-  "gpt-4o-mini": { input: 0.15, output: 0.6 },
-  "gpt-4.1": { input: 2, output: 8 },
-  "gpt-4.1-mini": { input: 0.4, output: 1.6 },
-  "gpt-4.1-nano": { input: 0.1, output: 0.4 },
-  "gpt-5": { input: 1.25, output: 10 },
-  "gpt-5-mini": { input: 0.25, output: 2 },
-  "gpt-5-nano": { input: 0.05, output: 0.4 },
-  "gpt-5.4": { input: 2.5, output: 15 },
-  "gpt-5.4-mini": { input: 0.75, output: 4.5 },
-  "gpt-5.4-nano": { input: 0.2, output: 1.25 },
-};
-
-export interface Tokens {
-  input: number;
-  output: number;
-}
-
 /** A call about to be made, with the most it can take. */
-export interface PlannedCall {
+export interface PlannedCall extends PricedModel {
   /** What it is for: `meta`, `embed`, `query` … */
   feature: string;
-  model: string;
   tokens: Tokens;
 }
 
 /** A call written down before it is made. */
 export interface Reservation {
-  /** Writes what the call really took and returns its price; null where the price is unknown. */
-  settle(tokens: Tokens): number | null;
+  /**
+   * Records what the call took and returns its price; null where the price is unknown. A count that is no number of
+   * tokens, or is missing, stays at its estimate: servers are not trusted to report usage.
+   */
+  settle(used: { [K in keyof Tokens]?: unknown }): { tokens: Tokens; usd: number | null };
 }
 
 /** Where paid calls are written down and refused. */
@@ -69,15 +43,15 @@ export interface SpendLedger {
    * @throws {SessionMemoryError} `BUDGET_EXCEEDED` when the day's calls and this one would cost more than the cap.
    */
   reserve(call: PlannedCall): Promise<Reservation>;
-  /** The price of a call, null where it is unknown. */
-  price(model: string, tokens: Tokens): number | null;
+  /** Returns the price at which a call would be recorded. */
+  price(model: PricedModel, tokens: Tokens): Price;
 }
 
 export interface SpendToday {
   usd: number;
   calls: number;
   tokens: Tokens;
-  /** Models called today whose price is unknown: not in `usd`. */
+  /** Models called today whose price is unknown; in `usd` they count as the dearest known model of their kind. */
   unpriced: string[];
 }
 
@@ -90,7 +64,9 @@ interface Row {
   model: string;
   inputTokens: number;
   outputTokens: number;
-  usd: number | null;
+  usd: number;
+  /** The price is unknown: `usd` is that of the dearest known model. */
+  unpriced?: true;
   /** Not yet, or never, answered: counted at its estimate. */
   open?: true;
 }
@@ -109,10 +85,11 @@ export function openSpendLedger(
   const file = join(home, FILE);
   const cap = settings.llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
   const read = rowReader(file);
-  const price = (model: string, tokens: Tokens) => callPrice(model, tokens, settings.llm?.prices ?? {});
+  const price = (model: PricedModel, tokens: Tokens) => priceOf(model, tokens, settings.llm?.prices ?? {});
 
   async function reserve(call: PlannedCall): Promise<Reservation> {
     const at = now();
+    const estimate = price(call, call.tokens);
     const row: Row = {
       id: randomBytes(8).toString("hex"),
       at: at.toISOString(),
@@ -121,7 +98,8 @@ export function openSpendLedger(
       model: call.model,
       inputTokens: call.tokens.input,
       outputTokens: call.tokens.output,
-      usd: price(call.model, call.tokens),
+      usd: estimate.usd,
+      ...(estimate.isKnown ? {} : { unpriced: true }),
       open: true,
     };
     await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
@@ -129,15 +107,19 @@ export function openSpendLedger(
       append(file, row);
     });
     return {
-      settle(tokens) {
+      settle(used) {
+        const tokens = {
+          input: countOf(used.input) ?? call.tokens.input,
+          output: countOf(used.output) ?? call.tokens.output,
+        };
+        const { usd, isKnown } = price(call, tokens);
         const { open: _, ...settled } = row;
-        const usd = price(call.model, tokens);
         try {
           append(file, { ...settled, inputTokens: tokens.input, outputTokens: tokens.output, usd });
         } catch {
           // a full disk must not lose an answer that is paid: the call stays counted at its estimate
         }
-        return usd;
+        return { tokens, usd: isKnown ? usd : null };
       },
     };
   }
@@ -155,29 +137,27 @@ export function formatCost(usd: number | null, tokens: number): string {
   return usd === null ? `${tokens} tokens, price unknown` : `$${usd.toFixed(4)}`;
 }
 
-function refuseOverCap(row: Row, cap: number, spent: number): void {
-  const over = row.usd === null ? cap === 0 : row.usd > 0 && (spent >= cap || spent + row.usd > cap);
-  if (!over) return;
-  const cost = row.usd === null ? "a call of unknown price" : `a call of up to $${row.usd.toFixed(4)}`;
-  throw new SessionMemoryError(
-    "BUDGET_EXCEEDED",
-    `Cannot call "${row.model}" for ${row.feature}: $${spent.toFixed(4)} spent today and ${cost} would pass the daily budget of $${cap.toFixed(2)}`,
-    {
-      details: { spent, estimate: row.usd, cap, day: row.day },
-      recoverable: true,
-      hint: "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json",
-    },
-  );
+/** `about $0.0012`, or what it counts as where the price is unknown. */
+export function formatPrice({ usd, isKnown }: Price): string {
+  return isKnown
+    ? `about $${usd.toFixed(4)}`
+    : `counted as $${usd.toFixed(4)}, the dearest known model's price, its own being unknown`;
 }
 
-/** A dated or prefixed name (`openai/gpt-4o-mini-2024-07-18`) has the price of its model. */
-function callPrice(model: string, tokens: Tokens, configured: Prices): number | null {
-  const bare = model.replace(/^.*\//, "");
-  const undated = bare.replace(/-\d{4}-\d{2}-\d{2}$/, "");
-  const own = configured[model] ?? configured[bare];
-  const rate = own ?? LIST_PRICES[bare] ?? LIST_PRICES[undated];
-  if (!rate) return null;
-  return (tokens.input * rate.input + tokens.output * rate.output) / 1_000_000;
+function refuseOverCap({ usd, unpriced, ...row }: Row, cap: number, spent: number): void {
+  if (usd === 0 || (spent < cap && spent + usd <= cap)) return;
+  const basis = unpriced ? ", counted as the dearest known model," : "";
+  throw new SessionMemoryError(
+    "BUDGET_EXCEEDED",
+    `Cannot call "${row.model}" for ${row.feature}: $${spent.toFixed(4)} spent today and a call of up to $${usd.toFixed(4)}${basis} would pass the daily budget of $${cap.toFixed(2)}`,
+    {
+      details: { spent, estimate: usd, cap, day: row.day },
+      recoverable: true,
+      hint: unpriced
+        ? `name its price in config.json: {"llm": {"prices": {"${row.model}": {"input": …, "output": …}}}}`
+        : "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json",
+    },
+  );
 }
 
 function sum(rows: Iterable<Row>, day: string): SpendToday {
@@ -185,10 +165,10 @@ function sum(rows: Iterable<Row>, day: string): SpendToday {
   for (const row of rows) {
     if (row.day !== day) continue;
     today.calls++;
-    today.usd += row.usd ?? 0;
+    today.usd += row.usd;
     today.tokens.input += row.inputTokens;
     today.tokens.output += row.outputTokens;
-    if (row.usd === null && !today.unpriced.includes(row.model)) today.unpriced.push(row.model);
+    if (row.unpriced && !today.unpriced.includes(row.model)) today.unpriced.push(row.model);
   }
   return today;
 }
@@ -214,11 +194,39 @@ function parseRow(line: string): Row | undefined {
   if (line === "") return undefined;
   try {
     // A line torn by a full disk has the next one fused to it.
-    const row = JSON.parse(line.slice(Math.max(0, line.lastIndexOf('{"id":')))) as Row;
-    return typeof row.id === "string" && typeof row.day === "string" ? row : undefined;
+    return readRow(recordOf(JSON.parse(line.slice(Math.max(0, line.lastIndexOf('{"id":'))))));
   } catch {
     return undefined; // torn: it was refused or its answer never came
   }
+}
+
+/** Anything may have been written into the file by hand: what is no amount counts as its tokens at the dearest price. */
+function readRow({ id, day, ...fields }: JsonRecord): Row | undefined {
+  if (typeof id !== "string" || typeof day !== "string") return undefined;
+  const model = stringOf(fields.model) ?? "unknown";
+  const feature = stringOf(fields.feature) ?? "unknown";
+  const [inputTokens, outputTokens] = [countOf(fields.inputTokens) ?? 0, countOf(fields.outputTokens) ?? 0];
+  const written = countOf(typeof fields.usd === "string" ? Number(fields.usd || Number.NaN) : fields.usd);
+  const kind = feature === "embed" ? "embedding" : "chat";
+  const price = priceOf({ kind, model }, { input: inputTokens, output: outputTokens }, {});
+  const isUnpriced = fields.unpriced === true || (written === undefined && !price.isKnown);
+  return {
+    id,
+    day,
+    at: stringOf(fields.at) ?? "",
+    feature,
+    model,
+    inputTokens,
+    outputTokens,
+    usd: written ?? price.usd,
+    ...(isUnpriced ? { unpriced: true } : {}),
+  };
+}
+
+/** The value if it is an amount of something. */
+function countOf(value: unknown): number | undefined {
+  const number = numberOf(value);
+  return number !== undefined && number >= 0 ? number : undefined;
 }
 
 function readFrom(file: string, offset: number): Buffer {

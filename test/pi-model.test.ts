@@ -1,0 +1,85 @@
+import { expect, test } from "bun:test";
+import { z } from "zod";
+import type { PiContext, PiModel, PiReply } from "../hooks/pi/api.ts";
+import { hostModel, type PiState } from "../hooks/pi/state.ts";
+import { loadConfig } from "../lib/config/config.ts";
+import { readSpendToday } from "../lib/model/spend.ts";
+import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
+
+const PROMPT = "name this";
+const ANSWER: PiReply["content"] = [{ type: "text", text: '{"name": "a name"}' }];
+
+/** Asks pi's active model, which has one answer; returns what the records count for it. */
+async function spendOf(
+  home: TemporaryHome,
+  { reply, model = {}, prompt = PROMPT }: { reply: PiReply; model?: Partial<PiModel>; prompt?: string },
+) {
+  const config = await loadConfig(home.env, home.project);
+  const active: PiModel = { id: "m", provider: "p", cost: { input: 1, output: 2 }, ...model };
+  const context = { model: active, modelRegistry: { complete: async () => reply } } as unknown as PiContext;
+  const complete = hostModel({ config, paths: config.paths } as PiState, context);
+  const request = {
+    feature: "meta",
+    system: "",
+    prompt,
+    schema: z.object({ name: z.string() }),
+    maxTokens: 1000,
+  };
+  const answer = await complete?.(request).catch((error: Error) => error.message);
+  return { answer, today: readSpendToday(home.paths.home, config.settings.timezone) };
+}
+
+function piHome(): TemporaryHome {
+  const home = temporaryHome();
+  write(home.paths.config, JSON.stringify({ modelKeys: ["active"], timezone: "UTC" }));
+  return home;
+}
+
+test("a refusal by pi's provider is free; a failure that may be billed stays at its estimate", async () => {
+  for (const [errorMessage, output] of [
+    ["401 invalid key", 0],
+    ["429 slow down", 0],
+    ["500 internal error", 1000],
+    ["terminated", 1000],
+  ] as const) {
+    using home = piHome();
+    const reply: PiReply = { content: [], stopReason: "error", errorMessage, usage: { input: 0, output: 0 } };
+    const { answer, today } = await spendOf(home, { reply });
+    expect([answer, today.tokens.output]).toEqual([`Cannot get an answer of "m": ${errorMessage}`, output]);
+  }
+});
+
+test("an answer of pi's model without usage counts at its estimate, with usage at that", async () => {
+  using home = piHome();
+  expect((await spendOf(home, { reply: { content: ANSWER, stopReason: "stop" } })).today.tokens.output).toBe(
+    1000,
+  );
+  using other = piHome();
+  const usage = { input: 10, output: 20, cacheRead: 30, cacheWrite: 40 };
+  const { today } = await spendOf(other, { reply: { content: ANSWER, stopReason: "stop", usage } });
+  expect(today.tokens).toEqual({ input: 80, output: 20 });
+});
+
+test("a prompt in ideographs is estimated at a token each or more", async () => {
+  using home = piHome();
+  const prompt = "齉龘靐齾爩鱻麤龗灪吁".repeat(100);
+  const { today } = await spendOf(home, { reply: { content: ANSWER, stopReason: "stop" }, prompt });
+  expect(today.tokens.input).toBeGreaterThan(2000);
+});
+
+test("pi's model without a price counts as the dearest known one, unless it is on loopback; config.json's price wins", async () => {
+  const usage = { input: 1000, output: 1000 };
+  const reply: PiReply = { content: ANSWER, stopReason: "stop", usage };
+  const spent = async (model: Partial<PiModel>, prices = {}) => {
+    using home = piHome();
+    write(
+      home.paths.config,
+      JSON.stringify({ modelKeys: ["active"], timezone: "UTC", llm: { model: "x", prices } }),
+    );
+    return (await spendOf(home, { reply, model })).today.usd;
+  };
+  expect(await spent({ cost: {} })).toBe(0.14);
+  expect(await spent({ cost: {}, baseUrl: "http://127.0.0.1:1/v1" })).toBe(0);
+  expect(await spent({})).toBe(0.003);
+  expect(await spent({}, { m: { input: 10, output: 10 } })).toBe(0.02);
+});
