@@ -206,6 +206,19 @@ export function note(message: string): void {
   if (!quiet) say(asCalled(message));
 }
 
+/** Asks a question on stderr; anything but a yes is a no. Without a terminal nobody can answer: a no. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) return false;
+  const { createInterface } = await import("node:readline/promises");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // Ctrl-C and Ctrl-D end the question without an answer.
+  const left = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
+  terminal.once("SIGINT", () => terminal.close());
+  const answer = await Promise.race([terminal.question(`${question} [y/N] `), left]);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
+}
+
 /**
  * A signal that is aborted by Ctrl-C or a termination request, for work that stops at a place it can go on from. The
  * second one ends the process at once.

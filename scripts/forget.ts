@@ -10,6 +10,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
+  confirm,
   note,
   parseFlags,
   print,
@@ -39,15 +40,16 @@ Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pat
 
 Removes sessions, or whatever holds a text, from everything session-memory has: index, vectors, names,
 observations, saved notes, marks and log. What went is kept out from then on ("exclude" in config.json).
-The transcripts of Claude Code, pi and Codex are theirs and stay. <session>: id, start of an id, name or path.
+What would go is shown and asked about first. The transcripts of Claude Code, pi and Codex are theirs and stay.
+<session>: its id, the start of its id (4+), its exact name, its transcript's path, or "last".
 
 Options:
   --project <p>      All sessions of a project: its directory, or its name
   --before <t>       All sessions that did nothing since: 2026-02-03, yesterday, 7d (with --project: of it)
   --pattern <regex>  Chunks, observations, names and notes that match (repeatable; case counts)
-  --dry-run          Tell what would go; change nothing
+  --dry-run          Show what would go; change nothing
+  --yes              Do not ask; needed where there is no terminal
   --no-exclude       Do not keep it out: the next indexing reads it again
-  --notes <folder>   Saved notes are there too (repeatable; default: ./memory and where notes were saved)
   --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
   --json             One JSON document       --quiet  No remarks on stderr
   -h, --help         Show this help
@@ -80,8 +82,8 @@ function readFlags(args: string[]) {
     before: { type: "string" },
     pattern: { type: "string", multiple: true },
     "dry-run": off,
+    yes: off,
     "no-exclude": off,
-    notes: { type: "string", multiple: true },
     sessions: { type: "string", multiple: true },
     json: off,
   });
@@ -127,8 +129,8 @@ async function forgetSessions(words: readonly string[], config: Config, values: 
   const sessions = keptOutByName(targets, values);
   const exclude = { sessions, projects: project && !before ? [project] : [], patterns: [] };
   const places = project && !before ? [project] : [];
-  const forgotten = await forgetTargets(targets, { ...optionsOf(config, values, exclude), places });
-  report(forgotten, targets, values);
+  const asked = { ...optionsOf(config, values, exclude), places };
+  await confirmed((dryRun) => forgetTargets(targets, { ...asked, dryRun }), targets, values);
 }
 
 /** A name stays a name. */
@@ -149,20 +151,34 @@ function keptOutByName(targets: readonly Target[], { project, before }: Flags): 
 async function forgetPatterns(patterns: readonly string[], config: Config, values: Flags): Promise<void> {
   const exclude = { sessions: [], projects: [], patterns: [...patterns] };
   const { hasText } = readExclusion(exclude);
-  const forgotten = await forgetText(hasText, optionsOf(config, values, exclude));
-  if (!isAnything(forgotten)) note("nothing that is held fits it");
-  report(forgotten, [], values);
+  const options = optionsOf(config, values, exclude);
+  await confirmed((dryRun) => forgetText(hasText, { ...options, dryRun }), [], values);
 }
 
-function optionsOf({ paths, env }: Config, values: Flags, exclude: Exclude): ForgetOptions {
-  const cwd = process.cwd();
-  return {
-    paths,
-    cwd,
-    exclude: values["no-exclude"] ? undefined : exclude,
-    notes: (values.notes ?? []).map((folder) => expandPath(folder, env, cwd)),
-    dryRun: values["dry-run"],
-  };
+function optionsOf({ paths }: Config, values: Flags, exclude: Exclude): Omit<ForgetOptions, "dryRun"> {
+  return { paths, cwd: process.cwd(), exclude: values["no-exclude"] ? undefined : exclude };
+}
+
+/** Shows what would go, asks, and forgets it. */
+async function confirmed(
+  forget: (dryRun: boolean) => Promise<Forgotten>,
+  targets: readonly Target[],
+  values: Flags,
+): Promise<void> {
+  if (values["dry-run"]) {
+    report(await forget(true), targets, values);
+    return;
+  }
+  if (!values.yes) {
+    const preview = { ...values, "dry-run": true };
+    for (const line of describe(await forget(true), targets, preview)) (values.json ? note : print)(line);
+    if (!(await confirm("Forget this?"))) {
+      throw new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
+        hint: "add --yes",
+      });
+    }
+  }
+  report(await forget(false), targets, values);
 }
 
 function nothingFits({ project, before }: Flags): SessionMemoryError {
@@ -177,9 +193,8 @@ function nothingFits({ project, before }: Flags): SessionMemoryError {
 }
 
 function report(forgotten: Forgotten, targets: readonly Target[], values: Flags): void {
-  const { removed, excluded, forks, erased } = forgotten;
-  const transcripts = targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
-  const remarked = remarks(forgotten, { transcripts, targets, values });
+  const { removed, excluded, forks, erased, keptFiles } = forgotten;
+  if (values.pattern && !isAnything(forgotten)) note("no stored data matches");
   if (values.json) {
     const sessions = targets.map(({ id, agent, name, transcript }) => ({
       id,
@@ -187,24 +202,36 @@ function report(forgotten: Forgotten, targets: readonly Target[], values: Flags)
       name: name && redact(name),
       transcript,
     }));
-    printJson({ dryRun: values["dry-run"], sessions, removed, excluded, forks, transcripts, erased });
-    for (const remark of remarked) note(remark);
-  } else {
-    printSessions(targets, values["dry-run"]);
-    for (const line of [...removedLines(removed), ...excludedLines(excluded), ...remarked]) print(line);
-  }
+    const dryRun = values["dry-run"];
+    const transcripts = transcriptsOf(targets);
+    printJson({ dryRun, sessions, removed, keptFiles, excluded, forks, transcripts, erased });
+    for (const remark of remarks(forgotten, targets, values)) note(remark);
+  } else for (const line of describe(forgotten, targets, values)) print(line);
   if (!erased) refuseUnerased();
 }
 
-function printSessions(targets: readonly Target[], dryRun: boolean): void {
+function describe(forgotten: Forgotten, targets: readonly Target[], values: Flags): string[] {
+  return [
+    ...sessionLines(targets, values["dry-run"]),
+    ...removedLines(forgotten.removed),
+    ...excludedLines(forgotten.excluded),
+    ...remarks(forgotten, targets, values),
+  ];
+}
+
+function sessionLines(targets: readonly Target[], dryRun: boolean): string[] {
   const verb = dryRun ? "would forget" : "forgot";
-  if (targets.length > 0) print(`${verb} ${counted(targets.length, "session")}`);
-  else print(dryRun ? "would forget what matches" : "forgot what matched");
-  for (const { id, agent, name } of targets.slice(0, SHOWN_MAX)) {
+  const matches = dryRun ? "would forget what matches" : "forgot what matched";
+  const shown = targets.slice(0, SHOWN_MAX).map(({ id, agent, name }) => {
     const called = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
-    print(`- ${oneLine(redact(id), 255)}${called}${agent === undefined ? "" : ` (${agent})`}`);
-  }
-  if (targets.length > SHOWN_MAX) print(`- … ${targets.length - SHOWN_MAX} more`);
+    return `- ${oneLine(redact(id), 255)}${called}${agent === undefined ? "" : ` (${agent})`}`;
+  });
+  const more = targets.length > SHOWN_MAX ? [`- … ${targets.length - SHOWN_MAX} more`] : [];
+  return [targets.length > 0 ? `${verb} ${counted(targets.length, "session")}` : matches, ...shown, ...more];
+}
+
+function transcriptsOf(targets: readonly Target[]): string[] {
+  return targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
 }
 
 function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
@@ -227,13 +254,15 @@ function excludedLines({ sessions, projects, patterns }: Exclude): string[] {
   return parts.length > 0 ? [`kept out from now on: ${parts.join(", ")} (exclude in config.json)`] : [];
 }
 
-function remarks(
-  { forks }: Forgotten,
-  { transcripts, targets, values }: { transcripts: string[]; targets: readonly Target[]; values: Flags },
-): string[] {
+function remarks({ forks, keptFiles }: Forgotten, targets: readonly Target[], values: Flags): string[] {
+  const transcripts = transcriptsOf(targets);
   const lines: string[] = [];
   if (forks.length > 0) {
     lines.push(`began as copies and hold the same rows, forget them too: ${redact(forks.join(", "))}`);
+  }
+  if (keptFiles.length > 0) {
+    lines.push("not removed, since we did not write them as they are now, to delete with rm:");
+    lines.push(...keptFiles.map((file) => `- ${redact(file)}`));
   }
   if (transcripts.length > 0) {
     lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts, to delete with rm:`);

@@ -40,6 +40,7 @@ import { givenTitle } from "../lib/sessions/ends.ts";
 import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
+import { recordWritten } from "../lib/store/written-files.ts";
 import { cleaner } from "../lib/transcripts/clean.ts";
 import { readExclusion } from "../lib/transcripts/exclusion.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -95,6 +96,8 @@ export interface SaveOptions {
   excludes?: ((text: string) => boolean) | undefined;
   /** The event log. @default {that of the environment's home} */
   log?: string | undefined;
+  /** The state.db in which the note is recorded as ours. @default {that of the environment's home} */
+  state?: string | undefined;
 }
 
 export interface Saved {
@@ -111,7 +114,7 @@ export async function saveSessionToMemory(options: SaveOptions): Promise<string 
   const { log = resolvePaths(process.env).log, sessionId } = options;
   try {
     const { path, created } = await saveSession(options);
-    logSaved(log, sessionId, { path, created });
+    logEvent(log, { event: "save-session", ok: true, session: sessionId, path, created });
     return path;
   } catch (error) {
     logEvent(log, {
@@ -122,11 +125,6 @@ export async function saveSessionToMemory(options: SaveOptions): Promise<string 
     });
     return null;
   }
-}
-
-/** Where notes are is known by this, when they are to be forgotten. */
-function logSaved(log: string, session: string, { path, created }: Pick<Saved, "path" | "created">): void {
-  logEvent(log, { event: "save-session", ok: true, session, path, created });
 }
 
 /**
@@ -142,6 +140,7 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     timezone = systemTimezone(),
     clean = redact,
     excludes = () => false,
+    state = resolvePaths(process.env).state,
   } = options;
   const { entries, messages } = readEnd(options.sessionFile, messageCount, excludes);
   if (messages.length === 0) throw nothingSaid(options.sessionId);
@@ -168,7 +167,11 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     const conversation = { entries, content: lines.join("\n"), at, timezone, clean };
     const topic = options.topic !== undefined && excludes(options.topic) ? undefined : options.topic;
     const slug = given ?? (await chooseSlug(conversation, { ...options, topic }));
-    return { ...writeNote(folder, `${date}-${slug}`, text), messages: messages.length };
+    const written = writeNote(folder, `${date}-${slug}`, text);
+    if (written.created) {
+      recordWritten({ state }, { path: written.path, content: text, sessionId: options.sessionId });
+    }
+    return { ...written, messages: messages.length };
   } catch (error) {
     throw unwritable(folder, error);
   }
@@ -232,7 +235,8 @@ async function main(args: string[]): Promise<void> {
     slug,
     slugOptions: values["llm-slug"] ? configuredSlug(config) : undefined,
   });
-  logSaved(paths.log, session.id, saved);
+  const { path, created } = saved;
+  logEvent(paths.log, { event: "save-session", ok: true, session: session.id, path, created });
   if (values.json) printJson({ ...saved, sessionId: session.id });
   else print(saved.path);
 }
@@ -254,6 +258,7 @@ function described(session: Session, { settings, paths }: Config) {
     clean: cleaner(settings.redact),
     excludes: readExclusion(settings.exclude).hasText,
     log: paths.log,
+    state: paths.state,
     topic: knownTopic(session, paths),
   };
 }

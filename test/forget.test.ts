@@ -19,7 +19,7 @@ import { contentOf, openHomeStore } from "./support/index.ts";
 import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { BUN_FLAGS, runScript, scriptPath } from "./support/run.ts";
 
 const DIMENSIONS = 64;
 /** Every planted word begins with it, and no stemmer shortens them. */
@@ -216,13 +216,16 @@ describe("forget", () => {
         "/home/.session-memory/meta-state.ndjson",
         "/home/.session-memory/observations/*.jsonl",
         "/home/.session-memory/sessions-meta/*.meta.json",
+        "/home/.session-memory/state.db",
         "/shop/memory/*.md",
       ].sort(),
     );
-    const would = JSON.parse(await ok(home, "forget", [...victims, "--dry-run", "--json", "--quiet"]));
+    const would = JSON.parse(
+      await ok(home, "forget", ["--yes", ...victims, "--dry-run", "--json", "--quiet"]),
+    );
     expect(ofOthers(home, others)).toEqual(before);
 
-    const told = JSON.parse(await ok(home, "forget", [...victims, "--json", "--quiet"]));
+    const told = JSON.parse(await ok(home, "forget", ["--yes", ...victims, "--json", "--quiet"]));
     expect(told).toEqual({ ...would, dryRun: false });
     expect(told.sessions.map(({ id }: { id: string }) => id)).toEqual(victims);
     expect(told.removed).toEqual({
@@ -307,7 +310,7 @@ describe("forget", () => {
       "/home/.session-memory/memory.db",
       "/home/.session-memory/names.json",
     ]);
-    const told = JSON.parse(await ok(home, "forget", ["--project", secret, "--json", "--quiet"]));
+    const told = JSON.parse(await ok(home, "forget", ["--yes", "--project", secret, "--json", "--quiet"]));
     expect(told.sessions.map(({ id }: { id: string }) => id).sort()).toEqual(inside.sort());
     expect(told.excluded).toEqual({ sessions: [], projects: [secret], patterns: [] });
     await ok(home, "embed", ["--all"]);
@@ -328,11 +331,11 @@ describe("forget", () => {
     await ok(home, "embed", []);
     await ok(home, "observe-compact", [first, "--observe"]);
     for (const file of files) rmSync(file);
-    await ok(home, "forget", [first]);
-    await ok(home, "forget", [second.slice(0, 6)]);
-    await ok(home, "forget", [third, "victim-plain-notes"]);
+    await ok(home, "forget", ["--yes", first]);
+    await ok(home, "forget", ["--yes", second.slice(0, 6)]);
+    await ok(home, "forget", ["--yes", third, "victim-plain-notes"]);
     expect(holding(home, MARK)).toEqual([]);
-    expect(await run(home, "forget", [first])).toEqual({
+    expect(await run(home, "forget", ["--yes", first])).toEqual({
       stdout: "",
       stderr: expect.stringMatching(/^error: NOT_FOUND: Cannot find session "[^"]+"\nhint: .+\n$/),
       exitCode: 1,
@@ -342,10 +345,10 @@ describe("forget", () => {
   test("keeps out what a pattern fits from then on, though nothing fits it yet", async () => {
     using home = temporaryHome();
     const tried = await run(home, "forget", ["--pattern", "Falcon", "--dry-run"]);
-    expect([tried.exitCode, tried.stderr]).toEqual([0, "nothing that is held fits it\n"]);
+    expect([tried.exitCode, tried.stderr]).toEqual([0, "no stored data matches\n"]);
     expect(existsSync(home.paths.config)).toBe(false);
-    const told = await run(home, "forget", ["--pattern", "Falcon"]);
-    expect([told.exitCode, told.stderr]).toEqual([0, "nothing that is held fits it\n"]);
+    const told = await run(home, "forget", ["--yes", "--pattern", "Falcon"]);
+    expect([told.exitCode, told.stderr]).toEqual([0, "no stored data matches\n"]);
     const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
     expect(config).toEqual({ exclude: { patterns: ["Falcon"] } });
   });
@@ -396,7 +399,9 @@ describe("forget", () => {
     const before = ofOthers(home, ids);
     expect(await ok(home, "observe-compact", [withLedger, "--render"])).toContain(MARK);
     expect(holding(home, MARK).length).toBeGreaterThan(3);
-    const told = JSON.parse(await ok(home, "forget", ["--pattern", `${MARK}\\w+`, "--json", "--quiet"]));
+    const told = JSON.parse(
+      await ok(home, "forget", ["--yes", "--pattern", `${MARK}\\w+`, "--json", "--quiet"]),
+    );
     expect(told.removed).toMatchObject({ chunks: 1, vectors: 1, metaFiles: 1, ledgers: 1, cursors: 0 });
     expect(told.excluded).toEqual({ sessions: [], projects: [], patterns: [`${MARK}\\w+`] });
     expect(holding(home, MARK)).toEqual([]);
@@ -412,9 +417,9 @@ describe("forget", () => {
     const rendered = await ok(home, "observe-compact", [withLedger, "--render"]);
     expect([rendered.includes(MARK), rendered.includes("the harmless rest")]).toEqual([false, true]);
     expect(withoutState(ofOthers(home, ids))).toEqual(withoutState(before));
-    const again = await run(home, "forget", ["--pattern", `${MARK}\\w+`]);
+    const again = await run(home, "forget", ["--yes", "--pattern", `${MARK}\\w+`]);
     expect(again.exitCode).toBe(0);
-    expect(again.stderr).toBe("nothing that is held fits it\n");
+    expect(again.stderr).toBe("no stored data matches\n");
   }, 60_000);
 
   test("takes what was idle since a time, and keeps out those of it that a host still has", async () => {
@@ -429,7 +434,7 @@ describe("forget", () => {
     });
     await ok(home, "embed", []);
     rmSync(files[1] ?? "");
-    const told = await ok(home, "forget", ["--before", "30d"]);
+    const told = await ok(home, "forget", ["--yes", "--before", "30d"]);
     expect(told.split("\n")[0]).toBe("forgot 2 sessions");
     expect(told).toContain("\nonly these sessions are kept out, one by one: a time cannot be\n");
     const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
@@ -456,7 +461,7 @@ describe("forget", () => {
     const fork = uuidFrom("fork");
     writeClaude(home, { id: fork, rows: [...rows, claudeUser({ text: "further", sessionId: fork })] });
     await ok(home, "embed", []);
-    const told = JSON.parse(await ok(home, "forget", [parent, "--json", "--quiet"]));
+    const told = JSON.parse(await ok(home, "forget", ["--yes", parent, "--json", "--quiet"]));
     expect(told.sessions.map(({ id }: { id: string }) => id)).toEqual([parent, "agent-a1"]);
     expect([told.forks, told.excluded.sessions]).toEqual([[fork], [parent]]);
     writeClaude(home, { id: "agent-a2", parentId: parent, rows: [claudeUser({ text: `${MARK}later` })] });
@@ -469,11 +474,120 @@ describe("forget", () => {
     const id = uuidFrom("again");
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
     await ok(home, "embed", []);
-    const told = await ok(home, "forget", [id, "--no-exclude"]);
+    const told = await ok(home, "forget", ["--yes", id, "--no-exclude"]);
     expect(told).toContain("\nnot kept out: the next indexing reads it again\n");
     expect([holding(home, MARK), existsSync(home.paths.config)]).toEqual([[], false]);
     await ok(home, "embed", []);
     expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
+  }, 30_000);
+
+  test("removes only notes that are as we wrote them, and lists the others", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("noted");
+    writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, cwd: home.project, sessionId: id })] });
+    const save = async (...flags: string[]) => (await ok(home, "save-session", [id, ...flags])).trim();
+    const ours = await save("--slug", "ours");
+    const elsewhere = await save("--dir", "docs/notes", "--slug", "elsewhere");
+    const edited = await save("--slug", "edited");
+    const header = readFileSync(ours, "utf8");
+    const beheaded = await save("--slug", "beheaded");
+    write(edited, `${header}\nremember to call Ann\n`);
+    write(beheaded, "only my own words\n");
+    const foreign = write(join(home.project, "memory", "2026-02-03-by-another-program.md"), header);
+    const copied = write(join(home.project, "docs", "notes", "copy.md"), header);
+    const unrelated = write(join(home.project, "memory", "todo.md"), "milk\n");
+    const would = await ok(home, "forget", [id, "--dry-run"]);
+    const told = JSON.parse(await ok(home, "forget", [id, "--yes", "--json", "--quiet"]));
+    expect(told.removed.notes.sort()).toEqual([elsewhere, ours].sort());
+    expect(told.keptFiles.sort()).toEqual([beheaded, copied, edited, foreign].sort());
+    expect([ours, elsewhere].map((file) => existsSync(file))).toEqual([false, false]);
+    expect([beheaded, copied, edited, foreign, unrelated].map((file) => existsSync(file))).toEqual(
+      Array(5).fill(true),
+    );
+    for (const file of [ours, elsewhere, edited, foreign, copied, beheaded]) expect(would).toContain(file);
+    expect(would).not.toContain(unrelated);
+  }, 30_000);
+
+  test("removes a pi session's meta file only as we wrote it, since it lies in pi's folder", async () => {
+    using home = temporaryHome();
+    const files = ["ours", "edited", "seed"].map((who) => {
+      const id = uuidFrom(who);
+      writePi(home, { id, rows: piLinked([piHeader({ id, cwd: home.project }), piUser({ text: who })]) });
+      return { id, meta: join(home.paths.pi, "sessions-meta", `${id}.meta.json`) };
+    });
+    const [ours, edited, seed] = files;
+    await ok(home, "index-meta", [ours?.id ?? "", edited?.id ?? "", "--force"]);
+    write(
+      edited?.meta ?? "",
+      readFileSync(edited?.meta ?? "", "utf8").replace(/"tags"/, '"mine": 1, "tags"'),
+    );
+    write(seed?.meta ?? "", JSON.stringify({ sessionId: seed?.id, name: "written by another extension" }));
+    const ids = files.map(({ id }) => id);
+    const told = JSON.parse(await ok(home, "forget", [...ids, "--yes", "--json", "--quiet"]));
+    expect(told.removed.metaFiles).toBe(1);
+    expect(told.keptFiles.sort()).toEqual([edited?.meta, seed?.meta].sort());
+    expect(files.map(({ meta }) => existsSync(meta))).toEqual([false, true, true]);
+  }, 30_000);
+
+  test("takes a part of a name or a misspelt one for no name: it lists candidates and changes nothing", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("taxes");
+    const title = claudeState("custom-title", { customTitle: "quarterly tax return" }, id);
+    const rows = [claudeUser({ text: "hello", sessionId: id }), title];
+    const file = writeClaude(home, { id, rows });
+    await ok(home, "embed", []);
+    const refused = async (reference: string) => {
+      const { stdout, stderr, exitCode } = await run(home, "forget", [reference, "--yes"]);
+      expect([stdout, exitCode]).toEqual(["", 1]);
+      return stderr.replace(/, \d+[a-z]+ ago/, "");
+    };
+    for (const reference of ["tax", "quartrly tax retrun", "quarterly tax", "tax return quarterly"]) {
+      expect(await refused(reference)).toBe(
+        `error: NOT_FOUND: Cannot find session "${reference}"\n` +
+          `hint: the nearest are ${id} "quarterly tax return" (claude)\n`,
+      );
+    }
+    rmSync(file); // and the same where only the index knows it
+    for (const reference of ["tax", "quartrly tax retrun"]) {
+      expect(await refused(reference)).toStartWith(`error: NOT_FOUND: Cannot find session "${reference}"\n`);
+    }
+    expect((await run(home, "forget", [`${id.slice(0, 8)}:3-5`, "--yes"])).stderr).toBe(
+      `error: Cannot forget "${id.slice(0, 8)}:3-5": it names lines of a session\n` +
+        `hint: name the whole session: ${id.slice(0, 8)}\n`,
+    );
+    expect(existsSync(home.paths.config)).toBe(false);
+    write(file, rows);
+    const told = JSON.parse(await ok(home, "forget", ["Quarterly_tax-return", "--yes", "--json", "--quiet"]));
+    expect(told.sessions.map((session: { id: string }) => session.id)).toEqual([id]);
+  }, 30_000);
+
+  test("shows what would go and changes nothing until somebody says yes", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("asked about");
+    writeClaude(home, { id, rows: [claudeUser({ text: "hello", cwd: home.project, sessionId: id })] });
+    await ok(home, "embed", []);
+    const shown = (await ok(home, "forget", [id, "--dry-run"])).split("\n");
+    expect(shown.slice(0, 2)).toEqual(["would forget 1 session", `- ${id} (claude)`]);
+    const refusal = {
+      stderr: "error: NOT_CONFIRMED: Cannot forget without a yes: nothing was changed\nhint: add --yes\n",
+      exitCode: 1,
+    };
+    for (const args of [[id], ["--project", home.project], ["--before", "0d"], ["--pattern", "hello"]]) {
+      const preview = await ok(home, "forget", [...args, "--dry-run"]);
+      expect(await run(home, "forget", args, "yes\n")).toEqual({ ...refusal, stdout: preview });
+      expect((await run(home, "forget", [...args, "--json"])).stdout).toBe("");
+    }
+    expect(existsSync(home.paths.config)).toBe(false);
+    expect(await atTerminal(home, [id], "n\n")).toMatchObject({ exitCode: 1 });
+    expect(await atTerminal(home, [id], "\x04")).toMatchObject({ exitCode: 1 });
+    expect(existsSync(home.paths.config)).toBe(false);
+    const { said, exitCode } = await atTerminal(home, [id], "y\n");
+    expect([exitCode, said.includes("Forget this? [y/N]"), said.includes("forgot 1 session")]).toEqual([
+      0,
+      true,
+      true,
+    ]);
+    expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions).toEqual([id]);
   }, 30_000);
 
   test("while indexing, embedding and observing go on, nothing comes back", async () => {
@@ -498,7 +612,7 @@ describe("forget", () => {
       keepOn((round) => run(home, "search", [`${MARK}user ${round}`])),
     ];
     await Bun.sleep(700);
-    await ok(home, "forget", ids);
+    await ok(home, "forget", ["--yes", ...ids]);
     await Bun.sleep(700);
     isOver = true;
     await Promise.all(others);
@@ -522,11 +636,11 @@ describe("forget", () => {
     expect(holding(home, MARK)).not.toEqual([]);
     other.close();
     write(join(home.paths.observations, `${id}.jsonl.999999.0123abcd.tmp`), `${MARK}torn`);
-    expect((await run(home, "forget", [id])).exitCode).toBe(1);
+    expect((await run(home, "forget", ["--yes", id])).exitCode).toBe(1);
     expect(holding(home, MARK)).toEqual([
       `/home/.session-memory/observations/${id}.jsonl.999999.0123abcd.tmp`,
     ]);
-    await ok(home, "forget", [writeOther(home)]);
+    await ok(home, "forget", ["--yes", writeOther(home)]);
     expect(holding(home, MARK)).toEqual([]);
   });
 
@@ -558,12 +672,12 @@ describe("forget", () => {
       activity: { maxChars: 300 },
     };
     write(home.paths.config, JSON.stringify(rest));
-    for (let time = 0; time < 2; time++) await ok(home, "forget", [id]);
+    for (let time = 0; time < 2; time++) await ok(home, "forget", ["--yes", id]);
     const exclude = { projects: ["/x"], sessions: ["abcd", id] };
     expect(readFileSync(home.paths.config, "utf8")).toBe(
       `${JSON.stringify({ ...rest, exclude }, null, 2)}\n`,
     );
-    expect(await ok(home, "forget", [id])).toBe(
+    expect(await ok(home, "forget", ["--yes", id])).toBe(
       [
         "forgot 1 session",
         `- ${id} (claude)`,
@@ -596,6 +710,30 @@ describe("forget", () => {
     expect((await run(home, "forget", ["--help"])).stdout.split("\n").length).toBeLessThanOrEqual(26);
   });
 });
+
+/** Runs forget at a terminal and types an answer once it asks. */
+async function atTerminal(
+  home: TemporaryHome,
+  args: string[],
+  answer: string,
+): Promise<{ said: string; exitCode: number }> {
+  let said = "";
+  const child = Bun.spawn([process.execPath, ...BUN_FLAGS, scriptPath("forget"), ...args], {
+    env: home.env,
+    cwd: home.project,
+    terminal: {
+      data(terminal, bytes) {
+        said += new TextDecoder().decode(bytes);
+        if (answer !== "" && said.includes("[y/N] ")) {
+          terminal.write(answer);
+          answer = "";
+        }
+      },
+    },
+  });
+  const exitCode = await child.exited;
+  return { said, exitCode };
+}
 
 function writeOther(home: TemporaryHome): string {
   const id = uuidFrom("some other");

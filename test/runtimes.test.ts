@@ -31,7 +31,8 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
   "save-session": [[0, posting.id, "--dir", "memory"]],
   forget: [
     [0, posting.id, "--dry-run"],
-    [0, posting.id, "--json"],
+    [1, posting.id],
+    [0, posting.id, "--yes", "--json"],
     [1, "--before", "2020-01-01"],
     [2, posting.id, "--pattern", "x"],
   ],

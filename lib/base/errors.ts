@@ -12,7 +12,8 @@ export type ErrorType =
   | "MODEL_FAILED"
   | "NO_MODEL"
   | "BUDGET_EXCEEDED"
-  | "BUSY";
+  | "BUSY"
+  | "NOT_CONFIRMED";
 
 export interface ErrorOptions {
   details?: Record<string, unknown>;

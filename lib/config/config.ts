@@ -25,6 +25,10 @@ export interface Paths {
   /** All our state. */
   home: string;
   database: string;
+  /** What is not derived from transcripts. */
+  state: string;
+  /** Where automatic notes go. */
+  notes: string;
   config: string;
   cursors: string;
   observations: string;
@@ -75,6 +79,7 @@ export function defaultSettings(): Settings {
       rules: false,
     },
     titles: false,
+    notes: { onClear: true },
     redact: { extra: [] },
     exclude: { sessions: [], projects: [], patterns: [] },
   };
@@ -88,6 +93,8 @@ export function resolvePaths(env: Environment): Paths {
   return {
     home,
     database: join(home, "memory.db"),
+    state: join(home, "state.db"),
+    notes: join(home, "notes"),
     config: join(home, "config.json"),
     cursors: join(home, "cursors"),
     observations: join(home, "observations"),

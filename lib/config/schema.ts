@@ -43,6 +43,8 @@ export interface Settings {
     rules: boolean;
   };
   titles: boolean;
+  /** Automatic notes: where they go (by default into the state folder), and whether clearing a session writes one. */
+  notes: { dir?: string | undefined; onClear: boolean };
   redact: { extra: string[] };
   exclude: { sessions: string[]; projects: string[]; patterns: string[] };
 }
@@ -118,6 +120,9 @@ function schema(defaults: Settings) {
         })
         .prefault({}),
       titles: z.boolean().default(false),
+      notes: z
+        .strictObject({ dir: z.string().min(1).optional(), onClear: z.boolean().default(true) })
+        .prefault({}),
       redact: z.strictObject({ extra: z.array(pattern).default([]) }).prefault({}),
       exclude: z
         .strictObject({
@@ -175,6 +180,7 @@ function knownKeys(defaults: Settings, path: string[]): string[] {
   const inner: Record<string, string[]> = {
     llm: ["baseUrl", "apiKeyEnv", "model", "dailyBudgetUsd", "timeoutMs", "prices"],
     embedding: ["baseUrl", "apiKeyEnv", "model", "dimensions"],
+    notes: ["dir", "onClear"],
   };
   if (path.length === 0) return [...Object.keys(defaults), "llm", "embedding"];
   if (path[1] === undefined && inner[path[0] ?? ""]) return inner[path[0] ?? ""] ?? [];

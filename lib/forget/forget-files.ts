@@ -13,6 +13,8 @@ import { scrub } from "../base/scrub.ts";
 import type { Paths } from "../config/config.ts";
 import { fileStem, ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { metaDirectory, metaFile } from "../sessions/meta.ts";
+import { isAsWritten, removeWritten } from "../store/written-files.ts";
+import { isInState } from "./forget-notes.ts";
 
 /** What is forgotten: sessions by id, or whatever holds a text. */
 export type Forgetting = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
@@ -23,6 +25,8 @@ export interface FileCounts {
   metaFiles: number;
   /** Marks of how far a session was told, and of how far it has looked. */
   cursors: number;
+  /** Meta files in pi's folder that are not as we wrote them, or that we did not write. */
+  otherMetas: string[];
 }
 
 interface Options {
@@ -40,14 +44,15 @@ const LEFTOVER = /\.(\d+)\.[0-9a-f]{8}\.tmp$/;
 /** Removes from all these files. */
 export async function forgetInFiles(forgetting: Forgetting, options: Options): Promise<FileCounts> {
   const ledgers = await forgetLedgers(forgetting, options);
-  const metaFiles = await forgetMetas(forgetting, options);
+  const { ours, others } = metasOf(forgetting, options.paths);
+  if (!options.dryRun) await removeMetas(ours, options.paths);
   const cursors = "ids" in forgetting ? await forgetMarks(forgetting.ids, options) : 0;
   if (!options.dryRun) {
     await forgetBookkeeping(forgetting, options.paths);
     forgetCaches(options.paths);
     for (const folder of [options.paths.home, metaDirectory(options.paths, "pi")]) removeLeftovers(folder);
   }
-  return { ...ledgers, metaFiles, cursors };
+  return { ...ledgers, metaFiles: ours.length, cursors, otherMetas: others };
 }
 
 /** Whether any of these files is about a session. */
@@ -130,13 +135,23 @@ async function scrubLedger(
   });
 }
 
-async function forgetMetas(forgetting: Forgetting, { paths, dryRun }: Options): Promise<number> {
-  const files = "ids" in forgetting ? metasOf(forgetting.ids, paths) : metasWith(forgetting.hasText, paths);
-  if (!dryRun) for (const file of files) await withLock(`${file}.lock`, LOCK_WAIT_MS, () => remove(file));
-  return files.length;
+/** pi's lie in its own folder, where others may have written: only those that have the bytes we wrote are ours. */
+function metasOf(forgetting: Forgetting, paths: Paths): { ours: string[]; others: string[] } {
+  const files =
+    "ids" in forgetting ? metasAbout(forgetting.ids, paths) : metasWith(forgetting.hasText, paths);
+  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
+  return { ours: files.filter(isOurs), others: files.filter((file) => !isOurs(file)) };
 }
 
-function metasOf(ids: ReadonlySet<string>, paths: Paths): string[] {
+async function removeMetas(files: readonly string[], paths: Paths): Promise<void> {
+  for (const file of files) {
+    await withLock(`${file}.lock`, LOCK_WAIT_MS, () =>
+      isInState(file, paths) ? remove(file) : removeWritten(paths, [file]),
+    );
+  }
+}
+
+function metasAbout(ids: ReadonlySet<string>, paths: Paths): string[] {
   const files = [...ids].flatMap((id) => AGENTS.map((agent) => metaFile(paths, { id, agent })));
   return [...new Set(files)].filter((file) => existsSync(file));
 }

@@ -1,61 +1,60 @@
-/** Finds the notes that save-session wrote, where it is known to have written any. */
+/**
+ * Finds the notes about what is forgotten. Other programs write notes under the same header into the same folders, so
+ * only those in the state folder, and those that still have the bytes we wrote, are ours to remove.
+ */
 
-import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { isRecord, stringOf } from "../base/json.ts";
+import { type Dirent, readdirSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
 import { readIfExists } from "../base/read.ts";
+import type { Paths } from "../config/config.ts";
 import { sessionOfNote } from "../naming/note.ts";
+import { writtenFiles } from "../store/written-files.ts";
+import type { Forgetting } from "./forget-files.ts";
 
-export interface SavedNote {
-  file: string;
-  sessionId: string;
-  text: string;
-}
-
-/** Where notes go unless told otherwise. */
+/** Where save-session puts notes by default. */
 const USUAL_FOLDER = "memory";
 
-/** The notes in the folders that the log knows, in the usual folder of some directories, and in folders given. */
-export function savedNotes(
-  log: string,
-  { directories, folders }: { directories: Iterable<string>; folders: readonly string[] },
-): SavedNote[] {
-  const usual = Array.from(directories, (directory) => join(directory, USUAL_FOLDER));
-  const places = new Set([...folders, ...usual, ...loggedFolders(log)]);
-  return [...places].flatMap((folder) =>
-    namesIn(folder).flatMap((name) => {
-      const file = join(folder, name);
-      const text = readIfExists(file) ?? "";
-      const sessionId = sessionOfNote(text);
-      return sessionId === undefined ? [] : [{ file, sessionId, text }];
-    }),
+/** The notes in the state folder, those that were recorded, and others in the same folders or in `memory` of these. */
+export function findNotes(
+  forgetting: Forgetting,
+  { paths, directories }: { paths: Paths; directories: Iterable<string> },
+): string[] {
+  const written = writtenFiles(paths).filter(({ path }) => path.endsWith(".md"));
+  const own = entriesIn(paths.notes).filter((entry) => entry.isDirectory());
+  const folders = [
+    ...own.map(({ name }) => join(paths.notes, name)),
+    ...written.map(({ path }) => dirname(path)),
+    ...Array.from(directories, (directory) => join(directory, USUAL_FOLDER)),
+  ];
+  const found = [...new Set(folders)].flatMap(notesIn).filter((file) => isMeant(file, forgetting));
+  const recorded = written.filter(({ path, sessionId }) =>
+    "ids" in forgetting ? forgetting.ids.has(sessionId) && readIfExists(path) !== undefined : false,
   );
+  return [...new Set([...found, ...recorded.map(({ path }) => path)])];
 }
 
-function loggedFolders(log: string): string[] {
-  const lines = [`${log}.1`, log].flatMap((file) => (readIfExists(file) ?? "").split("\n"));
-  return lines.flatMap((line) => {
-    if (!line.includes('"save-session"')) return [];
-    const path = pathIn(line);
-    return path === undefined ? [] : [dirname(path)];
-  });
+/** Whether a file lies in the state folder, where all is ours. */
+export function isInState(file: string, { home }: Pick<Paths, "home">): boolean {
+  return file.startsWith(`${home}${sep}`);
 }
 
-function pathIn(line: string): string | undefined {
+function isMeant(file: string, forgetting: Forgetting): boolean {
+  const text = readIfExists(file) ?? "";
+  const id = sessionOfNote(text);
+  if (id === undefined) return false;
+  return "ids" in forgetting ? forgetting.ids.has(id) : forgetting.hasText(text);
+}
+
+function notesIn(folder: string): string[] {
+  return entriesIn(folder)
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
+    .map(({ name }) => join(folder, name))
+    .sort();
+}
+
+function entriesIn(folder: string): Dirent[] {
   try {
-    const event: unknown = JSON.parse(line);
-    return isRecord(event) && event.event === "save-session" ? stringOf(event.path) : undefined;
-  } catch {
-    return undefined; // torn
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
-      .map(({ name }) => name)
-      .sort();
+    return readdirSync(folder, { withFileTypes: true });
   } catch {
     return []; // no note was ever saved there
   }

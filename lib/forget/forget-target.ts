@@ -3,6 +3,7 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
+import { foldName } from "../sessions/name-match.ts";
 import { projectDirectories, projectKey, projectKeys, realDirectory } from "../sessions/project.ts";
 import { resolveSession } from "../sessions/resolve.ts";
 import { listSessions } from "../sessions/sessions.ts";
@@ -35,6 +36,8 @@ export interface TargetOptions {
 
 const PREFIX_MIN = 4;
 const TEXT_MAX = 60;
+/** The end of a place as search prints it: `8463c716:1329-1363`. */
+const PLACE = /:\d+(?:-\d+)?$/;
 
 /**
  * The sessions that references mean, each with its subagents.
@@ -50,7 +53,7 @@ export function namedTargets(references: readonly string[], options: TargetOptio
 
 function namedTarget(reference: string, { paths, cwd, current, held }: TargetOptions): Target {
   try {
-    return fromSession(resolveSession(reference, { paths, cwd, current, subagents: true }));
+    return fromSession(resolveSession(reference, { paths, cwd, current, subagents: true, exact: true }));
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
     const known = heldByReference(reference, held);
@@ -63,11 +66,16 @@ function namedTarget(reference: string, { paths, cwd, current, held }: TargetOpt
         { details: { candidates: ids }, hint: `use an id: ${ids.join(", ")}` },
       );
     }
-    if (isInFiles(reference, paths)) {
-      return unknownTarget(reference);
-    }
-    throw error;
+    if (isInFiles(reference, paths)) return unknownTarget(reference);
+    throw PLACE.test(reference) ? placeGiven(reference) : error;
   }
+}
+
+function placeGiven(reference: string): SessionMemoryError {
+  const shown = reference.slice(0, TEXT_MAX);
+  return new SessionMemoryError("USAGE", `Cannot forget "${shown}": it names lines of a session`, {
+    hint: `name the whole session: ${shown.replace(PLACE, "")}`,
+  });
 }
 
 /** Only files of ours are left, and those are by id. */
@@ -90,7 +98,8 @@ function heldByReference(reference: string, held: readonly HeldSession[]): HeldS
   if (exact.length > 0) return one(exact);
   const begun =
     wanted.length < PREFIX_MIN ? [] : held.filter(({ id }) => id.toLowerCase().startsWith(wanted));
-  return one(begun.length > 0 ? begun : held.filter(({ name }) => name?.toLowerCase() === wanted));
+  const folded = foldName(reference);
+  return one(begun.length > 0 ? begun : held.filter(({ name }) => name && foldName(name) === folded));
 }
 
 /** The entry of `exclude.projects` for a project as a user names it. */

@@ -11,6 +11,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import { addExclusions } from "../config/exclude-file.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { openStore, type Store } from "../store/store.ts";
+import { forgetWritten, isAsWritten, removeWritten } from "../store/written-files.ts";
 import { type FileCounts, type Forgetting, forgetInFiles } from "./forget-files.ts";
 import {
   chunksWith,
@@ -23,7 +24,7 @@ import {
   isEraseDue,
 } from "./forget-index.ts";
 import { forgetInLog } from "./forget-log.ts";
-import { type SavedNote, savedNotes } from "./forget-notes.ts";
+import { findNotes, isInState } from "./forget-notes.ts";
 import type { Target } from "./forget-target.ts";
 
 type Exclude = Settings["exclude"];
@@ -34,8 +35,6 @@ export interface ForgetOptions {
   cwd: string;
   /** What config.json shall keep out from now on; undefined leaves it alone. */
   exclude: Exclude | undefined;
-  /** Further folders with notes. */
-  notes: readonly string[];
   /** The directory of a forgotten project: its log lines go too. */
   places?: readonly string[] | undefined;
   /** Only tells what would go. */
@@ -44,7 +43,9 @@ export interface ForgetOptions {
 
 /** What went, or would go. */
 export interface Forgotten {
-  removed: IndexCounts & FileCounts & { notes: string[]; logLines: number };
+  removed: IndexCounts & Omit<FileCounts, "otherMetas"> & { notes: string[]; logLines: number };
+  /** Files outside the state folder that are about it and stay: others wrote them, or changed what we wrote. */
+  keptFiles: string[];
   /** What config.json has now that it had not. */
   excluded: Exclude;
   /** Sessions that began as copies of forgotten ones, and hold the same rows. */
@@ -87,7 +88,9 @@ export async function forgetText(
 }
 
 /** Whether anything went. */
-export function isAnything({ removed: { notes, cached: _, ...counts } }: Forgotten): boolean {
+export function isAnything({
+  removed: { notes, cached: _, ...counts },
+}: Pick<Forgotten, "removed">): boolean {
   return notes.length > 0 || Object.values(counts).some((count) => count > 0);
 }
 
@@ -97,20 +100,32 @@ interface Options extends ForgetOptions {
 }
 
 async function forgetAll(forgetting: Forgetting, options: Options): Promise<Forgotten> {
-  const found = await inIndex(forgetting, options);
-  const rest = await besideIndex(forgetting, options);
-  const all = { removed: { ...found.counts, ...rest }, forks: found.forks };
-  if (options.dryRun) return { ...all, excluded: options.exclude ?? NOTHING, erased: true };
+  const found = await look(forgetting, options);
+  if (options.dryRun) return { ...found, excluded: options.exclude ?? NOTHING, erased: true };
   // Kept out before it is removed, so that nobody who begins now brings it back.
   const excluded = options.exclude ? await addExclusions(options.paths.config, options.exclude) : NOTHING;
   let erased = true;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     erased = await removeOnce(forgetting, options);
-    const left = await inIndex(forgetting, options);
-    const beside = await besideIndex(forgetting, options);
-    if (!isAnything({ ...all, removed: { ...left.counts, ...beside }, excluded, erased })) break;
+    if (!isAnything(await look(forgetting, options))) break;
   }
-  return { ...all, excluded, erased };
+  return { ...found, excluded, erased };
+}
+
+type Found = Pick<Forgotten, "removed" | "keptFiles" | "forks">;
+
+/** What is held of it. */
+async function look(forgetting: Forgetting, options: Options): Promise<Found> {
+  const { paths, places = [] } = options;
+  const { counts, forks } = await inIndex(forgetting, options);
+  const { otherMetas, ...files } = await forgetInFiles(forgetting, { paths, dryRun: true });
+  const notes = notesOf(forgetting, options);
+  const logLines = forgetInLog(paths.log, forgetting, { places, dryRun: true });
+  return {
+    removed: { ...counts, ...files, notes: notes.ours, logLines },
+    keptFiles: [...notes.others, ...otherMetas],
+    forks,
+  };
 }
 
 /** What the index has of it. */
@@ -130,22 +145,14 @@ async function inIndex(
   return read ?? { counts: NO_CHUNKS, forks: [] };
 }
 
-/** What the files have of it. */
-async function besideIndex(
-  forgetting: Forgetting,
-  options: Options,
-): Promise<FileCounts & { notes: string[]; logLines: number }> {
-  const { paths, places = [] } = options;
-  const notes = notesOf(forgetting, options).map(({ file }) => file);
-  const counts = await forgetInFiles(forgetting, { paths, dryRun: true });
-  return { ...counts, notes, logLines: forgetInLog(paths.log, forgetting, { places, dryRun: true }) };
-}
-
 /** Removes everything there is now; tells whether its bytes are gone too. */
 async function removeOnce(forgetting: Forgetting, options: Options): Promise<boolean> {
   const { paths, places = [] } = options;
-  for (const { file } of notesOf(forgetting, options)) remove(file);
+  removeNotes(notesOf(forgetting, options).ours, paths);
   await forgetInFiles(forgetting, { paths, dryRun: false });
+  forgetWritten(paths, ({ path, sessionId }) =>
+    "ids" in forgetting ? forgetting.ids.has(sessionId) : forgetting.hasText(path),
+  );
   const erased = await alone(paths, () => withStore(paths, (store) => removeFromIndex(store, forgetting)));
   forgetInLog(paths.log, forgetting, { places, dryRun: false });
   return erased ?? true;
@@ -157,11 +164,19 @@ function removeFromIndex(store: Store, forgetting: Forgetting): boolean {
   return eraseFreed(store);
 }
 
-function notesOf(forgetting: Forgetting, { paths, cwd, notes, directories }: Options): SavedNote[] {
-  const saved = savedNotes(paths.log, { directories: [cwd, ...directories], folders: notes });
-  return saved.filter(({ sessionId, text }) =>
-    "ids" in forgetting ? forgetting.ids.has(sessionId) : forgetting.hasText(text),
-  );
+/** Only in the state folder, or with the bytes we wrote, a note is ours. */
+function notesOf(
+  forgetting: Forgetting,
+  { paths, cwd, directories }: Options,
+): { ours: string[]; others: string[] } {
+  const files = findNotes(forgetting, { paths, directories: [cwd, ...directories] });
+  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
+  return { ours: files.filter(isOurs), others: files.filter((file) => !isOurs(file)) };
+}
+
+function removeNotes(files: readonly string[], paths: Paths): void {
+  for (const file of files) if (isInState(file, paths)) remove(file);
+  removeWritten(paths, files);
 }
 
 function chosen(store: Store, ids: ReadonlySet<string>): HeldSession[] {

@@ -19,6 +19,7 @@ import {
   updateMeta,
 } from "../sessions/meta.ts";
 import { parentFile } from "../sessions/parents.ts";
+import { recordWritten } from "../store/written-files.ts";
 import { cleanEntry, cleaner, tidyName } from "../transcripts/clean.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -96,7 +97,10 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const isOut = () => isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   const waitMs = options.lockWaitMs ?? LOCK_WAIT_MS;
   // Under the lock too: what stands in the file is ours exactly when it is what we last noted.
-  const done = (written: SessionMeta | undefined) => {
+  const done = (written: SessionMeta | undefined, content: string) => {
+    // pi's lie outside the state folder
+    if (written && session.agent === "pi")
+      recordWritten(paths, { path: file, content, sessionId: session.id });
     if (isOut()) return;
     if (written) outcome.name = written.name;
     if (written && !outcome.error) outcome.status = "indexed";

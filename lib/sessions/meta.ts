@@ -74,8 +74,8 @@ export function readMeta(file: string): ReadMeta {
 export interface MetaUpdate {
   /** How long another process may hold the file. */
   waitMs: number;
-  /** Told what was written, undefined for nothing, while the lock is still held. */
-  done?: (written: SessionMeta | undefined) => void;
+  /** Receives what was written, and as what text; undefined for nothing. Called while the lock is still held. */
+  done?: (written: SessionMeta | undefined, text: string) => void;
 }
 
 /**
@@ -91,9 +91,10 @@ export function updateMeta(
 ): Promise<SessionMeta | undefined> {
   return withLock(`${file}.lock`, waitMs, async () => {
     const next = await work(readMeta(file));
+    const text = next ? `${JSON.stringify(next, null, 2)}\n` : "";
     // Made again from the transcript when a power cut takes it, so it need not wait for the disk.
-    if (next) replaceFile(file, `${JSON.stringify(next, null, 2)}\n`, { durable: false });
-    done?.(next);
+    if (next) replaceFile(file, text, { durable: false });
+    done?.(next, text);
     return next;
   });
 }

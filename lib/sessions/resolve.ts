@@ -27,11 +27,14 @@ export interface ResolveContext {
   current?: string | undefined;
   /** Whether the beginning of an id and a name may mean a subagent's session too; a full id always may. @default {false} */
   subagents?: boolean | undefined;
+  /** Whether only the name itself names a session, not a part of it or something like it. @default {false} */
+  exact?: boolean | undefined;
 }
 
 /** Shorter beginnings of ids are too likely to be words. */
 const PREFIX_MIN = 4;
 const NEAREST_SHOWN = 3;
+const CANDIDATES_SHOWN = 5;
 
 /**
  * The one session that a reference means, described.
@@ -87,10 +90,10 @@ interface Searched {
 }
 
 /** Looks in the order of cost: at file names, at names as they were kept, at every name as it stands now. */
-function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext): Session {
+function named(wanted: string, { paths, cwd, subagents = false, exact }: ResolveContext): Session {
   const found = [...findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") })];
-  const exact = withId(wanted, found);
-  if (exact.length > 0) return one(wanted, exact, paths);
+  const withSameId = withId(wanted, found);
+  if (withSameId.length > 0) return one(wanted, withSameId, paths);
   const searched = searchedIn(found, { paths, subagents });
   const kept = knownNames(searched.files, { paths, thorough: false });
   const begun = withBeginning(wanted, { searched, names: kept });
@@ -106,6 +109,7 @@ function named(wanted: string, { paths, cwd, subagents = false }: ResolveContext
   if (begun.length > 0) return one(wanted, begun, paths);
   const all = withNames(searched, names);
   const like = sessionsOf(likeName(wanted, all), searched);
+  if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
   const path = pathOf(wanted, cwd);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });

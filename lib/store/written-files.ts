@@ -1,0 +1,94 @@
+/** The files that we wrote outside the state folder, by path and sha256: only one with the same bytes is ours to remove. */
+
+import { readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { remove } from "../base/files.ts";
+import { sha256 } from "../base/sha256.ts";
+import type { Paths } from "../config/config.ts";
+import { eraseFreedState, withExistingState, withState } from "./state.ts";
+import type { Store } from "./store.ts";
+
+type StatePaths = Pick<Paths, "state">;
+
+/** A file as it was recorded. */
+export interface WrittenFile {
+  path: string;
+  sessionId: string;
+}
+
+/** Records a file that was just written with this content. */
+export function recordWritten(
+  paths: StatePaths,
+  { path, content, sessionId }: WrittenFile & { content: string },
+): void {
+  withState(paths, ({ db }) => {
+    db.prepare(
+      `INSERT INTO written_files (path, sha256, session_id, written_at) VALUES ($path, $hash, $session, $at)
+       ON CONFLICT (path) DO UPDATE SET sha256 = excluded.sha256, session_id = excluded.session_id,
+         written_at = excluded.written_at`,
+    ).run({
+      path: realFile(path),
+      hash: hashOf(content),
+      session: sessionId,
+      at: new Date().toISOString(),
+    });
+  });
+}
+
+/** Every file recorded. */
+export function writtenFiles(paths: StatePaths): WrittenFile[] {
+  const rows = withExistingState(paths, ({ db }) =>
+    db.prepare("SELECT path, session_id FROM written_files ORDER BY path").all(),
+  );
+  return (rows ?? []).map(({ path, session_id }) => ({ path: String(path), sessionId: String(session_id) }));
+}
+
+/** Whether a file has the bytes that we wrote into it. */
+export function isAsWritten(paths: StatePaths, file: string): boolean {
+  return withExistingState(paths, (state) => isRecorded(state, file)) ?? false;
+}
+
+/** Deletes those of these files that still have the bytes we wrote. */
+export function removeWritten(paths: StatePaths, files: readonly string[]): void {
+  withExistingState(paths, (state) => {
+    for (const file of files) if (isRecorded(state, file)) remove(file);
+  });
+}
+
+/** Drops the records of these files. */
+export function forgetWritten(paths: StatePaths, isForgotten: (file: WrittenFile) => boolean): void {
+  const files = writtenFiles(paths).filter(isForgotten);
+  if (files.length === 0) return;
+  withExistingState(paths, ({ db }) => {
+    for (const { path } of files) db.prepare("DELETE FROM written_files WHERE path = ?").run(path);
+  });
+  eraseFreedState(paths);
+}
+
+function isRecorded({ db }: Store, file: string): boolean {
+  const content = contentOf(file);
+  if (content === undefined) return false;
+  const row = db.prepare("SELECT sha256 FROM written_files WHERE path = ?").get(realFile(file));
+  return row?.sha256 === hashOf(content);
+}
+
+/** The path with its folder's links resolved: a folder may be reached by several paths. */
+function realFile(file: string): string {
+  try {
+    return join(realpathSync(dirname(file)), basename(file));
+  } catch {
+    return file; // its folder is gone
+  }
+}
+
+function contentOf(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch {
+    return undefined; // gone, or not ours to read
+  }
+}
+
+function hashOf(content: string | Uint8Array): string {
+  return sha256().update(content).digest("hex");
+}
