@@ -3,10 +3,12 @@
  * and save it as a note when it was cleared. One job's failure leaves the others their turn.
  */
 
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { logEvent } from "../lib/base/log.ts";
-import { type Config, loadConfig, resolvePaths } from "../lib/config/config.ts";
+import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
 import { isKeptOut } from "../lib/sessions/kept-out.ts";
+import { projectKey } from "../lib/sessions/project.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./failure.ts";
@@ -54,7 +56,7 @@ async function work(job: Job, config: Config): Promise<void> {
   // Nothing was said, or nothing of it is to be kept.
   if (!session || isKeptOut(session, { paths, exclude: settings.exclude })) return;
   const jobs: [string, () => Promise<void>][] = [["index", () => index(session, config)]];
-  if (job.save) jobs.unshift(["save", () => save(session, job, config)]);
+  if (job.save && settings.notes.onClear) jobs.unshift(["save", () => save(session, job, config)]);
   if (!job.isIndexOnly) {
     jobs.push(["observe", () => observe(session, config)]);
     jobs.push(["meta", () => nameIt(session, config)]);
@@ -112,7 +114,7 @@ async function nameIt(session: Session, config: Config): Promise<void> {
 async function save(
   session: Session,
   { id, file, cwd, source }: Job,
-  { paths, settings }: Config,
+  { paths, settings, env }: Config,
 ): Promise<void> {
   const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readExclusion }, { compilePatterns, redact }] =
     await Promise.all([
@@ -135,9 +137,21 @@ async function save(
     timezone: settings.timezone,
     clean: (text) => redact(text, patterns),
     excludes: exclusion.hasText,
+    directory: notesFolder(cwd, { paths, settings, env }),
     log: paths.log,
+    state: paths.state,
   });
   if (path === null) throw new Error("Cannot save the session: the event before this one says why");
+}
+
+/** Automatic notes stay out of the project unless the user wants them there: they would be committed. */
+function notesFolder(
+  cwd: string,
+  { paths, settings, env }: Pick<Config, "paths" | "settings" | "env">,
+): string {
+  const { dir } = settings.notes;
+  if (dir !== undefined) return expandPath(dir, env, cwd);
+  return join(paths.notes, basename(projectKey(cwd)) || "root");
 }
 
 async function model(config: Config) {

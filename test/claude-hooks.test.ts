@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { runScript } from "./support/run.ts";
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
@@ -36,6 +36,20 @@ async function within<T>(seconds: number, probe: () => T | undefined): Promise<T
     if (value !== undefined) return value;
   }
   throw new Error(`Waited ${seconds} s in vain`);
+}
+
+function logOf(home: TemporaryHome): string {
+  return existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
+}
+
+/** The one note that turns up in a folder. */
+async function noteIn(folder: string): Promise<string> {
+  const names = await within(20, () => {
+    const notes = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".md")) : [];
+    return notes.length > 0 ? notes : undefined;
+  });
+  expect(names).toHaveLength(1);
+  return readFileSync(join(folder, names[0] ?? ""), "utf8");
 }
 
 describe("PreCompact and SessionStart(compact)", () => {
@@ -150,19 +164,30 @@ describe("Stop and SessionEnd", () => {
     ]);
   });
 
-  test("save the session as a note on /clear only", async () => {
+  test("save the session as a note in the state folder on /clear only", async () => {
     using home = temporaryHome();
     const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
     await hook(home, "session-end", input(home, file, { reason: "clear" }));
-    const notes = join(home.project, "memory");
-    const [note = ""] = await within(20, () =>
-      existsSync(notes) && readdirSync(notes).filter((name) => name.endsWith(".md")).length > 0
-        ? readdirSync(notes)
-        : undefined,
-    );
-    const text = readFileSync(join(notes, note), "utf8");
+    const text = await noteIn(join(home.paths.notes, "shop"));
     expect(text).toContain(`- **Session ID**: ${ID}`);
     expect(text).toContain("User: Please keep the port 8443 for the gateway.");
+    expect(readdirSync(home.project)).toEqual([".git"]);
+  });
+
+  test("save the note where notes.dir says, and none without notes.onClear", async () => {
+    using home = temporaryHome();
+    const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
+    write(home.paths.config, JSON.stringify({ notes: { dir: "memory" } }));
+    await hook(home, "session-end", input(home, file, { reason: "clear" }));
+    expect(await noteIn(join(home.project, "memory"))).toContain("port 8443");
+    rmSync(join(home.project, "memory"), { recursive: true });
+    await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
+    rmSync(home.paths.log);
+    write(home.paths.config, JSON.stringify({ notes: { onClear: false } }));
+    await hook(home, "session-end", input(home, file, { reason: "clear" }));
+    await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
+    expect(logOf(home)).not.toContain('"background.save"');
+    expect([existsSync(home.paths.notes), existsSync(join(home.project, "memory"))]).toEqual([false, false]);
   });
 
   test("take the clearing of a session in which nothing was said for no failure", async () => {
