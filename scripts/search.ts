@@ -165,7 +165,7 @@ async function answer(
   const filter = await toFilter(request.filters ?? {}, { store, config, subagents });
   const { nearest, semantic } = await byMeaning(store, texts, { config, filter, signal });
   const timezone = ownTimezone(config);
-  const found = retrieve(store, texts, { filter, limit, now: new Date(), timezone, nearest });
+  const found = retrieve([store], texts, { filter, limit, now: new Date(), timezone, nearest });
   if (!found.isAnswered) return { results: [], semantic };
   const passages = toPassages(store, found.chunks, { limit, around: context });
   const results = toResults(passages, found, {

@@ -122,7 +122,7 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
   const source = vectorSource(store, EMBEDDING);
   const ask = (text: string, vector: Float32Array) => {
     const nearest = [nearestChunks(store, vector, { source, filter: {}, limit: 20 })];
-    return retrieve(store, [text], { filter: {}, limit: 5, now: new Date(), timezone: "UTC", nearest });
+    return retrieve([store], [text], { filter: {}, limit: 5, now: new Date(), timezone: "UTC", nearest });
   };
   const boat = ask("vessel disposal", vectors[1] ?? randomVector(random));
   expect(boat.isAnswered).toBe(true);

@@ -1,23 +1,23 @@
 import { expect, test } from "bun:test";
-import { stem } from "../lib/language/stem.ts";
-import { matchExpression, readQuestion } from "../lib/search/query.ts";
+import { matchExpression, type Question, readQuestions } from "../lib/search/query.ts";
 
-const termsOf = (text: string) => readQuestion(text).terms.map(({ forms }) => forms[0]);
+const readQuestion = (text: string) => readQuestions([text])[0] as Question;
+const termsOf = (text: string) => readQuestion(text).terms.map(({ words }) => words[0]);
 
-test("readQuestion() keeps content words, folded, and drops stop words of several languages", () => {
+test("readQuestions() keeps content words, folded, and drops stop words of several languages", () => {
   expect(termsOf("What did we decide about the JOURNAL mode?")).toEqual(["decide", "journal", "mode"]);
   expect(termsOf("Warum haben wir die Übergänge geprüft?")).toEqual(["ubergange", "gepruft"]);
   expect(termsOf("почему мы выбрали журнал")).toEqual(["выбрали", "журнал"]);
 });
 
-test("readQuestion() reads a question of stop words alone with them", () => {
+test("readQuestions() reads a question of stop words alone with them", () => {
   expect(termsOf("to be or not to be")).toEqual(["to", "be", "or", "not"]);
   expect(readQuestion("?!").terms).toEqual([]);
 });
 
-test("readQuestion() takes a name whole and in parts, the parts for less", () => {
+test("readQuestions() takes a name whole and in parts, the parts for less", () => {
   const { terms, literals } = readQuestion("where is minimumContrastRatio set");
-  expect(terms.map(({ forms, weight }) => [forms[0], weight])).toEqual([
+  expect(terms.map(({ words, weight }) => [words[0], weight])).toEqual([
     ["minimumcontrastratio", 1],
     ["set", 1],
     ["minimum", 0.5],
@@ -32,16 +32,14 @@ test("readQuestion() takes a name whole and in parts, the parts for less", () =>
   ]);
 });
 
-test("readQuestion() knows irregular forms and both spellings", () => {
-  const forms = (word: string) => readQuestion(word).terms[0]?.forms;
-  expect(forms("chosen")).toEqual(["chosen", "choose", "chose"]);
-  expect(forms("tokeniser")).toEqual(["tokeniser", "tokenizer"]);
-  expect(forms("colour")).toEqual(["colour", "color"]);
-  expect(forms("color")).toEqual(["color", "colour"]);
-  expect(forms("exercise")).toContain("exercise");
+test("readQuestions() takes words of one stem for one term, in each question by itself", () => {
+  expect(readQuestions(["run the runs", "running"]).map(({ terms }) => terms)).toEqual([
+    [{ stem: "run", words: ["run", "runs"], weight: 1 }],
+    [{ stem: "run", words: ["running"], weight: 1 }],
+  ]);
 });
 
-test("readQuestion() asks for pairs of characters where words have no spaces between them", () => {
+test("readQuestions() asks for pairs of characters where words have no spaces between them", () => {
   expect(termsOf("数据库迁移")).toEqual(["数据", "据库", "库迁", "迁移"]);
   expect(termsOf("WAL 模式")).toEqual(["wal", "模式"]);
 });
@@ -52,14 +50,4 @@ test("matchExpression() ORs, never ANDs, and quotes what could be syntax", () =>
     '"sqlite" OR "journal" OR "agent" OR "session" OR "ts" OR "agent session ts"',
   );
   expect(matchExpression([])).toBeUndefined();
-});
-
-test("stem() does what SQLite's porter tokenizer does", () => {
-  const words =
-    "running flies decisions relational conditional hopefully sky agreed plastered motoring generalizations".split(
-      " ",
-    );
-  expect(words.map(stem)).toEqual(
-    "run fli decis relat condit hopefulli sky agre plaster motor gener".split(" "),
-  );
 });

@@ -11,8 +11,6 @@ import {
 function document(counts: number[], more: Partial<RankedDocument> = {}): RankedDocument {
   return {
     counts: Float64Array.from(counts),
-    userCounts: new Float64Array(counts.length),
-    userWords: 0,
     words: 100,
     session: "one",
     before: -1,
@@ -28,7 +26,8 @@ const TERMS = [
   { number: 0, worth: 5 },
   { number: 1, worth: 1 },
 ];
-const order = (documents: RankedDocument[]) => bestFirst(rankDocuments(documents, TERMS, 100).scores);
+const LENDING = { averageWords: 100, isLending: true };
+const order = (documents: RankedDocument[]) => bestFirst(rankDocuments(documents, TERMS, LENDING).scores);
 
 test("rankDocuments() puts the rare word before the common one, and both before either", () => {
   expect(order([document([0, 3]), document([1, 1]), document([1, 0]), document([0, 0])])).toEqual([1, 2, 0]);
@@ -41,14 +40,21 @@ test("rankDocuments() lets a chunk have a part of its neighbours' words, but no 
     document([0, 1], { before: 1 }),
     document([0, 0], { before: 2 }),
   ];
-  const { scores, own } = rankDocuments(documents, TERMS, 100);
+  const { scores, own } = rankDocuments(documents, TERMS, LENDING);
   expect(scores[0]).toBe(0);
   expect(scores[1]).toBeGreaterThan(2 * (scores[2] ?? 0));
   expect(scores[3]).toBe(0);
   expect([...own]).toEqual([0, 1, 1, 0]);
 });
 
-test("rankDocuments() prefers the session with more of the question, the user's words, and the time that is named", () => {
+test("rankDocuments() counts a chunk's own words alone where nothing is lent", () => {
+  const documents = [document([0, 1], { after: 1 }), document([3, 0], { before: 0 })];
+  const scored = (isLending: boolean) =>
+    rankDocuments(documents, TERMS, { averageWords: 100, isLending }).scores[0] ?? 0;
+  expect(scored(true)).toBeGreaterThan(2 * scored(false));
+});
+
+test("rankDocuments() prefers the session with more of the question and the time that is named", () => {
   const other = document([0, 1], { session: "two" });
   expect(
     order([
@@ -58,13 +64,15 @@ test("rankDocuments() prefers the session with more of the question, the user's 
       other,
     ])[3],
   ).toBe(3);
-  const said = document([1, 0], { userCounts: Float64Array.of(1, 0), userWords: 10 });
-  expect(order([document([1, 0]), said])).toEqual([1, 0]);
   expect(order([document([2, 0]), document([1, 0], { time: 1 })])).toEqual([1, 0]);
 });
 
 test("rankDocuments() finds by time alone what shares no word with the question", () => {
-  const { scores, strength } = rankDocuments([document([0, 0]), document([0, 0], { time: 1 })], TERMS, 100);
+  const { scores, strength } = rankDocuments(
+    [document([0, 0]), document([0, 0], { time: 1 })],
+    TERMS,
+    LENDING,
+  );
   expect([...scores].map((score) => score > 0)).toEqual([false, true]);
   expect(strength).toBe(0);
 });

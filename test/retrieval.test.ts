@@ -12,7 +12,7 @@ import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 const NOW = new Date("2026-02-10T12:00:00Z");
 
 function find(store: Store, query: string | string[], filter: ChunkFilter = {}): Retrieved {
-  return retrieve(store, [query].flat(), { filter, limit: 100, now: NOW, timezone: "UTC" });
+  return retrieve([store], [query].flat(), { filter, limit: 100, now: NOW, timezone: "UTC" });
 }
 
 function passages(store: Store, found: Retrieved, limit = 5) {

@@ -1,10 +1,10 @@
 /** How much each entry of one conversation has to do with a question, by its words. */
 
-import { characterPairs } from "../language/identifiers.ts";
-import { stem } from "../language/stem.ts";
-import { foldText, isUnspacedWord, wordsOf } from "../language/words.ts";
-import { readQuestion, type Term } from "../search/query.ts";
+import { splitJoined } from "../language/identifiers.ts";
+import { foldText } from "../language/words.ts";
+import { readQuestions } from "../search/query.ts";
 import { inverseFrequency } from "../search/rank.ts";
+import { findStems } from "../search/terms.ts";
 import type { Entry } from "../transcripts/session.ts";
 
 /** A result may be megabytes long; what it is about stands in its beginning. */
@@ -17,8 +17,11 @@ const RESULT_WEIGHT = 0.6;
 
 /** A function that tells an entry's relevance, 0 for none. */
 export function relevanceTo(question: string, entries: readonly Entry[]): (entry: Entry) => number {
-  const { terms, literals } = readQuestion(question);
-  const held = entries.map((entry) => heldTerms(entry, terms));
+  const [{ terms, literals } = { terms: [], literals: [] }] = readQuestions([question]);
+  const held = heldTerms(
+    entries,
+    terms.map(({ stem }) => stem),
+  );
   const idf = terms.map((_, t) => inverseFrequency(entries.length, held.filter((has) => has[t]).length));
   const own = held.map((has) =>
     terms.reduce((sum, { weight }, t) => sum + (has[t] ? weight * (idf[t] ?? 0) : 0), 0),
@@ -35,12 +38,14 @@ export function relevanceTo(question: string, entries: readonly Entry[]): (entry
   return (entry) => scores.get(entry) ?? 0;
 }
 
-function heldTerms(entry: Entry, terms: readonly Term[]): boolean[] {
-  const words = wordsOf(textOf(entry)).flatMap((word) =>
-    isUnspacedWord(word) ? characterPairs(word) : [word],
-  );
-  const stems = new Set(words.map(stem));
-  return terms.map((term) => term.stems.some((form) => stems.has(form)));
+/** For each entry which stems occur in it. */
+function heldTerms(entries: readonly Entry[], stems: readonly string[]): boolean[][] {
+  const held = entries.map(() => stems.map(() => false));
+  const texts = entries.map((entry) => [textOf(entry), splitJoined(textOf(entry))]);
+  findStems(stems, texts, (stem, i) => {
+    (held[i] as boolean[])[stems.indexOf(stem)] = true;
+  });
+  return held;
 }
 
 function textOf({ text, tool }: Entry): string {

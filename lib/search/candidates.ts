@@ -27,8 +27,9 @@ export interface ChunkFilter {
   caller?: string | undefined;
 }
 
-/** A chunk as the search needs it. */
+/** A chunk as it is stored. */
 export interface ChunkRow {
+  store: Store;
   id: number;
   sessionId: string;
   index: number;
@@ -123,7 +124,7 @@ export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
       `SELECT ${CHUNK_COLUMNS} FROM session_chunks c WHERE c.id IN (SELECT value FROM json_each($ids))`,
     )
     .all({ ids: JSON.stringify(ids) })
-    .map(toChunkRow);
+    .map((row) => toChunkRow(store, row));
 }
 
 /** The chunks of some sessions at some indexes. */
@@ -137,7 +138,7 @@ export function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<
        ON c.session_id = place.value ->> 0 AND c.chunk_index = place.value ->> 1`,
     )
     .all({ places: JSON.stringify(places) })
-    .map(toChunkRow);
+    .map((row) => toChunkRow(store, row));
 }
 
 /** A session's chunks from one index to another. */
@@ -152,7 +153,7 @@ export function readChunkRange(
        WHERE c.session_id = $sessionId AND c.chunk_index BETWEEN $from AND $to ORDER BY c.chunk_index`,
     )
     .all({ sessionId, from, to })
-    .map(toChunkRow);
+    .map((row) => toChunkRow(store, row));
 }
 
 /** The forks that hold a copy of a session's rows up to some time, which are indexed only once. */
@@ -228,8 +229,9 @@ function keepFiltered(
   return ids.filter((id) => kept.has(id));
 }
 
-function toChunkRow(row: Row): ChunkRow {
+function toChunkRow(store: Store, row: Row): ChunkRow {
   return {
+    store,
     id: Number(row.id),
     sessionId: String(row.session_id),
     index: Number(row.chunk_index),

@@ -15,12 +15,6 @@ export interface SessionRow {
   sourceGone: boolean;
 }
 
-/** What a session is called and where it works. */
-export interface Place {
-  name: string | undefined;
-  cwd: string | undefined;
-}
-
 /** The size of the index, as far as bm25 needs it. */
 export interface Corpus {
   chunks: number;
@@ -28,29 +22,46 @@ export interface Corpus {
   averageWords: readonly number[];
 }
 
-/** How many chunks there are and how long they are, from the full-text index's own record. */
-export function readCorpus(store: Store): Corpus {
-  const row = store.db.prepare("SELECT block FROM chunks_fts_data WHERE id = 1").get();
-  const [chunks = 0, ...totals] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
+/** Returns how many chunks the stores hold and how long they are, from the full-text indexes' own record. */
+export function readCorpus(stores: readonly Store[]): Corpus {
+  let chunks = 0;
+  const totals: number[] = [];
+  for (const store of stores) {
+    const row = store.db.prepare("SELECT block FROM chunks_fts_data WHERE id = 1").get();
+    const [count = 0, ...words] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
+    chunks += count;
+    for (const [column, total] of words.entries()) totals[column] = (totals[column] ?? 0) + total;
+  }
   return { chunks, averageWords: totals.map((total) => (chunks > 0 ? total / chunks : 0)) };
 }
 
-/** In how many chunks each stem stands. */
-export function documentFrequencies(store: Store, stems: Iterable<string>): Map<string, number> {
-  const find = store.db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?");
-  return new Map(Array.from(new Set(stems), (stem) => [stem, Number(find.get(stem)?.doc ?? 0)]));
+/** In how many chunks of the stores each stem occurs. */
+export function documentFrequencies(stores: readonly Store[], stems: Iterable<string>): Map<string, number> {
+  const finds = stores.map(({ db }) => db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?"));
+  const having = (stem: string) => finds.reduce((sum, find) => sum + Number(find.get(stem)?.doc ?? 0), 0);
+  return new Map(Array.from(stems, (stem) => [stem, having(stem)]));
 }
 
-/** Stems of the index that begin with `prefix`, with how many chunks have them. */
-export function stemsWithPrefix(store: Store, prefix: string): { stem: string; chunks: number }[] {
+export type TextColumn = "content" | "header" | "tools" | "extra";
+
+/** Where a stem occurs in some chunks of the store, one row for each time. */
+export function readOccurrences(
+  store: Store,
+  stem: string,
+  ids: string,
+): { id: number; column: TextColumn }[] {
+  store.db.exec(
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.occurrences USING fts5vocab(main, chunks_fts, instance)",
+  );
   return store.db
-    .prepare("SELECT term, doc FROM chunks_vocab WHERE term >= ? AND term < ?")
-    .all(prefix, `${prefix}\u{10ffff}`)
-    .map((row) => ({ stem: String(row.term), chunks: Number(row.doc) }));
+    .prepare(
+      "SELECT doc AS id, col AS column FROM temp.occurrences WHERE term = $stem AND +doc IN (SELECT value FROM json_each($ids))",
+    )
+    .all({ stem, ids }) as { id: number; column: TextColumn }[];
 }
 
 /** Some sessions of the index, by id. */
-export function readSessions(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
+export function readSessionRows(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
   const rows = store.db
     .prepare(
       `SELECT id, agent, file, name, cwd, parent_id, source_gone FROM sessions
@@ -58,25 +69,6 @@ export function readSessions(store: Store, ids: Iterable<string>): Map<string, S
     )
     .all({ ids: JSON.stringify([...ids]) });
   return new Map(rows.map(toSessionRow).map((session) => [session.id, session]));
-}
-
-/** The names and folders that sessions have, each pair once. */
-export function readPlaces(store: Store): Place[] {
-  return store.db
-    .prepare("SELECT DISTINCT name, cwd FROM sessions WHERE name IS NOT NULL OR cwd IS NOT NULL")
-    .all()
-    .map(({ name, cwd }) => ({ name: textOf(name), cwd: textOf(cwd) }));
-}
-
-/** The sessions of a name and folder, with how many chunks each has. */
-export function sessionsAt(store: Store, { name, cwd }: Place): { id: string; chunks: number }[] {
-  return store.db
-    .prepare(
-      `SELECT id, chunk_count FROM sessions JOIN index_state ON session_id = id
-       WHERE name IS $name AND cwd IS $cwd`,
-    )
-    .all({ name: name ?? null, cwd: cwd ?? null })
-    .map((row) => ({ id: String(row.id), chunks: Number(row.chunk_count) }));
 }
 
 /** The session that a reference names among those whose transcript is gone, when it is one. */
@@ -117,12 +109,14 @@ export function readIndexSize(store: Store): { sessions: number; chunks: number;
   };
 }
 
-/** The time of the oldest and of the newest chunk. */
-export function readCoveredTime(store: Store): { from: string; to: string } {
-  const row = store.db
-    .prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM session_chunks")
-    .get();
-  return { from: String(row?.first ?? ""), to: String(row?.last ?? "") };
+/** The time of the oldest and of the newest chunk of the stores. */
+export function readCoveredTime(stores: readonly Store[]): { from: string; to: string } {
+  const spans = stores.map(({ db }) =>
+    db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM session_chunks").get(),
+  );
+  const [firsts, lasts] = [spans.map((row) => row?.first), spans.map((row) => row?.last)];
+  const known = (times: unknown[]) => times.filter((time) => typeof time === "string").sort();
+  return { from: String(known(firsts)[0] ?? ""), to: String(known(lasts).at(-1) ?? "") };
 }
 
 /** Notes how long a search took. */

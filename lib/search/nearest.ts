@@ -14,6 +14,7 @@ export interface NearestOptions {
 }
 
 export interface Nearest {
+  store: Store;
   id: number;
   /** Cosine, -1 to 1. */
   similarity: number;
@@ -65,7 +66,9 @@ function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Ne
     .prepare("SELECT id, embedding FROM session_chunks WHERE id IN (SELECT value FROM json_each($ids))")
     .all({ ids: JSON.stringify(ids) })
     .flatMap(({ id, embedding }) =>
-      embedding instanceof Uint8Array ? [{ id: Number(id), similarity: cosine(vector, embedding) }] : [],
+      embedding instanceof Uint8Array
+        ? [{ store, id: Number(id), similarity: cosine(vector, embedding) }]
+        : [],
     );
 }
 
@@ -77,7 +80,8 @@ function scan(store: Store, vector: Float32Array, { source, filter }: NearestOpt
     .iterate({ ...values, embedder: source.embedder });
   const near: Nearest[] = [];
   for (const { id, embedding } of rows) {
-    if (embedding instanceof Uint8Array) near.push({ id: Number(id), similarity: cosine(vector, embedding) });
+    if (embedding instanceof Uint8Array)
+      near.push({ store, id: Number(id), similarity: cosine(vector, embedding) });
   }
   return near;
 }

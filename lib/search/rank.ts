@@ -7,9 +7,6 @@
 export interface RankedDocument {
   /** How often each term stands in it, its header and tool calls included. */
   counts: Float64Array;
-  /** How often in what the user said. */
-  userCounts: Float64Array;
-  userWords: number;
   words: number;
   /** What it is ranked together with: the session, subagents counted to the one that started them. */
   session: string;
@@ -52,9 +49,6 @@ const FROM_BEFORE = 0.4;
 const FROM_AFTER = 0.2;
 const SESSION_PRIOR = 0.3;
 const SESSION_SATURATION = 1.5;
-/** The user's words are few and to the point. */
-const USER_PRIOR = 0.05;
-const USER_WORDS = 40;
 const TIME_PREFERENCE = 0.5;
 const LITERAL_PREFERENCE = 0.15;
 /** Only the best ranks of a phrasing count: with 60, as usual, a second weak list outvotes a strong one. */
@@ -75,11 +69,11 @@ export function inverseFrequency(total: number, having: number): number {
   return Math.log(1 + (total - having + 0.5) / (having + 0.5));
 }
 
-/** Ranks documents for one phrasing. */
+/** Ranks documents for one phrasing; lending counts what the chunks before and after say. */
 export function rankDocuments(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
-  averageWords: number,
+  { averageWords, isLending }: { averageWords: number; isLending: boolean },
 ): Ranking {
   const size = documents.length;
   const lexical = new Float64Array(size);
@@ -89,8 +83,8 @@ export function rankDocuments(
     const document = documents[i] as RankedDocument;
     if (!document.isCandidate) continue;
     const { counts } = document;
-    const before = documents[document.before]?.counts;
-    const after = documents[document.after]?.counts;
+    const before = isLending ? documents[document.before]?.counts : undefined;
+    const after = isLending ? documents[document.after]?.counts : undefined;
     const length = document.words / averageWords;
     let held = 0;
     let sum = 0;
@@ -116,8 +110,6 @@ function addPreferences(
 ): Float64Array {
   const sessions = sessionWorth(documents, terms);
   const bestSession = Math.max(0, ...sessions.values());
-  const user = documents.map((document) => userWorth(document, terms));
-  const bestUser = Math.max(0, ...user);
   // A question that is all time ("what did we do last Tuesday") has no words to be measured by.
   const unit = best > 0 ? best : 1;
   return Float64Array.from(documents, ({ isCandidate, session, time, literals }, i) => {
@@ -130,8 +122,7 @@ function addPreferences(
       score +
       timely +
       LITERAL_PREFERENCE * Math.min(2, literals) * unit +
-      (bestSession > 0 ? (SESSION_PRIOR * unit * (sessions.get(session) ?? 0)) / bestSession : 0) +
-      (bestUser > 0 ? (USER_PRIOR * unit * (user[i] as number)) / bestUser : 0)
+      (bestSession > 0 ? (SESSION_PRIOR * unit * (sessions.get(session) ?? 0)) / bestSession : 0)
     );
   });
 }
@@ -160,18 +151,6 @@ function sessionWorth(
     worths.set(session, held);
   }
   return worths;
-}
-
-function userWorth(
-  { isCandidate, userCounts, userWords }: RankedDocument,
-  terms: readonly WeightedTerm[],
-): number {
-  if (!isCandidate || userWords === 0) return 0;
-  let held = 0;
-  for (const { number, worth } of terms) {
-    held += worth * saturate(userCounts[number] as number, userWords / USER_WORDS);
-  }
-  return held;
 }
 
 /** bm25's share of a term's worth: more of it helps less and less, and less in a long text. */

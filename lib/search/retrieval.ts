@@ -1,5 +1,5 @@
 /**
- * From phrasings to ranked chunks: candidates by full text, by the times a question names and by the sessions it names,
+ * From phrasings to ranked chunks: candidates of each store by full text, by meaning and by the times a question names,
  * each read once with its neighbours, counted once for all phrasings, ranked for each, fused.
  */
 
@@ -7,11 +7,11 @@ import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/time
 import type { Store } from "../store/store.ts";
 import { type AskedTerms, askTerms } from "./asked-terms.ts";
 import { type ChunkFilter, type ChunkRow, chunksBetween, matchingChunks } from "./candidates.ts";
-import { readCorpus, readCoveredTime, readSessions, type SessionRow } from "./corpus.ts";
-import { countLiterals, TOOL_WEIGHT, toDocuments } from "./documents.ts";
+import { type Corpus, readCorpus, readCoveredTime, readSessionRows, type SessionRow } from "./corpus.ts";
+import { COLUMN_WEIGHTS, countLiterals, toDocuments } from "./documents.ts";
 import type { Nearest } from "./nearest.ts";
 import { readWithNeighbours } from "./neighbours.ts";
-import { matchExpression, type Question, readQuestion } from "./query.ts";
+import { matchExpression, type Question, readQuestions } from "./query.ts";
 import { bestFirst, fuse, isGoodEnough, type RankedDocument, type Ranking, rankDocuments } from "./rank.ts";
 
 export interface RetrievalOptions {
@@ -66,45 +66,46 @@ const WITH_NEIGHBOURS = 30;
 /** Beside words, meaning is heard but does not outvote them: its first is worth what their twelfth is. */
 const NEAREST_WEIGHT = 0.5;
 const RANKS_TOLD = 100;
-/** A word in the names or folders of more sessions than this names none. */
-const NAMED_MAX = 500;
 /** From this fit on, a chunk is of the time that was asked for. */
 export const TIMELY = 0.5;
 /** Cosine between the nearest and the fiftieth: models differ in height, less in this. */
 const STANDS_OUT = 0.15;
 
 interface Search {
-  store: Store;
   options: RetrievalOptions;
+  questions: readonly Question[];
   asked: AskedTerms;
+  cues: readonly (TimeCues | undefined)[];
+  /** Whether neighbours lend their words: several phrasings find by themselves what one needs lent. */
+  isLending: boolean;
+  /** The time that the stores cover, where a phrasing names one. */
+  covered: { from: string; to: string };
 }
 
-/** Ranks the chunks that may answer a question, given in one or several phrasings. */
-export function retrieve(store: Store, texts: readonly string[], options: RetrievalOptions): Retrieved {
-  const questions = texts.map(readQuestion);
-  const corpus = readCorpus(store);
-  const asked = askTerms(store, questions, corpus.chunks);
-  const search: Search = { store, options, asked };
+/** Ranks the chunks of the stores that may answer a question, given in one or several phrasings. */
+export function retrieve(
+  stores: readonly Store[],
+  texts: readonly string[],
+  options: RetrievalOptions,
+): Retrieved {
+  const questions = readQuestions(texts);
+  const corpus = readCorpus(stores);
+  const asked = askTerms(stores, questions, corpus.chunks);
   const cues = questions.map(({ text }) => readTimeCues(text, options));
-  const covered = cues.some(Boolean) ? readCoveredTime(store) : { from: "", to: "" };
-  const candidates = new Set<number>();
-  const adjoining = new Set<number>();
-  for (const [i, question] of questions.entries()) {
-    const found = findCandidates(search, question, {
-      cues: cues[i],
-      covered,
-      phrasings: questions.length,
-    });
-    for (const id of found) candidates.add(id);
-    for (const id of found.slice(0, WITH_NEIGHBOURS / (questions.length > 2 ? 2 : 1))) adjoining.add(id);
+  const covered = cues.some(Boolean) ? readCoveredTime(stores) : { from: "", to: "" };
+  const isLending = questions.length === 1;
+  const search: Search = { options, questions, asked, cues, isLending, covered };
+  const found = stores.map((store) => ({ store, ...gather(store, search) }));
+  const rows = found.flatMap((one) => one.rows).sort(byPlace);
+  const candidates = new Set(found.flatMap((one) => [...one.candidates]));
+  const sessions = new Map<string, SessionRow>();
+  for (const { store, rows: own } of found) {
+    const ids = new Set(own.map(({ sessionId }) => sessionId));
+    for (const [id, session] of readSessionRows(store, ids)) sessions.set(id, session);
   }
-  for (const { id } of options.nearest?.flat() ?? []) candidates.add(id);
-  const rows = readWithNeighbours(store, { candidates, adjoining, filter: options.filter });
-  const sessions = readSessions(store, new Set(rows.map(({ sessionId }) => sessionId)));
   const { speaker } = options.filter;
-  const documents = toDocuments(rows, { asked, sessions, candidates, speaker });
-  const [content = 0, header = 0, tools = 0, extra = 0] = corpus.averageWords;
-  const averageWords = Math.max(1, content + header + TOOL_WEIGHT * (tools + extra));
+  const documents = toDocuments(rows, { numbers: asked.numbers, sessions, candidates, speaker });
+  const averageWords = averageOf(corpus);
   const phrasings = questions.map((question, i) => {
     for (const [k, row] of rows.entries()) {
       const document = documents[k] as RankedDocument;
@@ -114,7 +115,7 @@ export function retrieve(store: Store, texts: readonly string[], options: Retrie
     return {
       question,
       cues: cues[i],
-      ranking: rankDocuments(documents, asked.weigh(question), averageWords),
+      ranking: rankDocuments(documents, asked.weigh(question), { averageWords, isLending }),
     };
   });
   const nearest = options.nearest ?? [];
@@ -130,6 +131,33 @@ export function retrieve(store: Store, texts: readonly string[], options: Retrie
   };
 }
 
+/** The chunks of one store that may answer, with those around them. */
+function gather(store: Store, search: Search): { rows: ChunkRow[]; candidates: Set<ChunkRow> } {
+  const { questions, options } = search;
+  const candidates = new Set<number>();
+  const adjoining = new Set<number>();
+  for (const [i, question] of questions.entries()) {
+    const found = findCandidates(store, search, { question, cues: search.cues[i] });
+    for (const id of found) candidates.add(id);
+    for (const id of found.slice(0, WITH_NEIGHBOURS / (questions.length > 2 ? 2 : 1))) adjoining.add(id);
+  }
+  for (const near of options.nearest?.flat() ?? []) if (near.store === store) candidates.add(near.id);
+  return readWithNeighbours(store, {
+    candidates,
+    adjoining,
+    filter: options.filter,
+    isLending: search.isLending,
+  });
+}
+
+function byPlace(a: ChunkRow, b: ChunkRow): number {
+  return a.sessionId === b.sessionId ? a.index - b.index : a.sessionId < b.sessionId ? -1 : 1;
+}
+
+function averageOf({ averageWords: [content = 0, header = 0, tools = 0, extra = 0] }: Corpus): number {
+  return Math.max(1, content + header + COLUMN_WEIGHTS.tools * (tools + extra));
+}
+
 /** Whether the nearest in meaning is clearly nearer than those that only happen to be near. */
 function standsOut(nearest: readonly Nearest[]): boolean {
   const [first, last] = [nearest[0], nearest.at(-1)];
@@ -137,18 +165,13 @@ function standsOut(nearest: readonly Nearest[]): boolean {
 }
 
 function findCandidates(
-  { store, options, asked }: Search,
-  question: Question,
-  {
-    cues,
-    covered,
-    phrasings,
-  }: { cues: TimeCues | undefined; covered: { from: string; to: string }; phrasings: number },
+  store: Store,
+  { options: { filter, limit: wanted }, questions, asked, covered }: Search,
+  { question, cues }: { question: Question; cues: TimeCues | undefined },
 ): number[] {
-  const { filter } = options;
   const limit = Math.max(
-    phrasings > 2 ? CANDIDATES_OF_MANY : CANDIDATES,
-    CANDIDATES_PER_RESULT * options.limit,
+    questions.length > 2 ? CANDIDATES_OF_MANY : CANDIDATES,
+    CANDIDATES_PER_RESULT * wanted,
   );
   const rare = question.terms.filter((term) => !asked.isCommon(term));
   const match = matchExpression(rare.length > 0 ? rare : question.terms, question.literals);
@@ -159,11 +182,6 @@ function findCandidates(
     const timely = { filter: { ...filter, after, before }, limit };
     if (match !== undefined) found.push(...matchingChunks(store, match, timely));
     found.push(...chunksBetween(store, { from, to }, timely));
-  }
-  // A question that names a project or a session is asked there too: elsewhere its other words may be more frequent.
-  const among = asked.sessionsNamedBy(question).filter((id) => filter.among?.includes(id) ?? true);
-  if (match !== undefined && among.length > 0 && among.length <= NAMED_MAX) {
-    found.push(...matchingChunks(store, match, { filter: { ...filter, among }, limit }));
   }
   return [...new Set(found)];
 }
@@ -184,13 +202,7 @@ function fuseChunks(
   const heaviest = Math.max(...weights) || 1;
   const lists = phrasings.map(({ ranking }, i) => ({ scores: ranking.scores, weight: weights[i] as number }));
   for (const near of nearest)
-    lists.push({
-      scores: listScores(
-        rows,
-        near.map(({ id }) => id),
-      ),
-      weight: NEAREST_WEIGHT * heaviest,
-    });
+    lists.push({ scores: listScores(rows, near), weight: NEAREST_WEIGHT * heaviest });
   const fused = lists.length === 1 ? (lists[0]?.scores ?? new Float64Array()) : fuse(lists);
   const ranks = lists.map(
     ({ scores }) =>
@@ -219,13 +231,12 @@ function fuseChunks(
   return chunks;
 }
 
-/** A list of ids, best first, as scores by row. */
-function listScores(rows: readonly ChunkRow[], ids: readonly number[]): Float64Array {
-  const position = new Map(rows.map(({ id }, i) => [id, i]));
+/** A list of chunks, best first, as scores by row. */
+function listScores(rows: readonly ChunkRow[], near: readonly Nearest[]): Float64Array {
   const scores = new Float64Array(rows.length);
-  for (const [rank, id] of ids.entries()) {
-    const i = position.get(id);
-    if (i !== undefined) scores[i] = 1 / (rank + 1);
+  for (const [rank, { store, id }] of near.entries()) {
+    const i = rows.findIndex((row) => row.store === store && row.id === id);
+    if (i >= 0) scores[i] = 1 / (rank + 1);
   }
   return scores;
 }

@@ -7,7 +7,7 @@ import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { findGoneSession, idOfFile, readSessions, sessionsWithin } from "./corpus.ts";
+import { findGoneSession, idOfFile, readSessionRows, sessionsWithin } from "./corpus.ts";
 
 export interface SearchFilters {
   /** ISO time, date, or words such as `last week`. */
@@ -67,7 +67,7 @@ function toIso(text: string | undefined, edge: "start" | "end", { settings }: Co
 
 /** A session may be known to the index alone: its transcript was deleted since. */
 async function sessionId(reference: string, config: Config, store: Store): Promise<string> {
-  if (readSessions(store, [reference]).size > 0) return reference;
+  if (readSessionRows(store, [reference]).size > 0) return reference;
   // most searches name no session
   const { resolveSession } = await import("../sessions/resolve.ts");
   const { paths, currentSession: current } = config;

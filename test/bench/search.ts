@@ -51,7 +51,12 @@ export async function rows(): Promise<BenchRow[]> {
 }
 
 function find(store: Store, texts: string[]) {
-  const found = retrieve(store, texts, { filter: { subagents: true }, limit: 10, now: NOW, timezone: "UTC" });
+  const found = retrieve([store], texts, {
+    filter: { subagents: true },
+    limit: 10,
+    now: NOW,
+    timezone: "UTC",
+  });
   return found.isAnswered ? toPassages(store, found.chunks, { limit: 10, around: 0 }) : [];
 }
 
@@ -101,17 +106,17 @@ async function codingQuestions(): Promise<BenchRow[]> {
       return (100 * asked.filter(({ isEmpty }) => isEmpty).length) / asked.length;
     };
     return [
-      atLeast("coding questions, one phrasing: evidence in the first 5", alone.evidence5, 68),
-      atLeast("  right session first", alone.session1, 72),
+      atLeast("coding questions, one phrasing: evidence in the first 5", alone.evidence5, 69),
+      atLeast("  right session first", alone.session1, 76),
       atLeast("  temporal: evidence in the first 5", score(one.verdicts, "temporal").evidence5, 55),
       atMost("  never discussed, yet answered", 100 - empty(false), 50, { unit: "%" }),
       atMost("  discussed, yet unanswered", empty(true), 10, { unit: "%" }),
-      atMost("  lines of a result, median", one.spans[one.spans.length >> 1] ?? 0, 6, { unit: "" }),
+      atMost("  lines of a result, median", one.spans[one.spans.length >> 1] ?? 0, 8, { unit: "" }),
       atMost("  lines of a result, ninth decile", one.spans[Math.floor(one.spans.length * 0.9)] ?? 0, 72, {
         unit: "",
       }),
-      atLeast("coding questions, four phrasings: evidence in the first 5", together.evidence5, 84),
-      atLeast("  right session first", together.session1, 84),
+      atLeast("coding questions, four phrasings: evidence in the first 5", together.evidence5, 88),
+      atLeast("  right session first", together.session1, 94),
       figure("  evidence first", together.evidence1, { unit: "%" }),
     ];
   });
@@ -123,13 +128,13 @@ async function locomo(): Promise<BenchRow[]> {
     const store = openStore(join(folder, "memory.db"));
     const questions = await indexLocomo(store, join(folder, "transcripts"));
     const { recall10, meanReciprocal } = scoreLocomo(questions, (question) => {
-      const found = retrieve(store, [question], { filter: {}, limit: 10, now: NOW, timezone: "UTC" });
+      const found = retrieve([store], [question], { filter: {}, limit: 10, now: NOW, timezone: "UTC" });
       const passages = toPassages(store, found.chunks, { limit: 10, around: 0 });
       return passages.map(({ best: { row } }) => `${row.sessionId}:${row.exchangeLine}`);
     });
     store.close();
     return [
-      atLeast("LoCoMo, pair of turns, one index: R@10", recall10, 78.5),
+      atLeast("LoCoMo, pair of turns, one index: R@10", recall10, 78.4),
       atLeast("  MRR", meanReciprocal, 60),
     ];
   });
