@@ -1,5 +1,6 @@
 /** What a stretch of another session's entries amounts to, and how several are told in few words. Pure. */
 
+import { FOREIGN_LABEL, quote, quoteName } from "../base/quote.ts";
 import { formatAge } from "../base/time.ts";
 import type { Entry } from "../transcripts/session.ts";
 
@@ -42,7 +43,7 @@ export interface Overlap {
   ageSeconds: number;
 }
 
-const HEADER = "[Session Activity]";
+const HEADER = `[Session Activity] ${FOREIGN_LABEL}`;
 /** Warnings may take this share of the room: who edited what matters less the more there is of it. */
 const WARNING_SHARE = 0.5;
 
@@ -112,16 +113,17 @@ function compose(lines: readonly string[], warnings: readonly string[], leftOut:
 
 function sessionLine(activity: Activity, withLastText: boolean): string {
   const { name, ageSeconds, messages, firstUser, lastAssistant } = activity;
-  const asked = firstUser === undefined ? "" : `: "${firstUser}"`;
+  const asked = firstUser === undefined ? "" : `: ${quote(firstUser)}`;
   const outcome = [whatWasDone(activity)];
-  if (withLastText && lastAssistant !== undefined) outcome.push(`"${lastAssistant}"`);
+  if (withLastText && lastAssistant !== undefined) outcome.push(quote(lastAssistant));
   const done = outcome.filter(Boolean).join("; ");
-  return `- ${name} (${formatAge(ageSeconds)} ago, ${plural(messages, "message")})${asked}${done && ` -> ${done}`}`;
+  return `- ${quoteName(name)} (${formatAge(ageSeconds)} ago, ${plural(messages, "message")})${asked}${done && ` -> ${done}`}`;
 }
 
 function whatWasDone({ edited, read, ran }: Activity): string {
   const done: string[] = [];
-  if (edited.length === 1) done.push(`updated ${edited[0]}`);
+  const [file, ...others] = edited;
+  if (file !== undefined && others.length === 0) done.push(`updated ${quoteName(file)}`);
   if (edited.length > 1) done.push(`edited ${edited.length} files`);
   if (read.length > 0) done.push(`read ${plural(read.length, "file")}`);
   if (ran > 0) done.push(`ran ${plural(ran, "command")}`);
@@ -130,7 +132,8 @@ function whatWasDone({ edited, read, ran }: Activity): string {
 
 function warningLines(overlaps: readonly Overlap[], maxChars: number): string[] {
   const lines = overlaps.map(
-    ({ name, file, ageSeconds }) => `! ${name} edited ${file}, which you edited ${formatAge(ageSeconds)} ago`,
+    ({ name, file, ageSeconds }) =>
+      `! ${quoteName(name)} edited ${quoteName(file)}, which you edited ${formatAge(ageSeconds)} ago`,
   );
   for (let shown = lines.length; shown > 0; shown--) {
     const more = shown < lines.length ? [`! +${plural(lines.length - shown, "more file")}`] : [];

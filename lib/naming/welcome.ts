@@ -1,6 +1,7 @@
 /** One line on what a project's last session was about, for a session that begins. Read from its meta file alone. */
 
 import { statSync } from "node:fs";
+import { FOREIGN_LABEL, quote } from "../base/quote.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
@@ -12,6 +13,8 @@ import { readExclusion } from "../transcripts/exclusion.ts";
 const LINE_MAX_CHARS = 400;
 const AGE_MAX_MS = 14 * 86_400_000;
 const NAME_CHARS = 80;
+/** Two marks, and a blank where the words end in a backslash. */
+const QUOTES_CHARS = 3;
 /** An id so long is unique, and can be typed; those made of the time are told apart by the millisecond only. */
 const ID_CHARS = 8;
 const TIMED_ID = /^[0-9a-f]{8}-[0-9a-f]{4}(?=-7)/i;
@@ -64,12 +67,13 @@ function recentSessions(paths: Paths, { session, now }: Required<Pick<WelcomeOpt
 
 function lineOf(meta: SessionMeta, { age, patterns }: { age: string; patterns: readonly RegExp[] }): string {
   const clean = (text: string, max: number) => oneLine(redact(text, patterns), max);
-  const before = `The last session in this project was "${clean(meta.name, NAME_CHARS)}" (${age} ago): `;
+  const name = quote(clean(meta.name, NAME_CHARS));
+  const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${age} ago): `;
   const after = ` Its summary comes with @@${shortId(meta.sessionId)} in a prompt.`;
   const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] ?? "";
   const said = [meta.description, open].filter(Boolean).join(" ");
-  const sentence = clean(said, LINE_MAX_CHARS - [...before, ...after].length - 1);
-  return `${before}${sentence}${/[\p{P}]$/u.test(sentence) ? "" : "."}${after}`;
+  const sentence = clean(said, LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS);
+  return `${before}${quote(sentence)}${after}`;
 }
 
 function shortId(id: string): string {

@@ -194,7 +194,7 @@ for (const [name, modules, file] of versions) {
       );
       await prompt("hello");
       expect(model.requests.at(-1)?.raw ?? "").toMatch(
-        /The last session in this project was (?:[^"\\]|\\.)*gateway(?:[^"\\]|\\.)*@@[0-9a-f]{8} in a prompt/i,
+        /the last session in this project was (?:[^"\\]|\\.)*gateway(?:[^"\\]|\\.)*@@[0-9a-f]{8} in a prompt/i,
       );
     });
 
