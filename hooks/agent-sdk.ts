@@ -68,10 +68,14 @@ interface Answering {
   signal: AbortSignal | undefined;
 }
 
-async function answer(input: unknown, { env, paths, options, signal }: Answering): Promise<HookOutput> {
+async function answer(
+  input: unknown,
+  { env, paths: places, options, signal }: Answering,
+): Promise<HookOutput> {
   const prompt = readPrompt(input);
   if (!prompt) return {};
-  const settings = withOptions(requireSettings(paths), options);
+  const { paths, ...read } = requireSettings(places, { env, transcript: prompt.session.file });
+  const settings = withOptions(read.settings, options);
   const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
   const activity = promptContext(look, { paths, settings });
   const maxChars = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);

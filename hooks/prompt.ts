@@ -2,7 +2,13 @@
 
 import type { Looker } from "../lib/activity/look.ts";
 import { isRecord, stringOf } from "../lib/base/json.ts";
-import { type Paths, readHookSettings, type Settings } from "../lib/config/config.ts";
+import {
+  type Environment,
+  type Paths,
+  readHookSettings,
+  type Settings,
+  withVolute,
+} from "../lib/config/config.ts";
 
 export interface Prompt {
   /** The session it is written in. */
@@ -25,9 +31,12 @@ export function readPrompt(input: unknown): Prompt | undefined {
   return { session: { id, file: stringOf(input.transcript_path), cwd }, text };
 }
 
-/** The settings that hooks go by. */
-export function requireSettings(paths: Paths): Settings {
-  const settings = readHookSettings(paths);
-  if (!settings) throw new Error(`Cannot use "${paths.config}": scripts/health.ts says why`);
-  return settings;
+/** The settings that a hook goes by, and the places that it may read for the session whose transcript is given. */
+export function requireSettings(
+  places: Paths,
+  { env, transcript }: { env: Environment; transcript: string | undefined },
+): { settings: Settings; paths: Paths } {
+  const settings = readHookSettings(places);
+  if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
+  return { settings, paths: withVolute(places, { settings, env, transcript }) };
 }

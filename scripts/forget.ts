@@ -21,7 +21,14 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import { type Config, expandPath, loadConfig, pathsReading, type Settings } from "../lib/config/config.ts";
+import {
+  type Config,
+  expandPath,
+  loadConfig,
+  pathsReading,
+  readingAnyVolute,
+  type Settings,
+} from "../lib/config/config.ts";
 import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
   type ForgetOptions,
@@ -69,7 +76,7 @@ async function main(args: string[]): Promise<void> {
   const { values, words } = readFlags(args);
   const loaded = await loadConfig(process.env, process.cwd());
   warnIgnored(loaded.ignored);
-  const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
+  const config = { ...loaded, paths: readingAnyVolute(pathsReading(loaded, values.sessions, process.cwd())) };
   if (!values["dry-run"]) finishErasing(config.paths);
   if (values.pattern) await forgetPatterns(values.pattern, config, values);
   else await forgetSessions(words, config, values);

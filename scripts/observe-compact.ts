@@ -22,7 +22,7 @@ import {
   warn,
   warnIgnored,
 } from "../lib/cli.ts";
-import { loadConfig, pathsReading } from "../lib/config/config.ts";
+import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
@@ -263,7 +263,7 @@ async function main(args: string[]): Promise<void> {
   const input = parseInput(args);
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);
-  const paths = pathsReading(config, input.sessions, process.cwd());
+  const paths = readingAnyVolute(pathsReading(config, input.sessions, process.cwd()));
   const { settings, currentSession: current } = config;
   const reference = { paths, cwd: process.cwd(), current, subagents: true };
   const session = observedSession(input.reference, reference);

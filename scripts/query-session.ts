@@ -10,7 +10,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { note, parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
-import { loadConfig, pathsReading, type Settings } from "../lib/config/config.ts";
+import { loadConfig, pathsReading, readingAnyVolute, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
@@ -119,7 +119,7 @@ async function main(args: string[]): Promise<void> {
   );
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);
-  const paths = pathsReading(config, values.sessions, process.cwd());
+  const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
   const [reference = "", question = ""] = words;
   const context = { paths, cwd: process.cwd(), current: config.currentSession, subagents: values.subagents };
   const session = resolveSession(reference, context);

@@ -29,6 +29,7 @@ import {
   loadConfig,
   type Paths,
   pathsReading,
+  readingAnyVolute,
   resolvePaths,
 } from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
@@ -222,7 +223,7 @@ async function main(args: string[]): Promise<void> {
     warn(`--slug "${slug}" has no letters or digits, so the time of day names the note`);
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);
-  const paths = pathsReading(config, values.sessions, process.cwd());
+  const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
   const reference = words[0] ?? config.currentSession;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
   const session = resolveSession(reference, { paths, cwd: process.cwd(), current: config.currentSession });

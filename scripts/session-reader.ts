@@ -22,7 +22,7 @@ import {
   usageError,
   warnIgnored,
 } from "../lib/cli.ts";
-import { loadConfig, pathsReading } from "../lib/config/config.ts";
+import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
 import { compilePatterns, oneLine, redact } from "../lib/redact/redact.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { describeSession, listSessions } from "../lib/sessions/sessions.ts";
@@ -248,7 +248,7 @@ async function main(args: string[]): Promise<void> {
   }
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);
-  const paths = pathsReading(config, values.sessions, process.cwd());
+  const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
   const patterns = compilePatterns(config.settings.redact.extra);
   const timezone = values.utc ? "UTC" : config.settings.timezone;
   const since = values.since === undefined ? undefined : timeFlag("--since", values.since, timezone);

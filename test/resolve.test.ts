@@ -325,12 +325,13 @@ test("resolveSession() `last` passes over sessions in which nothing was said", (
 test("resolveSession() takes copies of one session for one", () => {
   using home = temporaryHome();
   const mind = join(home.root, "mind");
+  const paths = { ...home.paths, volute: "any" as const };
   const rows = [piHeader({ id: "mail-1" }), piUser({ text: "hello" })];
   const piFile = age(writePi(home, { id: "mail-1", rows }), 100);
   writeVolute(mind, "email", { piFile });
   const copy = join(mind, ".volute", "pi-sessions", "email", piFile.split("/").pop() ?? "");
   for (const reference of ["mail-1", "mail", "email"]) {
-    expect(resolveSession(reference, { paths: home.paths, cwd: mind })).toMatchObject({
+    expect(resolveSession(reference, { paths, cwd: mind })).toMatchObject({
       id: "mail-1",
       file: copy,
     });
@@ -338,7 +339,7 @@ test("resolveSession() takes copies of one session for one", () => {
   age(copy, 200);
   // The newer file, with the name that hangs on the older.
   for (const reference of ["mail-1", "mail", "email"]) {
-    expect(resolveSession(reference, { paths: home.paths, cwd: mind }).file).toBe(piFile);
+    expect(resolveSession(reference, { paths, cwd: mind }).file).toBe(piFile);
   }
 });
 

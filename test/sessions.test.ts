@@ -289,7 +289,7 @@ test("listSessions() names Volute's sessions, adds its pi ones and leaves its ep
   writeVolute(mind, "new-2", { piFile: late });
   rmSync(home.paths.pi, { recursive: true });
   const shown = (options: ListOptions) =>
-    listSessions(home.paths, options)
+    listSessions({ ...home.paths, volute: "any" }, options)
       .map(({ id, name }) => [id, name])
       .sort();
   const expected = [

@@ -23,7 +23,9 @@ export async function answerReferences(stdin: string): Promise<void> {
   const paths = resolvePaths(env);
   try {
     const prompt = readPrompt(JSON.parse(stdin));
-    if (prompt) await tell({ env, paths, settings: requireSettings(paths), prompt });
+    if (!prompt) return;
+    const read = requireSettings(paths, { env, transcript: prompt.session.file });
+    await tell({ env, ...read, prompt });
   } catch (error) {
     logFailure(paths, "user-prompt-submit", error);
   }

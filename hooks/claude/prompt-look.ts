@@ -15,14 +15,14 @@ import { readPrompt, requireSettings } from "../prompt.ts";
 /** Looks at the other sessions and answers the host. Never throws. */
 export async function answerByLook(stdin: string): Promise<void> {
   const { env, ignored } = hookEnvironment();
-  const paths = resolvePaths(env);
+  const places = resolvePaths(env);
   try {
-    if (ignored.length > 0) await log(paths, `ignored from this folder's .env: ${ignored.join(", ")}`);
+    if (ignored.length > 0) await log(places, `ignored from this folder's .env: ${ignored.join(", ")}`);
     const input = recordOf(JSON.parse(stdin));
     const prompt = readPrompt(input);
     if (!prompt) return;
-    beginWitness([paths.config, cursorPath(paths.cursors, prompt.session.id)]);
-    const settings = requireSettings(paths);
+    beginWitness([places.config, cursorPath(places.cursors, prompt.session.id)]);
+    const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
     const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
     const context = look.changed.length > 0 ? await import("../prompt-context.ts") : undefined;
     const activity = context?.promptContext(look, { paths, settings });
@@ -36,7 +36,7 @@ export async function answerByLook(stdin: string): Promise<void> {
       await keep({ circumstances, at: look.now, answers: answers() }, look);
     } else if (isDue(look)) (await import("../../lib/activity/settle.ts")).settle(look);
   } catch (error) {
-    await log(paths, error);
+    await log(places, error);
   }
 }
 

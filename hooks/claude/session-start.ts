@@ -20,8 +20,8 @@ await runHook("session-start", async (call) => {
   logEvent(paths.log, { event: "injected", ok, session: session.id, text });
 });
 
-async function contextOf({ paths, session, cause }: HookCall): Promise<string | undefined> {
-  const settings = requireSettings(paths);
+async function contextOf({ env, session, cause, ...call }: HookCall): Promise<string | undefined> {
+  const { paths, settings } = requireSettings(call.paths, { env, transcript: session.file });
   if (cause === "compact") {
     const { observationsOf } = await import("./observations.ts");
     return observationsOf({ paths, settings, session, maxChars: CONTEXT_MAX_CHARS });

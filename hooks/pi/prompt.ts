@@ -2,18 +2,19 @@
 
 import { type Look, takeLook } from "../../lib/activity/look.ts";
 import { logEvent } from "../../lib/base/log.ts";
-import type { Config } from "../../lib/config/config.ts";
+import type { Config, Paths } from "../../lib/config/config.ts";
 import { promptContext } from "../prompt-context.ts";
 import { QUESTION_MS } from "../prompt-references.ts";
 import type { PiContext } from "./api.ts";
-import { hostModel, on, type PiState } from "./state.ts";
+import { hostModel, on, type PiState, pathsOf } from "./state.ts";
 
 /** Registers the two messages. pi keeps each as an entry of its own and sends it after the user's words. */
 export function registerPrompt(state: PiState, config: Config): void {
-  const { paths, settings } = config;
+  const { settings } = config;
   let deliver = () => {};
   on(state, "before_agent_start", (_, context) => {
-    const { text, delivered } = promptContext(look(config, context), { paths, settings });
+    const paths = pathsOf(config, context);
+    const { text, delivered } = promptContext(look(paths, config, context), { paths, settings });
     deliver = delivered;
     return text === undefined ? undefined : message("session-update", text);
   });
@@ -26,6 +27,7 @@ export function registerPrompt(state: PiState, config: Config): void {
     if (!prompt.includes("@@")) return undefined;
     const { referenceContext } = await import("../../scripts/session-reference.ts");
     const current = context.sessionManager.getSessionId();
+    const paths = pathsOf(config, context);
     const { text } = await referenceContext(prompt, {
       paths,
       settings,
@@ -40,7 +42,7 @@ export function registerPrompt(state: PiState, config: Config): void {
   });
 }
 
-function look({ paths, settings }: Config, { sessionManager, cwd }: PiContext): Look {
+function look(paths: Paths, { settings }: Config, { sessionManager, cwd }: PiContext): Look {
   const looker = { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
   return takeLook({ paths, looker, scope: settings.activity.scope });
 }

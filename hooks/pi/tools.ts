@@ -5,7 +5,7 @@ import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import type { Config } from "../../lib/config/config.ts";
 import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiContext, PiTool } from "./api.ts";
-import { hostModel, on, type PiState } from "./state.ts";
+import { hostModel, on, type PiState, pathsOf } from "./state.ts";
 
 /** A question to a session costs tens of thousands of tokens: in a loop that would be a bill. */
 const QUERIES_PER_TURN = 3;
@@ -13,7 +13,7 @@ const LIMIT_MAX = 20;
 
 /** Registers the tools. */
 export function registerTools(state: PiState, config: Config): void {
-  const { paths, settings } = config;
+  const { settings } = config;
   const patterns = compilePatterns(settings.redact.extra);
   let queries = 0;
   on(state, "agent_start", () => {
@@ -46,7 +46,11 @@ export function registerTools(state: PiState, config: Config): void {
         limit: Math.min(numberOf(input.limit) ?? 5, LIMIT_MAX),
       },
       {
-        config: { ...config, currentSession: context.sessionManager.getSessionId() },
+        config: {
+          ...config,
+          paths: pathsOf(config, context),
+          currentSession: context.sessionManager.getSessionId(),
+        },
         ...(signal ? { signal } : {}),
       },
     );
@@ -79,6 +83,7 @@ export function registerTools(state: PiState, config: Config): void {
       import("../../lib/sessions/kept-out.ts"),
     ]);
     const current = context.sessionManager.getSessionId();
+    const paths = pathsOf(config, context);
     const session = resolveSession(stringOf(input.session) ?? "", { paths, cwd: context.cwd, current });
     refuseKeptOut(session, { paths, exclude: settings.exclude });
     const question = stringOf(input.question) ?? "";

@@ -6,7 +6,7 @@
  */
 
 import { existsSync, readFileSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { isRecord } from "../base/json.ts";
 import { readIfExists } from "../base/read.ts";
@@ -42,6 +42,11 @@ export interface Paths {
   openclaw: string;
   /** Files and folders to read instead of the agents' own places; empty: the agents' own. */
   transcripts: string[];
+  /**
+   * `.volute` folders whose own transcripts are read. A cloned repository can ship one, so only a command that a user
+   * or an agent runs in a folder reads "any".
+   */
+  volute: readonly string[] | "any";
 }
 
 export interface Config {
@@ -82,6 +87,7 @@ export function defaultSettings(): Settings {
     notes: { onClear: true },
     redact: { extra: [] },
     exclude: { sessions: [], projects: [], patterns: [] },
+    volute: [],
   };
 }
 
@@ -109,7 +115,31 @@ export function resolvePaths(env: Environment): Paths {
       .split(delimiter)
       .filter(Boolean)
       .map((path) => resolve(path)),
+    volute: [],
   };
+}
+
+const VOLUTE = ".volute";
+
+/**
+ * Adds the `.volute` folders that may be read: those that config.json lists, by themselves or by the folder around
+ * them, and the one that holds `transcript`, the viewing session's own.
+ */
+export function withVolute(
+  paths: Paths,
+  {
+    settings,
+    env,
+    transcript,
+  }: { settings: Pick<Settings, "volute">; env: Environment; transcript?: string | undefined },
+): Paths {
+  const listed = settings.volute.map((path) => {
+    const folder = expandPath(path, env, paths.home);
+    return basename(folder) === VOLUTE ? folder : join(folder, VOLUTE);
+  });
+  const own = transcript?.lastIndexOf(`${sep}${VOLUTE}${sep}`) ?? -1;
+  const volute = own === -1 ? listed : [...listed, transcript?.slice(0, own + VOLUTE.length + 1) ?? ""];
+  return { ...paths, volute };
 }
 
 function userHome(env: Environment): string {
@@ -189,8 +219,10 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
   }
   if (!isRecord(file)) return undefined;
   const { activity, exclude, redact, titles = false } = file;
-  if (typeof titles !== "boolean") return undefined;
+  const volute = stringList(file.volute);
+  if (typeof titles !== "boolean" || !volute) return undefined;
   settings.titles = titles;
+  settings.volute = volute;
   if (activity !== undefined) {
     if (!isRecord(activity)) return undefined;
     const { scope = "project", maxChars = 500, welcome = true } = activity;
@@ -222,20 +254,25 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
  */
 export async function loadConfig(env: Environment, cwd: string): Promise<Config> {
   const trusted = trustedEnvironment(env, cwd);
-  const paths = resolvePaths(trusted.env);
-  const text = readIfExists(paths.config);
+  const places = resolvePaths(trusted.env);
+  const text = readIfExists(places.config);
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const settings =
     text === undefined
       ? defaultSettings()
-      : (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
+      : (await import("./schema.ts")).parseSettings(text, places.config, defaultSettings());
   return deepFreeze({
-    paths,
+    paths: withVolute(places, { settings, env: trusted.env }),
     settings,
     currentSession: callingSession(trusted.env),
     env: { ...trusted.env },
     ignored: trusted.ignored,
   });
+}
+
+/** The paths of a command that a user or an agent runs in a folder: it may read whatever `.volute` lies there. */
+export function readingAnyVolute(paths: Paths): Paths {
+  return { ...paths, volute: "any" };
 }
 
 /**

@@ -47,6 +47,8 @@ export interface Settings {
   notes: { dir?: string | undefined; onClear: boolean };
   redact: { extra: string[] };
   exclude: { sessions: string[]; projects: string[]; patterns: string[] };
+  /** Folders whose own `.volute` transcripts hooks and the index may read. */
+  volute: string[];
 }
 
 const positive = z.number().int().positive();
@@ -131,6 +133,7 @@ function schema(defaults: Settings) {
           patterns: z.array(pattern).default([]),
         })
         .prefault({}),
+      volute: z.array(z.string().min(1)).default([]),
     })
     .readonly();
 }

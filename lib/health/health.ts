@@ -6,6 +6,7 @@ import { findRuntime, type Runtime } from "../base/runtime.ts";
 import type { Config, Environment, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
+import { untakenVolute } from "../sessions/volute.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 import { type HookRuns, readHookRuns } from "./hook-log.ts";
@@ -48,6 +49,7 @@ export function checkHealth(options: HealthOptions): Health {
   findings.push(...checkHooks(hooks, sessions, now));
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
   findings.push(...checkRuntime(runtime, config.env), ...checkPrivacy(paths));
+  findings.push(...checkVolute(options.cwd, paths));
   const spend = readSpendToday(paths.home, settings.timezone, now);
   findings.push(...checkSpend(spend, settings));
   return {
@@ -109,6 +111,17 @@ function checkPrivacy({ home }: Paths): Finding[] {
   const mode = process.platform === "win32" ? undefined : statSync(home, { throwIfNoEntry: false })?.mode;
   if (mode === undefined || (mode & 0o077) === 0) return [];
   return [{ level: "warning", what: `others may read ${home}`, remedy: `chmod 700 ${home}` }];
+}
+
+/** A folder that came with a clone is left alone for good; one of the user's own is listed once. */
+function checkVolute(cwd: string, paths: Paths): Finding[] {
+  const untaken = untakenVolute(cwd, paths.volute);
+  if (!untaken) return [];
+  const { folder, transcripts } = untaken;
+  const what = `${folder} holds ${transcripts} session${transcripts === 1 ? "" : "s"} that hooks and the index do not read`;
+  return [
+    { level: "info", what, remedy: `add ${JSON.stringify(folder)} to volute in config.json if it is yours` },
+  ];
 }
 
 function checkSpend({ usd, unpriced }: { usd: number; unpriced: string[] }, { llm }: Settings): Finding[] {

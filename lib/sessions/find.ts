@@ -36,7 +36,7 @@ export function findTranscripts(paths: Paths, options: FindOptions = {}): Transc
   const { agent, directory, subagents = false, recent = false } = options;
   const directories = directory === undefined ? undefined : directoriesOf(directory);
   const places: PlaceOptions = { subagents, recent, directories };
-  const volute = voluteSessions(options.cwd ?? directory ?? process.cwd());
+  const volute = voluteSessions(options.cwd ?? directory ?? process.cwd(), paths.volute);
   const isWanted = (candidate: Agent) => agent === undefined || agent === candidate;
   return [
     ...(isWanted("claude") ? findClaude(paths, { places, volute }) : []),

@@ -118,7 +118,8 @@ export function inProjectOf(directory: string, cwd: string): (session: Session) 
   const keyOf = projectKeys();
   const key = keyOf(directory);
   const folders = new Set(directoriesOf(directory).map(encodeClaudeCwd));
-  const volute = voluteSessions(cwd);
+  // Of those that are not taken none is asked about.
+  const volute = voluteSessions(cwd, "any");
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
   return ({ id, agent, file }) => {
     // A mind's sessions are its own wherever they work.

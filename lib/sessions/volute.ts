@@ -2,8 +2,9 @@
 
 import { dirname, join, resolve } from "node:path";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import type { Paths } from "../config/config.ts";
 import { piTranscript, type TranscriptFile, transcriptsUnder } from "./places.ts";
-import { entriesOf, isDirectory, statOf, textOf } from "./witness.ts";
+import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "./witness.ts";
 
 export interface VoluteSessions {
   /** Names of Claude Code sessions by their id. */
@@ -14,8 +15,8 @@ export interface VoluteSessions {
   transcripts: TranscriptFile[];
 }
 
-/** What the mind that a directory belongs to calls its sessions; nothing outside of one. */
-export function voluteSessions(directory: string): VoluteSessions {
+/** What the mind that a directory belongs to calls its sessions; nothing outside of one. `taken`: see `Paths.volute`. */
+export function voluteSessions(directory: string, taken: Paths["volute"]): VoluteSessions {
   const sessions: VoluteSessions = { names: new Map(), ephemeral: new Set(), transcripts: [] };
   const folder = findVolute(directory);
   if (folder === undefined) return sessions;
@@ -26,12 +27,34 @@ export function voluteSessions(directory: string): VoluteSessions {
     if (id !== undefined && isEphemeral(name)) sessions.ephemeral.add(id);
     else if (id !== undefined) sessions.names.set(id, name);
   }
-  for (const entry of entriesOf(join(folder, "pi-sessions"))) {
-    if (!entry.isDirectory() || isEphemeral(entry.name)) continue;
-    const file = newestTranscript(join(folder, "pi-sessions", entry.name));
-    if (file !== undefined) sessions.transcripts.push({ ...piTranscript(file), name: entry.name });
-  }
+  if (isTaken(folder, taken)) sessions.transcripts.push(...ownTranscripts(folder));
   return sessions;
+}
+
+/** The `.volute` folder of a directory that has transcripts of its own which are not taken, and how many. */
+export function untakenVolute(
+  directory: string,
+  taken: Paths["volute"],
+): { folder: string; transcripts: number } | undefined {
+  const folder = findVolute(directory);
+  if (folder === undefined || isTaken(folder, taken)) return undefined;
+  const transcripts = ownTranscripts(folder).length;
+  return transcripts > 0 ? { folder, transcripts } : undefined;
+}
+
+function isTaken(folder: string, taken: Paths["volute"]): boolean {
+  if (taken === "any") return true;
+  if (taken.length === 0) return false;
+  const real = realPathOf(folder);
+  return taken.some((path) => path === folder || (real !== undefined && realPathOf(path) === real));
+}
+
+function ownTranscripts(folder: string): TranscriptFile[] {
+  return entriesOf(join(folder, "pi-sessions")).flatMap((entry) => {
+    if (!entry.isDirectory() || isEphemeral(entry.name)) return [];
+    const file = newestTranscript(join(folder, "pi-sessions", entry.name));
+    return file === undefined ? [] : [{ ...piTranscript(file), name: entry.name }];
+  });
 }
 
 function findVolute(directory: string): string | undefined {
