@@ -116,17 +116,14 @@ async function save(
   { id, file, cwd, source }: Job,
   { paths, settings, env }: Config,
 ): Promise<void> {
-  const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readExclusion }, { compilePatterns, redact }] =
-    await Promise.all([
-      import("../scripts/save-session.ts"),
-      import("../lib/naming/last-messages.ts"),
-      import("../lib/transcripts/exclusion.ts"),
-      import("../lib/redact/redact.ts"),
-    ]);
-  const exclusion = readExclusion(settings.exclude);
+  const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readRules }] = await Promise.all([
+    import("../scripts/save-session.ts"),
+    import("../lib/naming/last-messages.ts"),
+    import("../lib/transcripts/rules.ts"),
+  ]);
+  const rules = readRules(settings);
   // Clearing a session in which nothing was said is no failure.
-  if (readEnd(file, 1, exclusion.hasText).messages.length === 0) return;
-  const patterns = compilePatterns(settings.redact.extra);
+  if (readEnd(file, { count: 1, rules }).messages.length === 0) return;
   const path = await saveSessionToMemory({
     sessionFile: file,
     workspaceDir: cwd,
@@ -135,8 +132,7 @@ async function save(
     source,
     topic: knownTopic(session, paths),
     timezone: settings.timezone,
-    clean: (text) => redact(text, patterns),
-    excludes: exclusion.hasText,
+    rules,
     directory: notesFolder(cwd, { paths, settings, env }),
     log: paths.log,
     state: paths.state,

@@ -237,7 +237,7 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
 
 async function validate(sessions: readonly Session[], { json }: Flags): Promise<void> {
   const [{ validateSessionFile }, { redact }] = await Promise.all([
-    import("../lib/transcripts/transcript.ts"),
+    import("../lib/transcripts/validate.ts"),
     import("../lib/redact/redact.ts"),
   ]);
   const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));

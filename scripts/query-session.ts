@@ -19,8 +19,7 @@ import { conversationText } from "../lib/naming/conversation.ts";
 import { relevanceTo } from "../lib/naming/relevance.ts";
 import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { cleaner } from "../lib/transcripts/clean.ts";
-import { readExclusion } from "../lib/transcripts/exclusion.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { readActiveBranch } from "../lib/transcripts/transcript.ts";
 
@@ -75,13 +74,12 @@ export async function querySession(
   { complete, settings, signal, maxBytes = INPUT_MAX_BYTES }: QueryOptions,
 ): Promise<SessionAnswer> {
   const prompts = await import("../lib/model/prompts.ts");
-  const clean = cleaner(settings.redact);
-  const { hasEntry } = readExclusion(settings.exclude);
-  const { entries: all } = readActiveBranch(session.file, { results: true });
-  const entries = all.filter((entry) => !hasEntry(entry));
+  const rules = readRules(settings);
+  const { clean } = rules;
+  const { entries } = readActiveBranch(session.file, { rules, results: true });
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = relevanceTo(asked, entries);
-  const { text, omitted } = conversationText(entries, { maxBytes, lines: true, clean, relevance });
+  const { text, omitted } = conversationText(entries, { maxBytes, lines: true, relevance });
   if (text === "") return { ...NOTHING_SAID, answer: prompts.NOT_IN_SESSION };
   const { value, usd, tokens } = await complete({
     feature: "query",
@@ -91,7 +89,7 @@ export async function querySession(
     maxTokens: ANSWER_MAX_TOKENS,
     signal,
   });
-  const checked = checkCitations(value.citations, value.confidence, textByLine(entries, clean));
+  const checked = checkCitations(value.citations, value.confidence, textByLine(entries));
   const citations = checked.citations.map((citation) => ({ file: session.file, ...citation }));
   const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
   const isAnswered = value.answer !== prompts.NOT_IN_SESSION;

@@ -42,8 +42,7 @@ import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { recordWritten } from "../lib/store/written-files.ts";
-import { cleaner } from "../lib/transcripts/clean.ts";
-import { readExclusion } from "../lib/transcripts/exclusion.ts";
+import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -91,10 +90,8 @@ export interface SaveOptions {
   topic?: string | undefined;
   /** IANA name. @default {the system's} */
   timezone?: string | undefined;
-  /** Redacts what is written. @default {redact} */
-  clean?: ((text: string) => string) | undefined;
-  /** Messages that are left out. */
-  excludes?: ((text: string) => boolean) | undefined;
+  /** What is redacted and excluded. @default {ownRules()} */
+  rules?: Rules | undefined;
   /** The event log. @default {that of the environment's home} */
   log?: string | undefined;
   /** The state.db in which the note is recorded as ours. @default {that of the environment's home} */
@@ -139,20 +136,20 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     directory = "memory",
     messageCount = MESSAGES,
     timezone = systemTimezone(),
-    clean = redact,
-    excludes = () => false,
+    rules = ownRules(),
     state = resolvePaths(process.env).state,
   } = options;
-  const { entries, messages } = readEnd(options.sessionFile, messageCount, excludes);
+  const { clean, hasText } = rules;
+  const { entries, messages } = readEnd(options.sessionFile, { count: messageCount, rules });
   if (messages.length === 0) throw nothingSaid(options.sessionId);
   const lines = messages.map(
-    ({ kind, text }) => `${kind === "user" ? "User" : "Assistant"}: ${oneLine(clean(text), MESSAGE_MAX)}`,
+    ({ kind, text }) => `${kind === "user" ? "User" : "Assistant"}: ${oneLine(text, MESSAGE_MAX)}`,
   );
   const at = messages.findLast((message) => message.at)?.at ?? modified(options.sessionFile);
   const field = (text: string) => oneLine(clean(text), FIELD_MAX);
   const text = renderNote({
     time: `${formatLocal(at, timezone)} ${timezone}`,
-    sessionKey: field(excludes(options.sessionKey) ? options.sessionId : options.sessionKey),
+    sessionKey: field(hasText(options.sessionKey) ? options.sessionId : options.sessionKey),
     sessionId: field(options.sessionId),
     source: field(options.source),
     transcript: `${field(options.sessionFile)}:${messages[0]?.line}-${messages.at(-1)?.line}`,
@@ -166,7 +163,7 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     const present = findNote(folder, text, { date, slug: given });
     if (present) return { path: present, created: false, messages: messages.length };
     const conversation = { entries, content: lines.join("\n"), at, timezone, clean };
-    const topic = options.topic !== undefined && excludes(options.topic) ? undefined : options.topic;
+    const topic = options.topic !== undefined && hasText(options.topic) ? undefined : options.topic;
     const slug = given ?? (await chooseSlug(conversation, { ...options, topic }));
     const written = writeNote(folder, `${date}-${slug}`, text);
     if (written.created) {
@@ -256,8 +253,7 @@ function described(session: Session, { settings, paths }: Config) {
     sessionId: session.id,
     source: session.agent,
     timezone: settings.timezone,
-    clean: cleaner(settings.redact),
-    excludes: readExclusion(settings.exclude).hasText,
+    rules: readRules(settings),
     log: paths.log,
     state: paths.state,
     topic: knownTopic(session, paths),

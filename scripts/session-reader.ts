@@ -23,10 +23,11 @@ import {
   warnIgnored,
 } from "../lib/cli.ts";
 import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
-import { compilePatterns, oneLine, redact } from "../lib/redact/redact.ts";
+import { oneLine } from "../lib/redact/redact.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { describeSession, listSessions } from "../lib/sessions/sessions.ts";
 import { offsetOfLine, withFile } from "../lib/transcripts/jsonl.ts";
+import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../lib/transcripts/session.ts";
 import {
   type Head,
@@ -75,8 +76,6 @@ export interface LogStyle {
   /** IANA name. */
   timezone: string;
   full: boolean;
-  /** What to redact besides the known secrets. */
-  patterns: readonly RegExp[];
 }
 
 /** A transcript's last `lines` entries as text. */
@@ -88,25 +87,32 @@ export function readSessionLog(options: {
 }): string {
   const agent: Agent = options.format === "agent-sdk" ? "claude" : options.format;
   const head: Head = { ...readHead(options.jsonlPath), agent };
-  const { entries } = readLastEntries(options.jsonlPath, { count: options.lines ?? 50, head });
-  const style = { timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, full: false, patterns: [] };
+  const { entries } = readLastEntries(options.jsonlPath, {
+    rules: ownRules(),
+    count: options.lines ?? 50,
+    head,
+  });
+  const style = { timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, full: false };
   return entries.map((entry) => formatEntry(entry, style)).join("\n");
 }
 
 /** The entries of a session around one of its lines: `around` before it, those at it, `around` after it. */
-export function readAround(file: string, line: number, around: number): Entry[] {
+export function readAround(
+  file: string,
+  { rules, line, around }: { rules: Rules; line: number; around: number },
+): Entry[] {
   const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, line, size));
   if (offset === undefined) {
     throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${line}: "${file}" has fewer lines`, {
       hint: "leave out --line to see its end",
     });
   }
-  const before = readLastEntries(file, { count: around, before: offset }).entries;
+  const before = readLastEntries(file, { rules, count: around, before: offset }).entries;
   numberLines(file, before, { line, offset });
   const entries = before;
   let after = 0;
   const from = { offset, line: line - 1 };
-  for (const entry of readEntries(file, { from, unterminated: "accept" })) {
+  for (const entry of readEntries(file, { rules, from, unterminated: "accept" })) {
     if (entry.line !== line && ++after > around) break;
     entries.push(entry);
   }
@@ -114,9 +120,9 @@ export function readAround(file: string, line: number, around: number): Entry[] 
 }
 
 /** One entry as it is printed. */
-function formatEntry(entry: Entry, { timezone, full, patterns }: LogStyle): string {
+function formatEntry(entry: Entry, { timezone, full }: LogStyle): string {
   const time = `[${entry.at ? formatLocal(entry.at, timezone) : "no time"}]`;
-  const text = redact(entry.text, patterns);
+  const { text } = entry;
   switch (entry.kind) {
     case "user":
       return `${time} User: ${text}`;
@@ -130,16 +136,14 @@ function formatEntry(entry: Entry, { timezone, full, patterns }: LogStyle): stri
   }
 }
 
-function entryJson(entry: Entry, patterns: readonly RegExp[]) {
-  const { line, at, kind, tool } = entry;
-  const text = redact(entry.text, patterns);
+function entryJson({ line, at, kind, text, tool }: Entry) {
   if (!tool) return { line, at: at ?? null, kind, text };
-  const [name, target] = [tool.name, tool.target].map((part) => redact(part, patterns));
-  return { line, at: at ?? null, kind, text, tool: { name, target, action: tool.action } };
+  const { name, target, action } = tool;
+  return { line, at: at ?? null, kind, text, tool: { name, target, action } };
 }
 
-function sessionJson({ id, name, agent, cwd, file }: Session, patterns: readonly RegExp[]) {
-  const shown = (text: string | undefined) => (text === undefined ? null : redact(text, patterns));
+function sessionJson({ id, name, agent, cwd, file }: Session, { clean }: Rules) {
+  const shown = (text: string | undefined) => (text === undefined ? null : clean(text));
   return { id: shown(id), name: shown(name), agent, cwd: shown(cwd), file: shown(file) };
 }
 
@@ -147,10 +151,10 @@ function sessionJson({ id, name, agent, cwd, file }: Session, patterns: readonly
 function readPart(
   session: Session,
   { lines, line, around }: { lines: number; line: number | undefined; around: number },
-  since: Date | undefined,
+  { rules, since }: { rules: Rules; since: Date | undefined },
 ): { entries: Entry[]; skipped: number } {
-  if (line !== undefined) return { entries: readAround(session.file, line, around), skipped: 0 };
-  const { entries, skipped } = readLastEntries(session.file, { count: lines });
+  if (line !== undefined) return { entries: readAround(session.file, { rules, line, around }), skipped: 0 };
+  const { entries, skipped } = readLastEntries(session.file, { rules, count: lines });
   if (!since) return { entries, skipped };
   const after = since.toISOString();
   const recent = entries.filter((entry) => (entry.at ?? after) >= after);
@@ -159,25 +163,25 @@ function readPart(
   return { entries: recent, skipped };
 }
 
-function header(session: Session, patterns: readonly RegExp[]): string {
-  const title = oneLine(redact(session.name ?? session.id, patterns), TOOL_LINE_MAX);
-  return `# ${title} · ${identity(session, patterns)}`;
+function header(session: Session, rules: Rules): string {
+  const title = oneLine(rules.clean(session.name ?? session.id), TOOL_LINE_MAX);
+  return `# ${title} · ${identity(session, rules)}`;
 }
 
 /** Ids and folders come from files: they may hold line breaks and control characters too. */
-function identity({ id, agent, cwd = "?" }: Session, patterns: readonly RegExp[]): string {
-  const [shownId, folder] = [id, cwd].map((text) => oneLine(redact(text, patterns), PATH_MAX));
+function identity({ id, agent, cwd = "?" }: Session, { clean }: Rules): string {
+  const [shownId, folder] = [id, cwd].map((text) => oneLine(clean(text), PATH_MAX));
   return `${agent} · ${shownId} · ${folder}`;
 }
 
 function printList(
   sessions: Session[],
-  { patterns, timezone, json }: { patterns: readonly RegExp[]; timezone: string; json: boolean },
+  { rules, timezone, json }: { rules: Rules; timezone: string; json: boolean },
 ): void {
   if (json) {
     const rows = sessions.map((session) => {
       const { updatedAt, size } = session;
-      return { ...sessionJson(session, patterns), updatedAt, size };
+      return { ...sessionJson(session, rules), updatedAt, size };
     });
     printJson({ sessions: rows });
     return;
@@ -185,21 +189,21 @@ function printList(
   if (sessions.length === 0) note("no sessions found");
   for (const session of sessions) {
     const { updatedAt, size } = session;
-    const parts = [formatLocal(updatedAt, timezone), titleOf(session, patterns), identity(session, patterns)];
+    const parts = [formatLocal(updatedAt, timezone), titleOf(session, rules), identity(session, rules)];
     print([...parts.filter(Boolean), formatSize(size)].join(" · "));
   }
 }
 
 /** A session's name, or the words it began with in quotes: an id alone tells nobody what it was about. */
-function titleOf({ name, file }: Session, patterns: readonly RegExp[]): string {
-  if (name !== undefined) return oneLine(redact(name, patterns), LIST_TITLE_MAX);
-  const words = firstWords(file);
-  return words === undefined ? "" : `"${oneLine(redact(words, patterns), LIST_TITLE_MAX - 2)}"`;
+function titleOf({ name, file }: Session, rules: Rules): string {
+  if (name !== undefined) return oneLine(rules.clean(name), LIST_TITLE_MAX);
+  const words = firstWords(file, rules);
+  return words === undefined ? "" : `"${oneLine(words, LIST_TITLE_MAX - 2)}"`;
 }
 
-function firstWords(file: string): string | undefined {
+function firstWords(file: string, rules: Rules): string | undefined {
   try {
-    for (const { kind, text } of readEntries(file, { to: BEGINNING_BYTES, unterminated: "accept" })) {
+    for (const { kind, text } of readEntries(file, { rules, to: BEGINNING_BYTES, unterminated: "accept" })) {
       if (kind === "user") return text;
     }
   } catch {
@@ -249,14 +253,14 @@ async function main(args: string[]): Promise<void> {
   const config = await loadConfig(process.env, process.cwd());
   warnIgnored(config.ignored);
   const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
-  const patterns = compilePatterns(config.settings.redact.extra);
+  const rules = readRules(config.settings);
   const timezone = values.utc ? "UTC" : config.settings.timezone;
   const since = values.since === undefined ? undefined : timeFlag("--since", values.since, timezone);
   if (values.list) {
     const { project, subagents, json } = values;
     const sessions = listSessions(paths, { agent, project, subagents, limit, described: true });
     const changed = since ? sessions.filter(({ updatedAt }) => updatedAt >= since.toISOString()) : sessions;
-    printList(changed, { patterns, timezone, json });
+    printList(changed, { rules, timezone, json });
     return;
   }
   const session = describeSession(
@@ -268,20 +272,20 @@ async function main(args: string[]): Promise<void> {
     }),
     paths,
   );
-  const { entries, skipped } = readPart(session, input, since);
+  const { entries, skipped } = readPart(session, input, { rules, since });
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   if (values.json) {
     if (input.line === undefined) numberLines(session.file, entries);
     const { startedAt, updatedAt } = session;
     printJson({
-      session: { ...sessionJson(session, patterns), startedAt: startedAt ?? null, updatedAt },
-      entries: entries.map((entry) => entryJson(entry, patterns)),
+      session: { ...sessionJson(session, rules), startedAt: startedAt ?? null, updatedAt },
+      entries: entries.map(entryJson),
       skipped,
     });
     return;
   }
-  print(header(session, patterns));
-  const style = { timezone, full: values.full, patterns };
+  print(header(session, rules));
+  const style = { timezone, full: values.full };
   if (entries.length > 0) print(entries.map((entry) => formatEntry(entry, style)).join("\n"));
   else note(since ? "nothing was said since then" : "nothing was said yet");
 }

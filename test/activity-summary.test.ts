@@ -315,7 +315,7 @@ test("readUpdates() keeps out what config excludes: sessions, projects and texts
   expect(look(home, { settings: settings({ sessions: [OTHER] }) }).text).toBeNull();
   expect(look(home, { settings: settings({ projects: [home.project] }) }).text).toBeNull();
   const { text } = look(home, { settings: settings({ patterns: ["merger"] }) });
-  expect(text).toContain("3 messages");
+  expect(text).toContain("2 messages");
   expect(text).not.toContain("merger");
 });
 

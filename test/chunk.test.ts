@@ -90,7 +90,6 @@ const CONTEXT: ChunkContext = {
   firstIndex: 0,
   participants: { user: "User", assistant: "Assistant" },
   timezone: "UTC",
-  redact: (text) => text,
 };
 
 let line = 0;
@@ -240,18 +239,6 @@ describe("chunkExchange()", () => {
       const lost = [...covered].filter((seen, i) => seen === 0 && text[i]?.trim() !== "").length;
       expect({ name, lost }).toEqual({ name, lost: 0 });
     }
-  });
-
-  test("redacts each message before it is cut, and tool calls too", () => {
-    const secret = `key-${"x".repeat(60)}`;
-    const entries = [
-      said("user", `${"word ".repeat(900)}${secret} ${"word ".repeat(300)}`),
-      called("Bash", `echo ${secret}`),
-    ];
-    const chunks = chunksOf(entries, { redact: (text) => text.replaceAll(secret, "[redacted:key]") });
-    const all = JSON.stringify(chunks);
-    expect(all).not.toContain("xxxx");
-    expect(all.split("[redacted:key]").length - 1).toBeGreaterThanOrEqual(3);
   });
 
   test("puts tool calls beside the text they follow, one line each, and leaves them out of the content", () => {

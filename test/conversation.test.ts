@@ -3,8 +3,6 @@ import { conversationText } from "../lib/naming/conversation.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
-const clean = (text: string) => text.replaceAll("hunter2", "[redacted:password]");
-
 function entry(kind: Entry["kind"], line: number, text: string): Entry {
   const base = { kind, line, text, offset: 0, end: 0 };
   if (kind !== "tool") return base;
@@ -17,17 +15,17 @@ function talk(count: number, chars = 100): Entry[] {
   );
 }
 
-test("a conversation within the limit is shown whole, redacted, without tool calls nobody asked for", () => {
+test("a conversation within the limit is shown whole, without tool calls nobody asked for", () => {
   const entries = [
-    entry("user", 1, "my key is hunter2"),
+    entry("user", 1, "my key is lost"),
     entry("tool", 2, "src/auth.ts"),
     entry("result", 3, "ok"),
     entry("assistant", 4, "Noted."),
     entry("assistant", 5, "   "),
     entry("summary", 6, "They talked."),
   ];
-  expect(conversationText(entries, { maxBytes: 5000, clean })).toEqual({
-    text: "User: my key is [redacted:password]\n\nAssistant: Noted.\n\nSummary of what came before: They talked.",
+  expect(conversationText(entries, { maxBytes: 5000 })).toEqual({
+    text: "User: my key is lost\n\nAssistant: Noted.\n\nSummary of what came before: They talked.",
     omitted: 0,
   });
 });
@@ -35,7 +33,7 @@ test("a conversation within the limit is shown whole, redacted, without tool cal
 test("of a long one the first request, the compaction summary and the end stay, with marks between", () => {
   const entries = talk(100);
   entries.splice(50, 0, entry("summary", 51, "the compaction said this"));
-  const { text, omitted } = conversationText(entries, { maxBytes: 2000, clean, lines: true });
+  const { text, omitted } = conversationText(entries, { maxBytes: 2000, lines: true });
   const lines = text.split("\n\n").map((part) => part.replace(/x{9,}/, "x").slice(0, 60));
   expect(lines[0]).toBe("L1 User: message 1 x");
   expect(lines[1]).toMatch(/^\[… 49 messages left out …\]$/);
@@ -50,7 +48,6 @@ test("what a question is about is shown wherever it stands, tool calls and resul
   entries.splice(80, 0, entry("tool", 81, "src/special.ts"), entry("result", 81, "special result"));
   const { text } = conversationText(entries, {
     maxBytes: 3000,
-    clean,
     lines: true,
     relevance: ({ text, tool }) => (`${text} ${tool?.target}`.includes("special") ? 1 : 0),
   });
@@ -60,7 +57,6 @@ test("what a question is about is shown wherever it stands, tool calls and resul
 test("one message larger than the limit is cut from its middle", () => {
   const { text } = conversationText([entry("user", 1, `begin ${"é".repeat(20_000)} end`)], {
     maxBytes: 4000,
-    clean,
   });
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4000);
   expect(text).toMatch(/^User: begin é+\n\[… \d+ characters left out …\]\né+ end$/);
@@ -75,7 +71,7 @@ test("no conversation is longer than the limit, and all its characters are whole
     );
     const maxBytes = random.integer(600, 8000);
     const relevance = random.chance(0.5) ? () => random.next() : undefined;
-    const { text } = conversationText(entries, { maxBytes, clean: (text) => text, relevance, lines: true });
+    const { text } = conversationText(entries, { maxBytes, relevance, lines: true });
     // Marks between the messages come on top, one at most beside each.
     const marks = (text.match(/\[… \d+ messages? left out …\]/g) ?? []).join("").length * 2;
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(maxBytes + marks + 60);

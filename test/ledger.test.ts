@@ -19,10 +19,11 @@ import {
   readBackoff,
   setObserveSettings,
 } from "../lib/observe/observe-state.ts";
+import { ownRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
-import { readActiveBranch } from "../lib/transcripts/transcript.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
+import { readActiveBranch } from "./support/entries.ts";
 import { type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
@@ -254,7 +255,7 @@ test("a transcript too large to hold is read in parts, each row once, huge resul
   const covered = new Set<number>();
   const seen: number[] = [];
   for (let part = 0; part < 100; part++) {
-    const { entries, isWhole } = readLean(file, { covered, heldChars: 9000 });
+    const { entries, isWhole } = readLean(file, { covered, heldChars: 9000, rules: ownRules() });
     expect(entries.filter(({ line }) => covered.has(line)).every(({ text }) => text === "")).toBe(true);
     const fresh = entries.filter(({ line }) => !covered.has(line));
     for (const { text } of fresh) expect(text.length).toBeLessThan(9000);
@@ -263,7 +264,7 @@ test("a transcript too large to hold is read in parts, each row once, huge resul
     if (isWhole) break;
   }
   expect(seen).toEqual(whole.map(({ line }) => line));
-  const last = readLean(file, { covered: new Set() }).entries.at(-1);
+  const last = readLean(file, { covered: new Set(), rules: ownRules() }).entries.at(-1);
   expect(last?.text).toStartWith("begin xxx");
   expect(last?.text).toEndWith("xxx end");
 });

@@ -244,5 +244,5 @@ test("several entries of one line are one text", () => {
       tool: { name: "Edit", target: "src/a.ts", action: "edit", paths: ["src/a.ts"] },
     },
   ];
-  expect([...textByLine(entries, (text) => text)]).toEqual([[3, "I will edit Edit src/a.ts"]]);
+  expect([...textByLine(entries)]).toEqual([[3, "I will edit Edit src/a.ts"]]);
 });

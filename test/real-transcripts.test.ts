@@ -4,14 +4,10 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Entry } from "../lib/transcripts/session.ts";
-import {
-  readActiveBranch,
-  readEntries,
-  readHead,
-  readLastEntries,
-  validateSessionFile,
-} from "../lib/transcripts/transcript.ts";
+import { readHead } from "../lib/transcripts/transcript.ts";
+import { validateSessionFile } from "../lib/transcripts/validate.ts";
 import { type Host, hiddenLines, type Spoken, spokenLines, squeeze } from "./support/count.ts";
+import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { FIXTURES_FOLDER, HIDDEN } from "./support/fixtures.ts";
 import { ROOT } from "./support/run.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { compilePatterns, containsSecret, countRedactions, oneLine, redact } from "../lib/redact/redact.ts";
-import { readEntries } from "../lib/transcripts/transcript.ts";
+import { readEntries } from "./support/entries.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { ROOT } from "./support/run.ts";
 import { opaqueSecret, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";

@@ -6,18 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LINE_MAX_BYTES, linesBackward, linesForward, withFile } from "../lib/transcripts/jsonl.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
-import {
-  type Head,
-  numberLines,
-  type ReadProgress,
-  readActiveBranch,
-  readEntries,
-  readHead,
-  readLastEntries,
-  validateSessionFile,
-} from "../lib/transcripts/transcript.ts";
+import { type Head, numberLines, type ReadProgress, readHead } from "../lib/transcripts/transcript.ts";
+import { validateSessionFile } from "../lib/transcripts/validate.ts";
 import { claudeUser } from "./support/claude.ts";
 import { conversation, type Format, uniqueText } from "./support/corpus.ts";
+import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 

@@ -8,12 +8,10 @@ import {
   listSessionFiles,
   numberLines,
   parseSessionFile,
-  readActiveBranch,
-  readEntries,
   readHead,
-  readLastEntries,
-  validateSessionFile,
 } from "../lib/transcripts/transcript.ts";
+import { validateSessionFile } from "../lib/transcripts/validate.ts";
+import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { allFixtures, FIXTURES, FIXTURES_CWD, HIDDEN } from "./support/fixtures.ts";
 import { temporaryHome } from "./support/home.ts";
 

@@ -7,7 +7,8 @@
 
 import { type Stats, statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import type { Session } from "../transcripts/session.ts";
 import { type Head, readEntries, readHead } from "../transcripts/transcript.ts";
 import { copiesIn } from "./copies.ts";
 import { type Advance, holds, markAt } from "./cursors.ts";
@@ -35,8 +36,8 @@ export interface ReadingOptions {
   since?: string | undefined;
   /** Transcripts that may hold the originals of copied rows: the looking session's own first, then recent ones. */
   sources: readonly string[];
-  /** What is passed over. */
-  hides: (entry: Entry) => boolean;
+  /** What is redacted and passed over. */
+  rules: Rules;
 }
 
 /** A file that is about to be read. */
@@ -79,7 +80,7 @@ export function readDoings(
   const doings = readings.flatMap((reading) => {
     later.delete(reading.session.file);
     const originals = options.sources.filter((file) => file !== reading.session.file && !later.has(file));
-    return attempt(reading.session, () => read(reading, { originals, hides: options.hides }));
+    return attempt(reading.session, () => read(reading, { originals, rules: options.rules }));
   });
   return { doings, problems };
 }
@@ -88,11 +89,13 @@ export function readDoings(
 export function readOwnEdits(
   file: string,
   {
+    rules,
     mark,
     since,
     glancedAt,
     resolvePath,
   }: {
+    rules: Rules;
     mark: Mark | undefined;
     since: string;
     /** ISO time: a glance after the mark was set leaves it where it is. */
@@ -106,7 +109,7 @@ export function readOwnEdits(
   const isSeen = mark !== undefined && holds(file, mark);
   const from = isSeen ? mark.offset : offsetSince(file, since, head);
   const after = isSeen ? glancedAt : since;
-  for (const { at, tool } of readEntries(file, { head, from: { offset: from, line: 0 } })) {
+  for (const { at, tool } of readEntries(file, { rules, head, from: { offset: from, line: 0 } })) {
     if (tool?.action !== "edit" || (at !== undefined && at < after)) continue;
     for (const path of tool.paths) edits.set(resolvePath(path), at);
   }
@@ -131,7 +134,7 @@ function prepare(
 
 function read(
   { session, head, offset, after, mark, stat }: Reading,
-  { originals, hides }: { originals: readonly string[]; hides: (entry: Entry) => boolean },
+  { originals, rules }: { originals: readonly string[]; rules: Rules },
 ): Doings {
   // After a mark that holds, rows are new by definition: a host copies them when it makes the file.
   const isCopy =
@@ -139,9 +142,9 @@ function read(
   const stretch = emptyStretch();
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // of rows without a time, until there is one with
-  for (const entry of readEntries(session.file, { head, from: { offset, line: 0 }, progress })) {
+  for (const entry of readEntries(session.file, { rules, head, from: { offset, line: 0 }, progress })) {
     at = entry.at ?? at;
-    if ((after !== undefined && at < after) || isCopy(entry) || hides(entry)) continue;
+    if ((after !== undefined && at < after) || isCopy(entry)) continue;
     addEntry(stretch, entry);
   }
   stretch.latest ??= at;

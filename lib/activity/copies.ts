@@ -5,6 +5,7 @@
 import { readSync } from "node:fs";
 import { hasCode } from "../base/errors.ts";
 import { withFile } from "../transcripts/jsonl.ts";
+import { ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { entryKey, type Head, readEntries } from "../transcripts/transcript.ts";
 import { offsetSince } from "./since.ts";
@@ -47,14 +48,17 @@ export function copiesIn(part: Part, sources: readonly string[]): (entry: Entry)
 }
 
 function firstId({ file, head, offset, after }: Part): string | undefined {
-  for (const { id, at } of readEntries(file, { head, from: { offset, line: 0 } })) {
+  for (const { id, at } of readEntries(file, { rules: ownRules(), head, from: { offset, line: 0 } })) {
     if (id !== undefined && (after === undefined || at === undefined || at >= after)) return id;
   }
   return undefined;
 }
 
 function* keysOf(file: string, after: string | undefined): Generator<string> {
-  for (const entry of readEntries(file, { from: { offset: offsetSince(file, after), line: 0 } })) {
+  for (const entry of readEntries(file, {
+    rules: ownRules(),
+    from: { offset: offsetSince(file, after), line: 0 },
+  })) {
     const key = entryKey(entry);
     if (key !== undefined) yield key;
   }

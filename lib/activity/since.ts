@@ -2,6 +2,7 @@
 
 import { statSync } from "node:fs";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
+import { ownRules } from "../transcripts/rules.ts";
 import { type Head, readEntries } from "../transcripts/transcript.ts";
 
 /** Probes reach back by this much, then by four times as much each. */
@@ -27,7 +28,7 @@ function nextLineStart(file: string, position: number): number {
 }
 
 function firstTime(file: string, offset: number, head: Head | undefined): string | undefined {
-  for (const { at } of readEntries(file, { head, from: { offset, line: 0 } }))
+  for (const { at } of readEntries(file, { rules: ownRules(), head, from: { offset, line: 0 } }))
     if (at !== undefined) return at;
   return undefined;
 }

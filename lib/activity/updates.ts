@@ -2,11 +2,11 @@
 
 import { isAbsolute, relative, resolve } from "node:path";
 import type { Settings } from "../config/config.ts";
-import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
+import { oneLine } from "../redact/redact.ts";
 import { glanceFile } from "../sessions/glance.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import { statOf } from "../sessions/witness.ts";
-import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { type Doings, readDoings, readOwnEdits } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
@@ -71,9 +71,8 @@ const PATH_MAX = 120;
 
 /** Reads what the sessions of a view did and puts it into words. */
 export function updatesOf(view: View, { settings, maxChars, since }: TellingOptions): Updates {
-  const patterns = compilePatterns(settings.redact.extra);
-  const show: Show = (text, max) => oneLine(redact(text, patterns), max);
-  const exclusion = readExclusion(settings.exclude);
+  const rules = readRules(settings);
+  const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const topOf = worktreeTops();
   const { looker, now, marks } = view;
   const { doings, problems } = readDoings(view.sessions, {
@@ -82,16 +81,16 @@ export function updatesOf(view: View, { settings, maxChars, since }: TellingOpti
     lookedSince: marks?.get(looker.id)?.since,
     since: since?.toISOString(),
     sources: looker.file === undefined ? view.recent : [looker.file, ...view.recent],
-    hides: exclusion.hasEntry,
+    rules,
   });
   const told = doings
     .filter(({ stretch }) => isNews(stretch))
     .map((did) => ({ ...did, session: view.describe(did.session) }))
-    .filter(({ session }) => !exclusion.hasSession(exclusion.needsProject ? withProject(session) : session))
-    .map((did) => tell(withoutName(did, exclusion), { now, show, topOf }))
+    .filter(({ session }) => !rules.hasSession(rules.needsProject ? withProject(session) : session))
+    .map((did) => tell(withoutName(did, rules), { now, show, topOf }))
     .sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = told.some(({ edited }) => edited.length > 0)
-    ? overlapsOf(told, { view, since, show })
+    ? overlapsOf(told, { view, since, show, rules })
     : [];
   const text = renderDigest(
     told.map(({ activity }) => activity),
@@ -110,7 +109,7 @@ export function updatesOf(view: View, { settings, maxChars, since }: TellingOpti
 type Show = (text: string, max: number) => string;
 
 /** A name may hold what stays out. */
-function withoutName(did: Doings, { hasText }: Exclusion): Doings {
+function withoutName(did: Doings, { hasText }: Rules): Doings {
   const { session } = did;
   const isHidden = session.name !== undefined && hasText(session.name);
   return isHidden ? { ...did, session: { ...session, name: undefined } } : did;
@@ -162,12 +161,13 @@ function worktreeTops(): (cwd: string) => string | undefined {
 
 function overlapsOf(
   told: readonly Told[],
-  { view, since, show }: { view: View; since: Date | undefined; show: Show },
+  { view, since, show, rules }: { view: View; since: Date | undefined; show: Show; rules: Rules },
 ): Overlap[] {
   const { looker, now, marks, cursors } = view;
   if (looker.file === undefined) return [];
   const glanced = since === undefined ? (statOf(glanceFile(cursors.path))?.mtimeMs ?? 0) : 0;
   const own = readOwnEdits(looker.file, {
+    rules,
     mark: since === undefined ? marks?.get(looker.id) : undefined,
     since: (since ?? new Date(now - FIRST_LOOK_MS)).toISOString(),
     // One that is still to come is of a clock that was set back.

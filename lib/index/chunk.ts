@@ -37,7 +37,6 @@ export interface ChunkContext {
   participants: { user: string; assistant: string };
   /** IANA name. */
   timezone: string;
-  redact: (text: string) => string;
 }
 
 /** A user or assistant message, or a piece of one, with the tool calls that followed it. */
@@ -66,7 +65,7 @@ export function* exchanges(entries: Iterable<Entry>): Generator<Exchange> {
 
 /** Cuts one exchange into chunks; none when nobody said anything in it. */
 export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[] {
-  const messages = readMessages(exchange.entries, context.redact);
+  const messages = readMessages(exchange.entries);
   const first = messages[0];
   if (first === undefined) return [];
   const about = firstWords(first);
@@ -86,13 +85,13 @@ export function fullTextColumns(chunk: Pick<Chunk, "content" | "contextContent" 
   return { content, header: headerWords(chunk), tools, extra: splitJoined(content, tools) };
 }
 
-/** The exchange's messages, redacted, with each tool call beside the text it followed. */
-function readMessages(entries: readonly Entry[], redact: (text: string) => string): Message[] {
+/** The exchange's messages, with each tool call beside the text it followed. */
+function readMessages(entries: readonly Entry[]): Message[] {
   const messages: Message[] = [];
   let waiting: string[] = [];
   const attachTools = (to: Message | undefined) => {
     if (to === undefined || waiting.length === 0) return;
-    to.tools = `${to.tools === "" ? "" : `${to.tools}\n`}${toolLines(waiting, redact)}`;
+    to.tools = `${to.tools === "" ? "" : `${to.tools}\n`}${toolLines(waiting)}`;
     waiting = [];
   };
   for (const entry of entries) {
@@ -101,7 +100,7 @@ function readMessages(entries: readonly Entry[], redact: (text: string) => strin
       continue;
     }
     if (entry.kind !== "user" && entry.kind !== "assistant") continue;
-    const text = redact(entry.text).trimEnd();
+    const text = entry.text.trimEnd();
     if (text.trim() === "") continue;
     attachTools(messages.at(-1));
     messages.push({
@@ -118,12 +117,9 @@ function readMessages(entries: readonly Entry[], redact: (text: string) => strin
   return messages;
 }
 
-/** One line per call, in one redaction: a call costs more than its characters. */
-function toolLines(calls: readonly string[], redact: (text: string) => string): string {
-  return redact(calls.map((call) => call.replaceAll("\n", " ")).join("\n"))
-    .split("\n")
-    .map((line) => shorten(line, TOOL_CHARACTERS))
-    .join("\n");
+/** One line per call. */
+function toolLines(calls: readonly string[]): string {
+  return calls.map((call) => shorten(call.replaceAll("\n", " "), TOOL_CHARACTERS)).join("\n");
 }
 
 /** Messages in groups of the wanted size; a message that is too long alone becomes several groups. */

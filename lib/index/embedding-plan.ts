@@ -1,10 +1,9 @@
 /** What an embedding run would send, told without sending, indexing or keeping anything. */
 
 import type { EmbeddingConfig, Settings } from "../config/config.ts";
-import { compilePatterns, redact } from "../redact/redact.ts";
 import { isKeptOut } from "../sessions/kept-out.ts";
 import type { Store } from "../store/store.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Chunk, Entry, Session } from "../transcripts/session.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
 import { chunkExchange, estimateTokens, exchanges } from "./chunk.ts";
@@ -71,15 +70,14 @@ function chunksToCome(
   session: Session,
   { settings, seen }: { settings: PlanOptions["settings"]; seen: Set<string> },
 ): Chunk[] {
-  const patterns = compilePatterns(settings.redact.extra);
-  const exclusion = readExclusion(settings.exclude);
+  const rules = readRules(settings);
   if (isKeptOut(session, { exclude: settings.exclude })) return [];
   const chunks: Chunk[] = [];
   const isFirst = (entry: Entry) => {
     const key = entryKey(entry);
     return key === undefined || !seen.has(key);
   };
-  for (const { entries, closed } of exchanges(readEntries(session.file))) {
+  for (const { entries, closed } of exchanges(readEntries(session.file, { rules }))) {
     const own = entries.filter(isFirst);
     for (const key of entries.map(entryKey)) if (key !== undefined) seen.add(key);
     const context = {
@@ -87,10 +85,9 @@ function chunksToCome(
       firstIndex: chunks.length,
       participants: settings.participants,
       timezone: settings.timezone,
-      redact: (text: string) => redact(text, patterns),
     };
     const made = chunkExchange({ entries: own, closed }, context);
-    chunks.push(...made.filter(({ content }) => !exclusion.hasText(content)));
+    chunks.push(...made.filter(({ content }) => !rules.hasText(content)));
   }
   return chunks.slice(-SESSION_CHUNKS_MAX);
 }

@@ -2,8 +2,10 @@
 
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
-import { type Head, validateSessionFile } from "../transcripts/transcript.ts";
+import type { Head } from "../transcripts/transcript.ts";
+import { validateSessionFile } from "../transcripts/validate.ts";
 import { exchanges } from "./chunk.ts";
 import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
 import { hashBefore } from "./file-hash.ts";
@@ -38,9 +40,8 @@ export interface PassOptions {
   claims: RowClaims;
   settings: Pick<Settings, "participants" | "timezone">;
   recipe: string;
-  redact: (text: string) => string;
-  /** Whether a chunk stays out of the index. */
-  isExcluded: (text: string) => boolean;
+  /** What is redacted and excluded. */
+  rules: Rules;
   isOver: () => boolean;
 }
 
@@ -143,10 +144,10 @@ function startPass({ session, known, head, facts, prepared }: PassInput, options
 }
 
 function* fromFile(pass: Pass): Generator<Source> {
-  const { head, state, isOver } = pass;
+  const { head, state, isOver, rules } = pass;
   const watch = newWatch();
   pass.watch = watch;
-  const entries = watchedEntries(state.file, { head, from: state.cursor, watch, isOver });
+  const entries = watchedEntries(state.file, { rules, head, from: state.cursor, watch, isOver });
   for (const exchange of exchanges(entries)) yield { ...placeOf(exchange, watch), entries: exchange.entries };
 }
 
@@ -178,7 +179,8 @@ function putExchange(pass: Pass, source: Source): boolean {
   if (!chunks) return false;
   pass.next += chunks.length;
   for (const chunk of chunks) {
-    if (pass.isExcluded(contentOf(chunk)) || pass.isExcluded(chunk.tools)) continue;
+    // a pattern may reach over several messages
+    if (pass.rules.hasText(contentOf(chunk)) || pass.rules.hasText(chunk.tools)) continue;
     const timestamp = chunk.at ?? pass.head?.startedAt ?? pass.session.updatedAt;
     const item = { ...chunk, sessionId: pass.state.id, timestamp, exchangeLine: source.firstLine };
     if (pass.rows.put(item, pass.before.get(chunk.index))) pass.newChunks++;
@@ -188,10 +190,10 @@ function putExchange(pass: Pass, source: Source): boolean {
 }
 
 function chunksOf(pass: Pass, source: Source): ReadyChunk[] | undefined {
-  const { claims, state, settings, redact, next } = pass;
+  const { claims, state, settings, next } = pass;
   if (!("entries" in source)) return claims.claimAll(source.claims, state) ? source.chunks : undefined;
   const entries = claims.claim(source.entries, state);
-  const context = { sessionId: state.id, firstIndex: next, ...settings, redact };
+  const context = { sessionId: state.id, firstIndex: next, ...settings };
   return readyChunks({ entries, closed: source.closed }, context);
 }
 

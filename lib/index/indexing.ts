@@ -7,10 +7,9 @@
 
 import { describeError } from "../base/errors.ts";
 import type { Settings } from "../config/config.ts";
-import { compilePatterns, redact } from "../redact/redact.ts";
 import { projectKeys } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
-import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Head, readHead } from "../transcripts/transcript.ts";
 import { chunkRows, removeSession } from "./chunk-rows.ts";
@@ -76,7 +75,6 @@ interface Run {
   known: Map<string, IndexedFile>;
   version: number;
   recipe: string;
-  exclusion: Exclusion;
   projectOf: (directory: string) => string;
   pass: PassOptions;
   queue: PrepareQueue | undefined;
@@ -126,14 +124,12 @@ async function runSteps(run: Run): Promise<IndexReport> {
 function startRun(options: IndexOptions): Run {
   const { store, settings, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
   const end = performance.now() + deadlineMs;
-  const patterns = compilePatterns(settings.redact.extra);
   const recipe = indexRecipe(settings);
   const run: Run = {
     options,
     known: new Map(),
     version: -1,
     recipe,
-    exclusion: readExclusion(settings.exclude),
     projectOf: projectKeys(),
     pass: {
       store,
@@ -141,8 +137,7 @@ function startRun(options: IndexOptions): Run {
       claims: rowClaims(store),
       settings: { participants: settings.participants, timezone: settings.timezone },
       recipe,
-      redact: (text) => redact(text, patterns),
-      isExcluded: (text) => run.exclusion.hasText(text),
+      rules: readRules(settings),
       isOver: () => signal?.aborted === true || performance.now() > end,
     },
     queue: undefined,
@@ -167,7 +162,7 @@ function lookAgain(run: Run): void {
   if (version === run.version) return;
   // The other process may have forgotten something, and may have kept it out only after this one began.
   const exclude = excludeNow?.() ?? settings.exclude;
-  run.exclusion = readExclusion(exclude);
+  run.pass.rules = readRules({ ...settings, exclude });
   run.recipe = run.pass.recipe = indexRecipe({ ...settings, exclude });
   const given = run.version === -1 && !run.options.all ? run.options.known : undefined;
   run.known = given?.version === version ? given.files : readIndexedFiles(store);
@@ -184,7 +179,7 @@ async function prepareUnknown(run: Run): Promise<PrepareQueue | undefined> {
   if (unknown.length < FILES_TO_PREPARE) return undefined;
   const { participants, timezone } = settings;
   const { startPreparing } = await import("./prepare-queue.ts");
-  return startPreparing(unknown, { settings, options: { participants, timezone, redact: run.pass.redact } });
+  return startPreparing(unknown, { settings, options: { participants, timezone, rules: run.pass.rules } });
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
@@ -218,7 +213,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   const prepared = known ? undefined : run.queue?.take(session);
   const head = prepared ? prepared.head : readHead(session.file);
   const facts = factsOf(run, session, head);
-  if (run.exclusion.hasSession({ id: session.id, ...facts })) {
+  if (run.pass.rules.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
     run.known.delete(id);
     return;
@@ -233,7 +228,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
 function factsOf(run: Run, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
   const shown = (text: string | undefined) =>
-    text === undefined || run.exclusion.hasText(text) ? undefined : run.pass.redact(text);
+    text === undefined || run.pass.rules.hasText(text) ? undefined : run.pass.rules.clean(text);
   return {
     name: shown(session.name),
     cwd: shown(cwd),

@@ -6,6 +6,7 @@
 import { availableParallelism } from "node:os";
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
 import type { Settings } from "../config/config.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type PreparedFile, type PrepareOptions, prepareFile } from "./prepared.ts";
 
@@ -15,7 +16,7 @@ export interface HandOver {
   sessions: Pick<Session, "id" | "file">[];
   participants: Settings["participants"];
   timezone: string;
-  extra: string[];
+  settings: Pick<Settings, "redact" | "exclude">;
 }
 
 export interface PrepareQueue {
@@ -43,7 +44,10 @@ export function takeNext(control: Int32Array, count: number): number | undefined
 /** Starts preparing files that the index does not know yet; undefined when they are too few for a second thread. */
 export function startPreparing(
   unknown: readonly Session[],
-  { settings, options }: { settings: Pick<Settings, "redact">; options: PrepareOptions },
+  {
+    settings,
+    options,
+  }: { settings: Pick<Settings, "redact" | "exclude">; options: PrepareOptions & { rules: Rules } },
 ): PrepareQueue | undefined {
   const sessions = unknown.filter(({ size }) => size > 0 && size <= FILE_BYTES_MAX);
   const bytes = sessions.reduce((sum, { size }) => sum + size, 0);
@@ -57,7 +61,7 @@ export function startPreparing(
       sessions: sessions.map(({ id, file }) => ({ id, file })),
       participants: options.participants,
       timezone: options.timezone,
-      extra: settings.redact.extra,
+      settings: { redact: settings.redact, exclude: settings.exclude },
     });
   } catch {
     return undefined; // a runtime without threads reads alone

@@ -1,7 +1,7 @@
 /** The second thread of a large indexing run: takes the next file that nobody has, prepares it, and hands it over. */
 
 import { type MessagePort, workerData } from "node:worker_threads";
-import { compilePatterns, redact } from "../redact/redact.ts";
+import { readRules } from "../transcripts/rules.ts";
 import { type HandOver, NEXT, TAKEN, takeNext } from "./prepare-queue.ts";
 import { prepareFile } from "./prepared.ts";
 
@@ -15,10 +15,9 @@ function work({
   sessions,
   participants,
   timezone,
-  extra,
+  settings,
 }: HandOver & { port: MessagePort }): void {
-  const patterns = compilePatterns(extra);
-  const options = { participants, timezone, redact: (text: string) => redact(text, patterns) };
+  const options = { participants, timezone, rules: readRules(settings) };
   for (;;) {
     while (Atomics.load(control, NEXT) - Atomics.load(control, TAKEN) > AHEAD_MAX) {
       Atomics.wait(control, TAKEN, Atomics.load(control, TAKEN), PATIENCE_MS);

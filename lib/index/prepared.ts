@@ -3,6 +3,7 @@
  * they cross threads.
  */
 
+import type { Rules } from "../transcripts/rules.ts";
 import type { Exchange, Session } from "../transcripts/session.ts";
 import { type Head, readHead } from "../transcripts/transcript.ts";
 import { chunkExchange, exchanges, fullTextColumns } from "./chunk.ts";
@@ -60,19 +61,18 @@ export interface PreparedFile {
 export interface PrepareOptions {
   participants: { user: string; assistant: string };
   timezone: string;
-  redact: (text: string) => string;
 }
 
 /** Reads a transcript from its start and cuts it. */
 export function prepareFile(
   { id, file }: Pick<Session, "id" | "file">,
-  options: PrepareOptions,
+  { rules, ...options }: PrepareOptions & { rules: Rules },
 ): PreparedFile {
   const head = readHead(file);
   const watch = newWatch();
   const prepared: PreparedExchange[] = [];
   let firstIndex = 0;
-  for (const exchange of exchanges(watchedEntries(file, { head, watch }))) {
+  for (const exchange of exchanges(watchedEntries(file, { rules, head, watch }))) {
     const chunks = readyChunks(exchange, { ...options, sessionId: id, firstIndex });
     firstIndex += chunks.length;
     prepared.push({ ...placeOf(exchange, watch), claims: rowsToClaim(exchange.entries), chunks });

@@ -1,5 +1,6 @@
 /** A transcript's entries as indexing takes them: with what must be known of the lines between them. */
 
+import type { Rules } from "../transcripts/rules.ts";
 import type { Cursor, Entry } from "../transcripts/session.ts";
 import { type Head, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 
@@ -28,6 +29,7 @@ export function newWatch(): Watch {
 }
 
 export interface WatchOptions {
+  rules: Rules;
   head: Head | undefined;
   from?: Cursor | undefined;
   watch: Watch;
@@ -36,9 +38,12 @@ export interface WatchOptions {
 }
 
 /** Yields the entries behind the cursor. */
-export function* watchedEntries(file: string, { head, from, watch, isOver }: WatchOptions): Generator<Entry> {
+export function* watchedEntries(
+  file: string,
+  { rules, head, from, watch, isOver }: WatchOptions,
+): Generator<Entry> {
   if (!head) return;
-  for (const entry of readEntries(file, { from, head, progress: watch.progress })) {
+  for (const entry of readEntries(file, { rules, from, head, progress: watch.progress })) {
     if (isOver?.()) {
       watch.isCut = true;
       return;

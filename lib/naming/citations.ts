@@ -60,11 +60,11 @@ function standsIn(text: string, wanted: string): boolean {
   return new RegExp(before + literal + after, "u").test(text);
 }
 
-/** What stands in each line of a transcript, redacted, white space folded. */
-export function textByLine(entries: readonly Entry[], clean: (text: string) => string): Map<number, string> {
+/** What stands in each line of a transcript, white space folded. */
+export function textByLine(entries: readonly Entry[]): Map<number, string> {
   const lines = new Map<number, string>();
   for (const { line, text, tool } of entries) {
-    const said = folded(clean(tool ? `${tool.name} ${tool.target}` : text));
+    const said = folded(tool ? `${tool.name} ${tool.target}` : text);
     const before = lines.get(line);
     lines.set(line, before === undefined ? said : `${before} ${said}`);
   }

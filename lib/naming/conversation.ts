@@ -18,8 +18,6 @@ export interface ConversationOptions {
   lines?: boolean;
   /** How much an entry has to do with what is asked; 0 for nothing. */
   relevance?: ((entry: Entry) => number) | undefined;
-  /** Redacts what is shown. */
-  clean: (text: string) => string;
 }
 
 export interface ConversationText {
@@ -93,9 +91,9 @@ function mostRelevant(entries: readonly Entry[], relevance: (entry: Entry) => nu
     .map(({ index }) => index);
 }
 
-function rendered(entry: Entry, { maxBytes, lines, clean }: ConversationOptions): string {
+function rendered(entry: Entry, { maxBytes, lines }: ConversationOptions): string {
   const place = lines ? `L${entry.line} ` : "";
-  const text = shortened(clean(content(entry)), Math.floor(maxBytes * MESSAGE_SHARE));
+  const text = shortened(content(entry), Math.floor(maxBytes * MESSAGE_SHARE));
   return `${place}${label(entry)}${text}${entry.kind === "tool" ? "]" : ""}`;
 }
 

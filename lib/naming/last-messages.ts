@@ -1,6 +1,7 @@
 /** The last messages of a transcript, with as much of the conversation as naming it takes, in constant memory. */
 
 import { describeError, SessionMemoryError } from "../base/errors.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 
@@ -20,18 +21,12 @@ export interface ConversationEnd {
  *
  * @throws {SessionMemoryError} `PARSE_ERROR` when it cannot be read.
  */
-export function readEnd(
-  file: string,
-  count: number,
-  excludes: (text: string) => boolean = () => false,
-): ConversationEnd {
+export function readEnd(file: string, { count, rules }: { count: number; rules: Rules }): ConversationEnd {
   const head: Entry[] = [];
   const tail: Entry[] = [];
   const messages: Entry[] = [];
   try {
-    for (const entry of readEntries(file, { unterminated: "accept" })) {
-      const { text, tool } = entry;
-      if (excludes(text) || (tool && [tool.target, ...tool.paths].some(excludes))) continue;
+    for (const entry of readEntries(file, { rules, unterminated: "accept" })) {
       if (head.length < HEAD) head.push(entry);
       else pushWithin(tail, entry, TAIL);
       if (isMessage(entry)) pushWithin(messages, entry, count);

@@ -20,8 +20,8 @@ import {
 } from "../sessions/meta.ts";
 import { parentFile } from "../sessions/parents.ts";
 import { recordWritten } from "../store/written-files.ts";
-import { cleanEntry, cleaner, tidyName } from "../transcripts/clean.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
+import { tidyName } from "../transcripts/clean.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { readActiveBranch, readHead } from "../transcripts/transcript.ts";
 import { conversationText } from "./conversation.ts";
@@ -139,8 +139,9 @@ async function makeMeta(
   const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
-  const { hasEntry, hasText } = readExclusion(currentExclude(options.paths, settings.exclude));
-  const entries = readActiveBranch(session.file).entries.filter((entry) => !hasEntry(entry));
+  const rules = readRules({ ...settings, exclude: currentExclude(options.paths, settings.exclude) });
+  const { clean, hasText } = rules;
+  const { entries } = readActiveBranch(session.file, { rules });
   const fresh = newEntries(entries, meta);
   const newUsers = fresh.filter(({ kind }) => kind === "user").length;
   const byRules = meta?.model === RULES;
@@ -156,7 +157,6 @@ async function makeMeta(
   }
   if (!isDue || !entries.some(isSpoken)) return undefined;
 
-  const clean = cleaner(settings.redact);
   const material = { entries, fresh, clean, meta, outcome, options: { ...options, complete } };
   const made = await summarize(session, material);
   if (complete && !options.signal?.aborted)
@@ -204,7 +204,6 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
   const { text } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
     maxBytes: INPUT_MAX_BYTES,
-    clean,
   });
   const answer = await complete({
     feature: "meta",
@@ -224,17 +223,14 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   };
 }
 
-function byRule(session: Session, { entries, clean, meta, options }: Material): Summary {
+function byRule(session: Session, { entries, meta, options }: Material): Summary {
   const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
   const cwd = readHead(session.file)?.cwd ?? session.cwd;
   const where = {
     project: cwd?.split(/[\\/]/).findLast(Boolean) ?? session.agent,
     date: formatLocal(at, options.settings.timezone).slice(0, 10),
   };
-  const made = summarizeByRule(
-    entries.map((entry) => cleanEntry(entry, clean)),
-    where,
-  );
+  const made = summarizeByRule(entries, where);
   // A name that changed with each look would be no reference.
   const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force;
   return { ...made, name: isKept ? meta.name : tidyName(made.name) };

@@ -7,7 +7,6 @@ import { defaultSettings, resolvePaths } from "../config/config.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
-import { cleanEntry } from "../transcripts/clean.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { nameByRule } from "./naming.ts";
 
@@ -107,7 +106,7 @@ export async function chooseSlug(
 ): Promise<string> {
   const asked = slugOptions && (await askForSlug(content, { log, clean, ...slugOptions }));
   if (asked) return asked;
-  const told = sanitizeSlug(clean(topic)) || byRule(entries.map((entry) => cleanEntry(entry, clean)));
+  const told = sanitizeSlug(clean(topic)) || byRule(entries);
   return told || timeSlug(at, timezone);
 }
 

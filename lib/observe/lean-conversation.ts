@@ -3,6 +3,7 @@
  * more at a time than fits in memory. Abandoned branches are not told apart here.
  */
 
+import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 
@@ -19,11 +20,15 @@ export interface LeanConversation {
 /** Reads a transcript in file order. */
 export function readLean(
   file: string,
-  { covered, heldChars = HELD_CHARS }: { covered: ReadonlySet<number>; heldChars?: number },
+  {
+    rules,
+    covered,
+    heldChars = HELD_CHARS,
+  }: { rules: Rules; covered: ReadonlySet<number>; heldChars?: number },
 ): LeanConversation {
   const entries: Entry[] = [];
   let held = 0;
-  for (const entry of readEntries(file, { results: true, unterminated: "accept" })) {
+  for (const entry of readEntries(file, { rules, results: true, unterminated: "accept" })) {
     const text = covered.has(entry.line) ? "" : shortened(entry);
     held += text.length;
     if (held > heldChars && entry.line !== entries.at(-1)?.line) return { entries, isWhole: false };

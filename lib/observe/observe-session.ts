@@ -8,7 +8,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { compilePatterns, redact } from "../redact/redact.ts";
 import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { readActiveBranch } from "../transcripts/transcript.ts";
 import { type LeanConversation, readLean } from "./lean-conversation.ts";
@@ -69,14 +69,13 @@ export function readSessionMemory(
   { paths, settings, leafId }: Pick<SessionContext, "paths" | "settings"> & { leafId?: string | undefined },
 ): SessionMemoryState {
   const exclude = currentExclude(paths, settings.exclude);
-  const { hasEntry, hasText } = readExclusion(exclude);
+  const rules = readRules({ ...settings, exclude });
   const hasPatterns = exclude.patterns.length > 0;
-  const { entries: read, isWhole } = readConversation(session, { paths, leafId });
-  const entries = hasPatterns ? read.filter((entry) => !hasEntry(entry)) : read;
+  const { entries, isWhole } = readConversation(session, { paths, rules, leafId });
   const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
   // What pi holds in its own file is not ours to take out there.
   const shown = hasPatterns
-    ? stored.flatMap((record) => parseLedgerRecord(scrub(record, hasText).value) ?? [])
+    ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
     : stored;
   const ledger = redactLedger(shown, compilePatterns(settings.redact.extra));
   return { session, entries, ledger, skipped, isWhole, settings: observeSettings(paths, settings.observe) };
@@ -85,15 +84,18 @@ export function readSessionMemory(
 /** pi's huge files are images, which no entry holds; elsewhere they are text. */
 function readConversation(
   session: Session,
-  { paths, leafId }: { paths: Paths; leafId: string | undefined },
+  { paths, rules, leafId }: { paths: Paths; rules: Rules; leafId: string | undefined },
 ): LeanConversation {
   if (session.file === "") return { entries: [], isWhole: true }; // the host deleted it, the ledger is left
   const size = statSync(session.file).size;
   if (session.agent === "pi" || size <= LEAN_BYTES) {
-    return { entries: readActiveBranch(session.file, { results: true, leafId }).entries, isWhole: true };
+    return {
+      entries: readActiveBranch(session.file, { rules, results: true, leafId }).entries,
+      isWhole: true,
+    };
   }
   const { ledger } = readLedger(session, { paths, entries: [] });
-  return readLean(session.file, { covered: foldLedger(ledger).covered });
+  return readLean(session.file, { rules, covered: foldLedger(ledger).covered });
 }
 
 /**

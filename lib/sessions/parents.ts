@@ -2,6 +2,7 @@
 
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { ownRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries, readHead } from "../transcripts/transcript.ts";
 
@@ -32,7 +33,7 @@ function besideOrAbove(file: string, name: string): string | undefined {
 
 /** Claude Code copies a fork's rows with their ids and begins the new file later: the older holder of the first is the origin. */
 function forkOrigin({ file }: Session, startedAt: string | undefined): string | undefined {
-  const first = readEntries(file).next().value;
+  const first = readEntries(file, { rules: ownRules() }).next().value;
   if (first?.id === undefined || startedAt === undefined || first.at === undefined || first.at >= startedAt)
     return undefined;
   const names = namesIn(dirname(file)).filter((name) => name.endsWith(".jsonl"));

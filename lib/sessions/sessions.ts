@@ -6,6 +6,7 @@
 
 import { basename, dirname, resolve } from "node:path";
 import type { Paths } from "../config/config.ts";
+import { ownRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
@@ -87,7 +88,7 @@ export function sessionAt(file: string, paths?: Paths): Session | undefined {
 export function hasConversation({ file, size }: Session): boolean {
   if (size > SMALL_BYTES) return true;
   try {
-    return !readEntries(file, { unterminated: "accept" }).next().done;
+    return !readEntries(file, { rules: ownRules(), unterminated: "accept" }).next().done;
   } catch {
     return false; // gone since it was listed, or not ours to read
   }

@@ -2,7 +2,6 @@
 
 import type { Settings } from "../config/config.ts";
 import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
-import type { Entry } from "./session.ts";
 
 const NAME_CHARS = 80;
 const NAME_WORDS = 8;
@@ -11,17 +10,6 @@ const NAME_WORDS = 8;
 export function cleaner({ extra }: Settings["redact"]): (text: string) => string {
   const patterns = compilePatterns(extra);
   return (text) => redact(text, patterns);
-}
-
-/** An entry with all its texts redacted. */
-export function cleanEntry(entry: Entry, clean: (text: string) => string): Entry {
-  if (!entry.tool) return { ...entry, text: clean(entry.text) };
-  const { target, paths } = entry.tool;
-  return {
-    ...entry,
-    text: "",
-    tool: { ...entry.tool, target: clean(target), paths: paths.map((path) => clean(path)) },
-  };
 }
 
 /** One line of at most eight words without punctuation or quotes at its ends. */

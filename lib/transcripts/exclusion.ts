@@ -22,6 +22,8 @@ export interface Exclusion {
   hasText(text: string): boolean;
   /** Whether something said or done stays out: by its text, or by what a tool was called with. */
   hasEntry(entry: Pick<Entry, "text" | "tool">): boolean;
+  /** Whether any text is excluded. */
+  readonly hasPatterns: boolean;
   /** Whether sessions can be told only with their directory. */
   readonly needsProject: boolean;
 }
@@ -50,6 +52,7 @@ export function readExclusion({ sessions, projects, patterns }: Settings["exclud
     hasEntry: ({ text, tool }) =>
       texts.length > 0 &&
       (hasText(text) || (tool !== undefined && [tool.target, ...tool.paths].some(hasText))),
+    hasPatterns: texts.length > 0,
     needsProject: projects.length > 0,
   };
 }

@@ -1,18 +1,16 @@
 /**
- * A transcript file as entries: which agent wrote it, forward from a cursor, backward from the end, active branch.
+ * A transcript file as entries, redacted and without what is excluded: forward from a cursor, backward from the end,
+ * active branch.
  *
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
 
-import { isUtf8 } from "node:buffer";
 import { closeSync, openSync, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { describeError } from "../base/errors.ts";
-import type { JsonRecord } from "../base/json.ts";
-import { type Head, isoTime, type TreeNode, textOf } from "./format.ts";
+import { type Head, type TreeNode, textOf } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
 import { countLines, linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
-import { plainMessage } from "./plain.ts";
+import { entryFilter, ownRules, type Rules } from "./rules.ts";
 import type { Cursor, Entry } from "./session.ts";
 import { notAbandoned, onPath } from "./tree.ts";
 
@@ -26,6 +24,8 @@ export interface ReadProgress extends Cursor {
 }
 
 export interface ReadOptions {
+  /** What is redacted in the entries, and which are left out. */
+  rules: Rules;
   /** @default the start */
   from?: Cursor | undefined;
   /** Byte offset from which on lines are not read any more. @default the end */
@@ -40,7 +40,7 @@ export interface ReadOptions {
 }
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
-export function* readEntries(file: string, options: ReadOptions = {}): Generator<Entry> {
+export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
   const head = options.head ?? readHead(file);
   const progress = options.progress ?? { offset: 0, line: 0, skipped: 0 };
   progress.offset = options.from?.offset ?? 0;
@@ -49,13 +49,20 @@ export function* readEntries(file: string, options: ReadOptions = {}): Generator
   if (!head) return;
   const format = formatOf(head.agent);
   const settings = { head, results: options.results ?? false };
+  const shown = entryFilter(options.rules);
   for (const { place, records } of readRecords(file, progress, options)) {
-    for (const record of records) yield* format.entries(record, place, settings);
+    for (const record of records) {
+      for (const raw of format.entries(record, place, settings)) yield* shown(raw);
+    }
   }
 }
 
 /** Yields each line's records from where `progress` stands, and moves it past the line once they were taken. */
-function* readRecords(file: string, progress: ReadProgress, { unterminated = "wait", to }: ReadOptions) {
+function* readRecords(
+  file: string,
+  progress: ReadProgress,
+  { unterminated = "wait", to }: Omit<ReadOptions, "rules">,
+) {
   const descriptor = openSync(file, "r");
   try {
     for (const line of linesForward(descriptor, progress.offset)) {
@@ -82,11 +89,17 @@ export function readLastEntries(
   file: string,
   options: ReadLastOptions,
 ): { entries: Entry[]; skipped: number } {
-  const { count, head = readHead(file), results = false, before } = options;
+  const { rules, count, head = readHead(file), results = false, before } = options;
   if (!head || count <= 0) return { entries: [], skipped: 0 };
   const format = formatOf(head.agent);
   return withFile(file, (descriptor, size) => {
     const entries: Entry[] = [];
+    let pending: Entry[] = [];
+    // Whether an answer is excluded is known at its prompt.
+    const takePending = () => {
+      entries.push(...pending.reverse().flatMap(entryFilter(rules)).reverse());
+      pending = [];
+    };
     let skipped = 0;
     for (const line of linesBackward(descriptor, Math.min(before ?? size, size))) {
       const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
@@ -94,14 +107,19 @@ export function readLastEntries(
       if (damaged && !line.terminated) continue;
       const place = { line: 0, offset: line.offset, end: line.end };
       const found = records.flatMap((record) => format.entries(record, place, { head, results }));
-      entries.push(...found.reverse());
+      pending.push(...found.reverse());
+      if (rules.hasPatterns && !found.some(({ kind }) => kind === "user")) continue;
+      takePending();
       if (entries.length >= count) break;
     }
+    takePending();
     return { entries: entries.slice(0, count).reverse(), skipped };
   });
 }
 
 export interface ReadLastOptions {
+  /** What is redacted in the entries, and which are left out. */
+  rules: Rules;
   count: number;
   /** Byte offset of a line's start to read back from. @default the file's end */
   before?: number;
@@ -131,12 +149,13 @@ export function numberLines(file: string, entries: Entry[], known = { line: 1, o
  */
 export function readActiveBranch(
   file: string,
-  { results = false, leafId: at }: { results?: boolean; leafId?: string | undefined } = {},
+  { rules, results = false, leafId: at }: { rules: Rules; results?: boolean; leafId?: string | undefined },
 ): { entries: Entry[]; leafId: string | undefined; skipped: number } {
   const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
   const head = readHead(file);
   if (!head) return { entries: [], leafId: undefined, skipped: 0 };
   const format = formatOf(head.agent);
+  const shown = entryFilter(rules);
   const entries: Entry[] = [];
   const nodes = new Map<string, TreeNode>();
   let leafId: string | undefined;
@@ -146,7 +165,9 @@ export function readActiveBranch(
       if (node && !nodes.has(node.id)) nodes.set(node.id, node);
       const declared = format.leafOf(record);
       leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
-      for (const entry of format.entries(record, place, { head, results })) entries.push(entry);
+      for (const raw of format.entries(record, place, { head, results })) {
+        entries.push(...shown(raw));
+      }
     }
   }
   if (at !== undefined && nodes.has(at)) leafId = at;
@@ -163,77 +184,6 @@ export function entryKey(entry: Entry): string | undefined {
   if (entry.id === undefined) return undefined;
   // Short ids (pi's eight digits) are unique within a file only: the time makes them so everywhere.
   return entry.id.length >= 32 ? entry.id : `${entry.id}@${entry.at ?? ""}`;
-}
-
-/** What is right and wrong with a transcript file. Only what makes it useless is an error. */
-export interface Validation {
-  valid: boolean;
-  errors: string[];
-  warnings: string[];
-}
-
-/** More damaged lines than this share, and the file is not what it claims to be. */
-const DAMAGED_SHARE_MAX = 0.5;
-const WARNINGS_MAX = 20;
-
-/** Judges a transcript: a line that cannot be read is a warning, a file without one readable message an error. */
-export function validateSessionFile(file: string): Validation {
-  const findings: string[] = [];
-  let left = 0;
-  const warn = (text: string) => (findings.length < WARNINGS_MAX ? findings.push(text) : left++);
-  const result = (...errors: string[]): Validation => {
-    const warnings = left > 0 ? [...findings, `${left} more like these`] : findings;
-    return { valid: errors.length === 0, errors, warnings };
-  };
-  let head: Head | undefined;
-  try {
-    if (!statSync(file).isFile()) return result("Not a file");
-    head = readHead(file);
-  } catch (error) {
-    return result(`Cannot read it: ${describeError(error)}`);
-  }
-  const seen = { lines: 0, damaged: 0, notText: 0, messages: 0 };
-  const format = formatOf(head?.agent ?? "plain");
-  const settings = { head: head ?? { agent: format.agent }, results: false };
-  withFile(file, (descriptor) => {
-    for (const line of linesForward(descriptor)) {
-      seen.lines++;
-      const name = `line ${seen.lines}`;
-      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
-      if (!line.terminated && damaged) {
-        warn(`${name}: unfinished, no newline yet`);
-        continue;
-      }
-      if (line.bytes && !isUtf8(line.bytes)) {
-        seen.notText++;
-        warn(`${name}: not UTF-8`);
-      } else if (damaged)
-        warn(`${name}: ${records.length > 0 ? "two records fused or torn" : "not a JSON object"}`);
-      if (damaged && records.length === 0) seen.damaged++;
-      for (const record of records) {
-        if (head?.agent === "plain") for (const problem of plainProblems(record)) warn(`${name}: ${problem}`);
-        const place = { line: seen.lines, offset: line.offset, end: line.end };
-        const entries = format.entries(record, place, settings);
-        seen.messages += entries.filter(
-          (entry) => entry.kind === "user" || entry.kind === "assistant",
-        ).length;
-      }
-    }
-  });
-  if (seen.lines === 0) return result("It is empty");
-  if (seen.notText > seen.lines * DAMAGED_SHARE_MAX) return result("Not a UTF-8 text file");
-  if (seen.damaged > seen.lines * DAMAGED_SHARE_MAX)
-    return result(`${seen.damaged} of ${seen.lines} lines are not JSON`);
-  if (seen.messages === 0) return result("It holds no message of a user or an assistant");
-  return result();
-}
-
-function plainProblems(record: JsonRecord): string[] {
-  const message = plainMessage(record);
-  if (!message) return ["no role and content"];
-  const time = record.timestamp ?? message.timestamp;
-  if (time === undefined) return ["no timestamp"];
-  return isoTime(time) === undefined ? ["timestamp is not a date"] : [];
 }
 
 /** A transcript as flat text, and which line each of its messages came from. */
@@ -257,7 +207,7 @@ export async function parseSessionFile(absPath: string): Promise<SessionFile | n
     const { mtimeMs, size } = statSync(absPath);
     const lines: string[] = [];
     const lineMap: number[] = [];
-    for (const entry of readEntries(absPath, { unterminated: "accept" })) {
+    for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {
       if (entry.kind !== "user" && entry.kind !== "assistant") continue;
       const text = extractSessionText(entry.text);
       if (text === null) continue;

@@ -15,9 +15,9 @@ import { foldLedger } from "../../lib/observe/observations.ts";
 import { observe } from "../../lib/observe/observe.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
-import { cleanEntry } from "../../lib/transcripts/clean.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
-import { readActiveBranch, readHead } from "../../lib/transcripts/transcript.ts";
+import { readHead } from "../../lib/transcripts/transcript.ts";
+import { readActiveBranch } from "../support/entries.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { ROOT } from "../support/run.ts";
 
@@ -61,7 +61,7 @@ async function redLines({ file }: Session): Promise<string[]> {
 }
 
 function nameOf(session: Session): { name: string; description: string; isWorth: boolean } {
-  const entries = readActiveBranch(session.file).entries.map((entry) => cleanEntry(entry, redact));
+  const { entries } = readActiveBranch(session.file);
   const cwd = readHead(session.file)?.cwd ?? "";
   const where = { project: cwd.split("/").findLast(Boolean) ?? "", date: session.updatedAt.slice(0, 10) };
   const { name, description } = summarizeByRule(entries, where);

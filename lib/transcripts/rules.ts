@@ -1,0 +1,78 @@
+/** The texts that config.json redacts and excludes, as the reader applies them to every entry. */
+
+import type { Settings } from "../config/config.ts";
+import { compilePatterns, redact } from "../redact/redact.ts";
+import { type Exclusion, readExclusion } from "./exclusion.ts";
+import type { Entry, ToolCall } from "./session.ts";
+
+export interface Rules extends Exclusion {
+  /** Redacts a text: by our rules and by `redact.extra`. */
+  clean: (text: string) => string;
+}
+
+/** Reads the `redact` and `exclude` blocks of config.json. */
+export function readRules({ redact: { extra }, exclude }: Pick<Settings, "redact" | "exclude">): Rules {
+  const patterns = compilePatterns(extra);
+  return { ...readExclusion(exclude), clean: (text) => redact(text, patterns) };
+}
+
+let own: Rules | undefined;
+
+/** Returns the rules without config.json, for readers that look at times, ids and places only. */
+export function ownRules(): Rules {
+  own ??= readRules({ redact: { extra: [] }, exclude: { sessions: [], projects: [], patterns: [] } });
+  return own;
+}
+
+/**
+ * Makes what a reader passes its entries through, in their order: none for an excluded one. An excluded prompt takes
+ * its answer with it, up to the next prompt.
+ */
+export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry[] {
+  let isAnswerExcluded = false;
+  return (raw) => {
+    const isExcluded = hasEntry(raw);
+    if (raw.kind === "user") isAnswerExcluded = isExcluded;
+    return isExcluded || isAnswerExcluded ? [] : [cleanEntry(raw, clean)];
+  };
+}
+
+/** Returns an entry whose texts are redacted when they are first read. */
+function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
+  const { line, offset, end, id, kind, at, callId, isError, contextTokens } = raw;
+  const tool = raw.tool && cleanCall(raw.tool, clean);
+  let text: string | undefined;
+  return {
+    line,
+    offset,
+    end,
+    id,
+    kind,
+    get text() {
+      text ??= tool ? `${tool.name} ${tool.target}`.trim() : clean(raw.text);
+      return text;
+    },
+    at,
+    ...(tool && { tool }),
+    callId,
+    ...(isError !== undefined && { isError }),
+    contextTokens,
+  };
+}
+
+function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
+  let target: string | undefined;
+  let paths: string[] | undefined;
+  return {
+    name: clean(raw.name),
+    get target() {
+      target ??= clean(raw.target);
+      return target;
+    },
+    action: raw.action,
+    get paths() {
+      paths ??= raw.paths.map(clean);
+      return paths;
+    },
+  };
+}
