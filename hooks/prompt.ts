@@ -7,7 +7,7 @@ import {
   type Paths,
   readHookSettings,
   type Settings,
-  withVolute,
+  withFolders,
 } from "../lib/config/config.ts";
 
 export interface Prompt {
@@ -38,5 +38,5 @@ export function requireSettings(
 ): { settings: Settings; paths: Paths } {
   const settings = readHookSettings(places);
   if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
-  return { settings, paths: withVolute(places, { settings, env, transcript }) };
+  return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }

@@ -269,6 +269,8 @@ test("the hook loads no more than it takes to glance, and to look where a glance
     "lib/base/json.ts",
     "lib/base/read.ts",
     "lib/config/config.ts",
+    "lib/config/machine.ts",
+    "lib/sessions/conflict-copy.ts",
     "lib/sessions/find.ts",
     "lib/sessions/glance.ts",
     "lib/sessions/places.ts",

@@ -2,7 +2,7 @@
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { logEvent } from "../../lib/base/log.ts";
-import { type Config, loadConfig, type Paths, resolvePaths, withVolute } from "../../lib/config/config.ts";
+import { type Config, loadConfig, type Paths, resolvePaths, withFolders } from "../../lib/config/config.ts";
 import { type CompleteJson, jsonCompleter } from "../../lib/model/answers.ts";
 import { tokenUpperBound } from "../../lib/model/prices.ts";
 import { openSpendLedger } from "../../lib/model/spend.ts";
@@ -158,7 +158,7 @@ export function currentSession(context: PiContext): Session | undefined {
 
 /** The places that may be read for the session pi is in. */
 export function pathsOf({ paths, settings, env }: Config, { sessionManager }: PiContext): Paths {
-  return withVolute(paths, { settings, env, transcript: sessionManager.getSessionFile() });
+  return withFolders(paths, { settings, env, transcript: sessionManager.getSessionFile() });
 }
 
 /** The first model of `modelKeys` that pi has, as something that answers in JSON. Undefined: rules are used. */

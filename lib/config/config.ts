@@ -11,10 +11,11 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { isRecord } from "../base/json.ts";
 import { readIfExists } from "../base/read.ts";
 import type { Environment } from "../base/runtime.ts";
-import type { Settings } from "./schema.ts";
+import { MACHINE_NAME } from "./machine.ts";
+import type { Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
-export type { EmbeddingConfig, LlmConfig, Settings } from "./schema.ts";
+export type { EmbeddingConfig, LlmConfig, Settings, ShareConfig, SyncedFolder } from "./schema.ts";
 
 /** The variables we read. One that the project folder's `.env` has put there is not the user's word. */
 const OWN_VARIABLE =
@@ -47,6 +48,8 @@ export interface Paths {
    * or an agent runs in a folder reads "any".
    */
   volute: readonly string[] | "any";
+  /** Folders of transcripts from other machines, read beside the agents' own places. */
+  synced: readonly SyncedFolder[];
 }
 
 export interface Config {
@@ -63,6 +66,7 @@ export interface Config {
 /** The defaults of config.json's keys; `llm` and `embedding` have none but inside themselves. */
 export function defaultSettings(): Settings {
   return {
+    transcripts: [],
     participants: { user: "User", assistant: "Assistant" },
     // Asking the system costs three empty starts, so only who shows a time does.
     get timezone() {
@@ -116,22 +120,27 @@ export function resolvePaths(env: Environment): Paths {
       .filter(Boolean)
       .map((path) => resolve(path)),
     volute: [],
+    synced: [],
   };
 }
 
 const VOLUTE = ".volute";
 
 /**
- * Adds the `.volute` folders that may be read: those that config.json lists, by themselves or by the folder around
- * them, and the one that holds `transcript`, the viewing session's own.
+ * Adds the folders that config.json lists: those synced from other machines, and the `.volute` folders that may be
+ * read, by themselves or by the folder around them, and the one that holds `transcript`, the viewing session's own.
  */
-export function withVolute(
+export function withFolders(
   paths: Paths,
   {
     settings,
     env,
     transcript,
-  }: { settings: Pick<Settings, "volute">; env: Environment; transcript?: string | undefined },
+  }: {
+    settings: Pick<Settings, "volute" | "transcripts">;
+    env: Environment;
+    transcript?: string | undefined;
+  },
 ): Paths {
   const listed = settings.volute.map((path) => {
     const folder = expandPath(path, env, paths.home);
@@ -139,7 +148,11 @@ export function withVolute(
   });
   const own = transcript?.lastIndexOf(`${sep}${VOLUTE}${sep}`) ?? -1;
   const volute = own === -1 ? listed : [...listed, transcript?.slice(0, own + VOLUTE.length + 1) ?? ""];
-  return { ...paths, volute };
+  const synced = settings.transcripts.map(({ path, machine }) => ({
+    path: expandPath(path, env, userHome(env)),
+    machine,
+  }));
+  return { ...paths, volute, synced };
 }
 
 function userHome(env: Environment): string {
@@ -218,9 +231,11 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
     return undefined;
   }
   if (!isRecord(file)) return undefined;
-  const { activity, exclude, redact, titles = false } = file;
+  const { activity, exclude, redact, titles = false, transcripts = [] } = file;
   const volute = stringList(file.volute);
   if (typeof titles !== "boolean" || !volute) return undefined;
+  if (!Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
+  settings.transcripts = transcripts;
   settings.titles = titles;
   settings.volute = volute;
   if (activity !== undefined) {
@@ -262,7 +277,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
       ? defaultSettings()
       : (await import("./schema.ts")).parseSettings(text, places.config, defaultSettings());
   return deepFreeze({
-    paths: withVolute(places, { settings, env: trusted.env }),
+    paths: withFolders(places, { settings, env: trusted.env }),
     settings,
     currentSession: callingSession(trusted.env),
     env: { ...trusted.env },
@@ -301,6 +316,11 @@ export function pathsReading(config: Config, sessions: readonly string[] | undef
 export function expandPath(path: string, env: Environment, cwd: string): string {
   if (path === "~" || path.startsWith("~/")) return join(userHome(env), path.slice(1));
   return isAbsolute(path) ? path : resolve(cwd, path);
+}
+
+function isSyncedFolder(value: unknown): value is SyncedFolder {
+  if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
+  return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);
 }
 
 function stringList(value: unknown): string[] | undefined {

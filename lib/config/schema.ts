@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { editDistance } from "../base/distance.ts";
 import { SessionMemoryError } from "../base/errors.ts";
+import { MACHINE_NAME } from "./machine.ts";
 
 export interface LlmConfig {
   baseUrl?: string | undefined;
@@ -21,8 +22,32 @@ export interface EmbeddingConfig {
   dimensions: number;
 }
 
+/** Shared memory: which projects go to which hub, and who may read them. */
+export interface ShareConfig {
+  /** The variable that holds the hub's URL. */
+  urlEnv: string;
+  /** The certificate authority of the hub's certificate. */
+  caFile?: string | undefined;
+  /** What people call this machine. @default its host name */
+  machine?: string | undefined;
+  /** The role that may read a project, by its normalised origin URL; `*` stands for any characters. */
+  projects: Record<string, string>;
+  /** Sessions idle for longer are not pulled. */
+  days: number;
+  /** Chunks that the replica holds at most, the newest. */
+  maxChunks: number;
+}
+
+/** A folder of transcripts from another machine. */
+export interface SyncedFolder {
+  path: string;
+  machine: string;
+}
+
 export interface Settings {
   llm?: LlmConfig | undefined;
+  share?: ShareConfig | undefined;
+  transcripts: SyncedFolder[];
   embedding?: EmbeddingConfig | undefined;
   participants: { user: string; assistant: string };
   /** IANA name. */
@@ -52,6 +77,9 @@ export interface Settings {
 }
 
 const positive = z.number().int().positive();
+const machine = z.string().regex(MACHINE_NAME, {
+  error: "expected 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit",
+});
 const pattern = z.string().refine(isPattern, { error: "expected a regular expression" });
 
 function schema(defaults: Settings) {
@@ -81,6 +109,20 @@ function schema(defaults: Settings) {
           dimensions: positive.max(8192).multipleOf(8).default(1536),
         })
         .optional(),
+      share: z
+        .strictObject({
+          urlEnv: z
+            .string()
+            .regex(/^SESSION_MEMORY_\w+$/, { error: "expected a variable named SESSION_MEMORY_…" })
+            .default("SESSION_MEMORY_HUB_URL"),
+          caFile: z.string().min(1).optional(),
+          machine: machine.optional(),
+          projects: z.record(z.string().min(1), z.string().min(1).max(63)).default({}),
+          days: positive.default(365),
+          maxChunks: positive.default(200_000),
+        })
+        .optional(),
+      transcripts: z.array(z.strictObject({ path: z.string().min(1), machine })).default([]),
       participants: z
         .strictObject({
           user: z.string().min(1).default("User"),
@@ -184,8 +226,10 @@ function knownKeys(defaults: Settings, path: string[]): string[] {
     llm: ["baseUrl", "apiKeyEnv", "model", "dailyBudgetUsd", "timeoutMs", "prices"],
     embedding: ["baseUrl", "apiKeyEnv", "model", "dimensions"],
     notes: ["dir", "onClear"],
+    share: ["urlEnv", "caFile", "machine", "projects", "days", "maxChunks"],
+    transcripts: ["path", "machine"],
   };
-  if (path.length === 0) return [...Object.keys(defaults), "llm", "embedding"];
+  if (path.length === 0) return [...Object.keys(defaults), "llm", "embedding", "share"];
   if (path[1] === undefined && inner[path[0] ?? ""]) return inner[path[0] ?? ""] ?? [];
   if (path[0] === "llm") return ["input", "output"];
   const section = (defaults as unknown as Record<string, unknown>)[path[0] ?? ""];

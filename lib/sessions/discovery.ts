@@ -18,9 +18,9 @@ export function sessionOf(
 ): Session | undefined {
   const stat = statOf(found.file);
   if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
-  const { agent, id, parentId, name, file } = isTold(found) ? found : (identify(found) ?? found);
+  const { agent, id, parentId, name, file, machine } = isTold(found) ? found : (identify(found) ?? found);
   if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
-  return { id, agent, file, name, parentId, updatedAt: changedAt(stat), size: stat.size };
+  return { id, agent, file, name, parentId, machine, updatedAt: changedAt(stat), size: stat.size };
 }
 
 function isTold({ agent, id, subagent, parentId }: TranscriptFile): boolean {
@@ -78,7 +78,10 @@ function statOf(file: string) {
   }
 }
 
-/** Sorts newest first, and keeps of several copies of one session the newest alone. */
+/**
+ * Sorts newest first, and keeps one of several copies of a session: the newest, or where one was synced from another
+ * machine the longest, since a copy may be behind and its time is that of the copying.
+ */
 export function newestCopies(sessions: Session[]): Session[] {
   sessions.sort((a, b) => order(b.updatedAt, a.updatedAt) || order(a.id, b.id) || order(a.file, b.file));
   const kept = new Map<string, Session>();
@@ -86,10 +89,20 @@ export function newestCopies(sessions: Session[]): Session[] {
     const key = `${session.agent} ${session.id}`;
     const newer = kept.get(key);
     if (!newer) kept.set(key, session);
-    // The name may hang on the older copy.
-    else if (newer.name === undefined) newer.name = session.name;
+    else {
+      const better = isLonger(session, newer) ? session : newer;
+      // The name may hang on the other copy.
+      better.name ??= session.name ?? newer.name;
+      kept.set(key, better);
+    }
   }
-  return [...kept.values()];
+  return [...kept.values()].sort((a, b) => order(b.updatedAt, a.updatedAt));
+}
+
+function isLonger(session: Session, than: Session): boolean {
+  if (session.machine === undefined && than.machine === undefined) return false;
+  if (session.size !== than.size) return session.size > than.size;
+  return session.machine === undefined && than.machine !== undefined;
 }
 
 function order(a: string, b: string): number {

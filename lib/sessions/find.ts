@@ -13,6 +13,7 @@ import {
   openclawTranscripts,
   type PlaceOptions,
   piTranscripts,
+  syncedTranscripts,
   type TranscriptFile,
 } from "./places.ts";
 import { projectDirectories } from "./project.ts";
@@ -38,7 +39,9 @@ export function findTranscripts(paths: Paths, options: FindOptions = {}): Transc
   const places: PlaceOptions = { subagents, recent, directories };
   const volute = voluteSessions(options.cwd ?? directory ?? process.cwd(), paths.volute);
   const isWanted = (candidate: Agent) => agent === undefined || agent === candidate;
+  const synced = paths.synced.length > 0 ? syncedTranscripts(paths, places) : [];
   return [
+    ...synced.filter((found) => found.agent === undefined || isWanted(found.agent)),
     ...(isWanted("claude") ? findClaude(paths, { places, volute }) : []),
     ...(isWanted("pi") ? volute.transcripts : []),
     ...(isWanted("pi") ? piTranscripts(paths, places) : []),

@@ -9,6 +9,7 @@ import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
 import type { Paths } from "../config/config.ts";
 import type { Agent } from "../transcripts/session.ts";
+import { isConflictCopy, isSyncFolder } from "./conflict-copy.ts";
 import { entriesOf, isFile, isPlainFile, isThere } from "./witness.ts";
 
 /** A file that is a transcript by its place and name. */
@@ -25,6 +26,8 @@ export interface TranscriptFile {
   name?: string | undefined;
   /** Whether Volute keeps the session for the moment only. */
   ephemeral?: boolean;
+  /** The machine whose transcripts are synced to where it lies; undefined for this one's. */
+  machine?: string | undefined;
 }
 
 export interface PlaceOptions {
@@ -193,6 +196,41 @@ export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
   return [...files].map((file) => ({ file }));
 }
 
+/**
+ * Transcripts of other machines, in folders that the user's own tool keeps in sync: a copy of one agent's place, of
+ * several, or of a whole home. Place and name tell agent and id of most: those are not opened.
+ */
+export function syncedTranscripts({ synced }: Paths, { subagents }: PlaceOptions): TranscriptFile[] {
+  return synced.flatMap(({ path, machine }) =>
+    transcriptsUnder(path)
+      .map((file) => ({ ...transcriptFile(file), machine }))
+      .filter((found) => subagents || !found.subagent),
+  );
+}
+
+/** The machine that a transcript is from; undefined for this one's. */
+export function machineOf(file: string, { synced }: Pick<Paths, "synced">): string | undefined {
+  return synced.find(({ path }) => file.startsWith(path.endsWith(sep) ? path : path + sep))?.machine;
+}
+
+function transcriptFile(file: string): TranscriptFile {
+  const name = basename(file);
+  const codex = codexId(file);
+  if (codex !== undefined) return { file, agent: "codex", id: codex };
+  if (PI_NAME.test(name)) return piTranscript(file);
+  const id = name.slice(0, -SUFFIX.length);
+  if (isClaudeSubagent(id))
+    return { file, agent: "claude", id, subagent: true, parentId: parentByPlace(file) };
+  const isClaude = UUID_NAME.test(name) && file.split(sep).at(-3) === "projects";
+  return isClaude ? { file, agent: "claude", id } : { file };
+}
+
+/** `<parent>/subagents/<id>.jsonl` */
+function parentByPlace(file: string): string | undefined {
+  const [parent, folder] = file.split(sep).slice(-3);
+  return folder === "subagents" ? parent : undefined;
+}
+
 /** When a transcript was last changed. Rounded here, since Bun's and Node's `stat.mtime` round differently. */
 export function changedAt({ mtimeMs }: { mtimeMs: number }): string {
   // `stat.mtime` alone takes a quarter of the time of the stat
@@ -210,13 +248,13 @@ export function transcriptsUnder(folder: string): string[] {
 function addTranscripts(folder: string, files: string[], depth = 0): void {
   for (const entry of entriesOf(folder)) {
     if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
-    else if (entry.isDirectory() && depth < DEPTH_MAX)
+    else if (entry.isDirectory() && depth < DEPTH_MAX && !isSyncFolder(entry.name))
       addTranscripts(join(folder, entry.name), files, depth + 1);
   }
 }
 
 function isTranscript(entry: Dirent): boolean {
-  return entry.name.endsWith(SUFFIX) && entry.isFile();
+  return entry.name.endsWith(SUFFIX) && entry.isFile() && !isConflictCopy(entry.name);
 }
 
 function foldersIn(root: string, isWanted: (name: string) => boolean = () => true): string[] {

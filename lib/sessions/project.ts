@@ -42,6 +42,31 @@ export function projectKeys(): (directory: string) => string {
   };
 }
 
+/** The address that git fetches a directory's project from, as its settings have it; undefined where there is none. */
+export function remoteOf(directory: string): string | undefined {
+  const repository = findRepository(realDirectory(directory));
+  if (!repository) return undefined;
+  return originIn(textOf(join(repository.commonDirectory, "config")));
+}
+
+/** The first `url` of `[remote "origin"]` in the text of a git config file. */
+function originIn(config: string): string | undefined {
+  let isOrigin = false;
+  for (const line of config.split("\n")) {
+    const section = /^\s*\[\s*([^\]]*?)\s*\]/.exec(line)?.[1];
+    if (section !== undefined) isOrigin = /^remote\s+"origin"$/i.test(section);
+    const url = isOrigin ? /^\s*(?:\[[^\]]*\])?\s*url\s*=\s*(.*)$/i.exec(line)?.[1] : undefined;
+    if (url !== undefined)
+      return (
+        url
+          .replace(/\s[#;].*$/, "")
+          .trim()
+          .replace(/^"(.*)"$/, "$1") || undefined
+      );
+  }
+  return undefined;
+}
+
 /** The directory with symlinks resolved; of one that is gone, as far as its parents still exist. */
 export function realDirectory(directory: string): string {
   const absolute = resolve(directory);

@@ -90,8 +90,12 @@ interface Searched {
 }
 
 /** Looks in the order of cost: at file names, at names as they were kept, at every name as it stands now. */
-function named(wanted: string, { paths, cwd, subagents = false, exact }: ResolveContext): Session {
-  const found = [...findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") })];
+function named(reference: string, context: ResolveContext): Session {
+  const { paths, cwd, subagents = false, exact } = context;
+  const { wanted, machine } = splitMachine(reference, paths.synced);
+  const found = findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") }).filter(
+    (file) => machine === undefined || file.machine === machine,
+  );
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
   const searched = searchedIn(found, { paths, subagents });
@@ -114,6 +118,15 @@ function named(wanted: string, { paths, cwd, subagents = false, exact }: Resolve
   const path = pathOf(wanted, cwd);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
   throw notFound(wanted, { near: nearestTo(wanted, all, searched), paths });
+}
+
+/** `<session>@<machine>`: a session of another machine whose transcripts are synced to this one. */
+function splitMachine(
+  reference: string,
+  synced: Paths["synced"],
+): { wanted: string; machine?: string | undefined } {
+  const [, wanted = "", machine] = /^(.+)@([^@]+)$/.exec(reference) ?? [];
+  return synced.some((folder) => folder.machine === machine) ? { wanted, machine } : { wanted: reference };
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {

@@ -12,6 +12,7 @@ import { readEntries } from "../transcripts/transcript.ts";
 import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
 import { lastDirectory } from "./ends.ts";
 import { directoriesOf, findTranscripts } from "./find.ts";
+import { origins, sessionOrigin } from "./origin.ts";
 import { encodeClaudeCwd } from "./places.ts";
 import { projectKeys } from "./project.ts";
 import { nameOf } from "./session-name.ts";
@@ -114,6 +115,10 @@ function projectFilter(
   };
 }
 
+function isSame(origin: string | undefined, other: string | undefined): boolean {
+  return origin !== undefined && origin === other;
+}
+
 /** Folder names are lossy and sessions move, so the rows' own directory decides. */
 export function inProjectOf(directory: string, cwd: string): (session: Session) => boolean {
   const keyOf = projectKeys();
@@ -122,9 +127,14 @@ export function inProjectOf(directory: string, cwd: string): (session: Session) 
   // Of those that are not taken none is asked about.
   const volute = voluteSessions(cwd, "any");
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
-  return ({ id, agent, file }) => {
+  const originAt = origins();
+  return (session) => {
+    const { id, agent, file } = session;
     // A mind's sessions are its own wherever they work.
     if (volute.names.has(id) || ofMind.has(file)) return true;
+    if (session.machine !== undefined && isSame(sessionOrigin(session, originAt), originAt(directory))) {
+      return true;
+    }
     const started = headOf(file)?.cwd;
     if (started !== undefined && keyOf(started) === key) return true;
     // One that was moved here while it ran begins with rows that name another directory.

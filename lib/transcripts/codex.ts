@@ -25,7 +25,10 @@ export const codex: Format = {
     const payload = recordOf(record.payload);
     head.startedAt ??= isoTime(record.timestamp);
     head.cwd ??= stringOf(payload.cwd);
-    if (record.type === "session_meta") head.id ??= stringOf(payload.id);
+    if (record.type === "session_meta") {
+      head.id ??= stringOf(payload.id);
+      head.remote ??= stringOf(recordOf(payload.git).repository_url);
+    }
     if (record.type === "event_msg" && payload.type === "user_message") head.typedEvents = true;
   },
 

@@ -16,6 +16,8 @@ export interface Head {
   /** The host's session id where rows carry it. */
   id?: string | undefined;
   cwd?: string | undefined;
+  /** The address of the repository it works in, where the host notes it (Codex). */
+  remote?: string | undefined;
   startedAt?: string | undefined;
   /** The session a subagent works for. */
   parentId?: string | undefined;

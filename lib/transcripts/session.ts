@@ -22,6 +22,8 @@ export interface Session {
   /** The session that started this one, for subagent transcripts. */
   parentId?: string | undefined;
   startedAt?: string | undefined;
+  /** The other machine that it is from, where its transcript is synced to this one. */
+  machine?: string | undefined;
   /** The file's modification time. */
   updatedAt: string;
   /** Bytes. */
