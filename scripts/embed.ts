@@ -158,7 +158,7 @@ async function showReport(report: RunReport, { json, quiet }: Flags): Promise<vo
   if (report.gone > 0 && !quiet)
     note(`source gone: ${report.gone} sessions, still searchable (--prune forgets them)`);
   if (report.pruned > 0) print(`pruned ${report.pruned} sessions`);
-  if (report.topics) print(`topics: ${report.topics.refined} chunks${await paid(report.topics)}`);
+  if (report.topics) print(`topics: ${await describeTopics(report.topics)}`);
   print(`semantic vectors: ${await describeVectors(report.vectors)}`);
   print(
     `indexed ${counted(report.sessions, "session")}, ${counted(report.chunks, "chunk")} (${report.newChunks} new), ` +
@@ -180,6 +180,10 @@ async function describeVectors(vectors: RunReport["vectors"]): Promise<string> {
   return `${embedded} made (${reused} paid for before)${left > 0 ? `, ${left} left for later` : ""}${await paid(vectors)}`;
 }
 
+async function describeTopics(topics: NonNullable<RunReport["topics"]>): Promise<string> {
+  return typeof topics === "string" ? topics : `${topics.refined} chunks${await paid(topics)}`;
+}
+
 async function paid({ usd, tokens }: { usd: number | null; tokens: number }): Promise<string> {
   if (tokens === 0) return "";
   const { formatCost } = await import("../lib/model/spend.ts");
@@ -190,9 +194,7 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-function toJson(
-  part: Exclude<RunReport["vectors"], string> | NonNullable<RunReport["topics"]> | string,
-): unknown {
+function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): unknown {
   if (typeof part === "string") return { state: part };
   const { stopped, ...rest } = part;
   return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };

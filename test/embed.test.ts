@@ -20,7 +20,7 @@ import {
 } from "./support/index.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { BUN_FLAGS, runScript, scriptPath } from "./support/run.ts";
 import { SECRET_KINDS, secretsOf } from "./support/secrets.ts";
 
 const DIMENSIONS = 64;
@@ -365,6 +365,47 @@ describe("embed.ts", () => {
     expect([run.exitCode, server.requests.length]).toEqual([1, 0]);
     expect(run.stderr).toStartWith("error: BUDGET_EXCEEDED: ");
     expect(plan.usd).toBeGreaterThan(0.0000001);
+  });
+
+  test("a run that is embedding keeps its turn however long it lasts, and a killed one loses it", async () => {
+    using home = temporaryHome();
+    writeConfig(home, { embedding: embedding() });
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    server.scriptEmbeddings({ kind: "hang" });
+    const command = [process.execPath, ...BUN_FLAGS, scriptPath("embed"), "--quiet"];
+    const slow = Bun.spawn(command, { env: home.env, stdout: "ignore", stderr: "ignore" });
+    while (server.requests.length === 0) await Bun.sleep(5);
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    for (const name of readdirSync(home.paths.home).filter((file) => file.endsWith(".lock")))
+      utimesSync(join(home.paths.home, name), hourAgo, hourAgo);
+    const second = await runScript("embed", [], { env: home.env });
+    expect([second.exitCode, server.embeddedTexts().length]).toEqual([0, 3]);
+    expect(second.stdout).toStartWith(
+      `semantic vectors: skipped: another run is at work (process ${slow.pid})\n`,
+    );
+    slow.kill("SIGKILL");
+    await slow.exited;
+    const third = await runScript("embed", [], { env: home.env });
+    expect(third.stdout).toStartWith("semantic vectors: 3 made");
+    expect(server.embeddedTexts()).toHaveLength(6);
+  });
+
+  test("two runs that refine topics at once pay once", async () => {
+    using home = temporaryHome();
+    writeConfig(home, { llm: { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" } });
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    await runScript("embed", [], { env: home.env });
+    server.script({ kind: "hang" });
+    const command = [process.execPath, ...BUN_FLAGS, scriptPath("embed"), "--topics", "--quiet"];
+    const slow = Bun.spawn(command, { env: home.env, stdout: "ignore", stderr: "ignore" });
+    while (server.requests.length === 0) await Bun.sleep(5);
+    const second = await runScript("embed", ["--topics", "--json"], { env: home.env });
+    expect(JSON.parse(second.stdout).topics).toEqual({
+      state: `skipped: another run is at work (process ${slow.pid})`,
+    });
+    expect(server.requests).toHaveLength(1);
+    slow.kill("SIGKILL");
+    await slow.exited;
   });
 
   test("refines topics by the model once, in rows, headers and full text", async () => {

@@ -8,8 +8,9 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { remove, replaceFile, tryLock } from "../base/files.ts";
+import { remove, replaceFile } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
+import { tryLock } from "../base/locks.ts";
 import {
   type CursorFile,
   type Mark,

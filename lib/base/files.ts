@@ -1,4 +1,4 @@
-/** Whole-file effects: atomic replace, exclusive create, and a lock that outlives no crash. */
+/** Whole-file effects: atomic replace and exclusive create. */
 
 import {
   closeSync,
@@ -7,16 +7,12 @@ import {
   mkdirSync,
   openSync,
   renameSync,
-  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { hasCode, SessionMemoryError } from "./errors.ts";
-import { readIfExists } from "./read.ts";
+import { hasCode } from "./errors.ts";
 
-/** A lock older than this belongs to a process that died without its id being told apart from a new one. */
-const LOCK_STALE_MS = 10 * 60_000;
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
 
@@ -65,88 +61,6 @@ export function remove(path: string): void {
     unlinkSync(path);
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
-  }
-}
-
-/**
- * Runs `work` while holding the lock file `path`, or throws `BUSY` when another live process holds it for longer than
- * `waitMs`. The lock names its process: one whose process is gone, or older than ten minutes, is taken over.
- */
-export async function withLock<T>(path: string, waitMs: number, work: () => T | Promise<T>): Promise<T> {
-  const release = await acquire(path, waitMs);
-  try {
-    return await work();
-  } finally {
-    release();
-  }
-}
-
-/** Takes a lock without waiting; returns how to release it, or undefined when it is held. */
-export function tryLock(path: string): (() => void) | undefined {
-  ensureDirectory(dirname(path));
-  const token = `${process.pid} ${crypto.randomUUID()}`;
-  for (let attempt = 0; attempt < 2; attempt++) {
-    if (createFile(path, token, { durable: false })) return () => releaseLock(path, token);
-    const holder = readIfExists(path);
-    if (holder === undefined) continue;
-    if (!isStale(path, holder)) return undefined;
-    breakLock(path, holder);
-  }
-  return undefined;
-}
-
-async function acquire(path: string, waitMs: number): Promise<() => void> {
-  const deadline = Date.now() + waitMs;
-  for (;;) {
-    const release = tryLock(path);
-    if (release) return release;
-    if (Date.now() >= deadline) {
-      throw new SessionMemoryError("BUSY", `Cannot take lock "${path}": another process holds it`, {
-        recoverable: true,
-        hint: "wait for the other run to end",
-      });
-    }
-    await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 15));
-  }
-}
-
-function releaseLock(path: string, token: string): void {
-  // Only our own: a lock we overstayed may have been taken over.
-  if (readIfExists(path) === token) remove(path);
-}
-
-function isStale(path: string, holder: string): boolean {
-  const pid = Number.parseInt(holder, 10);
-  if (Number.isInteger(pid) && pid > 0 && !isAlive(pid)) return true;
-  const taken = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-  return taken !== undefined && Date.now() - taken > LOCK_STALE_MS;
-}
-
-/** Two waiters may both see a stale lock, and one may already have replaced it: only the stale one is removed. */
-function breakLock(path: string, holder: string): void {
-  const grave = `${path}.${crypto.randomUUID()}.stale`;
-  try {
-    renameSync(path, grave);
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return;
-    throw error;
-  }
-  if (readIfExists(grave) !== holder) {
-    try {
-      linkSync(grave, path); // it was a live one: give it back
-    } catch (error) {
-      if (!hasCode(error, "EEXIST")) throw error;
-    }
-  }
-  remove(grave);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return hasCode(error, "EPERM");
   }
 }
 

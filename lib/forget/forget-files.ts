@@ -6,8 +6,9 @@
 import { existsSync, readdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { cursorFileOf, OWN_MARKS } from "../activity/marks.ts";
-import { remove, replaceFile, withLock } from "../base/files.ts";
+import { remove, replaceFile } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { withLock } from "../base/locks.ts";
 import { readIfExists, readJson } from "../base/read.ts";
 import { scrub } from "../base/scrub.ts";
 import type { Paths } from "../config/config.ts";

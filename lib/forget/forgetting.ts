@@ -6,7 +6,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { remove, withLock } from "../base/files.ts";
+import { remove } from "../base/files.ts";
+import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { addExclusions } from "../config/exclude-file.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { tryLock, withLock } from "../base/files.ts";
+import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
 import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
 import type { Store } from "../store/store.ts";

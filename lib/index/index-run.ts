@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { tryLock } from "../base/files.ts";
+import { lockHolder, tryLock } from "../base/locks.ts";
 import { shortHash } from "../base/short-hash.ts";
 import type { Config, Settings } from "../config/config.ts";
 import { configuredEmbedder } from "../model/configured-embedder.ts";
@@ -43,7 +43,8 @@ export interface RunReport extends IndexReport {
   pruned: number;
   /** Or why there are none. */
   vectors: EmbeddingReport | string;
-  topics: TopicReport | undefined;
+  /** Or why there are none; undefined where they were not asked for. */
+  topics: TopicReport | string | undefined;
   tookMs: number;
 }
 
@@ -149,7 +150,10 @@ const NOTHING_TO_EMBED: EmbeddingReport = {
 
 type Progress = NonNullable<RunOptions["progress"]>;
 
-async function refine({ store, config, signal }: RunOptions, progress: Progress): Promise<TopicReport> {
+async function refine(
+  { store, config, signal }: RunOptions,
+  progress: Progress,
+): Promise<TopicReport | string> {
   const complete = await configuredModel(config);
   if (!complete) {
     throw new SessionMemoryError("NO_MODEL", "Cannot refine topics: config.json names no model", {
@@ -162,17 +166,31 @@ async function refine({ store, config, signal }: RunOptions, progress: Progress)
     import("../redact/redact.ts"),
   ]);
   const patterns = compilePatterns(config.settings.redact.extra);
-  const tagging = progress("topics");
-  const onProgress = tagging.update;
-  const report = await refineTopics({
-    store,
-    complete,
-    redact: (text) => redact(text, patterns),
-    signal,
-    onProgress,
+  return await payAlone(join(config.paths.home, "topics.lock"), async () => {
+    const tagging = progress("topics");
+    try {
+      return await refineTopics({
+        store,
+        complete,
+        redact: (text) => redact(text, patterns),
+        signal,
+        onProgress: tagging.update,
+      });
+    } finally {
+      tagging.end();
+    }
   });
-  tagging.end();
-  return report;
+}
+
+/** Two runs would pay for the same chunks; the other one takes what this one has added. */
+async function payAlone<T>(lock: string, work: () => Promise<T>): Promise<T | string> {
+  const release = tryLock(lock);
+  if (!release) return `skipped: another run is at work (${lockHolder(lock)?.who ?? "it has just ended"})`;
+  try {
+    return await work();
+  } finally {
+    release();
+  }
 }
 
 async function embed(options: RunOptions, progress: Progress): Promise<EmbeddingReport | string> {
@@ -184,21 +202,19 @@ async function embed(options: RunOptions, progress: Progress): Promise<Embedding
   const { embedChunks } = await import("./embedding-run.ts");
   const embedTexts = await configuredEmbedder(config);
   if (!embedTexts) return "off (no embedding in config.json)";
-  // Two runs would pay for the same chunks; the other one takes what this one has added.
-  const release = tryLock(join(config.paths.home, "vectors.lock"));
-  if (!release) return "another run is at them";
-  const sending = progress("vectors");
-  try {
-    return await embedChunks({
-      store,
-      embedding,
-      embed: embedTexts,
-      all,
-      signal,
-      onProgress: sending.update,
-    });
-  } finally {
-    sending.end();
-    release();
-  }
+  return await payAlone(join(config.paths.home, "vectors.lock"), async () => {
+    const sending = progress("vectors");
+    try {
+      return await embedChunks({
+        store,
+        embedding,
+        embed: embedTexts,
+        all,
+        signal,
+        onProgress: sending.update,
+      });
+    } finally {
+      sending.end();
+    }
+  });
 }

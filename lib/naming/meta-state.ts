@@ -7,8 +7,9 @@
 
 import { appendFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ensureDirectory, replaceFile, tryLock } from "../base/files.ts";
+import { ensureDirectory, replaceFile } from "../base/files.ts";
 import { isRecord, stringOf } from "../base/json.ts";
+import { tryLock } from "../base/locks.ts";
 import { readIfExists } from "../base/read.ts";
 import type { Session } from "../transcripts/session.ts";
 

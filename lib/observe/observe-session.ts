@@ -2,7 +2,7 @@
 
 import { statSync } from "node:fs";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
-import { withLock } from "../base/files.ts";
+import { withLock } from "../base/locks.ts";
 import { scrub } from "../base/scrub.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";

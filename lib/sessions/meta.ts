@@ -7,8 +7,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
-import { replaceFile, withLock } from "../base/files.ts";
+import { replaceFile } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
+import { withLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 

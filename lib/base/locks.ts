@@ -1,0 +1,192 @@
+/**
+ * Lock files that outlive no crash and no living owner.
+ *
+ * A lock names the process that holds it: its id, when it started, and where an id means something (host, boot, pid
+ * namespace). It is broken only when that process is provably gone; age proves nothing, since a run may take hours. The
+ * lock of a process on another host or in another container is waited for, and the error says whose it is.
+ */
+
+import { linkSync, readFileSync, readlinkSync, renameSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { hasCode, SessionMemoryError } from "./errors.ts";
+import { createFile, ensureDirectory, remove } from "./files.ts";
+import { recordOf, stringOf } from "./json.ts";
+import { readIfExists } from "./read.ts";
+
+/** A lock without a readable owner was cut off by a power failure; a writer on a slow network drive is given this long. */
+const UNREADABLE_STALE_MS = 60_000;
+
+/** What tells a process from every other. Fields are undefined where the system does not say. */
+interface Owner {
+  pid: number;
+  /** When it started, in the kernel's own count: an id is given again. */
+  started?: string | undefined;
+  host?: string | undefined;
+  boot?: string | undefined;
+  /** The pid namespace: containers of one kernel have the same ids for different processes. */
+  namespace?: string | undefined;
+}
+
+/**
+ * Runs `work` while holding the lock file `path`.
+ *
+ * @throws {SessionMemoryError} `BUSY` when another process holds it for longer than `waitMs`.
+ */
+export async function withLock<T>(path: string, waitMs: number, work: () => T | Promise<T>): Promise<T> {
+  const release = await acquire(path, waitMs);
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+/** Takes a lock without waiting; returns how to release it, or undefined when it is held. */
+export function tryLock(path: string): (() => void) | undefined {
+  ensureDirectory(dirname(path));
+  const token = `${process.pid} ${JSON.stringify({ id: crypto.randomUUID(), ...self() })}`;
+  for (let attempt = 0; attempt < 2; attempt++) {
+    if (createFile(path, token, { durable: false })) return () => releaseLock(path, token);
+    const holder = readIfExists(path);
+    if (holder === undefined) continue;
+    if (!isStale(path, holder)) return undefined;
+    breakLock(path, holder);
+  }
+  return undefined;
+}
+
+/** Returns who holds a lock, in words, and whether that can be found out from here; undefined when nobody does. */
+export function lockHolder(path: string): { who: string; isKnown: boolean } | undefined {
+  const holder = readIfExists(path);
+  if (holder === undefined || isStale(path, holder)) return undefined;
+  const owner = readOwner(holder);
+  if (!owner) return { who: "another process", isKnown: false };
+  const isKnown = isNear(owner);
+  const place = isKnown ? "" : ` ${owner.host === self().host ? "in another container" : `on ${owner.host}`}`;
+  return { who: `process ${owner.pid}${place}`, isKnown };
+}
+
+async function acquire(path: string, waitMs: number): Promise<() => void> {
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    const release = tryLock(path);
+    if (release) return release;
+    if (Date.now() >= deadline) throw busy(path);
+    await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 15));
+  }
+}
+
+function busy(path: string): SessionMemoryError {
+  const { who, isKnown } = lockHolder(path) ?? { who: "another process", isKnown: true };
+  return new SessionMemoryError("BUSY", `Cannot take lock "${path}": ${who} holds it`, {
+    recoverable: true,
+    hint: isKnown ? "wait for the other run to end" : `wait for it to end, or delete "${path}" if it is gone`,
+  });
+}
+
+function releaseLock(path: string, token: string): void {
+  // Only our own: somebody may have deleted the file and taken the lock.
+  if (readIfExists(path) === token) remove(path);
+}
+
+function isStale(path: string, holder: string): boolean {
+  const owner = readOwner(holder);
+  if (owner) return isGone(owner);
+  const taken = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  return taken !== undefined && Date.now() - taken > UNREADABLE_STALE_MS;
+}
+
+function isGone(owner: Owner): boolean {
+  const { host, boot } = self();
+  const isRestarted = owner.host === host && owner.boot !== undefined && owner.boot !== boot;
+  if (isRestarted && boot !== undefined) return true;
+  if (!isNear(owner)) return false;
+  if (!isAlive(owner.pid)) return true;
+  if (owner.started === undefined) return false;
+  const started = startOf(owner.pid);
+  return started !== undefined && started !== owner.started;
+}
+
+/** Whether the owner's process id means something here. */
+function isNear({ host, boot, namespace }: Owner): boolean {
+  const own = self();
+  // Version 0.1.0 wrote the id alone.
+  if (host === undefined) return true;
+  return boot === undefined ? host === own.host : boot === own.boot && namespace === own.namespace;
+}
+
+function readOwner(holder: string): Owner | undefined {
+  const pid = Number.parseInt(holder, 10);
+  if (!(pid > 0)) return undefined;
+  let written: unknown;
+  try {
+    written = JSON.parse(holder.slice(holder.indexOf(" ")));
+  } catch {
+    return { pid };
+  }
+  const { started, host, boot, namespace } = recordOf(written);
+  return {
+    pid,
+    started: stringOf(started),
+    host: stringOf(host),
+    boot: stringOf(boot),
+    namespace: stringOf(namespace),
+  };
+}
+
+let own: Owner | undefined;
+
+function self(): Owner {
+  own ??= {
+    pid: process.pid,
+    started: startOf(process.pid),
+    host: process.getBuiltinModule("node:os").hostname(),
+    boot: readProc(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
+    namespace: readProc(() => readlinkSync("/proc/self/ns/pid")),
+  };
+  return own;
+}
+
+/** When a process started, in clock ticks since boot; undefined where there is no /proc or no such process. */
+function startOf(pid: number): string | undefined {
+  const stat = readProc(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
+  // The name, in parentheses, may hold anything; the state is the field after it, the start the twentieth.
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return /^[ZX]/.test(fields?.[0] ?? "") ? "ended" : fields?.[19];
+}
+
+function readProc(read: () => string): string | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined; // not Linux, or that process is gone
+  }
+}
+
+/** Two waiters may both see a stale lock, and one may already have replaced it: only the stale one is removed. */
+function breakLock(path: string, holder: string): void {
+  const grave = `${path}.${crypto.randomUUID()}.stale`;
+  try {
+    renameSync(path, grave);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return;
+    throw error;
+  }
+  if (readIfExists(grave) !== holder) {
+    try {
+      linkSync(grave, path); // it was a live one: give it back
+    } catch (error) {
+      if (!hasCode(error, "EEXIST")) throw error;
+    }
+  }
+  remove(grave);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return hasCode(error, "EPERM");
+  }
+}
