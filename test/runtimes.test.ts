@@ -36,6 +36,10 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
     [1, "--before", "2020-01-01"],
     [2, posting.id, "--pattern", "x"],
   ],
+  setup: [
+    [0, "--quiet"],
+    [2, "claude"],
+  ],
   "observe-compact": [[0, posting.id, "--observe", "--render"]],
 };
 

@@ -34,7 +34,7 @@ export interface DetachOptions extends RuntimeOptions {
 }
 
 /** This package's folder, also for the build in its `dist/`. */
-const ROOT = resolve(import.meta.dirname, "..", "..").replace(/[/\\]dist$/, "");
+export const ROOT = resolve(import.meta.dirname, "..", "..").replace(/[/\\]dist$/, "");
 /** From here on Node strips types by itself. */
 const NODE_MIN = [22, 18];
 const DENO_FLAGS = ["run", "-A", "--quiet"];
@@ -58,6 +58,11 @@ export function findRuntime({ env, cwd, root = ROOT }: RuntimeOptions): Runtime 
   return deno ? { name: "deno", command: deno, flags: DENO_FLAGS } : undefined;
 }
 
+/** The program that a shell would start by this name, relative folders of PATH aside. */
+export function findProgram(name: string, env: Environment): string | undefined {
+  return firstProgram(name, (env.PATH ?? "").split(delimiter).filter(isAbsolute));
+}
+
 /** The flags with which nothing in the working directory is loaded or run. */
 export function bunFlags(root: string = ROOT): string[] {
   return ["--no-env-file", "--no-install", `--config=${join(root, "bunfig.toml")}`];
@@ -65,10 +70,9 @@ export function bunFlags(root: string = ROOT): string[] {
 
 /** The command line on which this process's runtime runs a script of ours (`scripts/search.ts`), for a reader to copy. */
 export function ownCommand(script: string): string[] {
-  if (process.versions.bun) return ["bun", ...bunFlags(), join(ROOT, script)];
-  const name = "deno" in process.versions ? "deno" : "node";
-  const runtime: Runtime = { name, command: name, flags: name === "deno" ? DENO_FLAGS : [] };
-  return [name, ...runtime.flags, programFile(runtime, ROOT, script)];
+  const name = process.versions.bun ? "bun" : "deno" in process.versions ? "deno" : "node";
+  const flags = { bun: bunFlags(), deno: DENO_FLAGS, node: [] }[name];
+  return [name, ...flags, programFile({ name, command: name, flags }, ROOT, script)];
 }
 
 /**
