@@ -1,20 +1,12 @@
 /** A session's chunks in the index: their rows and their full text. */
 
 import { type Store, writeFact } from "../store/store.ts";
+import type { Chunk } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
+import { contentHash } from "./content-hash.ts";
 import { LISTING_FACT } from "./index-state.ts";
-import { contentOf, type ReadyChunk } from "./prepared.ts";
 import { forgetRows } from "./row-claims.ts";
-
-/** A chunk on its way into the index. */
-export interface NewChunk extends ReadyChunk {
-  sessionId: string;
-  /** The chunk's time, or the nearest that is known. */
-  timestamp: string;
-  /** Line of the first row of its exchange. */
-  exchangeLine: number;
-}
 
 /** What tells whether a chunk in the index is the same as a new one. */
 export interface StoredChunk {
@@ -24,12 +16,22 @@ export interface StoredChunk {
   place: string;
 }
 
+/** Where a chunk goes. */
+export interface ChunkPlace {
+  /** The chunk's time, or the nearest that is known. */
+  timestamp: string;
+  /** Line of the first row of its exchange. */
+  exchangeLine: number;
+  /** The chunk that has its index. */
+  before: StoredChunk | undefined;
+}
+
 /** The statements that put chunks in, prepared once for a run. */
 export interface ChunkRows {
   /** The session's chunks from an index on. */
   from(sessionId: string, index: number): Map<number, StoredChunk>;
   /** Puts a chunk in place of the one that had its index; tells whether it is new to the index. */
-  put(item: NewChunk, before: StoredChunk | undefined): boolean;
+  put(chunk: Chunk, place: ChunkPlace): boolean;
   remove(id: number): void;
   /** Removes the chunks before an index. */
   removeBefore(sessionId: string, index: number): void;
@@ -50,42 +52,43 @@ export function chunkRows(store: Store): ChunkRows {
   const createdAt = new Date().toISOString();
   const topicsOf = knownTopics(store);
 
-  function add(item: NewChunk): void {
-    const topics = topicsOf?.(item.hash);
-    const contextContent = topics ? withTopics(item.contextContent, topics) : item.contextContent;
-    const content = contentOf(item);
+  function add(chunk: Chunk, { timestamp, exchangeLine }: ChunkPlace, hash: Uint8Array): void {
+    const topics = topicsOf?.(hash);
+    const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
     const { lastId } = insert.run(
-      item.sessionId,
-      item.index,
-      item.timestamp,
-      item.speakers,
-      topics ? JSON.stringify(topics) : item.topics,
-      item.hasDecision ? 1 : 0,
-      item.hasAction ? 1 : 0,
-      item.firstLine,
-      item.lastLine,
-      item.exchangeLine,
-      item.hash,
-      content,
+      chunk.sessionId,
+      chunk.index,
+      timestamp,
+      JSON.stringify(chunk.speakers),
+      JSON.stringify(topics ?? chunk.topics),
+      chunk.hasDecision ? 1 : 0,
+      chunk.hasAction ? 1 : 0,
+      chunk.firstLine,
+      chunk.lastLine,
+      exchangeLine,
+      hash,
+      chunk.content,
       contextContent,
-      item.tools,
-      item.entryIds,
-      item.tokens,
+      chunk.tools,
+      JSON.stringify(chunk.entryIds),
+      chunk.tokens,
       createdAt,
     );
-    insertText.run(lastId, content, item.header, item.tools, item.extra);
-    if (topics) replaceText(store, lastId);
+    const { content, header, tools, extra } = fullTextColumns({ ...chunk, contextContent });
+    insertText.run(lastId, content, header, tools, extra);
   }
 
   return {
     from: (sessionId, index) => storedChunks(store, sessionId, index),
-    put(item, before) {
-      if (before && before.hash === Buffer.from(item.hash).toString("hex")) {
-        if (before.place !== placeOf(item)) move(store, before.id, item);
+    put(chunk, place) {
+      const { before } = place;
+      const hash = contentHash(chunk.contextContent);
+      if (before && before.hash === Buffer.from(hash).toString("hex")) {
+        if (before.place !== placeOf(chunk, place)) move(store, before.id, chunk, place);
         return false;
       }
       if (before) removeChunk(store, before.id);
-      add(item);
+      add(chunk, place, hash);
       return true;
     },
     remove: (id) => removeChunk(store, id),
@@ -161,18 +164,19 @@ function storedChunks(store: Store, sessionId: string, index: number): Map<numbe
   return stored;
 }
 
-function placeOf({ firstLine, lastLine, exchangeLine, entryIds, tools }: NewChunk): string {
-  return `${firstLine} ${lastLine} ${exchangeLine} ${entryIds} ${tools}`;
+function placeOf({ firstLine, lastLine, entryIds, tools }: Chunk, { exchangeLine }: ChunkPlace): string {
+  return `${firstLine} ${lastLine} ${exchangeLine} ${JSON.stringify(entryIds)} ${tools}`;
 }
 
 /** The same words at other lines or with more tool calls: the vector stays. */
-function move(store: Store, id: number, item: NewChunk): void {
+function move(store: Store, id: number, chunk: Chunk, { exchangeLine }: ChunkPlace): void {
+  const { firstLine, lastLine, entryIds, tools } = chunk;
   store.db
     .prepare(
       `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, tools = ?
        WHERE id = ?`,
     )
-    .run(item.firstLine, item.lastLine, item.exchangeLine, item.entryIds, item.tools, id);
+    .run(firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), tools, id);
   replaceText(store, id);
 }
 

@@ -3,10 +3,10 @@
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Cursor, Entry, Session } from "../transcripts/session.ts";
+import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
 import type { Head } from "../transcripts/transcript.ts";
 import { validateSessionFile } from "../transcripts/validate.ts";
-import { exchanges } from "./chunk.ts";
+import { chunkExchange, exchanges } from "./chunk.ts";
 import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
 import { hashBefore } from "./file-hash.ts";
 import {
@@ -16,14 +16,6 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import {
-  contentOf,
-  type PreparedExchange,
-  type PreparedFile,
-  placeOf,
-  type ReadyChunk,
-  readyChunks,
-} from "./prepared.ts";
 import { type RowClaims, releaseRows, sessionsWithCopies } from "./row-claims.ts";
 import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
 
@@ -62,8 +54,6 @@ export interface PassInput {
   known: IndexedSession;
   head: Head | undefined;
   facts: SessionFacts;
-  /** What another thread has read of it. */
-  prepared?: PreparedFile | undefined;
 }
 
 interface Pass extends PassOptions {
@@ -75,8 +65,7 @@ interface Pass extends PassOptions {
   isFromStart: boolean;
   /** Whether the index held nothing of the session before. */
   isNew: boolean;
-  watch: Omit<Watch, "skippedBefore">;
-  prepared: PreparedFile | undefined;
+  watch: Watch;
   /** Chunks of an earlier pass that this one has not come to. */
   before: Map<number, StoredChunk>;
   next: number;
@@ -85,10 +74,6 @@ interface Pass extends PassOptions {
   safe: { cursor: Cursor; nextChunk: number; skipped: number };
   lastLine: number;
 }
-
-/** An exchange with its entries, or with the chunks that were made of them already. */
-type Source = Omit<PreparedExchange, "claims" | "chunks"> &
-  ({ entries: Entry[] } | Pick<PreparedExchange, "claims" | "chunks">);
 
 /**
  * Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed.
@@ -100,22 +85,23 @@ export function* passThrough(
   options: PassOptions,
 ): Generator<void, PassResult | undefined> {
   const pass = startPass(input, options);
-  for (const source of input.prepared ? input.prepared.exchanges : fromFile(pass)) {
-    if (pass.watch.isCut && !source.closed) break; // what follows was not read
-    if (pass.lastLine < 0 && isReplaced(pass, source)) freeRows(pass.state, options);
-    moveTo(pass, source);
+  const { head, state, isOver, rules, watch } = pass;
+  const entries = watchedEntries(state.file, { rules, head, from: state.cursor, watch, isOver });
+  for (const exchange of exchanges(entries)) {
+    if (watch.isCut && !exchange.closed) break; // what follows was not read
+    if (pass.lastLine < 0 && isReplaced(pass, exchange)) freeRows(pass.state, options);
+    moveTo(pass, exchange);
     if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
       savePart(pass);
       yield;
       if (!isUntouched(pass)) return undefined;
     }
-    // Only the rows that are no copies make its chunks: that needs their text.
-    if (!putExchange(pass, source)) return yield* passThrough({ ...input, prepared: undefined }, options);
+    putExchange(pass, exchange);
   }
-  return pass.watch.isCut ? savePart(pass) : finish(pass);
+  return watch.isCut ? savePart(pass) : finish(pass);
 }
 
-function startPass({ session, known, head, facts, prepared }: PassInput, options: PassOptions): Pass {
+function startPass({ session, known, head, facts }: PassInput, options: PassOptions): Pass {
   const isContinuing = known.recipe === options.recipe && isContinued(known, session);
   const state: IndexedSession = isContinuing
     ? { ...known }
@@ -123,7 +109,7 @@ function startPass({ session, known, head, facts, prepared }: PassInput, options
   state.file = session.file;
   state.recipe = options.recipe;
   if (!isContinuing && known.fileHash !== "") freeRows(known, options);
-  const before = prepared ? new Map() : options.rows.from(state.id, state.nextChunk);
+  const before = options.rows.from(state.id, state.nextChunk);
   return {
     ...options,
     session,
@@ -133,22 +119,13 @@ function startPass({ session, known, head, facts, prepared }: PassInput, options
     started: performance.now(),
     isFromStart: !isContinuing,
     isNew: known.lastIndexed === "" && before.size === 0,
-    watch: prepared?.watch ?? newWatch(),
-    prepared,
+    watch: newWatch(),
     before,
     next: state.nextChunk,
     newChunks: 0,
     safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
     lastLine: -1,
   };
-}
-
-function* fromFile(pass: Pass): Generator<Source> {
-  const { head, state, isOver, rules } = pass;
-  const watch = newWatch();
-  pass.watch = watch;
-  const entries = watchedEntries(state.file, { rules, head, from: state.cursor, watch, isOver });
-  for (const exchange of exchanges(entries)) yield { ...placeOf(exchange, watch), entries: exchange.entries };
 }
 
 /** The file has become another: the forks that copied its rows may take them, if it does not take them again. */
@@ -158,43 +135,41 @@ function freeRows({ id }: IndexedSession, { store }: PassOptions): void {
 }
 
 /** With nothing before the cursor no hash tells a replaced file: its first row does. */
-function isReplaced({ isNew, isFromStart, state, claims }: Pass, source: Source): boolean {
-  if (isNew || isFromStart || state.cursor.offset > 0 || !("entries" in source)) return false;
-  const first = source.entries[0];
+function isReplaced({ isNew, isFromStart, state, claims }: Pass, { entries: [first] }: Exchange): boolean {
+  if (isNew || isFromStart || state.cursor.offset > 0) return false;
   return first !== undefined && claims.isKnown(first) === false;
 }
 
 /** An exchange that begins in the middle of a fused line is no place to go on from. */
-function moveTo(pass: Pass, { offset, firstLine, lastLine, skipped }: Source): void {
-  if (firstLine !== pass.lastLine) {
-    const cursor = { offset, line: firstLine - 1 };
-    pass.safe = { cursor, nextChunk: pass.next, skipped: pass.state.skippedLines + skipped };
+function moveTo(pass: Pass, { entries }: Exchange): void {
+  const [first, last] = [entries[0] as Entry, entries.at(-1) as Entry];
+  const { skippedBefore } = pass.watch;
+  if (first.line !== pass.lastLine) {
+    const cursor = { offset: first.offset, line: first.line - 1 };
+    const skipped = pass.state.skippedLines + (skippedBefore.get(first) ?? 0);
+    pass.safe = { cursor, nextChunk: pass.next, skipped };
   }
-  pass.lastLine = lastLine;
+  skippedBefore.delete(first);
+  pass.lastLine = last.line;
 }
 
-/** Tells whether the exchange could be put as it is: one with copies in it cannot where its text is not at hand. */
-function putExchange(pass: Pass, source: Source): boolean {
-  const chunks = chunksOf(pass, source);
-  if (!chunks) return false;
-  pass.next += chunks.length;
-  for (const chunk of chunks) {
+function putExchange(pass: Pass, exchange: Exchange): void {
+  const exchangeLine = (exchange.entries[0] as Entry).line;
+  for (const chunk of chunksOf(pass, exchange)) {
+    pass.next++;
     // a pattern may reach over several messages
-    if (pass.rules.hasText(contentOf(chunk)) || pass.rules.hasText(chunk.tools)) continue;
+    if (pass.rules.hasText(chunk.content) || pass.rules.hasText(chunk.tools)) continue;
     const timestamp = chunk.at ?? pass.head?.startedAt ?? pass.session.updatedAt;
-    const item = { ...chunk, sessionId: pass.state.id, timestamp, exchangeLine: source.firstLine };
-    if (pass.rows.put(item, pass.before.get(chunk.index))) pass.newChunks++;
+    if (pass.rows.put(chunk, { timestamp, exchangeLine, before: pass.before.get(chunk.index) }))
+      pass.newChunks++;
     pass.before.delete(chunk.index);
   }
-  return true;
 }
 
-function chunksOf(pass: Pass, source: Source): ReadyChunk[] | undefined {
-  const { claims, state, settings, next } = pass;
-  if (!("entries" in source)) return claims.claimAll(source.claims, state) ? source.chunks : undefined;
-  const entries = claims.claim(source.entries, state);
-  const context = { sessionId: state.id, firstIndex: next, ...settings };
-  return readyChunks({ entries, closed: source.closed }, context);
+/** The chunks of an exchange, of those rows that are no copies. */
+function chunksOf({ claims, state, settings, next }: Pass, { entries, closed }: Exchange): Chunk[] {
+  const own = { entries: claims.claim(entries, state), closed };
+  return chunkExchange(own, { sessionId: state.id, firstIndex: next, ...settings });
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */
@@ -246,7 +221,7 @@ function save(
     ...end,
     cursor,
     nextChunk,
-    fileHash: end.status === "quarantined" ? "" : hashOf(pass, cursor.offset),
+    fileHash: end.status === "quarantined" ? "" : hashBefore(state.file, cursor.offset),
     chunkCount: isNew && !isOverLimit ? pass.newChunks : rows.count(state.id),
     lastIndexed: new Date().toISOString(),
   };
@@ -260,11 +235,6 @@ function save(
     reason: end.error,
     isOverLimit,
   };
-}
-
-function hashOf({ prepared, state }: Pass, offset: number): string {
-  const isKnown = prepared && (prepared.exchanges.at(-1)?.offset ?? 0) === offset;
-  return isKnown ? prepared.fileHash : hashBefore(state.file, offset);
 }
 
 /** Whether the session is as this pass left it before the last commit. */

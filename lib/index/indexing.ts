@@ -27,7 +27,6 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import type { PrepareQueue } from "./prepare-queue.ts";
 import { releaseRows, rowClaims } from "./row-claims.ts";
 
 export interface IndexOptions {
@@ -62,8 +61,6 @@ export interface IndexReport {
 }
 
 const FILES_PER_TRANSACTION = 100;
-/** A thread costs more than fewer files do. */
-const FILES_TO_PREPARE = 64;
 /** Others wait for the write lock meanwhile. */
 const TRANSACTION_MS = 500;
 /** More unread bytes than this are not begun under a deadline. */
@@ -77,7 +74,6 @@ interface Run {
   recipe: string;
   projectOf: (directory: string) => string;
   pass: PassOptions;
-  queue: PrepareQueue | undefined;
   report: IndexReport;
 }
 
@@ -89,16 +85,6 @@ interface Run {
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const run = startRun(options);
   if (options.all) startAgain(run);
-  try {
-    return await runSteps(run);
-  } finally {
-    run.queue?.close();
-  }
-}
-
-async function runSteps(run: Run): Promise<IndexReport> {
-  const { options } = run;
-  run.queue = await prepareUnknown(run);
   const steps = indexFiles(run);
   let done = 0;
   for (let isDone = false; !isDone; ) {
@@ -140,7 +126,6 @@ function startRun(options: IndexOptions): Run {
       rules: readRules(settings),
       isOver: () => signal?.aborted === true || performance.now() > end,
     },
-    queue: undefined,
     report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
   return run;
@@ -168,18 +153,6 @@ function lookAgain(run: Run): void {
   run.known = given?.version === version ? given.files : readIndexedFiles(store);
   run.version = version;
   for (const id of removeKeptOut(store, exclude)) run.known.delete(id);
-}
-
-/** A first run over many transcripts has a second thread read ahead. */
-async function prepareUnknown(run: Run): Promise<PrepareQueue | undefined> {
-  const { sessions, settings, deadlineMs, all } = run.options;
-  if (deadlineMs !== undefined || all || sessions.length < FILES_TO_PREPARE) return undefined;
-  lookAgain(run);
-  const unknown = sessions.filter(({ id }) => !run.known.has(id));
-  if (unknown.length < FILES_TO_PREPARE) return undefined;
-  const { participants, timezone } = settings;
-  const { startPreparing } = await import("./prepare-queue.ts");
-  return startPreparing(unknown, { settings, options: { participants, timezone, rules: run.pass.rules } });
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
@@ -210,8 +183,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     run.report.left++;
     return;
   }
-  const prepared = known ? undefined : run.queue?.take(session);
-  const head = prepared ? prepared.head : readHead(session.file);
+  const head = readHead(session.file);
   const facts = factsOf(run, session, head);
   if (run.pass.rules.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
@@ -219,7 +191,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     return;
   }
   const state = known ?? newIndexedSession(store, id, session);
-  const result = yield* passThrough({ session, known: state, head, facts, prepared }, run.pass);
+  const result = yield* passThrough({ session, known: state, head, facts }, run.pass);
   if (!result) return;
   run.known.set(id, result.state);
   noteResult(run, session, result);

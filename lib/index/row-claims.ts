@@ -15,28 +15,16 @@ interface Claimant {
 }
 
 /** A transcript row to be taken: its key and its line. */
-export type RowClaim = [key: number, line: number];
+type RowClaim = [key: number, line: number];
 
 export interface RowClaims {
   /** The entries whose rows no other session or line has; the others are copies. */
   claim(entries: readonly Entry[], session: Claimant): Entry[];
-  /** Takes rows; tells whether none of them is a copy. */
-  claimAll(rows: readonly RowClaim[], session: Claimant): boolean;
   /** Whether any session has a row; undefined when its host gives rows no id. */
   isKnown(entry: Entry): boolean | undefined;
 }
 
-/** The rows of an exchange that are taken one by one: each message, but a tool call goes with the message before it. */
-export function rowsToClaim(entries: readonly Entry[]): RowClaim[] {
-  const rows: RowClaim[] = [];
-  entries.forEach((entry, position) => {
-    if (!isClaimed(entry, entries[position - 1])) return;
-    const key = entryKey(entry);
-    if (key !== undefined) rows.push([shortHash(key), entry.line]);
-  });
-  return rows;
-}
-
+/** Each message is claimed by itself, but a tool call goes with the message before it. */
 function isClaimed(entry: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return true;
   return entry.kind !== "tool" && !(before.line === entry.line && before.id === entry.id);
@@ -68,7 +56,6 @@ export function rowClaims(store: Store): RowClaims {
   }
   return {
     claim,
-    claimAll: (rows, session) => rows.every((row) => isOurs(row, session)),
     isKnown: (entry) => isKnown(store, entry),
   };
 }

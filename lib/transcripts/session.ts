@@ -102,11 +102,3 @@ export interface Chunk {
   tools: string;
   tokens: number;
 }
-
-/** A search result. */
-export interface Hit {
-  chunk: Chunk;
-  session: Session;
-  /** 0 to 1. */
-  score: number;
-}
