@@ -1,12 +1,14 @@
 /** How a script talks: help, flags, streams, progress, exit codes. For scripts only. */
 
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { asCalled, isDispatched } from "./base/command.ts";
 import { SessionMemoryError } from "./base/errors.ts";
 import { handOver } from "./base/output.ts";
+import { refusalOf } from "./base/refusals.ts";
 import { parseTime } from "./base/time.ts";
+import type { Config } from "./config/config.ts";
+import { compilePatterns, redact } from "./redact/redact.ts";
 
 const STDERR = 2;
 
@@ -30,9 +32,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   } catch (error) {
     const failure = error instanceof SessionMemoryError ? error : refusalOf(error);
     if (!failure) throw error;
-    // Paths, names and words of the user stand in it.
-    const { redact } = await import("./redact/redact.ts");
-    say(asCalled(redact(failure.format()).trimEnd()));
+    say(asCalled(failure.format().trimEnd()));
     process.exitCode = failure.exitCode;
   }
 }
@@ -48,47 +48,6 @@ function commandLine(): string[] {
     return args; // told by Linux alone
   }
   return typed[typed.length - args.length - 1] === "--" ? ["--", ...args] : args;
-}
-
-/** What the file system may refuse, by error code: the reason, and what can be done. */
-const REFUSALS: Record<string, [reason: string, hint: string]> = {
-  EACCES: ["permission denied", "see who owns it and who may use it"],
-  EPERM: ["not permitted", "see who owns it and who may use it"],
-  EROFS: ["the file system is read-only", "set SESSION_MEMORY_HOME to a folder that can be written to"],
-  ENOSPC: ["no space left on the device", "free some space and try again"],
-  EDQUOT: ["the disk quota is used up", "free some space and try again"],
-  ENOTDIR: ["a part of the path is no folder", "correct the path"],
-  EISDIR: ["it is a folder", "name a file"],
-  ENOENT: ["no such file or folder", "correct the path"],
-  ELOOP: ["its symlinks go round in a circle", "correct the path"],
-  ENAMETOOLONG: ["the name is too long", "correct the path"],
-  EMFILE: ["too many open files", "raise the limit (ulimit -n)"],
-};
-
-/** An error of the file system is the world's, not a bug. Nor is a clone without its packages. */
-function refusalOf(error: unknown): SessionMemoryError | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const { code = "", syscall, path } = error as NodeJS.ErrnoException;
-  if (code === "ERR_MODULE_NOT_FOUND") {
-    const missing = /package '([^']+)'/.exec(error.message)?.[1];
-    if (missing === undefined) return undefined;
-    return new SessionMemoryError("NOT_FOUND", `Cannot load "${missing}": the packages are not installed`, {
-      hint: `run bun install in ${resolve(import.meta.dirname, "..")}`,
-      cause: error,
-    });
-  }
-  if (syscall === undefined) return undefined;
-  if (syscall === "uv_cwd") {
-    return new SessionMemoryError("NOT_FOUND", "Cannot work here: the current folder has been removed", {
-      hint: "change to a folder that is there",
-      cause: error,
-    });
-  }
-  const refusal = REFUSALS[code];
-  if (!refusal) return undefined;
-  const [reason, hint] = refusal;
-  const what = path === undefined ? syscall : `${syscall} "${path}"`;
-  return new SessionMemoryError("STORAGE_ERROR", `Cannot ${what}: ${reason}`, { hint, cause: error });
 }
 
 /**
@@ -180,20 +139,30 @@ export function usageError(message: string, hint: string): SessionMemoryError {
 }
 
 let quiet = false;
+/** Redacts all that is printed: paths, ids, names, queries and messages never pass the reader. */
+let clean = (text: string) => redact(text);
+
+/** Prints by config.json from here on, and warns of variables of ours that the project folder's `.env` had set. */
+export function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">): void {
+  const patterns = compilePatterns(settings.redact.extra);
+  clean = (text) => redact(text, patterns);
+  if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
+}
 
 /** Prints a result: all of it, or it fails (a full disk); a reader that left wants no more. */
 export function print(text: string): void {
-  handOver(`${text}\n`);
+  handOver(`${clean(text)}\n`);
 }
 
 /** Prints the one JSON document of `--json`. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2));
+  const cleaned = (_: string, part: unknown) => (typeof part === "string" ? clean(part) : part);
+  handOver(`${JSON.stringify(value, cleaned, 2)}\n`);
 }
 
 /** Not `console.error`: Bun paints its lines red wherever FORCE_COLOR stands, also in a file. */
 function say(line: string): void {
-  handOver(`${line}\n`, STDERR);
+  handOver(`${clean(line)}\n`, STDERR);
 }
 
 /** A warning on stderr; nothing with `--quiet`. */
@@ -235,11 +204,6 @@ export function stopSignal(): AbortSignal {
     });
   }
   return stop.signal;
-}
-
-/** Says which variables of ours the project folder's `.env` had set. */
-export function warnIgnored(ignored: readonly string[]): void {
-  if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }
 
 /** Progress on stderr once work takes over a second: one live line on a terminal, else a line every few seconds. */

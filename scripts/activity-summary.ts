@@ -22,8 +22,8 @@ import {
   printJson,
   runMain,
   timeFlag,
+  useConfig,
   warn,
-  warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, defaultSettings, loadConfig, type Paths, pathsReading } from "../lib/config/config.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
@@ -150,7 +150,7 @@ async function main(args: string[]): Promise<void> {
   const length = values["max-chars"];
   const maxChars = length === undefined ? undefined : integerFlag("--max-chars", length, 1, { min: 1 });
   const config = await loadConfig(process.env, process.cwd());
-  warnIgnored(config.ignored);
+  useConfig(config);
   const { settings } = config;
   const paths = pathsReading(config, values.sessions, process.cwd());
   const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);

@@ -21,8 +21,8 @@ import {
   stopSignal,
   timeFlag,
   usageError,
+  useConfig,
   warn,
-  warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
 import { embedSessions, type RunReport } from "../lib/index/index-run.ts";
@@ -63,7 +63,7 @@ export { embedSessions };
 async function main(args: string[]): Promise<void> {
   const flags = readFlags(args);
   const loaded = await loadConfig(process.env, process.cwd());
-  warnIgnored(loaded.ignored);
+  useConfig(loaded);
   const config = { ...loaded, paths: pathsReading(loaded, flags.sessions, process.cwd()) };
   if (flags.status) return showStatus(config, flags);
   const sessions = await chooseSessions(config, flags);

@@ -18,8 +18,8 @@ import {
   runMain,
   timeFlag,
   usageError,
+  useConfig,
   warn,
-  warnIgnored,
 } from "../lib/cli.ts";
 import {
   type Config,
@@ -75,7 +75,7 @@ type Flags = ReturnType<typeof readFlags>["values"];
 async function main(args: string[]): Promise<void> {
   const { values, words } = readFlags(args);
   const loaded = await loadConfig(process.env, process.cwd());
-  warnIgnored(loaded.ignored);
+  useConfig(loaded);
   const config = { ...loaded, paths: readingAnyVolute(pathsReading(loaded, values.sessions, process.cwd())) };
   if (!values["dry-run"]) finishErasing(config.paths);
   if (values.pattern) await forgetPatterns(values.pattern, config, values);

@@ -9,7 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
+import { parseFlags, print, printJson, runMain, useConfig } from "../lib/cli.ts";
 import {
   type Config,
   defaultSettings,
@@ -48,7 +48,7 @@ async function main(args: string[]): Promise<void> {
     { max: 0 },
   );
   const { config, configError } = await loadAnyConfig();
-  warnIgnored(config.ignored);
+  useConfig(config);
   const paths = pathsReading(config, values.sessions, process.cwd());
   const health = checkHealth({
     config: { ...config, paths },

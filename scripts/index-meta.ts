@@ -17,8 +17,8 @@ import {
   runMain,
   startProgress,
   usageError,
+  useConfig,
   warn,
-  warnIgnored,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -106,7 +106,7 @@ async function main(args: string[]): Promise<void> {
   }
   if (values.all && values.new) throw usageError("Cannot use --all together with --new", "give one of them");
   const loaded = await loadConfig(process.env, process.cwd());
-  warnIgnored(loaded.ignored);
+  useConfig(loaded);
   const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
 
   const sessions = words.length > 0 ? named(words, config) : listed(config);

@@ -19,8 +19,8 @@ import {
   runMain,
   startProgress,
   usageError,
+  useConfig,
   warn,
-  warnIgnored,
 } from "../lib/cli.ts";
 import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
@@ -262,7 +262,7 @@ function report(output: Output): void {
 async function main(args: string[]): Promise<void> {
   const input = parseInput(args);
   const config = await loadConfig(process.env, process.cwd());
-  warnIgnored(config.ignored);
+  useConfig(config);
   const paths = readingAnyVolute(pathsReading(config, input.sessions, process.cwd()));
   const { settings, currentSession: current } = config;
   const reference = { paths, cwd: process.cwd(), current, subagents: true };

@@ -9,7 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { note, parseFlags, print, printJson, runMain, warnIgnored } from "../lib/cli.ts";
+import { note, parseFlags, print, printJson, runMain, useConfig } from "../lib/cli.ts";
 import { loadConfig, pathsReading, readingAnyVolute, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
@@ -116,7 +116,7 @@ async function main(args: string[]): Promise<void> {
     { min: 2, max: 2 },
   );
   const config = await loadConfig(process.env, process.cwd());
-  warnIgnored(config.ignored);
+  useConfig(config);
   const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
   const [reference = "", question = ""] = words;
   const context = { paths, cwd: process.cwd(), current: config.currentSession, subagents: values.subagents };

@@ -19,8 +19,8 @@ import {
   printJson,
   runMain,
   usageError,
+  useConfig,
   warn,
-  warnIgnored,
 } from "../lib/cli.ts";
 import {
   type Config,
@@ -219,7 +219,7 @@ async function main(args: string[]): Promise<void> {
   if (slug !== undefined && sanitizeSlug(slug) === "")
     warn(`--slug "${slug}" has no letters or digits, so the time of day names the note`);
   const config = await loadConfig(process.env, process.cwd());
-  warnIgnored(config.ignored);
+  useConfig(config);
   const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
   const reference = words[0] ?? config.currentSession;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');

@@ -19,7 +19,7 @@ import {
   runMain,
   timeFlag,
   usageError,
-  warnIgnored,
+  useConfig,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
 import { type Behind, indexRecipe } from "../lib/index/freshness.ts";
@@ -34,6 +34,7 @@ import { retrieve } from "../lib/search/retrieval.ts";
 import { type SearchFilters, toFilter } from "../lib/search/search-filters.ts";
 import { nameOf } from "../lib/sessions/session-name.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -195,7 +196,14 @@ async function byMeaning(
   ]);
   try {
     const spend = openSpendLedger(config.paths.home, config.settings);
-    const { vectors } = await embedTexts(texts, { config: embedding, env: config.env, spend, signal });
+    const redact = readRules(config.settings).clean;
+    const { vectors } = await embedTexts(texts, {
+      config: embedding,
+      env: config.env,
+      spend,
+      redact,
+      signal,
+    });
     const nearest = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
     return { nearest, semantic: "on" };
   } catch (error) {
@@ -253,7 +261,7 @@ async function main(args: string[]): Promise<void> {
     explain: values.explain,
   };
   const loaded = await loadConfig(process.env, process.cwd());
-  warnIgnored(loaded.ignored);
+  useConfig(loaded);
   const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
   for (const edge of ["after", "before"] as const) {
     const value = values[edge];

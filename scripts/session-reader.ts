@@ -20,7 +20,7 @@ import {
   runMain,
   timeFlag,
   usageError,
-  warnIgnored,
+  useConfig,
 } from "../lib/cli.ts";
 import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
 import { oneLine } from "../lib/redact/redact.ts";
@@ -251,7 +251,7 @@ async function main(args: string[]): Promise<void> {
     throw usageError(`Cannot use argument "${words[0]}" with --list`, "leave out one of them");
   }
   const config = await loadConfig(process.env, process.cwd());
-  warnIgnored(config.ignored);
+  useConfig(config);
   const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
   const rules = readRules(config.settings);
   const timezone = values.utc ? "UTC" : config.settings.timezone;

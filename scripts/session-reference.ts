@@ -218,14 +218,14 @@ async function ancestorsOf(
 }
 
 async function main(args: string[]): Promise<void> {
-  const { parseFlags, print, printJson, warnIgnored } = await import("../lib/cli.ts");
+  const { parseFlags, print, printJson, useConfig } = await import("../lib/cli.ts");
   const { values, words } = parseFlags(
     args,
     { sessions: { type: "string", multiple: true }, json: { type: "boolean", default: false } },
     { max: 1 },
   );
   const config = await loadConfig(process.env, process.cwd());
-  warnIgnored(config.ignored);
+  useConfig(config);
   const given = words[0] ?? "-";
   const { references, text } = await referenceContext(given === "-" ? readFileSync(STDIN, "utf8") : given, {
     paths: pathsReading(config, values.sessions, process.cwd()),

@@ -3,9 +3,8 @@
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings, type Paths, readHookSettings } from "../config/config.ts";
-import { redact } from "../redact/redact.ts";
-import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
 import { metaDirectory } from "./meta.ts";
@@ -68,14 +67,15 @@ export function knownNames(
   { paths, thorough }: { paths: Paths; thorough: boolean },
 ): KnownNames {
   const old = readNameCache(paths);
-  const titles = titlesOf(files, { old, thorough, hides: titleFilter(paths) });
+  const rules = rulesOf(paths);
+  const titles = titlesOf(files, { old, thorough, rules });
   const folders: Record<string, KeptFolder> = {};
   // A listing of given files is not all there is.
   const gone = isAll(paths) ? old.active.length + old.idleCount - titles.looked.length - titles.idleCount : 0;
   let isNew = titles.read >= WORTH_WRITING || gone >= WORTH_WRITING;
   for (const folder of [paths.meta, metaDirectory(paths, "pi")]) {
     const before = old.folders[folder];
-    const now = metasIn(folder, { before, thorough });
+    const now = metasIn(folder, { before, thorough, rules });
     folders[folder] = now;
     isNew ||= now !== before && (before !== undefined || now.metas !== "");
   }
@@ -98,11 +98,11 @@ interface Titles {
 
 function titlesOf(
   files: readonly TranscriptFile[],
-  { old, thorough, hides }: { old: NameCache; thorough: boolean; hides: HidesTitle },
+  { old, thorough, rules }: { old: NameCache; thorough: boolean; rules: () => Rules },
 ): Titles {
   const titles: Titles = { looked: [], idle: "", idleCount: 0, read: 0 };
   const look = (file: string, agent: Agent, kept?: KeptTitle) => {
-    const now = readTitle({ file, agent }, { kept, hides });
+    const now = readTitle({ file, agent }, { kept, rules });
     if (now && now !== kept) titles.read++;
     if (now) titles.looked.push(now);
   };
@@ -134,53 +134,62 @@ function toKeep({ looked, idle }: Titles, { old, paths }: { old: NameCache; path
 /** What was kept where it still stands. */
 function readTitle(
   { file, agent }: { file: string; agent: Agent },
-  { kept, hides }: { kept: KeptTitle | undefined; hides: HidesTitle },
+  { kept, rules }: { kept: KeptTitle | undefined; rules: () => Rules },
 ): KeptTitle | undefined {
   const stat = statOf(file);
   if (!stat?.isFile()) return undefined;
   const own = agent === "claude" ? stateOf(claudeTitleFile(file)) : "";
   const state = `${stat.size} ${own}`;
   if (kept && kept[2] === stat.mtimeMs && kept[3] === state) return kept;
-  const title = safeName(hostTitle({ file, agent, size: stat.size }));
-  const isShown = title !== undefined && !hides({ file, agent }, title);
+  const title = safeName(hostTitle({ file, agent, size: stat.size }), rules);
+  const isShown = title !== undefined && !isExcluded({ file, agent }, { title, ...rules() });
   return [file, agent, stat.mtimeMs, state, isShown ? title : null];
 }
 
-type HidesTitle = (transcript: { file: string; agent: Agent }, title: string) => boolean;
-
-/** What stays out is not kept by name either. Asked only where a title is read anew. */
-function titleFilter(paths: Paths): HidesTitle {
-  let exclusion: Exclusion | undefined;
-  return ({ file, agent }, title) => {
-    exclusion ??= readExclusion((readHookSettings(paths) ?? defaultSettings()).exclude);
-    const id = (agent === "pi" ? piTranscript(file).id : undefined) ?? basename(file, ".jsonl");
-    const cwd = exclusion.needsProject ? readHead(file)?.cwd : undefined;
-    const project = cwd && projectKey(cwd);
-    return exclusion.hasText(title) || exclusion.hasSession({ id, name: title, cwd, project });
+/** Reads config.json once, and only where a name is read anew. */
+function rulesOf(paths: Paths): () => Rules {
+  let rules: Rules | undefined;
+  return () => {
+    rules ??= readRules(readHookSettings(paths) ?? defaultSettings());
+    return rules;
   };
+}
+
+/** Whether a title stays out: by itself, or with its session. */
+function isExcluded(
+  { file, agent }: { file: string; agent: Agent },
+  { title, hasText, hasSession, needsProject }: Rules & { title: string },
+): boolean {
+  if (hasText(title)) return true;
+  const id = (agent === "pi" ? piTranscript(file).id : undefined) ?? basename(file, ".jsonl");
+  const cwd = needsProject ? readHead(file)?.cwd : undefined;
+  return hasSession({ id, name: title, cwd, project: cwd && projectKey(cwd) });
 }
 
 /** Gives `before` itself back when nothing changed. */
 function metasIn(
   folder: string,
-  { before, thorough }: { before: KeptFolder | undefined; thorough: boolean },
+  { before, thorough, rules }: { before: KeptFolder | undefined; thorough: boolean; rules: () => Rules },
 ): KeptFolder {
   const changed = statOf(folder)?.mtimeMs;
   const state = changed !== undefined && Date.now() - changed > SETTLED_MS ? String(changed) : "";
   if (before && !thorough && state !== "" && before.state === state) return before;
   const old = new Map(allIn<KeptMeta>(before?.metas ?? "").map((kept) => [kept[0], kept]));
   const names = namesIn(folder).filter((name) => name.endsWith(META_SUFFIX));
-  const metas = names.map((name) => readKept(folder, name, old.get(name)));
+  const metas = names.map((name) => readKept(join(folder, name), { kept: old.get(name), rules }));
   const isSame = metas.length === old.size && metas.every((kept) => kept === old.get(kept[0]));
   return isSame && before?.state === state ? before : { state, metas: metaLines(metas) };
 }
 
-function readKept(folder: string, base: string, kept: KeptMeta | undefined): KeptMeta {
-  const file = join(folder, base);
+function readKept(
+  file: string,
+  { kept, rules }: { kept: KeptMeta | undefined; rules: () => Rules },
+): KeptMeta {
+  const base = basename(file);
   const state = stateOf(file);
   if (kept?.[1] === state) return kept;
   const meta = readMetaName(file);
-  const name = safeName(meta?.name);
+  const name = safeName(meta?.name, rules);
   if (!meta || name === undefined) return [base, state, null];
   return base === `${meta.id}${META_SUFFIX}` ? [base, state, name] : [base, state, name, meta.id];
 }
@@ -216,8 +225,8 @@ function knownFrom({ looked, idle }: Titles, folders: Record<string, KeptFolder>
 }
 
 /** What is kept of a name. */
-function safeName(name: unknown): string | undefined {
-  return typeof name === "string" ? cleanName(redact(name)) : undefined;
+function safeName(name: unknown, rules: () => Rules): string | undefined {
+  return typeof name === "string" ? cleanName(rules().clean(name)) : undefined;
 }
 
 function namesIn(folder: string): string[] {

@@ -2,7 +2,7 @@
 
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { PiApi, PiContext, PiEvent, PiReply } from "../../hooks/pi/api.ts";
+import type { PiApi, PiCommandContext, PiContext, PiEvent, PiReply, PiTool } from "../../hooks/pi/api.ts";
 import { type PiState, startState } from "../../hooks/pi/state.ts";
 import { type Config, loadConfig } from "../../lib/config/config.ts";
 import { type TemporaryHome, writePi } from "./home.ts";
@@ -19,6 +19,12 @@ export interface PiHost {
   compactions: number;
   /** What the status line showed, under which key. */
   statuses: [key: string, text: string][];
+  /** What was shown to the user in passing. */
+  notices: string[];
+  /** Calls a tool as the model does; an error is its text. */
+  call(tool: string, input: object): Promise<string>;
+  /** Runs a command as the user does. */
+  command(name: string, args?: string): Promise<void>;
   /** Puts rows into the session, as a turn does. */
   add(rows: readonly Row[]): void;
   /** Resolves to the last handler's answer. */
@@ -41,6 +47,8 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
   mkdirSync(dirname(home.paths.config), { recursive: true });
   writeFileSync(home.paths.config, JSON.stringify(options.config));
   const handlers = new Map<string, ((data: PiEvent, context: PiContext) => unknown)[]>();
+  const tools = new Map<string, PiTool>();
+  const commands = new Map<string, (args: string, context: PiCommandContext) => Promise<void>>();
   let leaf = String(options.rows.at(-1)?.id);
   const append = (row: Row) => {
     appendFileSync(file, `${JSON.stringify(row)}\n`);
@@ -48,8 +56,8 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
   };
   const pi: PiApi = {
     on: (event, handler) => handlers.set(event, [...(handlers.get(event) ?? []), handler]),
-    registerCommand() {},
-    registerTool() {},
+    registerCommand: (name, options) => void commands.set(name, options.handler),
+    registerTool: (tool) => void tools.set(tool.name, tool),
     appendEntry: (customType, data) => append(piEntry("custom", { customType, data }, { parentId: leaf })),
   };
   const config = await loadConfig(home.env, home.project);
@@ -74,6 +82,19 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     asked,
     compactions: 0,
     statuses: [],
+    notices: [],
+    async call(tool, input) {
+      try {
+        const { content } =
+          (await tools.get(tool)?.execute("call", input, undefined, undefined, context)) ?? {};
+        return content?.map(({ text }) => text).join("\n") ?? "";
+      } catch (error) {
+        return String(error);
+      }
+    },
+    async command(name, args = "") {
+      await commands.get(name)?.(args, { ...context, waitForIdle: async () => {} });
+    },
     add(rows) {
       for (const row of rows) append({ ...row, parentId: leaf });
     },
@@ -91,7 +112,7 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     hasUI: false,
     model,
     ui: {
-      notify() {},
+      notify: (message) => void host.notices.push(message),
       setStatus(key, text) {
         if (text !== undefined) host.statuses.push([key, text]);
       },
