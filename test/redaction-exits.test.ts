@@ -31,6 +31,8 @@ const PASSWORD = "violin-47-Harbour!";
 const OWN = "VIOLET-7731";
 /** In ids and paths, which are keys in what we store and shown nowhere. */
 const IN_PATH = "AMBER-4402";
+/** A file's name that paints the terminal and begins a result of its own. */
+const FORGED = "\u001b[31m\n2. forged result\u009b2J";
 const SECRETS = [TOKEN, PASSWORD, OWN];
 const planted = `${TOKEN} and DB_PASSWORD="${PASSWORD}" and ${OWN}`;
 
@@ -110,6 +112,10 @@ function layTranscripts(): void {
   });
   const plain = [`{"role":"user","content":"plain gateway ${planted.replaceAll('"', '\\"')}"}`];
   write(join(home.root, "plain", `notes-${IN_PATH}.jsonl`), `${plain.join("\n")}\n`);
+  write(
+    join(home.root, "plain", `note${FORGED}.jsonl`),
+    '{"role":"user","content":"another plain gateway"}\n',
+  );
 }
 
 function piRows(): Row[] {
@@ -188,6 +194,8 @@ async function runScripts(): Promise<void> {
   await both("session-reader", TOLD, "--line", "2");
   await both("session-reader", "--list");
   await both("session-reader", join(home.root, "plain", `notes-${IN_PATH}.jsonl`));
+  await both("session-reader", "--list", "--sessions", join(home.root, "plain"));
+  await both("session-reader", join(home.root, "plain", `note${FORGED}.jsonl`));
   await both("session-reader", `${OWN} ${TOKEN}`);
   await both("search", "gateway", `${OWN} ${TOKEN} gateway`, "--explain");
   await both("search", "plain gateway", "--sessions", join(home.root, "plain"));
@@ -283,6 +291,13 @@ describe("planted secrets", () => {
     const found = [...exits].flatMap(([exit, text]) =>
       leaks(text, [...SECRETS, IN_PATH]).map((secret) => `${exit}: ${secret}`),
     );
+    expect(found).toEqual([]);
+  });
+
+  test("and a file name forge no line and reach no terminal", () => {
+    const found = [...exits]
+      .filter(([, text]) => /^2\. forged|[\u001b\u009b]/m.test(text))
+      .map(([exit]) => exit);
     expect(found).toEqual([]);
   });
 

@@ -95,9 +95,9 @@ export function formatResult(
   result: SearchResult,
   { position, timezone }: { position: number; timezone: string | undefined },
 ): string {
-  const title = result.name ?? result.session_id;
+  const title = onOneLine(result.name ?? result.session_id);
   const time = formatLocal(result.timestamp, timezone).slice(0, 16);
-  const place = `${result.file}:${result.first_line}-${result.last_line}`;
+  const place = `${onOneLine(result.file)}:${result.first_line}-${result.last_line}`;
   const lines = [
     `${position}. ${title} · ${result.agent} · ${time} · ${place} · ${result.relevance_score.toFixed(2)}`,
   ];
@@ -105,9 +105,15 @@ export function formatResult(
   if (result.before.length > 0) lines.push("[found]");
   lines.push(result.content);
   for (const text of result.after) lines.push("[after]", text);
-  if (result.also_in.length > 0) lines.push(`[also discussed in: ${result.also_in.join(", ")}]`);
+  if (result.also_in.length > 0)
+    lines.push(`[also discussed in: ${result.also_in.map(onOneLine).join(", ")}]`);
   if (result.explain) lines.push(`[why: ${formatExplanation(result.explain)}]`);
   return lines.join("\n");
+}
+
+/** A file may be called anything: its name must not begin a line of its own. */
+function onOneLine(name: string): string {
+  return name.replace(/\s/g, " ");
 }
 
 /** How sure the best result is, 0 to 1: the part of the best phrasing that it holds. */
