@@ -9,8 +9,6 @@ import { logFailure } from "./failure.ts";
 export interface PromptContext {
   /** Undefined when there is nothing to say. */
   text: string | undefined;
-  /** Whether all that changed is none of this session's business. */
-  isForeign: boolean;
   /** To be called once the host has the text: from then on it counts as told. */
   delivered(): void;
 }
@@ -25,7 +23,6 @@ export function promptContext(
   const text = updates.text ?? undefined;
   return {
     text,
-    isForeign: updates.isForeign,
     delivered() {
       try {
         const ok = updates.commit();

@@ -7,13 +7,13 @@
  * @module
  */
 
-import { readdirSync, statSync } from "node:fs";
 import { FIRST_LOOK_MS, type Looker } from "../lib/activity/look.ts";
 import { readMarks } from "../lib/activity/marks.ts";
 import { readUpdates } from "../lib/activity/news.ts";
 import { updatesOf } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { handOver } from "../lib/base/output.ts";
+import { changedAt, isFile, namesIn, statOf } from "../lib/base/probe.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -99,22 +99,14 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
 
 /** Names that begin with `new-` are of sessions for the moment only. */
 function sessionNames(folder: string): string[] {
-  try {
-    const names = readdirSync(folder).map((name) => name.replace(/\.jsonl?$/, ""));
-    return [...new Set(names)].filter((name) => !name.startsWith("new-") && !name.startsWith("."));
-  } catch {
-    return []; // no session has been named yet
-  }
+  const names = namesIn(folder).map((name) => name.replace(/\.jsonl?$/, ""));
+  return [...new Set(names)].filter((name) => !name.startsWith("new-") && !name.startsWith("."));
 }
 
 function namedSession(name: string, agent: Agent, file: string | null): Session[] {
-  const stat = file === null ? undefined : statSync(file, { throwIfNoEntry: false });
+  const stat = file === null ? undefined : statOf(file);
   if (file === null || !stat?.isFile()) return [];
-  return [{ id: name, name, agent, file, updatedAt: stat.mtime.toISOString(), size: stat.size }];
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return [{ id: name, name, agent, file, updatedAt: changedAt(stat), size: stat.size }];
 }
 
 /** The session that `--current` or the host names; undefined when neither does, or when there is none of that name. */

@@ -5,6 +5,7 @@
 
 import { statSync } from "node:fs";
 import { handOver } from "../../lib/base/output.ts";
+import { changedAt } from "../../lib/base/probe.ts";
 import { loadConfig, type Settings } from "../../lib/config/config.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
 import { redactLedger } from "../../lib/observe/ledger-record.ts";
@@ -39,7 +40,7 @@ async function catchUp({ paths, session: { id, file, cwd } }: HookCall, settings
     agent: "claude" as const,
     cwd,
     size: stat.size,
-    updatedAt: stat.mtime.toISOString(),
+    updatedAt: changedAt(stat),
   };
   await observeSession(session, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
 }

@@ -2,34 +2,13 @@
 
 import { logEvent } from "../../lib/base/log.ts";
 import { handOver } from "../../lib/base/output.ts";
-import {
-  type Environment,
-  hookEnvironment,
-  type Paths,
-  resolvePaths,
-  type Settings,
-} from "../../lib/config/config.ts";
-import { logFailure } from "../failure.ts";
-import { type Prompt, readPrompt, requireSettings } from "../prompt.ts";
+import type { Environment, Paths, Settings } from "../../lib/config/config.ts";
+import type { Prompt } from "../prompt.ts";
 import type { PromptContext } from "../prompt-context.ts";
 
 const EVENT = "UserPromptSubmit";
 /** Claude Code puts anything longer than 10,000 characters into a file. */
 const OUTPUT_MAX_CHARS = 9990;
-
-/** Answers a prompt with references where nothing else is new. Never throws. */
-export async function answerReferences(stdin: string): Promise<void> {
-  const { env } = hookEnvironment();
-  const paths = resolvePaths(env);
-  try {
-    const prompt = readPrompt(JSON.parse(stdin));
-    if (!prompt) return;
-    const read = requireSettings(paths, { env, transcript: prompt.session.file });
-    await tell({ env, ...read, prompt });
-  } catch (error) {
-    logFailure(paths, "user-prompt-submit", error);
-  }
-}
 
 interface Telling {
   env: Environment;

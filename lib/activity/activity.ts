@@ -92,14 +92,11 @@ export function readOwnEdits(
     rules,
     mark,
     since,
-    glancedAt,
     resolvePath,
   }: {
     rules: Rules;
     mark: Mark | undefined;
     since: string;
-    /** ISO time: a glance after the mark was set leaves it where it is. */
-    glancedAt: string;
     resolvePath: (path: string) => string;
   },
 ): Map<string, string | undefined> {
@@ -108,9 +105,8 @@ export function readOwnEdits(
   if (!head) return edits;
   const isSeen = mark !== undefined && holds(file, mark);
   const from = isSeen ? mark.offset : offsetSince(file, since, head);
-  const after = isSeen ? glancedAt : since;
   for (const { at, tool } of readEntries(file, { rules, head, from: { offset: from, line: 0 } })) {
-    if (tool?.action !== "edit" || (at !== undefined && at < after)) continue;
+    if (tool?.action !== "edit" || (!isSeen && at !== undefined && at < since)) continue;
     for (const path of tool.paths) edits.set(resolvePath(path), at);
   }
   return edits;

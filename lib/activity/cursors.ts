@@ -81,6 +81,10 @@ export function setMarks(
   seen: Marks | undefined,
 ): boolean {
   if (advances.length === 0 && seen) return true;
+  if (seen && isOwnAlone(cursors, advances)) {
+    for (const advance of advances) setOwnMark(cursors, advance, seen);
+    return true;
+  }
   const release = waitForLock(`${cursors.path}.lock`);
   if (!release) return false;
   try {
@@ -98,6 +102,14 @@ export function setMarks(
   }
   if (!seen) removeStale(dirname(cursors.path));
   return true;
+}
+
+/**
+ * Whether only the looking session's mark of itself is set, in a file of its own: mostly all that a silent prompt
+ * writes. Whole and by itself, it needs no lock.
+ */
+function isOwnAlone({ path, looker }: CursorFile, advances: readonly Advance[]): boolean {
+  return [...advances.map(({ id }) => id), ...Object.keys(readOwnMarks(path))].every((id) => id === looker);
 }
 
 function setOwnMark({ path, looker }: CursorFile, advance: Advance, seen: Marks | undefined): void {

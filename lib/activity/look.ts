@@ -1,15 +1,14 @@
 /**
  * Which other sessions may hold something that a session was not told: by names, sizes and times alone.
  *
- * Where a glance (lib/sessions/glance.ts) is not enough, this is all that a prompt with nothing new pays for, so no transcript
- * is opened and nothing that can is imported.
+ * This is all that a prompt with nothing new pays for, so no transcript is opened and nothing that can is imported.
  */
 
 import type { Stats } from "node:fs";
+import { statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { isThere, statOf } from "../sessions/witness.ts";
 import { type CursorFile, cursorFileOf, hasMoved, type Marks, readMarks } from "./marks.ts";
 
 /** The session that looks. */
@@ -63,7 +62,7 @@ export function takeLook({ paths, looker, scope, now = Date.now(), changedAfter 
   const cursors = cursorFileOf(paths.cursors, looker.id);
   const marks = readMarks(cursors);
   // At a session's first prompt the host names a file that it has yet to write.
-  const own = looker.file !== undefined && isThere(looker.file) ? looker.file : undefined;
+  const own = looker.file !== undefined && statOf(looker.file) ? looker.file : undefined;
   const look: Look = { looker: { ...looker, file: own }, now, cursors, marks, changed: [], recent: [] };
   const isChanged = changedAfter === undefined ? changeDetector(look) : newerThan(changedAfter);
   const hour = now - FIRST_LOOK_MS;

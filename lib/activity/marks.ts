@@ -4,10 +4,10 @@
  * Reading and comparing only, for the prompt hook's silent path; lib/activity/cursors.ts sets marks.
  */
 
+import { join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { isRecord } from "../base/json.ts";
 import { readIfExists, readJson } from "../base/read.ts";
-import { cursorPath } from "../sessions/glance.ts";
 
 /** A place in another session's transcript up to which it was told. */
 export interface Mark {
@@ -19,6 +19,7 @@ export interface Mark {
   since?: string | undefined;
 }
 
+const FILE_NAME_MAX = 200;
 /** What the file of a session's mark of itself ends in. */
 export const OWN_MARKS = ".own";
 
@@ -33,7 +34,8 @@ export interface CursorFile {
 
 /** The cursor file of a session. Its id never leads out of the folder. */
 export function cursorFileOf(folder: string, looker: string): CursorFile {
-  return { path: cursorPath(folder, looker), looker };
+  const name = encodeURIComponent(looker.toWellFormed()).slice(0, FILE_NAME_MAX);
+  return { path: join(folder, `${name}.json`), looker };
 }
 
 /**

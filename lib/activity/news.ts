@@ -26,13 +26,8 @@ export interface UpdateOptions {
   look?: Look | undefined;
 }
 
-export interface News extends Updates {
-  /** Whether all that changed is none of the looking session's business: other projects' files, subagents'. */
-  isForeign: boolean;
-}
-
 /** What is new in the other sessions. Nothing counts as told before `commit()`. */
-export function readUpdates(options: UpdateOptions): News {
+export function readUpdates(options: UpdateOptions): Updates {
   const { paths, settings, current, since, now } = options;
   const scope = options.scope ?? settings.activity.scope;
   const look =
@@ -48,6 +43,5 @@ export function readUpdates(options: UpdateOptions): News {
   );
   const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
   const maxChars = options.maxChars ?? settings.activity.maxChars;
-  const updates = updatesOf({ ...look, sessions, describe }, { settings, maxChars, since });
-  return { ...updates, isForeign: sessions.length === 0 };
+  return updatesOf({ ...look, sessions, describe }, { settings, maxChars, since });
 }

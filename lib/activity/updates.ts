@@ -3,9 +3,7 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import type { Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { glanceFile } from "../sessions/glance.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
-import { statOf } from "../sessions/witness.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { type Doings, readDoings, readOwnEdits } from "./activity.ts";
@@ -163,15 +161,12 @@ function overlapsOf(
   told: readonly Told[],
   { view, since, show, rules }: { view: View; since: Date | undefined; show: Show; rules: Rules },
 ): Overlap[] {
-  const { looker, now, marks, cursors } = view;
+  const { looker, now, marks } = view;
   if (looker.file === undefined) return [];
-  const glanced = since === undefined ? (statOf(glanceFile(cursors.path))?.mtimeMs ?? 0) : 0;
   const own = readOwnEdits(looker.file, {
     rules,
     mark: since === undefined ? marks?.get(looker.id) : undefined,
     since: (since ?? new Date(now - FIRST_LOOK_MS)).toISOString(),
-    // One that is still to come is of a clock that was set back.
-    glancedAt: glanced > 0 && glanced <= now ? new Date(glanced).toISOString() : "",
     resolvePath: (path) => resolve(looker.cwd, path),
   });
   const top = projectDirectories(looker.cwd)[0];

@@ -1,9 +1,9 @@
 /** Whether the index has every transcript as it is now, told by a listing and one statement: mostly nothing is new. */
 
 import { statSync } from "node:fs";
+import { changedAt } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
-import { changedAt } from "../sessions/places.ts";
 import type { Store } from "../store/store.ts";
 
 /** Whether each transcript found was read to its end as it lies there; false also where only a closer look tells. */

@@ -1,12 +1,12 @@
 /** Found files as sessions: by place and name, by content only where these do not say. */
 
-import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { describeError } from "../base/errors.ts";
+import { changedAt, statOf } from "../base/probe.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";
-import { changedAt, codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
+import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 
 /** What an id may look like that pi took from its user: never a path. */
 const PI_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
@@ -67,14 +67,6 @@ export function whyNoTranscript(file: string): string {
     return "it holds no conversation that is known";
   } catch (error) {
     return describeError(error);
-  }
-}
-
-function statOf(file: string) {
-  try {
-    return statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined; // behind a folder that we may not enter
   }
 }
 

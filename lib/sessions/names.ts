@@ -1,7 +1,7 @@
 /** What all sessions are called: host titles and meta files' names, kept so that few files are looked at again. */
 
-import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
+import { namesIn } from "../base/probe.ts";
 import { defaultSettings, type Paths, readHookSettings } from "../config/config.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -227,12 +227,4 @@ function knownFrom({ looked, idle }: Titles, folders: Record<string, KeptFolder>
 /** What is kept of a name. */
 function safeName(name: unknown, rules: () => Rules): string | undefined {
   return typeof name === "string" ? cleanName(rules().clean(name)) : undefined;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return []; // not there, or not ours to read
-  }
 }

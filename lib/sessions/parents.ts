@@ -1,7 +1,8 @@
 /** Which session another one came from: a subagent's parent, or the one it was forked from. */
 
-import { closeSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { namesIn } from "../base/probe.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries, readHead } from "../transcripts/transcript.ts";
@@ -61,13 +62,5 @@ function headHolds(file: string, text: string): boolean {
     return bytes.subarray(0, readSync(descriptor, bytes, 0, HEAD_BYTES, 0)).includes(text);
   } finally {
     closeSync(descriptor);
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return []; // not ours to read
   }
 }

@@ -7,10 +7,10 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
+import { entriesOf, isFile, isPlainFile, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { isConflictCopy, isSyncFolder } from "./conflict-copy.ts";
-import { entriesOf, isFile, isPlainFile, isThere } from "./witness.ts";
 
 /** A file that is a transcript by its place and name. */
 export interface TranscriptFile {
@@ -170,7 +170,7 @@ export function codexId(file: string): string | undefined {
 function recentDays(paths: Paths): string[] {
   const days: string[] = [];
   const root = join(paths.codex, "sessions");
-  if (!isThere(root)) return days;
+  if (!statOf(root)) return days;
   // The folder's day is the local one, so tomorrow's may be there already by UTC.
   for (let ago = -1; ago <= CODEX_RECENT_DAYS; ago++) {
     const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
@@ -229,12 +229,6 @@ function transcriptFile(file: string): TranscriptFile {
 function parentByPlace(file: string): string | undefined {
   const [parent, folder] = file.split(sep).slice(-3);
   return folder === "subagents" ? parent : undefined;
-}
-
-/** When a transcript was last changed. Rounded here, since Bun's and Node's `stat.mtime` round differently. */
-export function changedAt({ mtimeMs }: { mtimeMs: number }): string {
-  // `stat.mtime` alone takes a quarter of the time of the stat
-  return new Date(Math.round(mtimeMs)).toISOString();
 }
 
 /** Every `*.jsonl` below a folder. */

@@ -5,7 +5,7 @@
  */
 
 import { basename, dirname, join, resolve } from "node:path";
-import { entriesOf, isFile, isThere, realPathOf, textOf } from "./witness.ts";
+import { entriesOf, isFile, realPathOf, statOf, textOf } from "../base/probe.ts";
 
 /** A directory's place in git. */
 interface Repository {
@@ -94,7 +94,7 @@ function findRepository(directory: string): Repository | undefined {
 
 /** What a `.git` folder, or a `.git` file of a worktree or submodule, leads to. */
 function commonDirectoryOf(git: string): string | undefined {
-  if (!isFile(git)) return isThere(join(git, "HEAD")) ? realDirectory(git) : undefined;
+  if (!isFile(git)) return statOf(join(git, "HEAD")) ? realDirectory(git) : undefined;
   const gitDirectory = /^gitdir: (.+)$/m.exec(textOf(git))?.[1]?.trim();
   if (!gitDirectory) return undefined;
   const own = resolve(dirname(git), gitDirectory);

@@ -1,7 +1,7 @@
 /** Files that lie where transcripts do and are none: no session is listed for them, but somebody should be told. */
 
-import { statSync } from "node:fs";
 import { basename } from "node:path";
+import { changedAt, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { sessionOf } from "./discovery.ts";
@@ -14,10 +14,10 @@ export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): S
   const agent = paths.transcripts.length > 0 ? undefined : "pi";
   return findTranscripts(paths, { agent, subagents: true }).flatMap((found) => {
     if (files.has(found.file) || found.ephemeral || sessionOf(found)) return [];
-    const stat = statSync(found.file, { throwIfNoEntry: false });
+    const stat = statOf(found.file);
     if (!stat?.isFile() || stat.size === 0) return [];
     const id = basename(found.file, ".jsonl");
-    const updatedAt = stat.mtime.toISOString();
+    const updatedAt = changedAt(stat);
     return [{ id, agent: found.agent ?? "plain", file: found.file, updatedAt, size: stat.size }];
   });
 }

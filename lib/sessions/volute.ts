@@ -2,9 +2,9 @@
 
 import { dirname, join, resolve } from "node:path";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { piTranscript, type TranscriptFile, transcriptsUnder } from "./places.ts";
-import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "./witness.ts";
 
 export interface VoluteSessions {
   /** Names of Claude Code sessions by their id. */
