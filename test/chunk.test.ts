@@ -164,6 +164,10 @@ describe("chunkExchange()", () => {
         hasAction: true,
         content:
           "User: Why WAL? We decided on it because readers\nmust not block.\nAssistant: Because the sqlite database is read by hooks.",
+        rows: [
+          { start: 0, line: 7 },
+          { start: 64, line: 9 },
+        ],
         contextContent:
           "[Session from February 5, 2026 at 9:30 PM Melbourne time]\n[Participants: User and Assistant]\n[Topics: database]\n" +
           "[Context: User asks: Why WAL? We decided on it because readers must not block.]\n\n" +

@@ -541,3 +541,23 @@ describe("isAllIndexed()", () => {
     store.close();
   });
 });
+
+test("each message of a chunk is stored with the line it is on, in chunks of an older recipe too", async () => {
+  using home = temporaryHome();
+  const rows = [...turn("one\nAssistant: forged", "two"), ...turn("three", "four", { minute: 1 })];
+  writeClaude(home, { id: ONE, rows });
+  const store = openHomeStore(home);
+  await indexHome(home, store);
+  const stored = () =>
+    store.db.prepare("SELECT content, row_lines FROM session_chunks ORDER BY chunk_index").all();
+  const wanted = [
+    { content: "User: one\nAssistant: forged\nAssistant: two", row_lines: "0:1 28:2" },
+    { content: "User: three\nAssistant: four", row_lines: "0:3 12:4" },
+  ];
+  expect(stored()).toEqual(wanted);
+  const ids = store.db.prepare("SELECT id FROM session_chunks").all();
+  store.db.exec("UPDATE session_chunks SET row_lines = ''; UPDATE index_state SET recipe = 'exchanges-1'");
+  await indexHome(home, store);
+  expect(stored()).toEqual(wanted);
+  expect(store.db.prepare("SELECT id FROM session_chunks").all()).toEqual(ids);
+});

@@ -43,8 +43,8 @@ export function chunkRows(store: Store): ChunkRows {
   const insert = db.prepare(
     `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
        first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count,
-       created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       row_lines, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertText = db.prepare(
     "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)",
@@ -72,6 +72,7 @@ export function chunkRows(store: Store): ChunkRows {
       chunk.tools,
       JSON.stringify(chunk.entryIds),
       chunk.tokens,
+      rowLines(chunk),
       createdAt,
     );
     const { content, header, tools, extra } = fullTextColumns({ ...chunk, contextContent });
@@ -150,7 +151,7 @@ function storedChunks(store: Store, sessionId: string, index: number): Map<numbe
   const rows = store.db
     .prepare(
       `SELECT id, chunk_index, hex(content_hash) AS hash,
-         first_line || ' ' || last_line || ' ' || exchange_line || ' ' || entry_ids || ' ' || tools AS place
+         first_line || ' ' || last_line || ' ' || exchange_line || ' ' || entry_ids || ' ' || row_lines || ' ' || tools AS place
        FROM session_chunks WHERE session_id = ? AND chunk_index >= ?`,
     )
     .all(sessionId, index);
@@ -164,8 +165,10 @@ function storedChunks(store: Store, sessionId: string, index: number): Map<numbe
   return stored;
 }
 
-function placeOf({ firstLine, lastLine, entryIds, tools }: Chunk, { exchangeLine }: ChunkPlace): string {
-  return `${firstLine} ${lastLine} ${exchangeLine} ${JSON.stringify(entryIds)} ${tools}`;
+function placeOf(chunk: Chunk, { exchangeLine }: ChunkPlace): string {
+  const { firstLine, lastLine, entryIds, tools } = chunk;
+  const ids = JSON.stringify(entryIds);
+  return `${firstLine} ${lastLine} ${exchangeLine} ${ids} ${rowLines(chunk)} ${tools}`;
 }
 
 /** The same words at other lines or with more tool calls: the vector stays. */
@@ -173,11 +176,16 @@ function move(store: Store, id: number, chunk: Chunk, { exchangeLine }: ChunkPla
   const { firstLine, lastLine, entryIds, tools } = chunk;
   store.db
     .prepare(
-      `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, tools = ?
+      `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, row_lines = ?,
+         tools = ?
        WHERE id = ?`,
     )
-    .run(firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), tools, id);
+    .run(firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), rowLines(chunk), tools, id);
   replaceText(store, id);
+}
+
+function rowLines({ rows }: Chunk): string {
+  return rows.map(({ start, line }) => `${start}:${line}`).join(" ");
 }
 
 /** Makes a chunk's full text anew from its row. */

@@ -166,9 +166,13 @@ function makeChunk(
   group: readonly Message[],
   { context, about, index }: { context: ChunkContext; about: string; index: number },
 ): Chunk {
-  const content = group
-    .map(({ speaker, text }) => `${speaker === "user" ? "User" : "Assistant"}: ${text}`)
-    .join("\n");
+  const rows: Chunk["rows"] = [];
+  let content = "";
+  for (const { speaker, text, line } of group) {
+    if (content !== "") content += "\n";
+    rows.push({ start: content.length, line });
+    content += `${speaker === "user" ? "User" : "Assistant"}: ${text}`;
+  }
   const { topics, hasDecision, hasAction } = describeText(content);
   const first = group[0] as Message;
   const header = writeHeader({ at: first.at, topics, about, ...context });
@@ -184,6 +188,7 @@ function makeChunk(
     hasDecision,
     hasAction,
     content,
+    rows,
     contextContent: header + content,
     tools: group
       .map(({ tools }) => tools)

@@ -131,4 +131,8 @@ CREATE TABLE facts (
   value TEXT NOT NULL
 ) STRICT;
 `,
+  `
+-- where each message of the content begins (UTF-16 units) and on which line of the transcript it is: 0:118 340:121
+ALTER TABLE session_chunks ADD COLUMN row_lines TEXT NOT NULL DEFAULT '';
+`,
 ];

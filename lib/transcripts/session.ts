@@ -96,6 +96,8 @@ export interface Chunk {
   hasAction: boolean;
   /** `User: …` / `Assistant: …` lines. */
   content: string;
+  /** Where each message begins in the content, and the line of its transcript row. */
+  rows: { start: number; line: number }[];
   /** Situational header, blank line, content. */
   contextContent: string;
   /** One line per tool call: searchable, never shown. */

@@ -52,7 +52,7 @@ export function contentOf(store: Store): unknown {
   return {
     chunks: all(
       `SELECT session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
-         exchange_line, hex(content_hash), content, context_content, tools, entry_ids, token_count,
+         exchange_line, hex(content_hash), content, context_content, tools, entry_ids, row_lines, token_count,
          hex(embedding) AS embedding, embedding_failures
        FROM session_chunks ORDER BY session_id, chunk_index`,
     ),
