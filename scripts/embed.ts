@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Makes past conversation searchable: by words always, by meaning where config.json names an embedder.
  *
@@ -11,6 +12,7 @@
 import { existsSync } from "node:fs";
 import { describeError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/log.ts";
+import { counted } from "../lib/base/text.ts";
 import {
   note,
   parseFlags,
@@ -188,10 +190,6 @@ async function paid({ usd, tokens }: { usd: number | null; tokens: number }): Pr
   if (tokens === 0) return "";
   const { formatCost } = await import("../lib/model/spend.ts");
   return ` · ${formatCost(usd, tokens)}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): unknown {

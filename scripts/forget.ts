@@ -9,6 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { counted } from "../lib/base/text.ts";
 import {
   confirm,
   note,
@@ -294,10 +295,6 @@ function refuseUnerased(): never {
     recoverable: true,
     hint: "run the same command again",
   });
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 if (import.meta.main) await runMain(USAGE, main);

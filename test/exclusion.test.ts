@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { scrub } from "../lib/base/scrub.ts";
+import { scrub } from "../lib/base/json.ts";
 import { addExclusions } from "../lib/config/exclude-file.ts";
 import { readExclusion } from "../lib/transcripts/exclusion.ts";
 import { temporaryHome, write } from "./support/home.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { typingDistance } from "../lib/base/distance.ts";
+import { editDistance } from "../lib/base/text.ts";
 import { foldName, likeName, type Named, nearest } from "../lib/sessions/name-match.ts";
 
 function named(...names: string[]): Named<string>[] {
@@ -56,13 +56,9 @@ test("nearest() gives the most letters in common first, and always as many as th
   expect(nearest("", named("a"), 3)).toEqual(["a"]);
 });
 
-test("typingDistance() counts a swap of neighbours once, and is a distance otherwise", () => {
-  expect([
-    typingDistance("ab", "ba"),
-    typingDistance("abc", "acb"),
-    typingDistance("kitten", "sitting"),
-  ]).toEqual([1, 1, 3]);
-  expect([typingDistance("", "abc"), typingDistance("abc", ""), typingDistance("same", "same")]).toEqual([
-    3, 3, 0,
+test("editDistance() counts a swap of neighbours once, and is a distance otherwise", () => {
+  expect([editDistance("ab", "ba"), editDistance("abc", "acb"), editDistance("kitten", "sitting")]).toEqual([
+    1, 1, 3,
   ]);
+  expect([editDistance("", "abc"), editDistance("abc", ""), editDistance("same", "same")]).toEqual([3, 3, 0]);
 });

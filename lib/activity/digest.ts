@@ -1,6 +1,6 @@
 /** What a stretch of another session's entries amounts to, and how several are told in few words. Pure. */
 
-import { FOREIGN_LABEL, quote, quoteName } from "../base/quote.ts";
+import { counted, FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Entry } from "../transcripts/session.ts";
 
@@ -107,7 +107,7 @@ export function renderDigest(
 }
 
 function compose(lines: readonly string[], warnings: readonly string[], leftOut: number): string {
-  const more = leftOut > 0 ? [`- +${plural(leftOut, "more session", "more sessions")}`] : [];
+  const more = leftOut > 0 ? [`- +${counted(leftOut, "more session", "more sessions")}`] : [];
   return [HEADER, ...lines, ...warnings, ...more].join("\n");
 }
 
@@ -117,7 +117,7 @@ function sessionLine(activity: Activity, withLastText: boolean): string {
   const outcome = [whatWasDone(activity)];
   if (withLastText && lastAssistant !== undefined) outcome.push(quote(lastAssistant));
   const done = outcome.filter(Boolean).join("; ");
-  return `- ${quoteName(name)} (${formatAge(ageSeconds)} ago, ${plural(messages, "message")})${asked}${done && ` -> ${done}`}`;
+  return `- ${quoteName(name)} (${formatAge(ageSeconds)} ago, ${counted(messages, "message")})${asked}${done && ` -> ${done}`}`;
 }
 
 function whatWasDone({ edited, read, ran }: Activity): string {
@@ -125,8 +125,8 @@ function whatWasDone({ edited, read, ran }: Activity): string {
   const [file, ...others] = edited;
   if (file !== undefined && others.length === 0) done.push(`updated ${quoteName(file)}`);
   if (edited.length > 1) done.push(`edited ${edited.length} files`);
-  if (read.length > 0) done.push(`read ${plural(read.length, "file")}`);
-  if (ran > 0) done.push(`ran ${plural(ran, "command")}`);
+  if (read.length > 0) done.push(`read ${counted(read.length, "file")}`);
+  if (ran > 0) done.push(`ran ${counted(ran, "command")}`);
   return done.join(", ");
 }
 
@@ -136,15 +136,11 @@ function warningLines(overlaps: readonly Overlap[], maxChars: number): string[] 
       `! ${quoteName(name)} edited ${quoteName(file)}, which you edited ${formatAge(ageSeconds)} ago`,
   );
   for (let shown = lines.length; shown > 0; shown--) {
-    const more = shown < lines.length ? [`! +${plural(lines.length - shown, "more file")}`] : [];
+    const more = shown < lines.length ? [`! +${counted(lines.length - shown, "more file")}`] : [];
     const text = [...lines.slice(0, shown), ...more];
     if (lengthOf(text.join("\n")) <= maxChars) return text;
   }
-  return lines.length > 0 ? [`! ${plural(lines.length, "file")} edited here and elsewhere`] : [];
-}
-
-function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+  return lines.length > 0 ? [`! ${counted(lines.length, "file")} edited here and elsewhere`] : [];
 }
 
 /** Code points, as the limit counts them. */

@@ -6,8 +6,8 @@
 
 import { join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { readIfExists, readJson } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
-import { readIfExists, readJson } from "../base/read.ts";
 
 /** A place in another session's transcript up to which it was told. */
 export interface Mark {

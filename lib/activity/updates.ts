@@ -1,6 +1,7 @@
 /** What a session is told of the others: their doings redacted, named, set against its own, and marked when delivered. */
 
 import { isAbsolute, relative, resolve } from "node:path";
+import { shortId } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
@@ -204,12 +205,6 @@ function within(path: string, folders: readonly (string | undefined)[]): string 
     if (inside !== "" && !inside.startsWith("..") && !isAbsolute(inside)) return inside;
   }
   return path;
-}
-
-/** Enough of a uuid to name its session by; version 7 begins with the time, which sessions share. */
-function shortId(id: string): string {
-  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
-  return id.slice(0, id[14] === "7" ? 13 : 8);
 }
 
 function ageOf(at: string | undefined, now: number): number {

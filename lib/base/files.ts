@@ -1,11 +1,13 @@
-/** Whole-file effects: atomic replace and exclusive create. */
+/** Whole files: what is missing reads as nothing, and a write is seen whole or not at all. */
 
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
+  readFileSync,
   renameSync,
   unlinkSync,
   writeSync,
@@ -15,6 +17,8 @@ import { hasCode } from "./errors.ts";
 
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
+/** File systems allow 255 bytes; suffixes and temporary names need some. */
+const FILE_STEM_MAX = 200;
 
 export interface WriteOptions {
   /**
@@ -23,6 +27,33 @@ export interface WriteOptions {
    * @default {true}
    */
   durable?: boolean;
+}
+
+/** Returns a file's text, or undefined when there is none. */
+export function readIfExists(path: string): string | undefined {
+  // Asked first: an exception costs more than a call, and most of these files are optional.
+  if (!existsSync(path)) return undefined;
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
+    throw error;
+  }
+}
+
+/** Parses a JSON file; undefined when it is missing or not JSON, which are the same to readers of derived files. */
+export function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns a file name for an id, which is the host's word: what could lead out of a folder is written as `%2F`. */
+export function fileStem(id: string): string {
+  const stem = encodeURIComponent(id.toWellFormed()).slice(0, FILE_STEM_MAX);
+  return stem.startsWith(".") ? `%2E${stem.slice(1)}` : stem;
 }
 
 /** Creates a directory (mode 0700) with its parents. */
@@ -64,18 +95,13 @@ export function remove(path: string): void {
   }
 }
 
-/** From the global: importing node:crypto would double a hook's start. */
-function shortId(): string {
-  return crypto.randomUUID().slice(0, 8);
-}
-
 function writeTemporary(
   path: string,
   content: string | Uint8Array,
   { durable = true }: WriteOptions,
 ): string {
   ensureDirectory(dirname(path));
-  const temporary = `${path}.${process.pid}.${shortId()}.tmp`;
+  const temporary = `${path}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`;
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   try {
     const bytes = typeof content === "string" ? Buffer.from(content) : content;

@@ -9,9 +9,8 @@
 import { linkSync, readFileSync, readlinkSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode, SessionMemoryError } from "./errors.ts";
-import { createFile, ensureDirectory, remove } from "./files.ts";
+import { createFile, ensureDirectory, readIfExists, remove } from "./files.ts";
 import { recordOf, stringOf } from "./json.ts";
-import { readIfExists } from "./read.ts";
 
 /** A lock without a readable owner was cut off by a power failure; a writer on a slow network drive is given this long. */
 const UNREADABLE_STALE_MS = 60_000;

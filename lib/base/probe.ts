@@ -29,10 +29,10 @@ export function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** Returns the names in a folder; none when it is not there, no folder, or not ours to read. */
+/** Returns the sorted names in a folder; none when it is not there, no folder, or not ours to read. */
 export function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder).sort();
   } catch {
     return [];
   }

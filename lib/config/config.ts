@@ -8,8 +8,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { readIfExists } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
-import { readIfExists } from "../base/read.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME } from "./machine.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";

@@ -2,10 +2,9 @@
 
 import { existsSync, realpathSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
-import { replaceFile } from "../base/files.ts";
+import { readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, isRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { readIfExists } from "../base/read.ts";
 import type { Settings } from "./config.ts";
 
 type Exclude = Settings["exclude"];

@@ -1,8 +1,8 @@
 /** The schema of config.json. Loaded only when the file is there (see config.ts). */
 
 import { z } from "zod";
-import { editDistance } from "../base/distance.ts";
 import { SessionMemoryError } from "../base/errors.ts";
+import { editDistance } from "../base/text.ts";
 import { MACHINE_NAME } from "./machine.ts";
 
 export interface LlmConfig {

@@ -6,11 +6,10 @@
 import { existsSync, readdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { cursorFileOf, OWN_MARKS } from "../activity/marks.ts";
-import { remove, replaceFile } from "../base/files.ts";
-import { isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
+import { isRecord, type JsonRecord, parseRecord, recordOf, scrub, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { readIfExists, readJson } from "../base/read.ts";
-import { scrub } from "../base/scrub.ts";
+import { namesIn } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { fileStem, ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { metaDirectory, metaFile } from "../sessions/meta.ts";
@@ -120,7 +119,7 @@ async function scrubLedger(
     let removed = 0;
     const lines = (readIfExists(file) ?? "").split("\n").filter(Boolean);
     const kept = lines.flatMap((line) => {
-      const record = parse(line);
+      const record = parseRecord(line);
       if (!record) return hasText(line) ? [] : [line];
       const result = scrub(record, hasText);
       removed += result.removed;
@@ -229,7 +228,7 @@ async function forgetBookkeeping(forgetting: Forgetting, { home }: Paths): Promi
   const file = join(home, "meta-state.ndjson");
   if (!existsSync(file)) return;
   const isForgotten = (line: string) => {
-    const record = parse(line);
+    const record = parseRecord(line);
     if (!record) return true;
     if ("hasText" in forgetting) return scrub(record, forgetting.hasText).removed > 0;
     const key = stringOf(record.key) ?? "";
@@ -266,22 +265,5 @@ function readdirSafely(folder: string) {
     return readdirSync(folder, { withFileTypes: true, recursive: true }).filter((entry) => entry.isFile());
   } catch {
     return []; // there is none yet
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return []; // there is none yet
-  }
-}
-
-function parse(line: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined; // torn
   }
 }

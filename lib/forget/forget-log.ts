@@ -1,10 +1,8 @@
 /** Takes sessions, or what holds a text, out of the event log and the one before it. */
 
 import { renameSync } from "node:fs";
-import { remove, replaceFile } from "../base/files.ts";
-import { isRecord, type JsonRecord } from "../base/json.ts";
-import { readIfExists } from "../base/read.ts";
-import { scrub } from "../base/scrub.ts";
+import { readIfExists, remove, replaceFile } from "../base/files.ts";
+import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import type { Forgetting } from "./forget-files.ts";
 
 /** A shorter id is too likely to stand in other words. */
@@ -43,7 +41,7 @@ type Rewrite = (line: string, event: JsonRecord) => string | undefined;
 function filtered(lines: readonly string[], rewrite: Rewrite): { kept: string[]; changed: number } {
   let changed = 0;
   const kept = lines.flatMap((line) => {
-    const event = parse(line);
+    const event = parseRecord(line);
     const next = event && rewrite(line, event);
     if (next !== line) changed++;
     return next === undefined ? [] : [next];
@@ -71,14 +69,4 @@ function textLines(hasText: (text: string) => boolean): Rewrite {
 
 function linesOf(file: string): string[] {
   return (readIfExists(file) ?? "").split("\n").filter(Boolean);
-}
-
-/** A line that is no event says nothing to anybody. */
-function parse(line: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

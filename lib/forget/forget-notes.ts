@@ -3,9 +3,9 @@
  * only those in the state folder, and those that still have the bytes we wrote, are ours to remove.
  */
 
-import { type Dirent, readdirSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { readIfExists } from "../base/read.ts";
+import { readIfExists } from "../base/files.ts";
+import { entriesOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { sessionOfNote } from "../naming/note.ts";
 import { writtenFiles } from "../store/written-files.ts";
@@ -20,7 +20,7 @@ export function findNotes(
   { paths, directories }: { paths: Paths; directories: Iterable<string> },
 ): string[] {
   const written = writtenFiles(paths).filter(({ path }) => path.endsWith(".md"));
-  const own = entriesIn(paths.notes).filter((entry) => entry.isDirectory());
+  const own = entriesOf(paths.notes).filter((entry) => entry.isDirectory());
   const folders = [
     ...own.map(({ name }) => join(paths.notes, name)),
     ...written.map(({ path }) => dirname(path)),
@@ -46,16 +46,8 @@ function isMeant(file: string, forgetting: Forgetting): boolean {
 }
 
 function notesIn(folder: string): string[] {
-  return entriesIn(folder)
+  return entriesOf(folder)
     .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
     .map(({ name }) => join(folder, name))
     .sort();
-}
-
-function entriesIn(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    return []; // no note was ever saved there
-  }
 }

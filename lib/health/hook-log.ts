@@ -1,7 +1,7 @@
 /** What hooks and background work wrote into the event log: when each ran last, and what failed since yesterday. */
 
-import { isRecord, stringOf } from "../base/json.ts";
-import { readIfExists } from "../base/read.ts";
+import { readIfExists } from "../base/files.ts";
+import { parseRecord, stringOf } from "../base/json.ts";
 import { redact } from "../redact/redact.ts";
 
 export interface HookRuns {
@@ -26,7 +26,7 @@ export function readHookRuns(log: string, now: Date): HookRuns[] {
 }
 
 function addLine(runs: Map<string, HookRuns>, line: string, now: Date): void {
-  const row = parse(line);
+  const row = parseRecord(line);
   const event = stringOf(row?.event);
   const at = stringOf(row?.at);
   if (!row || !event || !at || !OF_HOOKS.test(event)) return;
@@ -38,14 +38,4 @@ function addLine(runs: Map<string, HookRuns>, line: string, now: Date): void {
     known.lastError = redact(stringOf(row.error) ?? stringOf(row.problem) ?? "unknown").slice(0, ERROR_CHARS);
   }
   runs.set(name, known);
-}
-
-function parse(line: string): Record<string, unknown> | undefined {
-  if (line === "") return undefined;
-  try {
-    const row: unknown = JSON.parse(line);
-    return isRecord(row) ? row : undefined;
-  } catch {
-    return undefined; // torn by a full disk
-  }
 }

@@ -1,8 +1,8 @@
 /** Which transcripts their host is about to delete. */
 
 import { join } from "node:path";
+import { readJson } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
-import { readJson } from "../base/read.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 

@@ -4,11 +4,12 @@
  * A chunk is cut between messages; inside one only when it alone is too long, and then the pieces overlap.
  */
 
+import { truncate } from "../base/text.ts";
 import { splitJoined } from "../language/identifiers.ts";
 import { estimateTokens, mostTokens } from "../language/tokens.ts";
 import { describeText } from "../language/topics.ts";
 import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
-import { cutText, shorten } from "./cut.ts";
+import { cutText } from "./cut.ts";
 import { headerWords, writeHeader } from "./header.ts";
 
 export { estimateTokens };
@@ -119,7 +120,7 @@ function readMessages(entries: readonly Entry[]): Message[] {
 
 /** One line per call. */
 function toolLines(calls: readonly string[]): string {
-  return calls.map((call) => shorten(call.replaceAll("\n", " "), TOOL_CHARACTERS)).join("\n");
+  return calls.map((call) => truncate(call.replaceAll("\n", " "), TOOL_CHARACTERS)).join("\n");
 }
 
 /** Messages in groups of the wanted size; a message that is too long alone becomes several groups. */
@@ -210,5 +211,5 @@ function firstWords({ speaker, text }: Message): string {
     .replace(/\s+/g, " ")
     .trim()
     .replaceAll("]", ")");
-  return `${speaker === "user" ? "User asks" : "Assistant says"}: ${shorten(line, CONTEXT_CHARACTERS)}`;
+  return `${speaker === "user" ? "User asks" : "Assistant says"}: ${truncate(line, CONTEXT_CHARACTERS)}`;
 }

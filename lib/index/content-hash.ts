@@ -1,6 +1,6 @@
 /** What a chunk's vector and topics are kept by. */
 
-import { sha256 } from "../base/sha256.ts";
+import { sha256 } from "../base/hash.ts";
 
 const HASH_BYTES = 16;
 

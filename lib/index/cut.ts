@@ -17,11 +17,6 @@ export function cutText(text: string): string[] {
     .filter((piece) => piece !== "");
 }
 
-/** A text of at most `max` UTF-16 units, whole characters, marked when shortened. */
-export function shorten(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, wholePosition(text, max - 1))}…`;
-}
-
 function findCuts(text: string): number[] {
   const ends: number[] = [];
   const total = estimateTokens(text);

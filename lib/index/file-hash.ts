@@ -1,6 +1,6 @@
 /** Whether a transcript is still the file that was read up to a cursor, told without reading all of it. */
 
-import { sha256 } from "../base/sha256.ts";
+import { sha256 } from "../base/hash.ts";
 import { readFully, withFile } from "../transcripts/jsonl.ts";
 
 const EDGE_BYTES = 4096;

@@ -1,7 +1,7 @@
 /** How far the index is behind the transcripts, told by sizes and times alone. */
 
 import { existsSync } from "node:fs";
-import { sha256 } from "../base/sha256.ts";
+import { sha256 } from "../base/hash.ts";
 import type { Settings } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { IndexedFile } from "./index-state.ts";

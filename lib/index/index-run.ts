@@ -5,8 +5,8 @@
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { shortHash } from "../base/hash.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
-import { shortHash } from "../base/short-hash.ts";
 import type { Config, Settings } from "../config/config.ts";
 import { configuredEmbedder } from "../model/configured-embedder.ts";
 import { configuredModel } from "../model/configured-model.ts";

@@ -1,5 +1,6 @@
 /** What a sentence does, told by its words alone: corrects, agrees, thanks, lays down a rule, decides, reports a finding. */
 
+import { truncate } from "../base/text.ts";
 import { describeText } from "./topics.ts";
 
 /** "No, …", "still failing", "undo that": the work asked for before is not done. */
@@ -121,10 +122,5 @@ export function gist(text: string, max: number): string {
     if (result !== "" && result.length + sentence.length + 1 > max) break;
     result = result === "" ? sentence : `${result} ${sentence}`;
   }
-  return result.length <= max
-    ? result
-    : `${result
-        .slice(0, max - 1)
-        .replace(/[\uD800-\uDBFF]$/, "")
-        .trimEnd()}…`;
+  return truncate(result, max);
 }

@@ -7,10 +7,9 @@
 
 import { appendFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ensureDirectory, replaceFile } from "../base/files.ts";
+import { ensureDirectory, readIfExists, replaceFile } from "../base/files.ts";
 import { isRecord, stringOf } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
-import { readIfExists } from "../base/read.ts";
 import type { Session } from "../transcripts/session.ts";
 
 /** A file with so many lines more than sessions is written anew. */

@@ -1,10 +1,9 @@
 /** A session's end as a markdown note: its text, and its file, which never replaces another one. */
 
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { hasCode, SessionMemoryError } from "../base/errors.ts";
-import { createFile, ensureDirectory } from "../base/files.ts";
-import { readIfExists } from "../base/read.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { createFile, ensureDirectory, readIfExists } from "../base/files.ts";
+import { namesIn } from "../base/probe.ts";
 
 /** What a note says. All texts are redacted and on one line. */
 export interface Note {
@@ -72,16 +71,4 @@ export function writeNote(folder: string, name: string, text: string): { path: s
     `Cannot save "${name}.md": ${SAME_NAME_MAX} notes have that name`,
     { hint: "move old notes away, or choose another name with --slug" },
   );
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((item) => item.isFile())
-      .map((item) => item.name)
-      .sort();
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return [];
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@
  * nothing can begin a line or a tag of its own.
  */
 
-import { FOREIGN_LABEL, quote } from "../base/quote.ts";
+import { FOREIGN_LABEL, quote } from "../base/text.ts";
 import { formatAge, formatLocal } from "../base/time.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";

@@ -1,7 +1,7 @@
 /** One line on what a project's last session was about, for a session that begins. Read from its meta file alone. */
 
 import { statSync } from "node:fs";
-import { FOREIGN_LABEL, quote } from "../base/quote.ts";
+import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
@@ -16,8 +16,6 @@ const NAME_CHARS = 80;
 /** Two marks, and a blank where the words end in a backslash. */
 const QUOTES_CHARS = 3;
 /** An id so long is unique, and can be typed; those made of the time are told apart by the millisecond only. */
-const ID_CHARS = 8;
-const TIMED_ID = /^[0-9a-f]{8}-[0-9a-f]{4}(?=-7)/i;
 
 export interface WelcomeOptions {
   paths: Paths;
@@ -74,8 +72,4 @@ function lineOf(meta: SessionMeta, { age, patterns }: { age: string; patterns: r
   const said = [meta.description, open].filter(Boolean).join(" ");
   const sentence = clean(said, LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS);
   return `${before}${quote(sentence)}${after}`;
-}
-
-function shortId(id: string): string {
-  return TIMED_ID.exec(id)?.[0] ?? id.slice(0, ID_CHARS);
 }

@@ -1,5 +1,7 @@
 /** What a shell command was and how it ended, as far as its line and its output tell. */
 
+import { truncate } from "../base/text.ts";
+
 const COMMAND_CHARS = 80;
 const LINE_CHARS = 160;
 const COMMIT_CHARS = 100;
@@ -38,9 +40,7 @@ export function commandName(command: string): string {
     .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
     .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
   const line = (first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim();
-  return line.length <= COMMAND_CHARS
-    ? line
-    : `${line.slice(0, COMMAND_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+  return truncate(line, COMMAND_CHARS);
 }
 
 /** Whether how a command ended is worth keeping: by what it calls, not by what its paths are called. */

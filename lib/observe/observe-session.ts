@@ -2,8 +2,8 @@
 
 import { statSync } from "node:fs";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
+import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { scrub } from "../base/scrub.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { compilePatterns, redact } from "../redact/redact.ts";

@@ -2,9 +2,8 @@
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { remove, replaceFile } from "../base/files.ts";
+import { readJson, remove, replaceFile } from "../base/files.ts";
 import { isRecord, numberOf, stringOf } from "../base/json.ts";
-import { readJson } from "../base/read.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { fileStem } from "./ledger.ts";
 

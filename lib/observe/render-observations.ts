@@ -5,6 +5,7 @@
  * earlier rendering stays valid up to there.
  */
 
+import { truncate } from "../base/text.ts";
 import {
   foldLedger,
   isOpen,
@@ -119,7 +120,7 @@ function threadLines(threads: readonly Observation[]): string[] {
   if (threads.length === 0) return ["- none"];
   const lines = threads
     .slice(-THREADS_MAX)
-    .map(({ text, id }) => `- ${shorten(withoutSpeaker(text), THREAD_CHARS)} [${id}]`);
+    .map(({ text, id }) => `- ${truncate(withoutSpeaker(text), THREAD_CHARS)} [${id}]`);
   const older = threads.length - THREADS_MAX;
   return older > 0 ? [`- ${older} older ones among the 🔴 above`, ...lines] : lines;
 }
@@ -130,24 +131,14 @@ function nextLines(memory: Memory, threads: readonly Observation[]): string[] {
   const last = memory.observations.at(-1);
   // Only the user's next words settle a request by rule: the answer may already be there.
   const unless = last && last !== thread ? ", unless the last line settles it" : "";
-  if (thread) lines.push(`- Go on with${unless}: ${shorten(withoutSpeaker(thread.text), NEXT_CHARS)}`);
+  if (thread) lines.push(`- Go on with${unless}: ${truncate(withoutSpeaker(thread.text), NEXT_CHARS)}`);
   else lines.push("- Nothing asked for is left open: wait for the user");
-  if (last && last !== thread) lines.push(`- Last: ${shorten(last.text, NEXT_CHARS)}`);
+  if (last && last !== thread) lines.push(`- Last: ${truncate(last.text, NEXT_CHARS)}`);
   return lines;
 }
 
 function withoutSpeaker(text: string): string {
   return text.replace(/^(?:User|Request): /, "");
-}
-
-function shorten(text: string, max: number): string {
-  const points = [...text];
-  return points.length <= max
-    ? text
-    : `${points
-        .slice(0, max - 1)
-        .join("")
-        .trimEnd()}…`;
 }
 
 function sideText({ opening, lines, closing }: Side): string {

@@ -6,6 +6,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
+import { truncate } from "../base/text.ts";
 import { endsSensitiveName, replaceAssigned, replaceCredentials } from "./assigned-secrets.ts";
 import { replacePrivateKeys } from "./private-keys.ts";
 import { mayBeToken, replaceTokens } from "./token-formats.ts";
@@ -105,21 +106,7 @@ export function oneLine(text: string, max: number): string {
     .replace(/`{3,}/g, "`")
     .replace(/<(?=[A-Za-z/!?])/g, "‹")
     .replace(/\[(?=(?:Session|Participants|Topics|Context|Compacted)\b)([^\]]{0,200})\]?/g, "($1)");
-  return cut(folded, max);
-}
-
-function cut(text: string, max: number): string {
-  if (max <= 0) return "";
-  if (text.length <= max) return text;
-  let units = 0;
-  let points = 0;
-  let last = 0;
-  for (const point of text) {
-    if (points === max - 1) last = units;
-    units += point.length;
-    if (++points > max) return `${text.slice(0, last).trimEnd()}…`;
-  }
-  return text;
+  return truncate(folded, max);
 }
 
 /** Which kinds of things to look for. */

@@ -2,8 +2,8 @@
 
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readJson } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { readJson } from "../base/read.ts";
 import { parseLine, readHeadBytes, readTailBytes } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 

@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
-import { replaceFile } from "../base/files.ts";
+import { fileStem, replaceFile } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
@@ -147,9 +147,3 @@ const TEXT_FIELDS = [
   "model",
   "lastIndexedLeafId",
 ] as const;
-
-/** An id is the host's word, not ours: what could lead out of the folder is written as `%2F` and the like. */
-function fileStem(id: string): string {
-  const stem = encodeURIComponent(id.toWellFormed()).slice(0, 200);
-  return stem.startsWith(".") ? `%2E${stem.slice(1)}` : stem;
-}

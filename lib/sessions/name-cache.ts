@@ -5,11 +5,10 @@
  * Only a cache: each name is kept with the state of the file that it was read from, and a damaged one is none.
  */
 
-import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { replaceFile } from "../base/files.ts";
+import { readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../base/json.ts";
-import { readIfExists } from "../base/read.ts";
+import { statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { foldName } from "./name-match.ts";
@@ -183,15 +182,6 @@ function isKept<T extends unknown[]>(value: unknown): value is T {
 export function stateOf(file: string): string {
   const stat = statOf(file);
   return stat ? `${stat.size} ${stat.mtimeMs} ${stat.ino}` : "";
-}
-
-/** A file's stat; undefined when there is none or it cannot be reached. */
-export function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined; // behind a folder that we may not enter
-  }
 }
 
 function cacheFile(paths: Paths): string {

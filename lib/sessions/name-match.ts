@@ -1,6 +1,6 @@
 /** How a reference compares with names: the same, all its words in it, a typing mistake away, or merely near. */
 
-import { typingDistance } from "../base/distance.ts";
+import { editDistance } from "../base/text.ts";
 
 /** Something that has names. */
 export interface Named<T> {
@@ -75,7 +75,7 @@ function mistyped<T>(wanted: string, all: readonly Named<T>[]): T[] {
   for (const { item, names } of all) {
     for (const name of names) {
       if (Math.abs(name.length - wanted.length) > best || digits(name) !== digits(wanted)) continue;
-      const distance = typingDistance(wanted, name);
+      const distance = editDistance(wanted, name);
       if (distance > best) continue;
       if (distance < best) found = [];
       best = distance;

@@ -1,7 +1,7 @@
 /** What all sessions are called: host titles and meta files' names, kept so that few files are looked at again. */
 
 import { basename, join } from "node:path";
-import { namesIn } from "../base/probe.ts";
+import { namesIn, statOf } from "../base/probe.ts";
 import { defaultSettings, type Paths, readHookSettings } from "../config/config.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -21,7 +21,6 @@ import {
   namedIn,
   readNameCache,
   stateOf,
-  statOf,
   writeNameCache,
 } from "./name-cache.ts";
 import { foldName } from "./name-match.ts";

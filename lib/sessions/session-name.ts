@@ -1,7 +1,7 @@
 /** What one session is called: the name Volute gives it, its meta file's, its host's title. */
 
+import { readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
-import { readJson } from "../base/read.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cleanName, hostTitle } from "./ends.ts";

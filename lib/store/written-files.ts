@@ -3,7 +3,7 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { remove } from "../base/files.ts";
-import { sha256 } from "../base/sha256.ts";
+import { sha256 } from "../base/hash.ts";
 import type { Paths } from "../config/config.ts";
 import { eraseFreedState, withExistingState, withState } from "./state.ts";
 import type { Store } from "./store.ts";
