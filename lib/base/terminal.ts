@@ -1,0 +1,115 @@
+/**
+ * How text looks to a person at a terminal: colours by meaning, widths in columns, times as people say them. Where
+ * output is piped, or `NO_COLOR` is set, every colour is the text itself.
+ */
+
+/** What a part of a line is. */
+export type Meaning = "name" | "time" | "user" | "assistant" | "tool" | "match" | "good" | "bad" | "faint";
+
+export type Paint = (meaning: Meaning, text: string) => string;
+
+/** Colours of the terminal's own palette, so that light and dark themes both stay readable. */
+const CODES: Record<Meaning, [on: number, off: number]> = {
+  name: [1, 22],
+  time: [36, 39],
+  user: [32, 39],
+  assistant: [34, 39],
+  tool: [33, 39],
+  match: [1, 22],
+  good: [32, 39],
+  bad: [31, 39],
+  faint: [2, 22],
+};
+
+/** Returns how to paint, or to leave text as it is. */
+export function painter(isColoured: boolean): Paint {
+  if (!isColoured) return (_, text) => text;
+  return (meaning, text) => {
+    const [on, off] = CODES[meaning];
+    return text === "" ? "" : `\x1b[${on}m${text}\x1b[${off}m`;
+  };
+}
+
+/** Whether a stream's reader wants colours. https://no-color.org: any value but the empty one turns them off. */
+export function wantsColour(stream: { isTTY?: boolean }, env: Record<string, string | undefined>): boolean {
+  return stream.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
+}
+
+/** Paints each of some words wherever it begins a word of the text, case aside. */
+export function highlight(text: string, words: readonly string[], paint: Paint): string {
+  const wanted = words.filter(Boolean).sort((a, b) => b.length - a.length);
+  if (wanted.length === 0) return text;
+  const pattern = wanted.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  return text.replace(new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})[\\p{L}\\p{N}]*`, "giu"), (word) =>
+    paint("match", word),
+  );
+}
+
+/** The columns a text takes: wide scripts and emoji two, combining and invisible characters none. */
+export function columnsOf(text: string): number {
+  let columns = 0;
+  for (const character of text.replace(/\x1b\[[0-9;]*m/g, "")) columns += columnsOfOne(character);
+  return columns;
+}
+
+/** Fills or cuts a text to a number of columns; what is cut ends in `…`. */
+export function fitColumns(text: string, columns: number): string {
+  const width = columnsOf(text);
+  if (width <= columns) return text + " ".repeat(columns - width);
+  let [fitted, used] = ["", 0];
+  for (const character of text) {
+    const next = columnsOfOne(character);
+    if (used + next > columns - 1) break;
+    fitted += character;
+    used += next;
+  }
+  return `${fitted}…${" ".repeat(Math.max(0, columns - used - 1))}`;
+}
+
+/** Lines up rows of cells; the last cell of a row keeps its length. */
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columnsOf(cell));
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - columnsOf(cell))))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+/** A time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
+export function sayTime(time: Date, { now, timezone }: { now: Date; timezone: string }): string {
+  const days = dayOf(now, timezone) - dayOf(time, timezone);
+  const part = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat("en-GB", { timeZone: timezone, ...options }).format(time);
+  if (days === 0 || days === 1) {
+    const clock = part({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    return `${days === 0 ? "today" : "yesterday"} ${clock}`;
+  }
+  const isThisYear = part({ year: "numeric" }) === yearOf(now, timezone);
+  return part({ day: "numeric", month: "short", ...(isThisYear ? {} : { year: "numeric" }) });
+}
+
+/** Days since 1970 of a time's local date. */
+function dayOf(time: Date, timezone: string): number {
+  const format = new Intl.DateTimeFormat("en-CA", { timeZone: timezone });
+  return Date.parse(`${format.format(time)}T00:00:00Z`) / 86_400_000;
+}
+
+function yearOf(time: Date, timezone: string): string {
+  return new Intl.DateTimeFormat("en-GB", { timeZone: timezone, year: "numeric" }).format(time);
+}
+
+/** East Asian Wide and Fullwidth (UAX 11) and what terminals draw as emoji. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{1fa70}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
+
+function columnsOfOne(character: string): number {
+  if (/^[ -~]$/.test(character)) return 1;
+  if (NO_WIDTH.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}

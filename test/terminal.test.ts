@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import {
+  alignColumns,
+  columnsOf,
+  fitColumns,
+  highlight,
+  painter,
+  sayTime,
+  wantsColour,
+} from "../lib/base/terminal.ts";
+
+test("columnsOf() counts wide scripts and emoji twice, and marks, joiners and colours not at all", () => {
+  const texts = ["abc", "日本語", "한글", "e\u0301", "👍", "a\u200db", painter(true)("bad", "red"), ""];
+  expect(texts.map(columnsOf)).toEqual([3, 6, 4, 1, 2, 2, 3, 0]);
+});
+
+test("fitColumns() gives exactly that many columns, with a mark where it cut", () => {
+  expect(fitColumns("abc", 5)).toBe("abc  ");
+  expect(fitColumns("abcdef", 5)).toBe("abcd…");
+  expect(fitColumns("日本語", 5)).toBe("日本…");
+  expect(fitColumns("a日本", 4)).toBe("a日…");
+  expect(["abc", "abcdef", "日本語", "a日本"].map((text) => columnsOf(fitColumns(text, 4)))).toEqual([
+    4, 4, 4, 4,
+  ]);
+});
+
+test("alignColumns() lines columns up by their width on the screen", () => {
+  expect(
+    alignColumns([
+      ["日本", "x", "end"],
+      ["a", "long", ""],
+    ]),
+  ).toEqual(["日本  x     end", "a     long"]);
+});
+
+test("painter() leaves text alone without colours", () => {
+  expect(painter(false)("name", "x")).toBe("x");
+  expect(painter(true)("time", "x")).toBe("\x1b[36mx\x1b[39m");
+});
+
+test("wantsColour() asks the terminal, NO_COLOR and TERM", () => {
+  const terminal = { isTTY: true };
+  expect(wantsColour(terminal, {})).toBe(true);
+  expect(wantsColour(terminal, { NO_COLOR: "" })).toBe(true);
+  expect(wantsColour(terminal, { NO_COLOR: "1" })).toBe(false);
+  expect(wantsColour(terminal, { TERM: "dumb" })).toBe(false);
+  expect(wantsColour({}, {})).toBe(false);
+});
+
+test("highlight() marks words by their beginnings, whatever their case, and takes them literally", () => {
+  const mark = (text: string, words: string[]) => highlight(text, words, (_, word) => `<${word}>`);
+  expect(mark("Posting often; repost. post", ["post"])).toBe("<Posting> often; repost. <post>");
+  expect(mark("a+b (c)", ["a+b", "("])).toBe("<a+b> <(c>)");
+  expect(mark("nothing", [])).toBe("nothing");
+});
+
+test("sayTime() says today, yesterday, the day, and the year where it is another", () => {
+  const options = { now: new Date("2026-02-12T10:30:00Z"), timezone: "Europe/Berlin" };
+  const said = (time: string) => sayTime(new Date(time), options);
+  expect(said("2026-02-12T08:05:00Z")).toBe("today 09:05");
+  expect(said("2026-02-11T22:30:00Z")).toBe("yesterday 23:30");
+  expect(said("2026-02-11T23:30:00Z")).toBe("today 00:30");
+  expect(said("2026-02-03T12:00:00Z")).toBe("3 Feb");
+  expect(said("2025-12-31T12:00:00Z")).toBe("31 Dec 2025");
+});
