@@ -78,9 +78,11 @@ function hostOf(name: string): Host {
 }
 
 function transcriptsUnder(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    // a state folder of ours holds ledgers, not transcripts
-    .filter((name) => name.endsWith(".jsonl") && !name.startsWith("state-"))
-    .sort()
-    .map((name) => join(folder, name));
+  return (
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      // a state folder of ours holds ledgers, not transcripts
+      .filter((name) => name.endsWith(".jsonl") && !name.startsWith("state-"))
+      .sort()
+      .map((name) => join(folder, name))
+  );
 }
