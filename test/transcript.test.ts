@@ -106,7 +106,13 @@ describe("readEntries()", () => {
       "2 tool Bash npm test",
     ]);
     const all = [...readEntries(path, { results: true })];
-    expect(all[2]?.tool).toEqual({ name: "Edit", target: "src/a.ts", action: "edit", paths: ["src/a.ts"] });
+    expect(all[2]?.tool).toEqual({
+      name: "Edit",
+      target: "src/a.ts",
+      action: "edit",
+      paths: ["src/a.ts"],
+      input: "-x",
+    });
     expect(all[4]).toMatchObject({ kind: "result", text: "failed", callId: "t2", isError: true, line: 3 });
     expect(all[0]).toMatchObject({ at: "2026-02-12T10:30:05.000Z", id: "u1", offset: 0 });
   });

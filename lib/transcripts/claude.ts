@@ -1,6 +1,8 @@
 /** Claude Code's transcripts: one row per content block, a tree by `parentUuid`, and much that is not conversation. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { type Answer, answerText, optionLabels } from "./answers.ts";
+import { patchText } from "./diff.ts";
 import {
   assistantEntries,
   type EntryOptions,
@@ -8,9 +10,10 @@ import {
   isoTime,
   isTextBlock,
   type Place,
+  type RawEntry,
   textOf,
 } from "./format.ts";
-import type { Entry } from "./session.ts";
+import type { Entry, ToolCall } from "./session.ts";
 
 /** Beginnings of user texts that the client wrote itself. */
 const NOT_TYPED = [
@@ -48,7 +51,7 @@ export const claude: Format = {
   },
 
   entries(record, place, options) {
-    if (record.type === "assistant") return assistantRowEntries(record, place);
+    if (record.type === "assistant") return assistantRowEntries(record, place, options);
     if (record.type === "user") return userEntries(record, place, options);
     return [];
   },
@@ -65,35 +68,109 @@ export const claude: Format = {
   },
 };
 
-function assistantRowEntries(record: JsonRecord, place: Place): Entry[] {
+function assistantRowEntries(record: JsonRecord, place: Place, { results }: EntryOptions): RawEntry[] {
   const message = recordOf(record.message);
   const common = { ...place, id: stringOf(record.uuid), at: isoTime(record.timestamp) };
-  return assistantEntries(message.content, common, contextTokens(message.usage));
+  return assistantEntries(message.content, common, {
+    contextTokens: contextTokens(message.usage),
+    results,
+    workdir: stringOf(record.cwd),
+  });
 }
 
-function userEntries(record: JsonRecord, place: Place, { results }: EntryOptions): Entry[] {
+function userEntries(record: JsonRecord, place: Place, { results }: EntryOptions): RawEntry[] {
   const common = { ...place, id: stringOf(record.uuid), at: isoTime(record.timestamp) };
   const content = recordOf(record.message).content;
   if (record.isCompactSummary === true) return [{ ...common, kind: "summary", text: textOf(content) }];
-  const entries: Entry[] = results ? resultEntries(content, common) : [];
+  const entries: RawEntry[] = [];
+  for (const block of arrayOf(content)) {
+    if (isRecord(block) && block.type === "tool_result") {
+      if (results) entries.push({ ...common, ...resultOf(block, record) });
+      const answer = answerOf(block, record);
+      if (answer) entries.push({ ...common, ...answer });
+    }
+  }
   const text = typedText(record);
   if (text !== "") entries.push({ ...common, kind: "user", text });
   return entries;
 }
 
-function resultEntries(content: unknown, common: Omit<Entry, "kind" | "text">): Entry[] {
-  const entries: Entry[] = [];
-  for (const block of arrayOf(content)) {
-    if (!isRecord(block) || block.type !== "tool_result") continue;
-    entries.push({
-      ...common,
-      kind: "result",
-      text: textOf(block.content),
-      callId: stringOf(block.tool_use_id),
-      isError: block.is_error === true,
-    });
+function resultOf(block: JsonRecord, record: JsonRecord): Omit<Entry, keyof Place> {
+  const text = textOf(block.content);
+  const extra = recordOf(record.toolUseResult);
+  const isRejected = block.is_error === true && text.startsWith(REJECTION);
+  const state = isRejected ? "rejected" : extra.backgroundTaskId === undefined ? undefined : "running";
+  const patch = patchText(extra.structuredPatch);
+  return {
+    kind: "result",
+    text,
+    callId: stringOf(block.tool_use_id),
+    isError: block.is_error === true,
+    ...(state && { state }),
+    ...(patch !== undefined && { patch }),
+  };
+}
+
+/** What the host writes when the user turns a call down, and what then comes before the user's words. */
+const REJECTION =
+  "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). ";
+const REJECTION_WORDS = `${REJECTION}To tell you how to proceed, the user said:\n`;
+/** The host's own note behind the user's words. */
+const REJECTION_NOTE =
+  /\s*\n\nNote: The user's next message may contain a correction or preference\.[\s\S]*$/;
+const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
+/** A tool of somebody else's server may write any sentence into its error. */
+const OWN_TOOL = /^(?!mcp__)/;
+
+/** What the user answered to a tool, told by the row's shape: an answer, words with a rejection, an approved plan. */
+function answerOf(
+  block: JsonRecord,
+  record: JsonRecord,
+): Pick<RawEntry, "kind" | "text" | "callId" | "settle"> | undefined {
+  const callId = stringOf(block.tool_use_id);
+  const extra = recordOf(record.toolUseResult);
+  if (block.is_error === true) {
+    const said = rejectionWords(textOf(block.content));
+    if (said === "") return undefined;
+    const isStamped =
+      record.toolDenialKind !== undefined || record.toolUseResult === "User rejected tool use";
+    const settle = ({ name }: ToolCall) => (isStamped || OWN_TOOL.test(name) ? said : "");
+    return { kind: "user", text: said, callId, settle };
   }
-  return entries;
+  if (Array.isArray(extra.questions) && isRecord(extra.answers)) {
+    const text = answerText(answersIn(extra.questions, extra.answers));
+    return text === ""
+      ? undefined
+      : { kind: "user", text, callId, settle: onlyFrom("AskUserQuestion", text) };
+  }
+  if (typeof extra.plan === "string" && APPROVED_PLAN.test(textOf(block.content))) {
+    const text = approvalText(extra.plan);
+    return { kind: "user", text, callId, settle: onlyFrom("ExitPlanMode", text) };
+  }
+  return undefined;
+}
+
+function onlyFrom(tool: string, text: string): (call: ToolCall) => string {
+  return ({ name }) => (name === tool ? text : "");
+}
+
+function rejectionWords(text: string): string {
+  if (!text.startsWith(REJECTION_WORDS)) return "";
+  return text.slice(REJECTION_WORDS.length).replace(REJECTION_NOTE, "").trim();
+}
+
+function answersIn(questions: readonly unknown[], answers: JsonRecord): Answer[] {
+  return questions.filter(isRecord).flatMap((asked) => {
+    const question = stringOf(asked.question) ?? "";
+    const given = answers[question];
+    const answer = Array.isArray(given) ? given.join(", ") : stringOf(given);
+    return answer ? [{ question, options: optionLabels(asked.options), answer }] : [];
+  });
+}
+
+function approvalText(plan: string): string {
+  const title = /^#*\s*(\S[^\n]*)/m.exec(plan)?.[1]?.trim();
+  return title === undefined ? "Approved the plan." : `Approved the plan: ${title}`;
 }
 
 /** What a person typed in a user row, or "" for rows the client wrote. */

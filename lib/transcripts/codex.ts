@@ -1,8 +1,17 @@
 /** Codex rollouts: `{timestamp, type, payload}` rows in which events repeat the response items. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { type EntryOptions, type Format, isoTime, type Place, textOf, toolCall } from "./format.ts";
-import type { Entry } from "./session.ts";
+import { type Answer, answerText, optionLabels } from "./answers.ts";
+import {
+  type EntryOptions,
+  type Format,
+  isoTime,
+  type Place,
+  type RawEntry,
+  textOf,
+  toolCall,
+} from "./format.ts";
+import type { Entry, ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
 /** Beginnings of user items that the client wrote, for versions that do not mark typed ones by an event. */
@@ -59,7 +68,7 @@ export const codex: Format = {
 
 type Common = Place & { at: string | undefined };
 
-function itemEntries(payload: JsonRecord, common: Common, { head, results }: EntryOptions): Entry[] {
+function itemEntries(payload: JsonRecord, common: Common, { head, results }: EntryOptions): RawEntry[] {
   switch (payload.type) {
     case "message": {
       const text = textOf(payload.content);
@@ -73,31 +82,41 @@ function itemEntries(payload: JsonRecord, common: Common, { head, results }: Ent
         : [{ ...common, kind: "user", text }];
     }
     case "function_call":
-      return [toolEntry(payload, parsedArguments(payload.arguments), common)];
+      return [toolEntry(payload, parsedArguments(payload.arguments), { common, results })];
     case "custom_tool_call":
-      return [toolEntry(payload, payload.input, common)];
-    case "local_shell_call":
-      return [toolEntry({ ...payload, name: "local_shell_call" }, recordOf(payload.action), common)];
+      return [toolEntry(payload, payload.input, { common, results })];
+    case "local_shell_call": {
+      const call = { ...payload, name: "local_shell_call" };
+      return [toolEntry(call, recordOf(payload.action), { common, results })];
+    }
     case "web_search_call":
-      return [toolEntry({ ...payload, name: "web_search" }, recordOf(payload.action), common)];
+      return [toolEntry({ ...payload, name: "web_search" }, recordOf(payload.action), { common, results })];
     case "function_call_output":
     case "custom_tool_call_output":
-      return results ? [resultEntry(payload, common)] : [];
+      return outputEntries(payload, common, results);
     default:
       return [];
   }
 }
 
-function toolEntry(payload: JsonRecord, input: unknown, common: Common): Entry {
+function toolEntry(
+  payload: JsonRecord,
+  input: unknown,
+  { common, results }: { common: Common; results: boolean },
+): RawEntry {
   const patch = shellPatch(input);
   const name = stringOf(payload.name) ?? "tool";
-  const tool = patch === undefined ? toolCall(name, shellInput(input)) : toolCall("apply_patch", patch);
+  const tool =
+    patch === undefined
+      ? toolCall(name, shellInput(input), results)
+      : toolCall("apply_patch", patch, results);
   return {
     ...common,
     kind: "tool",
     text: `${tool.name} ${tool.target}`.trim(),
     tool,
     callId: stringOf(payload.call_id),
+    ...(isRecord(input) && typeof input.workdir === "string" && { workdir: input.workdir }),
   };
 }
 
@@ -131,15 +150,68 @@ function shellInput(input: unknown): unknown {
   return { ...input, command: words[2] };
 }
 
+function outputEntries(payload: JsonRecord, common: Common, results: boolean): RawEntry[] {
+  const entries: RawEntry[] = results ? [resultEntry(payload, common)] : [];
+  const { output } = payload;
+  if (typeof output === "string" && output.startsWith('{"answers"')) {
+    const settle = ({ name, target }: ToolCall) =>
+      name === "request_user_input" ? answerText(answersIn(output, target)) : "";
+    entries.push({ ...common, kind: "user", text: "", callId: stringOf(payload.call_id), settle });
+  }
+  return entries;
+}
+
+/** `{"answers": {"<question id>": {"answers": ["…"]}}}`; what was asked stands in the call. */
+function answersIn(output: string, call: string): Answer[] {
+  const { answers } = recordOf(parsedArguments(output));
+  const asked = arrayOf(recordOf(parsedArguments(call)).questions).filter(isRecord);
+  return Object.entries(recordOf(answers)).flatMap(([id, given]) => {
+    const answer = arrayOf(recordOf(given).answers).join(", ");
+    const question = asked.find((each) => each.id === id);
+    if (answer === "") return [];
+    return [
+      { question: stringOf(question?.question) ?? id, options: optionLabels(question?.options), answer },
+    ];
+  });
+}
+
+/** What the client writes when the user turns a call down. */
+const REJECTED = /^(?:exec command|patch) rejected by user$/;
+/** What newer versions write before a command's output. */
+const PREAMBLE = /^(?:Chunk ID|Wall time|Exit code|Process (?:exited|running)|Original token count)[^\n]*\n/;
+
 function resultEntry(payload: JsonRecord, common: Common): Entry {
   const output = payload.output;
   const parsed = typeof output === "string" && output.startsWith("{") ? parsedArguments(output) : output;
   const record = recordOf(parsed);
-  const text =
+  const whole =
     stringOf(record.output) ??
     stringOf(record.content) ??
     (typeof output === "string" ? output : textOf(output));
-  const exitCode = numberOf(recordOf(record.metadata).exit_code) ?? 0;
-  const isError = exitCode !== 0 || record.success === false;
-  return { ...common, kind: "result", text, callId: stringOf(payload.call_id), isError };
+  const { text, exitCode, isRunning } = withoutPreamble(whole);
+  const isRejected = REJECTED.test(text.trim());
+  const failed =
+    (numberOf(recordOf(record.metadata).exit_code) ?? exitCode) !== 0 || record.success === false;
+  const state = isRejected ? "rejected" : isRunning ? "running" : undefined;
+  return {
+    ...common,
+    kind: "result",
+    text,
+    callId: stringOf(payload.call_id),
+    isError: failed || isRejected,
+    ...(state && { state }),
+  };
+}
+
+/** A command's own output, and what the lines before it say of how it ended. */
+function withoutPreamble(text: string): { text: string; exitCode: number; isRunning: boolean } {
+  const start = PREAMBLE.test(text) ? text.indexOf("\nOutput:\n") : -1;
+  if (start === -1) return { text, exitCode: 0, isRunning: false };
+  const preamble = text.slice(0, start);
+  const code = /^(?:Exit code: |Process exited with code )(-?\d+)/m.exec(preamble)?.[1];
+  return {
+    text: text.slice(start + "\nOutput:\n".length),
+    exitCode: Number(code ?? 0),
+    isRunning: /^Process running with session ID/m.test(preamble),
+  };
 }

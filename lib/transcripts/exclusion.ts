@@ -21,7 +21,7 @@ export interface Exclusion {
   /** Whether a text stays out. */
   hasText(text: string): boolean;
   /** Whether something said or done stays out: by its text, or by what a tool was called with. */
-  hasEntry(entry: Pick<Entry, "text" | "tool">): boolean;
+  hasEntry(entry: Pick<Entry, "text" | "tool" | "patch">): boolean;
   /** Whether any text is excluded. */
   readonly hasPatterns: boolean;
   /** Whether sessions can be told only with their directory. */
@@ -49,9 +49,9 @@ export function readExclusion({ sessions, projects, patterns }: Settings["exclud
       return projects.some((project) => places.some((place) => isWithin(place, project)));
     },
     hasText,
-    hasEntry: ({ text, tool }) =>
+    hasEntry: ({ text, tool, patch = "" }) =>
       texts.length > 0 &&
-      (hasText(text) || (tool !== undefined && [tool.target, ...tool.paths].some(hasText))),
+      [text, patch, tool?.target ?? "", tool?.input ?? "", ...(tool?.paths ?? [])].some(hasText),
     hasPatterns: texts.length > 0,
     needsProject: projects.length > 0,
   };

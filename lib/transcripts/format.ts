@@ -2,6 +2,7 @@
 
 import { arrayOf, isRecord, type JsonRecord, stringOf } from "../base/json.ts";
 import type { Agent, Entry, ToolAction, ToolCall } from "./session.ts";
+import { inputText } from "./tool-input.ts";
 
 /** Where a row stands in its file. */
 export interface Place {
@@ -27,6 +28,9 @@ export interface Head {
   typedEvents?: boolean | undefined;
 }
 
+/** Whether tool results and whole inputs are wanted too, and of long ones all or no more than the ends. */
+export type Results = boolean | "ends";
+
 export interface EntryOptions {
   head: Head;
   /** Whether tool results are wanted too. */
@@ -41,6 +45,14 @@ export interface TreeNode {
   isPrompt: boolean;
 }
 
+/** An entry as a format reads it, before what its neighbours say of it is known. */
+export interface RawEntry extends Entry {
+  /** On `tool` entries: the directory the call was made in. */
+  workdir?: string | undefined;
+  /** On `user` entries that answer a tool: the user's text given the call, or "" when it is none. */
+  settle?: ((call: ToolCall) => string) | undefined;
+}
+
 /** One host's transcript format. */
 export interface Format {
   agent: Agent;
@@ -49,7 +61,7 @@ export interface Format {
   /** Adds what a record says of the whole session. */
   readHead(record: JsonRecord, head: Head): void;
   /** The entries of a record, in their order. */
-  entries(record: JsonRecord, place: Place, options: EntryOptions): Entry[];
+  entries(record: JsonRecord, place: Place, options: EntryOptions): RawEntry[];
   /** The record's place in the conversation tree, if it has one. */
   treeNode(record: JsonRecord): TreeNode | undefined;
   /** The row this record declares to be the live end of the conversation. */
@@ -91,22 +103,29 @@ const CALL_TYPES = new Set(["tool_use", "server_tool_use", "toolCall"]);
 export function assistantEntries(
   content: unknown,
   common: Place & Pick<Entry, "id" | "at">,
-  contextTokens: number | undefined,
-): Entry[] {
-  const entries: Entry[] = [];
+  {
+    contextTokens,
+    results,
+    workdir,
+  }: { contextTokens: number | undefined; results: boolean; workdir?: string | undefined },
+): RawEntry[] {
+  const entries: RawEntry[] = [];
   for (const block of typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content)) {
     if (!isRecord(block)) continue;
     const text = isTextBlock(block) ? (stringOf(block.text) ?? "") : "";
     if (text.trim() !== "") entries.push({ ...common, kind: "assistant", text, contextTokens });
     if (!CALL_TYPES.has(String(block.type))) continue;
-    entries.push({ ...common, ...callOf(block) });
+    entries.push({ ...common, ...callOf(block, results), ...(workdir !== undefined && { workdir }) });
   }
   return entries;
 }
 
-/** A tool call's own part of its entry. */
-export function callOf(block: JsonRecord): Pick<Entry, "kind" | "text" | "tool" | "callId"> {
-  const tool = toolCall(stringOf(block.name) ?? "tool", block.input ?? block.arguments);
+/** A tool call's own part of its entry; with its whole input where results are wanted. */
+export function callOf(
+  block: JsonRecord,
+  results: boolean,
+): Pick<Entry, "kind" | "text" | "tool" | "callId"> {
+  const tool = toolCall(stringOf(block.name) ?? "tool", block.input ?? block.arguments, results);
   return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
 }
 
@@ -124,8 +143,11 @@ const PRIMARY_ARGUMENTS = [
   "prompt",
   "subject",
   "skill",
+  "plan",
   "input",
 ];
+/** Of a search, what is looked for says more than where. */
+const SEARCHED = ["pattern", "query", "url"];
 const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath"];
 const ACTIONS: [ToolAction, RegExp][] = [
   [
@@ -143,8 +165,15 @@ const ACTIONS: [ToolAction, RegExp][] = [
   ],
 ];
 
-/** What a call to a tool does and to what. */
-export function toolCall(name: string, input: unknown): ToolCall {
+/** What a call to a tool does and to what; with its whole input where that is wanted. */
+export function toolCall(name: string, input: unknown, whole = false): ToolCall {
+  const call = briefCall(name, input);
+  // A command is needed whole to tell whether it is one of ours.
+  if (whole || call.action === "run") call.input = inputText(name, call.action, input);
+  return call;
+}
+
+function briefCall(name: string, input: unknown): ToolCall {
   const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
   if (name === "apply_patch") {
     const patch =
@@ -154,7 +183,8 @@ export function toolCall(name: string, input: unknown): ToolCall {
   }
   if (!isRecord(input))
     return { name, target: oneLine(typeof input === "string" ? input : ""), action, paths: [] };
-  const key = PRIMARY_ARGUMENTS.find((argument) => input[argument] !== undefined && input[argument] !== "");
+  const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
+  const key = names.find((argument) => input[argument] !== undefined && input[argument] !== "");
   const value = key === undefined ? input : input[key];
   const paths = PATH_ARGUMENTS.map((argument) => stringOf(input[argument])).filter(
     (path) => path !== undefined,

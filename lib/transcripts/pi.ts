@@ -1,6 +1,7 @@
 /** pi's transcripts (v1 without ids, v2, v3) and OpenClaw's: a header line, then a tree of entries by `parentId`. */
 
-import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { type Answer, answerText, optionLabels } from "./answers.ts";
 import {
   assistantEntries,
   type EntryOptions,
@@ -65,33 +66,78 @@ function messageEntries(record: JsonRecord, place: Place, { results }: EntryOpti
       return text.trim() === "" ? [] : [{ ...common, kind: "user", text }];
     }
     case "assistant":
-      return assistantEntries(message.content, common, contextTokens(message.usage));
+      return assistantEntries(message.content, common, {
+        contextTokens: contextTokens(message.usage),
+        results,
+      });
     case "bashExecution":
       return bashEntries(message, common, results);
     case "toolResult":
-      if (!results) return [];
-      return [
-        {
-          ...common,
-          kind: "result",
-          text: textOf(message.content),
-          callId: stringOf(message.toolCallId),
-          isError: message.isError === true,
-        },
-      ];
+      return toolResultEntries(message, common, results);
     default:
       return []; // system prompts, injected messages of extensions, summaries replayed as messages
   }
 }
 
+function toolResultEntries(
+  message: JsonRecord,
+  common: ReturnType<typeof commonOf>,
+  results: boolean,
+): Entry[] {
+  const callId = stringOf(message.toolCallId);
+  const entries: Entry[] = [];
+  if (results) {
+    entries.push({
+      ...common,
+      kind: "result",
+      text: textOf(message.content),
+      callId,
+      isError: message.isError === true,
+    });
+  }
+  const text = message.isError === true ? "" : answerText(answersIn(recordOf(message.details)));
+  if (text !== "" && ASKING_TOOL.test(stringOf(message.toolName) ?? "")) {
+    entries.push({ ...common, kind: "user", text, callId });
+  }
+  return entries;
+}
+
+/** The tools of pi's own extensions that put questions to the user; what they keep is never a tool's free text. */
+const ASKING_TOOL = /^(?:question|questionnaire|ask|ask_user|ask_user_question|request_user_input)$/;
+
+function answersIn(details: JsonRecord): Answer[] {
+  if (typeof details.question === "string") {
+    const answer = stringOf(details.answer);
+    return answer === undefined
+      ? []
+      : [{ question: details.question, options: optionLabels(details.options), answer }];
+  }
+  const asked = new Map(
+    arrayOf(details.questions)
+      .filter(isRecord)
+      .map((question) => [question.id, question]),
+  );
+  return arrayOf(details.answers)
+    .filter(isRecord)
+    .flatMap(({ id, label, value }) => {
+      const question = asked.get(id);
+      const answer = stringOf(label) ?? stringOf(value);
+      if (!question || answer === undefined) return [];
+      const words = stringOf(question.prompt) ?? stringOf(question.question) ?? "";
+      return [{ question: words, options: optionLabels(question.options), answer }];
+    });
+}
+
 /** A command the user ran from the prompt. */
 function bashEntries(message: JsonRecord, common: ReturnType<typeof commonOf>, results: boolean): Entry[] {
-  const tool = toolCall("Bash", { command: message.command });
-  const entries: Entry[] = [{ ...common, kind: "tool", text: `Bash ${tool.target}`.trim(), tool }];
+  const tool = toolCall("Bash", { command: message.command }, results);
+  const callId = `!${common.offset}`;
+  const entries: Entry[] = [{ ...common, kind: "tool", text: `Bash ${tool.target}`.trim(), tool, callId }];
   if (results) {
     const exitCode = numberOf(message.exitCode) ?? 0;
     entries.push({
       ...common,
+      callId,
       kind: "result",
       text: stringOf(message.output) ?? "",
       isError: exitCode !== 0,

@@ -56,7 +56,7 @@ function blockEntries(
   for (const block of arrayOf(message.content)) {
     if (!isRecord(block) || isTextBlock(block)) continue;
     if (block.type === "tool_use" || block.type === "toolCall") {
-      entries.push({ ...common, ...callOf(block) });
+      entries.push({ ...common, ...callOf(block, results) });
     } else if (block.type === "tool_result" && results) {
       const isError = block.is_error === true;
       entries.push({

@@ -39,10 +39,10 @@ export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry[]
 
 /** Returns an entry whose texts are redacted when they are first read. */
 function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
-  const { line, offset, end, id, kind, at, callId, isError, contextTokens } = raw;
+  const { line, offset, end, id, kind, at, callId, isError, state, contextTokens } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
-  return {
+  const entry: Entry = {
     line,
     offset,
     end,
@@ -56,14 +56,16 @@ function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
     ...(tool && { tool }),
     callId,
     ...(isError !== undefined && { isError }),
+    ...(state && { state }),
     contextTokens,
   };
+  return withClean(entry, "patch", raw.patch, clean);
 }
 
 function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
   let target: string | undefined;
   let paths: string[] | undefined;
-  return {
+  const call: ToolCall = {
     name: clean(raw.name),
     get target() {
       target ??= clean(raw.target);
@@ -75,4 +77,21 @@ function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
       return paths;
     },
   };
+  return withClean(call, "input", raw.input, clean);
+}
+
+/** Adds a text that is redacted when it is first read, where there is one. */
+function withClean<T extends object>(
+  object: T,
+  key: keyof T,
+  raw: string | undefined,
+  clean: (text: string) => string,
+): T {
+  if (raw === undefined) return object;
+  let text: string | undefined;
+  const get = () => {
+    text ??= clean(raw);
+    return text;
+  };
+  return Object.defineProperty(object, key, { get, enumerable: true });
 }

@@ -39,6 +39,32 @@ export interface ToolCall {
   action: ToolAction;
   /** Files named by the call (several for a patch), as written there. */
   paths: string[];
+  /** The whole input as text: a command, a diff, a written file, or the arguments. Only where results are wanted. */
+  input?: string;
+}
+
+export type DeedKind = "command" | "edit" | "write" | "read" | "search" | "fetch" | "other";
+
+/** `unknown`: the transcript holds no result. */
+export type DeedOutcome = "done" | "failed" | "rejected" | "running" | "unknown";
+
+/** A tool call with what came of it, cut to what is worth keeping. */
+export interface Deed {
+  /** Line of the call. */
+  line: number;
+  resultLine?: number | undefined;
+  at?: string | undefined;
+  kind: DeedKind;
+  /** Name of the tool. */
+  tool: string;
+  /** What it was done to, on one line: a path, a command, a query. */
+  target: string;
+  paths: string[];
+  /** The command, the changed lines, the head of a written file, the arguments; empty when the target says it all. */
+  input: string;
+  outcome: DeedOutcome;
+  /** Of what came back: its beginning and end where it failed, else its end. */
+  result: string;
 }
 
 /**
@@ -61,6 +87,10 @@ export interface Entry {
   callId?: string | undefined;
   /** On `result` entries. */
   isError?: boolean;
+  /** On `result` entries: the user turned the call down, or what it started goes on. */
+  state?: "rejected" | "running" | undefined;
+  /** On `result` entries: the unified diff that the host kept of an edit. */
+  patch?: string | undefined;
   /** Tokens in the model's context as the host reported them with this message. */
   contextTokens?: number | undefined;
 }

@@ -7,7 +7,8 @@
 
 import { closeSync, openSync, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type Head, type TreeNode, textOf } from "./format.ts";
+import { callCheck } from "./calls.ts";
+import { type Head, type RawEntry, type Results, type TreeNode, textOf } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
 import { countLines, linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
 import { entryFilter, ownRules, type Rules } from "./rules.ts";
@@ -30,8 +31,8 @@ export interface ReadOptions {
   from?: Cursor | undefined;
   /** Byte offset from which on lines are not read any more. @default the end */
   to?: number;
-  /** Whether tool results are wanted too. @default {false} */
-  results?: boolean;
+  /** Whether tool results are wanted too, and of long ones all or their ends. @default {false} */
+  results?: Results;
   /** What to do with a last line that no newline ends: leave it for later, or take it if it is whole. @default {"wait"} */
   unterminated?: "wait" | "accept";
   /** What `readHead` found, to save reading it again. */
@@ -48,11 +49,15 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   progress.skipped = 0;
   if (!head) return;
   const format = formatOf(head.agent);
-  const settings = { head, results: options.results ?? false };
+  const { results = false } = options;
+  const settings = { head, results: results !== false };
+  const checked = callCheck({ cwd: head.cwd, results });
   const shown = entryFilter(options.rules);
   for (const { place, records } of readRecords(file, progress, options)) {
     for (const record of records) {
-      for (const raw of format.entries(record, place, settings)) yield* shown(raw);
+      for (const raw of format.entries(record, place, settings)) {
+        for (const entry of checked(raw)) yield* shown(entry);
+      }
     }
   }
 }
@@ -94,10 +99,12 @@ export function readLastEntries(
   const format = formatOf(head.agent);
   return withFile(file, (descriptor, size) => {
     const entries: Entry[] = [];
-    let pending: Entry[] = [];
-    // Whether an answer is excluded is known at its prompt.
+    let pending: RawEntry[] = [];
+    const calls = openCalls();
+    // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
     const takePending = () => {
-      entries.push(...pending.reverse().flatMap(entryFilter(rules)).reverse());
+      const checked = pending.reverse().flatMap(callCheck({ cwd: head.cwd, results }));
+      entries.push(...checked.flatMap(entryFilter(rules)).reverse());
       pending = [];
     };
     let skipped = 0;
@@ -108,6 +115,7 @@ export function readLastEntries(
       const place = { line: 0, offset: line.offset, end: line.end };
       const found = records.flatMap((record) => format.entries(record, place, { head, results }));
       pending.push(...found.reverse());
+      if (calls.areOpen(found)) continue;
       if (rules.hasPatterns && !found.some(({ kind }) => kind === "user")) continue;
       takePending();
       if (entries.length >= count) break;
@@ -115,6 +123,27 @@ export function readLastEntries(
     takePending();
     return { entries: entries.slice(0, count).reverse(), skipped };
   });
+}
+
+/** How far back a result's call is looked for: calls of one message come back in any order, but soon. */
+const CALL_LINES_MAX = 300;
+
+/** Tells, of lines from the last to the first, whether results were met whose calls were not. */
+function openCalls(): { areOpen(found: readonly RawEntry[]): boolean } {
+  const open = new Map<string, number>();
+  let line = 0;
+  return {
+    areOpen(found) {
+      line++;
+      for (const { callId, tool, kind, settle } of found) {
+        if (callId === undefined) continue;
+        if (tool) open.delete(callId);
+        else if (kind === "result" || settle) open.set(callId, line);
+      }
+      for (const [callId, since] of open) if (line - since > CALL_LINES_MAX) open.delete(callId);
+      return open.size > 0;
+    },
+  };
 }
 
 export interface ReadLastOptions {
@@ -155,6 +184,7 @@ export function readActiveBranch(
   const head = readHead(file);
   if (!head) return { entries: [], leafId: undefined, skipped: 0 };
   const format = formatOf(head.agent);
+  const checked = callCheck({ cwd: head.cwd, results });
   const shown = entryFilter(rules);
   const entries: Entry[] = [];
   const nodes = new Map<string, TreeNode>();
@@ -166,7 +196,7 @@ export function readActiveBranch(
       const declared = format.leafOf(record);
       leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
       for (const raw of format.entries(record, place, { head, results })) {
-        entries.push(...shown(raw));
+        entries.push(...checked(raw).flatMap(shown));
       }
     }
   }

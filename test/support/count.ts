@@ -33,6 +33,8 @@ export function spokenLines(file: string, host: Host): Spoken[] {
   for (const { line, record } of records(file)) {
     if (byEvent && isTypedEvent(record))
       spoken.push({ line, kind: "user", text: squeeze(typedText(record)) });
+    const answer = host === "claude" ? squeeze(answeredToTool(record)) : "";
+    if (answer !== "") spoken.push({ line, kind: "user", text: answer });
     const kind = speaker(record, host);
     if (!kind || (byEvent && kind === "user")) continue;
     const texts = textsOf(record, host).filter((text) => text.trim() !== "");
@@ -41,6 +43,20 @@ export function spokenLines(file: string, host: Host): Spoken[] {
     if (own.length > 0) spoken.push({ line, kind, text: squeeze((kind === "user" ? said : own).join("")) });
   }
   return spoken;
+}
+
+/** What the user chose or wrote in a dialog of Claude Code's: answers with their questions, an approved plan's title. */
+function answeredToTool(record: Json): string {
+  const { questions, answers, plan } = (record.toolUseResult ?? {}) as Json;
+  if (record.type !== "user") return "";
+  if (typeof plan === "string") return `Approved the plan: ${/^#*\s*(\S.*)$/m.exec(plan)?.[1]}`;
+  if (!Array.isArray(questions) || typeof answers !== "object") return "";
+  return (questions as Json[])
+    .map(({ question, options }) => {
+      const labels = (options as Json[]).map(({ label }) => label).join("|");
+      return `${(answers as Json)[String(question)]}(asked: ${question}; options: ${labels})`;
+    })
+    .join("");
 }
 
 /** Lines that hold JSON of which nothing may ever be shown: state, progress, hooks, raw requests, meta rows. */

@@ -1,0 +1,78 @@
+/**
+ * What rows of a session say only together: an answer counts when its call was a question, and our own commands go
+ * with their output.
+ */
+
+import { bothEnds, headOf, tailOf } from "./ends.ts";
+import type { RawEntry, Results } from "./format.ts";
+import { isOwnTool, withoutOwnCommands, withoutOwnOutput } from "./own-commands.ts";
+import type { Entry, ToolCall } from "./session.ts";
+
+export interface CallOptions {
+  /** The session's directory. */
+  cwd: string | undefined;
+  /** Whether calls keep their input, and how much is kept of it and of results. */
+  results: Results;
+}
+
+/** Sessions have thousands of calls; a result follows its call closely. */
+const CALLS_HELD = 512;
+
+interface Call {
+  tool: ToolCall;
+  isOurs: boolean;
+  /** Whether other commands ran beside ours. */
+  isMixed: boolean;
+}
+
+/** Makes what raw entries are passed through in file order: none for one that does not count. */
+export function callCheck({ cwd = "/", results }: CallOptions): (raw: RawEntry) => Entry[] {
+  const calls = new Map<string, Call>();
+  return ({ settle, workdir = cwd, ...entry }) => {
+    const { callId, tool } = entry;
+    if (tool) {
+      const call = { tool, ...checkedCall(tool, workdir) };
+      if (callId !== undefined) hold(calls, callId, call);
+      return call.isOurs ? [] : [callEntry(entry, call.rest, results)];
+    }
+    const call = callId === undefined ? undefined : calls.get(callId);
+    if (settle) {
+      const text = call ? settle(call.tool) : "";
+      return text === "" ? [] : [{ ...entry, text }];
+    }
+    if (call?.isOurs) return [];
+    const own = call?.isMixed ? { ...entry, text: withoutOwnOutput(entry.text) } : entry;
+    return [results === "ends" ? resultEnds(own) : own];
+  };
+}
+
+function resultEnds(entry: Entry): Entry {
+  if (entry.kind !== "result") return entry;
+  const text = entry.isError ? bothEnds(entry.text) : tailOf(entry.text);
+  return entry.patch === undefined ? { ...entry, text } : { ...entry, text, patch: headOf(entry.patch) };
+}
+
+function hold(calls: Map<string, Call>, callId: string, call: Call): void {
+  calls.set(callId, call);
+  if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
+}
+
+function checkedCall(tool: ToolCall, cwd: string): { rest: ToolCall; isOurs: boolean; isMixed: boolean } {
+  const rest = isOwnTool(tool.name) ? undefined : restOf(tool, cwd);
+  return { rest: rest ?? tool, isOurs: rest === undefined, isMixed: rest !== tool };
+}
+
+function callEntry(entry: Entry, { input, ...brief }: ToolCall, results: Results): Entry {
+  const kept = input === undefined || !results ? undefined : results === "ends" ? headOf(input) : input;
+  const tool = kept === undefined ? brief : { ...brief, input: kept };
+  return { ...entry, text: `${tool.name} ${tool.target}`.trim(), tool };
+}
+
+/** A call without our own commands: the same one where there are none, undefined where there is nothing else. */
+function restOf(tool: ToolCall, cwd: string): ToolCall | undefined {
+  if (tool.action !== "run") return tool;
+  const command = tool.input ?? tool.target;
+  const rest = withoutOwnCommands(command, cwd);
+  if (rest === command) return tool;
+  return rest === undefined ? undefined : { ...tool, target: rest.replace(/\s+/g, " ").trim(), input: rest };
+}

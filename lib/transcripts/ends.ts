@@ -1,0 +1,41 @@
+/** The ends of long texts, cut before they are redacted so that no secret is cut: at words, and never inside a key. */
+
+/** Far more than is kept of either end, since redaction shortens. */
+const HEAD_CHARS = 4000;
+const TAIL_CHARS = 2000;
+/** A word goes no further than this over an end. */
+const WORD_MAX = 8000;
+/** Secrets of many lines: only their first line gives them away. */
+const MANY_LINES = /PRIVATE KEY|Private-Lines/;
+const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}]/;
+
+/** The beginning of a text. */
+export function headOf(text: string): string {
+  if (text.length <= HEAD_CHARS + TAIL_CHARS || MANY_LINES.test(text)) return text;
+  return text.slice(0, wordEnd(text, HEAD_CHARS));
+}
+
+/** The end of a text. */
+export function tailOf(text: string): string {
+  if (text.length <= HEAD_CHARS || MANY_LINES.test(text)) return text;
+  return text.slice(wordStart(text, text.length - TAIL_CHARS));
+}
+
+/** Both ends of a text, on lines of their own. */
+export function bothEnds(text: string): string {
+  if (text.length <= 2 * HEAD_CHARS || MANY_LINES.test(text)) return text;
+  const [head, tail] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
+  return head < tail ? `${text.slice(0, head)}\n…\n${text.slice(tail)}` : text;
+}
+
+function wordEnd(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && at - from < WORD_MAX && !BETWEEN_WORDS.test(text[at] ?? "")) at++;
+  return at;
+}
+
+function wordStart(text: string, from: number): number {
+  let at = from;
+  while (at > 0 && from - at < WORD_MAX && !BETWEEN_WORDS.test(text[at - 1] ?? "")) at--;
+  return at;
+}

@@ -1,0 +1,215 @@
+/**
+ * Our own commands in a session's command lines: what they print is a copy of what is indexed already, and an agent
+ * that searched would find its own search first.
+ *
+ * Ours is a program file under our root or in a folder with our package.json, and our bin.
+ */
+
+import { readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { isRecord } from "../base/json.ts";
+import { type ShellPart, shellParts, shellWords, substitutions } from "./shell.ts";
+
+const ROOT = resolve(import.meta.dirname, "..", "..");
+const NAME = "session-memory";
+/** No other command line can start anything of ours. */
+const MAY_BE_OURS = /session-memory|\.[cm]?[jt]s\b|\b(?:npx|bunx)\b/;
+/** Tools that only our own extension registers. */
+const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
+
+const RUNTIMES = /^(?:bun|node|deno|tsx|ts-node|bunx|npx|pnpx)(?:\.exe)?$/;
+const SHELLS = /^(?:ba|z|da|k|fi)?sh$/;
+/** Programs that run the one named after them, with how many words of theirs come between. */
+const WRAPPERS: Record<string, number> = {
+  command: 0,
+  doas: 0,
+  env: 0,
+  exec: 0,
+  gtimeout: 1,
+  nice: 0,
+  nohup: 0,
+  stdbuf: 0,
+  sudo: 0,
+  time: 0,
+  timeout: 1,
+  watch: 0,
+  xargs: 0,
+};
+const CODE_FILE = /\.[cm]?[jt]sx?$/;
+/** A copy of ours that is no longer there, such as an old version in a plugin cache. */
+const GONE_COPY =
+  /(?:^|[/\\])session-memory(?:@[^/\\]*)?[/\\](?:[^/\\]+[/\\]){0,3}(?:scripts|hooks)[/\\][^/\\]+\.ts$/;
+const SKILL_FOLDER =
+  /^\$\{?CLAUDE_(?:SKILL_DIR\}?[/\\]\.\.[/\\]\.\.|PLUGIN_ROOT\}?)[/\\]scripts[/\\][\w-]+\.ts$/;
+/** What is left when a loop or a condition around our command is taken apart, or what only prepares one. */
+const FRAME =
+  /^(?:for|while|until|if|elif|do|done|then|else|fi|case|esac|cd|pushd|popd|export|set|\w+=\S*)(?:\s|$)|^[{}()]*$/;
+const PACKAGE_MAX_BYTES = 1024 * 1024;
+
+/** Whether a tool is one of our extension's. */
+export function isOwnTool(name: string): boolean {
+  return OWN_TOOLS.test(name);
+}
+
+/**
+ * A command line without our own commands; undefined when nothing else is in it.
+ *
+ * @param cwd where it was run
+ */
+export function withoutOwnCommands(command: string, cwd: string): string | undefined {
+  if (!MAY_BE_OURS.test(command)) return command;
+  const scope: Scope = { cwd, variables: new Map() };
+  const kept: ShellPart[] = [];
+  const written = new Set<string>();
+  let isAnyOurs = false;
+  for (const pipeline of pipelines(shellParts(command))) {
+    const text = pipeline.map((part) => part.text).join(" | ");
+    const readsOurs = [...written].some((file) => text.includes(file));
+    if (readsOurs || pipeline.some((part) => isOurs(part.text, scope))) {
+      isAnyOurs = true;
+      const target = />>?\s*([^\s&|;<>]+)\s*$/.exec(text.replace(/2>&1\s*$/, ""))?.[1];
+      if (target !== undefined && target !== "/dev/null") written.add(target);
+    } else kept.push(...pipeline);
+  }
+  if (!isAnyOurs) return command;
+  if (kept.every(({ text }) => FRAME.test(text))) return undefined;
+  return joined(kept);
+}
+
+/** The lines of an output that none of our scripts printed, where ours ran beside other commands. */
+export function withoutOwnOutput(text: string): string {
+  let isInside = false;
+  return text
+    .split("\n")
+    .filter((line) => {
+      isInside = OWN_HEAD.test(line) || (isInside && OWN_CONTINUATION.test(line));
+      return !isInside;
+    })
+    .join("\n");
+}
+
+/** First lines of what our scripts print, and the lines that go on below them. */
+const OWN_HEAD =
+  /^(?:\d+\. \S+:\d+(?:-\d+)? · |# .+ · (?:claude|pi|codex|plain) · |L\d+ \[|\[Session Activity\]|nothing certain; nearest:|index: \d+ sessions|nothing relevant found)/;
+const OWN_CONTINUATION = /^(?: {2}|$|- .*\(\d+[smhd] ago|! )/;
+
+/** Directory and variables as far as a command line sets them. */
+interface Scope {
+  cwd: string;
+  variables: Map<string, string>;
+}
+
+function* pipelines(parts: readonly ShellPart[]): Generator<ShellPart[]> {
+  let pipeline: ShellPart[] = [];
+  for (const part of parts) {
+    pipeline.push(part);
+    if (part.separator === "|") continue;
+    yield pipeline;
+    pipeline = [];
+  }
+  if (pipeline.length > 0) yield pipeline;
+}
+
+function joined(parts: readonly ShellPart[]): string {
+  return parts
+    .map(({ text, separator }, i) => (i === parts.length - 1 ? text : text + spaced(separator)))
+    .join("");
+}
+
+function spaced(separator: string): string {
+  if (separator === "\n") return "\n";
+  return separator === ";" ? "; " : ` ${separator} `;
+}
+
+function isOurs(text: string, scope: Scope): boolean {
+  if (substitutions(text).some((inner) => inner.split("\n").length < 50 && startsOurs(inner, scope)))
+    return true;
+  return programIsOurs(
+    shellWords(text.replace(/^(?:(?:do|then|else|if|while|until|!|time|\{)\s+)+/, "")),
+    scope,
+  );
+}
+
+function startsOurs(command: string, scope: Scope): boolean {
+  const inner: Scope = { cwd: scope.cwd, variables: new Map(scope.variables) };
+  return shellParts(command).some(({ text }) => isOurs(text, inner));
+}
+
+function programIsOurs(words: readonly string[], scope: Scope): boolean {
+  let at = 0;
+  for (; at < words.length; at++) {
+    const assigned = /^(\w+)=([\s\S]*)$/.exec(words[at] ?? "");
+    if (!assigned) break;
+    scope.variables.set(assigned[1] ?? "", expand(assigned[2] ?? "", scope));
+  }
+  const program = words[at];
+  if (program === undefined) return false;
+  const name = baseName(expand(program, scope));
+  const rest = words.slice(at + 1);
+  if (name === "cd" || name === "pushd") {
+    scope.cwd = resolve(scope.cwd, expand(rest.find((word) => !word.startsWith("-")) ?? "~", scope));
+    return false;
+  }
+  if (name === NAME) return true;
+  if (name === "eval") return startsOurs(rest.join(" "), scope);
+  if (SHELLS.test(name)) {
+    const inline = rest.findIndex((word) => /^-[a-z]*c$/.test(word));
+    return inline === -1 ? false : startsOurs(rest[inline + 1] ?? "", scope);
+  }
+  const between = WRAPPERS[name];
+  if (between !== undefined) {
+    const inner = rest.findIndex((word) => !word.startsWith("-") && !/^\d/.test(word));
+    return inner !== -1 && programIsOurs(rest.slice(between > 0 ? Math.max(inner, between) : inner), scope);
+  }
+  if (RUNTIMES.test(name)) return rest.some((word, i) => isRunByRuntime(word, rest.slice(0, i), scope));
+  return CODE_FILE.test(name) && isOurFile(program, scope);
+}
+
+/** The first code file among a runtime's words is what it runs; before it are flags and their values. */
+function isRunByRuntime(word: string, before: readonly string[], scope: Scope): boolean {
+  if (before.some((earlier) => !earlier.startsWith("-") && CODE_FILE.test(earlier))) return false;
+  if (baseName(word) === NAME && before.every((earlier) => earlier.startsWith("-") || earlier === "x"))
+    return true;
+  return !word.startsWith("-") && CODE_FILE.test(word) && isOurFile(word, scope);
+}
+
+function isOurFile(word: string, scope: Scope): boolean {
+  if (SKILL_FOLDER.test(word)) return true;
+  const path = resolve(scope.cwd, expand(word, scope));
+  if (path.startsWith(ROOT + sep)) return !path.slice(ROOT.length).includes(`${sep}node_modules${sep}`);
+  const folder = dirname(path);
+  const name = packageName(folder);
+  return name === undefined ? GONE_COPY.test(path) : name === NAME;
+}
+
+const packages = new Map<string, string | undefined>();
+
+/** The name in the nearest package.json above; undefined where there is none. */
+function packageName(folder: string): string | undefined {
+  if (packages.has(folder)) return packages.get(folder);
+  const parent = dirname(folder);
+  const name = nameIn(join(folder, "package.json")) ?? (parent === folder ? undefined : packageName(parent));
+  packages.set(folder, name);
+  return name;
+}
+
+function nameIn(file: string): string | undefined {
+  try {
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (!stat?.isFile() || stat.size > PACKAGE_MAX_BYTES) return undefined;
+    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return isRecord(value) && typeof value.name === "string" ? value.name : "";
+  } catch {
+    return undefined; // not readable or not JSON: it names nothing
+  }
+}
+
+function expand(word: string, { variables }: Scope): string {
+  const known = word.replace(/\$\{?(\w+)\}?/g, (whole, name: string) => variables.get(name) ?? whole);
+  if (!/^~(?=$|\/)/.test(known)) return known;
+  return join(process.getBuiltinModule("node:os").homedir(), known.slice(1));
+}
+
+function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+}
