@@ -12,7 +12,6 @@ import {
   totalLine,
 } from "./command-outcome.ts";
 import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
-import { excerpt } from "./observe-step.ts";
 
 const DECISIONS_MAX = 2;
 const FAILURES_MAX = 3;
@@ -21,10 +20,8 @@ const COMMANDS_MAX = 5;
 const FILES_MAX = 6;
 const AFTER_MAX = 4;
 const DECISION_CHARS = { min: 20, max: 240 };
-const REJECTION_CHARS = 300;
-const REJECTION_READ_CHARS = 10_000;
 
-/** An observation to be, with how easily it may be done without: 0 never, 4 first. */
+/** An observation to be, with how easily it may be done without: 1 last, 4 first. */
 export interface Note {
   draft: Draft;
   rank: number;
@@ -73,32 +70,13 @@ export function workNotes(entries: readonly Entry[], clean: (text: string) => st
     if (entry.kind === "result") {
       const call = waiting.get(entry.callId);
       waiting.delete(entry.callId);
-      notes.push(...rejectionNotes(entry, { call, clean }));
       if (call?.tool.action === "run") recordRun(commands, { ...call, result: entry, clean });
     }
   }
   for (const { tool, entry } of waiting.values()) {
     if (tool.action === "run") recordRun(commands, { tool, entry, result: undefined, clean });
   }
-  return [
-    ...notes.filter(isDecisionWithin(DECISIONS_MAX)),
-    ...commandNotes([...commands.values()]),
-    ...editNotes(edits),
-  ];
-}
-
-/** The user turned a call down and said why: that is the user speaking. */
-function rejectionNotes(
-  result: Entry,
-  { call, clean }: { call: { tool: ToolCall } | undefined; clean: (text: string) => string },
-): Note[] {
-  if (!result.isError) return [];
-  const words = /the user (?:said|provided the following reason[^:]*):\s*([\s\S]+)/i.exec(
-    result.text.slice(0, REJECTION_READ_CHARS),
-  )?.[1];
-  if (!words) return [];
-  const text = `User, turning down ${call?.tool.name ?? "a call"}: ${excerpt(clean(words), REJECTION_CHARS)}`;
-  return [{ rank: 0, draft: { at: result.at ?? null, priority: "red", text, sources: [result.line] } }];
+  return [...notes.slice(-DECISIONS_MAX), ...commandNotes([...commands.values()]), ...editNotes(edits)];
 }
 
 function decisionNotes(entry: Entry, clean: (text: string) => string): Note[] {
@@ -107,12 +85,6 @@ function decisionNotes(entry: Entry, clean: (text: string) => string): Note[] {
     .filter((sentence) => isDecision(sentence) || isFinding(sentence))
     .slice(0, 1)
     .map((sentence) => noteAt(entry, { rank: 2, priority: "yellow", text: clean(sentence) }));
-}
-
-/** Keeps the last decisions: the later word holds. */
-function isDecisionWithin(max: number): (note: Note, index: number, all: Note[]) => boolean {
-  return (note, index, all) =>
-    note.rank === 0 || all.slice(index + 1).filter(({ rank }) => rank !== 0).length < max;
 }
 
 function followUp(
