@@ -15,7 +15,7 @@ export type ErrorType =
   | "BUSY"
   | "NOT_CONFIRMED";
 
-export interface ErrorOptions {
+interface ErrorOptions {
   details?: Record<string, unknown>;
   /** Whether the caller can go on with other work. */
   recoverable?: boolean;

@@ -20,7 +20,7 @@ const FILE_MODE = 0o600;
 /** File systems allow 255 bytes; suffixes and temporary names need some. */
 const FILE_STEM_MAX = 200;
 
-export interface WriteOptions {
+interface WriteOptions {
   /**
    * Whether the bytes are forced to disk before they take the name, so that a power cut leaves no empty file.
    * Costs milliseconds: false for what is rebuilt by itself.

@@ -7,7 +7,7 @@ import { ensureDirectory } from "./files.ts";
 /** Two files of this size at most (the current one and the one before). */
 const LOG_MAX_BYTES = 1024 * 1024;
 
-export interface LogEvent {
+interface LogEvent {
   /** What happened, dotted: `hook.user-prompt-submit`, `injected`, `embed`. */
   event: string;
   ok: boolean;

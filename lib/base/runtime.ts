@@ -20,7 +20,7 @@ export interface Runtime {
   flags: string[];
 }
 
-export interface RuntimeOptions {
+interface RuntimeOptions {
   env: Environment;
   /** The project folder: what lies in it is not trusted, except what is ours. */
   cwd: string;
@@ -28,7 +28,7 @@ export interface RuntimeOptions {
   root?: string | undefined;
 }
 
-export interface DetachOptions extends RuntimeOptions {
+interface DetachOptions extends RuntimeOptions {
   /** @default the one `findRuntime` finds */
   runtime?: Runtime | undefined;
 }

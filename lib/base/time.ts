@@ -23,7 +23,7 @@ const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "frida
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
-export interface ParseTimeOptions {
+interface ParseTimeOptions {
   now: Date;
   /** Which end of a day, month or year is meant: `--after` wants its start, `--before` its end. */
   edge: "start" | "end";
@@ -131,7 +131,7 @@ export function instantOf(local: LocalTime, timezone: string): Date {
 }
 
 /** The system's time zone. */
-export function systemTimezone(): string {
+function systemTimezone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 

@@ -161,7 +161,7 @@ function userHome(env: Environment): string {
 }
 
 /** The session that runs us, when the host says so. */
-export function callingSession(env: Environment): string | undefined {
+function callingSession(env: Environment): string | undefined {
   return env.CLAUDE_CODE_SESSION_ID || env.PI_SESSION_ID || undefined;
 }
 

@@ -13,7 +13,7 @@ import { type HookRuns, readHookRuns } from "./hook-log.ts";
 import { checkIndex } from "./index-health.ts";
 import type { IndexMetrics } from "./index-metrics.ts";
 
-export type HealthStatus = "OK" | "DEGRADED" | "ERROR";
+type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
 export interface HealthOptions {
   config: Pick<Config, "paths" | "settings" | "env">;

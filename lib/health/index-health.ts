@@ -12,7 +12,7 @@ import { type Finding, fromError } from "./finding.ts";
 import { type IndexMetrics, NO_METRICS, readIndexMetrics } from "./index-metrics.ts";
 import { claudeCleanupDays, deletedWithin } from "./retention.ts";
 
-export interface IndexCheck {
+interface IndexCheck {
   paths: Paths;
   settings: Settings;
   sessions: readonly Session[];

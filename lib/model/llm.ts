@@ -41,7 +41,7 @@ interface Connection {
   signal?: AbortSignal | undefined;
 }
 
-export interface EmbedOptions extends Connection {
+interface EmbedOptions extends Connection {
   config: EmbeddingConfig;
 }
 
@@ -52,7 +52,7 @@ export interface Embedded {
   usd: number | null;
 }
 
-export interface LlmConnection extends Connection {
+interface LlmConnection extends Connection {
   config: LlmConfig;
 }
 

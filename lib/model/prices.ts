@@ -7,7 +7,7 @@
 import type { LlmConfig } from "../config/config.ts";
 import { mostTokens } from "../language/tokens.ts";
 
-export type Prices = LlmConfig["prices"];
+type Prices = LlmConfig["prices"];
 
 /** USD per million tokens. */
 interface Rate {
@@ -20,7 +20,7 @@ export interface Tokens {
   output: number;
 }
 
-export type ModelKind = "chat" | "embedding";
+type ModelKind = "chat" | "embedding";
 
 /** A model as the price of a call depends on it. */
 export interface PricedModel {

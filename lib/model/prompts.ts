@@ -8,7 +8,7 @@ import { z } from "zod";
 const TAG = /<(?=\/?\s*(?:conversation|previous|question|chunks?|system|instructions?)\b)/gi;
 
 /** Text inside a tag, in which nothing can close the tag or open another. */
-export function tagged(tag: string, text: string): string {
+function tagged(tag: string, text: string): string {
   return `<${tag}>\n${text.replace(TAG, "‹")}\n</${tag}>`;
 }
 

@@ -47,7 +47,7 @@ export interface SpendLedger {
   price(model: PricedModel, tokens: Tokens): Price;
 }
 
-export interface SpendToday {
+interface SpendToday {
   usd: number;
   calls: number;
   tokens: Tokens;
