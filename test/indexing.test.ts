@@ -293,6 +293,24 @@ describe("indexSessions()", () => {
     store.close();
   });
 
+  test("counts a skipped line once, whether a session is saved in one part, in several or in several runs", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const turns = (from: number) =>
+      jsonl(
+        ...Array.from({ length: 120 }, (_, i) =>
+          turn(`question ${from + i}`, "answer", { minute: from + i }),
+        ),
+      );
+    const file = writeClaude(home, { id: ONE, rows: `${turns(0)}not json\n${turns(120)}` });
+    await indexHome(home, store);
+    expect(state(store, ONE)).toMatchObject({ chunk_count: 240, skipped_lines: 1 });
+    appendFileSync(file, `neither\n${turns(240)}${turns(360)}`);
+    await indexHome(home, store);
+    expect(state(store, ONE)).toMatchObject({ chunk_count: 480, skipped_lines: 2 });
+    store.close();
+  });
+
   test("skips and counts lines that are no JSON, and quarantines a file with no message", async () => {
     using home = temporaryHome();
     const store = openHomeStore(home);

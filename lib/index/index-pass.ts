@@ -72,6 +72,8 @@ interface Pass extends PassOptions {
   newChunks: number;
   /** What may be committed: the start of an exchange that is the start of a line. */
   safe: { cursor: Cursor; nextChunk: number; skipped: number };
+  /** Skipped lines before the cursor where the pass began: `state` moves on with each part that is saved. */
+  skippedAtStart: number;
   lastLine: number;
 }
 
@@ -124,6 +126,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     next: state.nextChunk,
     newChunks: 0,
     safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
+    skippedAtStart: state.skippedLines,
     lastLine: -1,
   };
 }
@@ -146,7 +149,7 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
   const { skippedBefore } = pass.watch;
   if (first.line !== pass.lastLine) {
     const cursor = { offset: first.offset, line: first.line - 1 };
-    const skipped = pass.state.skippedLines + (skippedBefore.get(first) ?? 0);
+    const skipped = pass.skippedAtStart + (skippedBefore.get(first) ?? 0);
     pass.safe = { cursor, nextChunk: pass.next, skipped };
   }
   skippedBefore.delete(first);
