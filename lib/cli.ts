@@ -1,18 +1,84 @@
-/** How a script talks: help, flags, streams, progress, exit codes. For scripts only. */
+/** How a script runs and talks: help, flags, configuration, streams, progress, exit codes. For scripts only. */
 
-import { readFileSync } from "node:fs";
-import { type ParseArgsConfig, parseArgs } from "node:util";
+import { commandLine, type Options, parseStrictly, usageError } from "./base/arguments.ts";
 import { asCalled, isDispatched } from "./base/command.ts";
 import { SessionMemoryError } from "./base/errors.ts";
 import { handOver } from "./base/output.ts";
 import { refusalOf } from "./base/refusals.ts";
 import { parseTime } from "./base/time.ts";
-import type { Config } from "./config/config.ts";
+import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
 import { compilePatterns, redact } from "./redact/redact.ts";
 
 const STDERR = 2;
 
-type Options = NonNullable<ParseArgsConfig["options"]>;
+export { usageError };
+
+/** The flags that every script with sessions has, beside `--quiet` and `--help`. */
+const SHARED_FLAGS = {
+  sessions: { type: "string", multiple: true },
+  json: { type: "boolean", default: false },
+} as const;
+
+export interface Script<T extends Options> {
+  usage: string;
+  /** Its own flags. */
+  flags: T;
+  words?: WordCount;
+  /** Whether it reads sessions that the `.volute` of the current directory brings along. @default {false} */
+  readsAnyVolute?: boolean;
+  /** Whether it runs with the defaults where config.json cannot be used. @default {false} */
+  needsNoConfig?: boolean;
+}
+
+export interface WordCount {
+  min?: number;
+  max?: number;
+}
+
+/** What a script is given to work with. */
+export interface Run<T extends Options> {
+  args: string[];
+  values: ReturnType<typeof parseFlags<T & typeof SHARED_FLAGS>>["values"];
+  words: string[];
+  /** With the paths that `--sessions` names in place of the agents' own. */
+  config: Config;
+  /** Why config.json cannot be used, for a script that needs none. */
+  configError: SessionMemoryError | undefined;
+  cwd: string;
+  /** Prints a result: the data with `--json`, else the lines. Returns false when its reader has left. */
+  show(data: unknown, lines: Iterable<string>): boolean;
+}
+
+/** Runs a script on its parsed command line and the configuration, by the rules of `runMain`. */
+export function runScript<T extends Options>(
+  { usage, flags, words, readsAnyVolute = false, needsNoConfig = false }: Script<T>,
+  main: (run: Run<T>) => void | Promise<void>,
+): Promise<void> {
+  return runMain(usage, async (args) => {
+    const parsed = parseFlags(args, { ...flags, ...SHARED_FLAGS }, words);
+    const { sessions, json } = parsed.values as { sessions?: string[]; json?: boolean };
+    const cwd = process.cwd();
+    const { config: loaded, configError } = await readConfig(cwd, needsNoConfig);
+    useConfig(loaded);
+    const reading = pathsReading(loaded, sessions, cwd);
+    const config = { ...loaded, paths: readsAnyVolute ? readingAnyVolute(reading) : reading };
+    const show = (data: unknown, lines: Iterable<string>) =>
+      json ? printJson(data) : [...lines].every((line) => print(line));
+    await main({ args, ...parsed, config, configError, cwd, show });
+  });
+}
+
+async function readConfig(
+  cwd: string,
+  needsNone: boolean,
+): Promise<Pick<Run<Options>, "config" | "configError">> {
+  try {
+    return { config: await loadConfig(process.env, cwd), configError: undefined };
+  } catch (error) {
+    if (!needsNone || !(error instanceof SessionMemoryError)) throw error;
+    return { config: defaultConfig(process.env, cwd), configError: error };
+  }
+}
 
 /**
  * Runs a script: prints help, or calls `main`, and turns a known failure into `error:`/`hint:` lines and an exit code.
@@ -37,51 +103,24 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   }
 }
 
-/** The arguments as they were typed: Bun drops a `--` that comes first, which makes flags of the words after it. */
-function commandLine(): string[] {
-  const args = process.argv.slice(2);
-  if (!process.versions.bun || !args[0]?.startsWith("-")) return args;
-  let typed: string[];
-  try {
-    typed = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
-  } catch {
-    return args; // told by Linux alone
-  }
-  return typed[typed.length - args.length - 1] === "--" ? ["--", ...args] : args;
-}
-
 /**
  * Parses flags strictly. `--quiet` and `--help` are known to every script.
  *
  * @throws {SessionMemoryError} `USAGE` for an unknown flag, a missing value or too many words.
  */
-export function parseFlags<T extends Options>(
-  args: string[],
-  options: T,
-  words: { min?: number; max?: number } = {},
-) {
+export function parseFlags<T extends Options>(args: string[], options: T, words: WordCount = {}) {
   const known = { ...options, quiet: { type: "boolean" }, help: { type: "boolean", short: "h" } } as T &
     Options;
-  let parsed: ReturnType<typeof parseArgs<{ args: string[]; options: T & Options; allowPositionals: true }>>;
-  try {
-    parsed = parseArgs({
-      args: joinNegative(args, known),
-      options: known,
-      allowPositionals: true,
-      strict: true,
-    });
-  } catch (error) {
-    throw usageError(firstSentence(error instanceof Error ? error.message : String(error)), flagHint(known));
-  }
+  const { values, positionals } = parseStrictly(args, known);
   const { min = 0, max = Number.POSITIVE_INFINITY } = words;
-  if (parsed.positionals.length < min) throw usageError("Expected more arguments", "see --help");
-  if (parsed.positionals.length > max) {
+  if (positionals.length < min) throw usageError("Expected more arguments", "see --help");
+  if (positionals.length > max) {
     throw usageError(
-      `Cannot use argument "${parsed.positionals[max]}": one too many`,
+      `Cannot use argument "${positionals[max]}": one too many`,
       "quote words that belong together",
     );
   }
-  return { values: parsed.values, words: parsed.positionals };
+  return { values, words: positionals };
 }
 
 /** A whole number given with a flag, or the default. */
@@ -134,10 +173,6 @@ export function timeFlag(
   );
 }
 
-export function usageError(message: string, hint: string): SessionMemoryError {
-  return new SessionMemoryError("USAGE", message, { hint });
-}
-
 let quiet = false;
 /** Redacts all that is printed: paths, ids, names, queries and messages never pass the reader. */
 let clean = (text: string) => redact(text);
@@ -149,15 +184,15 @@ export function useConfig({ settings, ignored }: Pick<Config, "settings" | "igno
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }
 
-/** Prints a result: all of it, or it fails (a full disk); a reader that left wants no more. */
-export function print(text: string): void {
-  handOver(`${clean(text)}\n`);
+/** Prints a result: all of it, or it fails (a full disk). Returns false when its reader has left. */
+export function print(text: string): boolean {
+  return handOver(`${clean(text)}\n`);
 }
 
 /** Prints the one JSON document of `--json`. */
-export function printJson(value: unknown): void {
+export function printJson(value: unknown): boolean {
   const cleaned = (_: string, part: unknown) => (typeof part === "string" ? clean(part) : part);
-  handOver(`${JSON.stringify(value, cleaned, 2)}\n`);
+  return handOver(`${JSON.stringify(value, cleaned, 2)}\n`);
 }
 
 /** Not `console.error`: Bun paints its lines red wherever FORCE_COLOR stands, also in a file. */
@@ -238,35 +273,4 @@ export function startProgress(what: string): {
 /** Loaded only for work that takes long: the module costs more than starting Bun. */
 function isTerminal(): boolean {
   return process.getBuiltinModule("node:tty").isatty(STDERR);
-}
-
-/** `--limit -5` is a bad number, not an unknown flag: parseArgs needs the value attached to see that. */
-function joinNegative(args: string[], options: Options): string[] {
-  const joined: string[] = [];
-  for (let i = 0; i < args.length; i++) {
-    const arg = args[i] ?? "";
-    if (arg === "--") return [...joined, ...args.slice(i)];
-    const next = args[i + 1];
-    if (optionOf(arg, options)?.type === "string" && next !== undefined && /^-\d/.test(next)) {
-      joined.push(arg.startsWith("--") ? `${arg}=${next}` : `${arg}${next}`);
-      i++;
-    } else joined.push(arg);
-  }
-  return joined;
-}
-
-function optionOf(arg: string, options: Options): Options[string] | undefined {
-  if (arg.startsWith("--")) return options[arg.slice(2)];
-  if (!arg.startsWith("-") || arg.length !== 2) return undefined;
-  return Object.values(options).find(({ short }) => short === arg[1]);
-}
-
-function firstSentence(message: string): string {
-  return message.split(/\.\s|\n/)[0]?.replace(/\.$/, "") ?? message;
-}
-
-function flagHint(options: Options): string {
-  return `known flags: ${Object.keys(options)
-    .map((name) => (name.length === 1 ? `-${name}` : `--${name}`))
-    .join(" ")}`;
 }

@@ -12,20 +12,9 @@ import { readMarks } from "../lib/activity/marks.ts";
 import { readUpdates } from "../lib/activity/news.ts";
 import { updatesOf } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { handOver } from "../lib/base/output.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/probe.ts";
-import {
-  choiceFlag,
-  integerFlag,
-  note,
-  parseFlags,
-  printJson,
-  runMain,
-  timeFlag,
-  useConfig,
-  warn,
-} from "../lib/cli.ts";
-import { type Config, defaultSettings, loadConfig, type Paths, pathsReading } from "../lib/config/config.ts";
+import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, warn } from "../lib/cli.ts";
+import { type Config, defaultSettings, readingAnyVolute, withFolders } from "../lib/config/config.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
@@ -110,11 +99,11 @@ function namedSession(name: string, agent: Agent, file: string | null): Session[
 }
 
 /** The session that `--current` or the host names; undefined when neither does, or when there is none of that name. */
-function currentSession(flag: string | undefined, config: Config, paths: Paths): Looker | undefined {
-  const cwd = process.cwd();
+function currentSession(flag: string | undefined, config: Config, cwd: string): Looker | undefined {
   const reference = flag ?? config.currentSession;
   if (reference === undefined) return undefined;
   try {
+    const paths = readingAnyVolute(config.paths);
     const session = resolveSession(reference, { paths, cwd, current: config.currentSession });
     return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
   } catch (error) {
@@ -124,40 +113,36 @@ function currentSession(flag: string | undefined, config: Config, paths: Paths):
   }
 }
 
-async function main(args: string[]): Promise<void> {
-  const { values } = parseFlags(
-    args,
-    {
-      current: { type: "string" },
-      scope: { type: "string" },
-      "max-chars": { type: "string" },
-      since: { type: "string" },
-      peek: { type: "boolean" },
-      sessions: { type: "string", multiple: true },
-      json: { type: "boolean" },
-    },
-    { max: 0 },
-  );
+const SCRIPT = {
+  usage: USAGE,
+  flags: {
+    current: { type: "string" },
+    scope: { type: "string" },
+    "max-chars": { type: "string" },
+    since: { type: "string" },
+    peek: { type: "boolean" },
+  },
+  words: { max: 0 },
+} as const;
+
+function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
+  const { settings, env } = config;
   const scope = choiceFlag("--scope", values.scope, ["project", "all"] as const);
   const length = values["max-chars"];
   const maxChars = length === undefined ? undefined : integerFlag("--max-chars", length, 1, { min: 1 });
-  const config = await loadConfig(process.env, process.cwd());
-  useConfig(config);
-  const { settings } = config;
-  const paths = pathsReading(config, values.sessions, process.cwd());
   const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);
-  const current = currentSession(values.current, config, paths);
+  const current = currentSession(values.current, config, cwd);
   if (!current) {
     warn("Cannot tell which session is looking, so nothing is told: name it with --current");
-    if (values.json) printJson({ sessions: [], overlaps: [] });
+    show({ sessions: [], overlaps: [] }, []);
     return;
   }
+  const paths = withFolders(config.paths, { settings, env, transcript: current.file });
   const updates = readUpdates({ paths, settings, current, scope, maxChars, since });
   for (const problem of updates.problems) warn(problem);
   if (updates.skipped > 0) note(`${updates.skipped} damaged lines skipped`);
-  const output = values.json ? JSON.stringify(updates.report, null, 2) : updates.text;
-  if (output !== null && !handOver(`${output}\n`)) return;
+  if (!show(updates.report, updates.text === null ? [] : [updates.text])) return;
   if (!values.peek && !updates.commit()) warn("Cannot mark this as told: the cursor file is locked");
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript(SCRIPT, main);

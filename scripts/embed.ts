@@ -15,18 +15,17 @@ import { logEvent } from "../lib/base/log.ts";
 import { counted } from "../lib/base/text.ts";
 import {
   note,
-  parseFlags,
   print,
   printJson,
-  runMain,
+  type Run,
+  runScript,
   startProgress,
   stopSignal,
   timeFlag,
   usageError,
-  useConfig,
   warn,
 } from "../lib/cli.ts";
-import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
+import type { Config } from "../lib/config/config.ts";
 import { embedSessions, type RunReport } from "../lib/index/index-run.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/index-status.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -62,45 +61,40 @@ Examples:
 
 export { embedSessions };
 
-async function main(args: string[]): Promise<void> {
-  const flags = readFlags(args);
-  const loaded = await loadConfig(process.env, process.cwd());
-  useConfig(loaded);
-  const config = { ...loaded, paths: pathsReading(loaded, flags.sessions, process.cwd()) };
-  if (flags.status) return showStatus(config, flags);
-  const sessions = await chooseSessions(config, flags);
-  if (flags["validate-only"]) await validate(sessions, flags);
-  else if (flags["dry-run"]) await showPlan(config, sessions, flags);
-  else await run(config, sessions, flags);
+const OFF = { type: "boolean", default: false } as const;
+const SCRIPT = {
+  usage: USAGE,
+  flags: {
+    new: OFF,
+    all: OFF,
+    session: { type: "string", multiple: true },
+    since: { type: "string" },
+    "no-vectors": OFF,
+    topics: OFF,
+    prune: OFF,
+    status: OFF,
+    "validate-only": OFF,
+    "dry-run": OFF,
+  },
+  words: { max: 0 },
+} as const;
+
+type Flags = Run<typeof SCRIPT.flags>["values"];
+
+async function main({ values, config }: Run<typeof SCRIPT.flags>): Promise<void> {
+  refuseContradictions(values);
+  if (values.status) return showStatus(config, values);
+  const sessions = await chooseSessions(config, values);
+  if (values["validate-only"]) await validate(sessions, values);
+  else if (values["dry-run"]) await showPlan(config, sessions, values);
+  else await run(config, sessions, values);
 }
 
-type Flags = ReturnType<typeof readFlags>;
-
-function readFlags(args: string[]) {
-  const off = { type: "boolean", default: false } as const;
-  const { values } = parseFlags(
-    args,
-    {
-      new: off,
-      all: off,
-      session: { type: "string", multiple: true },
-      since: { type: "string" },
-      "no-vectors": off,
-      topics: off,
-      prune: off,
-      status: off,
-      "validate-only": off,
-      "dry-run": off,
-      sessions: { type: "string", multiple: true },
-      json: off,
-    },
-    { max: 0 },
-  );
+function refuseContradictions(values: Flags): void {
   if (values.new && values.all) throw usageError("Cannot use --new together with --all", "give one of them");
   const modes = (["status", "validate-only", "dry-run"] as const).filter((mode) => values[mode]);
   if (modes.length > 1)
     throw usageError(`Cannot use --${modes.join(" together with --")}`, "give one of them");
-  return values;
 }
 
 /** Oldest first: a fork's copies come after what they were copied from. */
@@ -282,4 +276,4 @@ async function showPlan(
     );
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript(SCRIPT, main);

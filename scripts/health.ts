@@ -8,18 +8,8 @@
  * @module
  */
 
-import { SessionMemoryError } from "../lib/base/errors.ts";
-import { parseFlags, print, printJson, runMain, useConfig } from "../lib/cli.ts";
-import {
-  type Config,
-  defaultSettings,
-  loadConfig,
-  pathsReading,
-  resolvePaths,
-  trustedEnvironment,
-} from "../lib/config/config.ts";
+import { type Run, runScript } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
-import { redact } from "../lib/redact/redact.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\
@@ -41,46 +31,12 @@ Examples:
 
 export { checkHealth };
 
-async function main(args: string[]): Promise<void> {
-  const { values } = parseFlags(
-    args,
-    { sessions: { type: "string", multiple: true }, json: { type: "boolean", default: false } },
-    { max: 0 },
-  );
-  const { config, configError } = await loadAnyConfig();
-  useConfig(config);
-  const paths = pathsReading(config, values.sessions, process.cwd());
-  const health = checkHealth({
-    config: { ...config, paths },
-    configError,
-    sessions: listSessions(paths, { subagents: true, cwd: process.cwd() }),
-    cwd: process.cwd(),
-    now: new Date(),
-  });
-  if (values.json) printJson(health);
-  else for (const line of describe(health)) print(redact(line));
+function main({ config, configError, cwd, show }: Run<Record<never, never>>): void {
+  const { paths } = config;
+  const sessions = listSessions(paths, { subagents: true, cwd });
+  const health = checkHealth({ config, configError, sessions, cwd, now: new Date() });
+  show(health, describe(health));
   if (health.status === "ERROR") process.exitCode = 1;
-}
-
-/** A report is wanted most where the configuration is broken: it is made with the defaults then. */
-async function loadAnyConfig(): Promise<{
-  config: Pick<Config, "paths" | "settings" | "env" | "ignored" | "currentSession">;
-  configError: SessionMemoryError | undefined;
-}> {
-  try {
-    return { config: await loadConfig(process.env, process.cwd()), configError: undefined };
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError)) throw error;
-    const { env, ignored } = trustedEnvironment(process.env, process.cwd());
-    const config = {
-      paths: resolvePaths(env),
-      settings: defaultSettings(),
-      env,
-      ignored,
-      currentSession: undefined,
-    };
-    return { config, configError: error };
-  }
 }
 
 function* describe({ status, findings, metrics, hooks, sends, runtime }: Health): Generator<string> {
@@ -96,4 +52,5 @@ function* describe({ status, findings, metrics, hooks, sends, runtime }: Health)
   yield `runtime: ${runtime}`;
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main)
+  await runScript({ usage: USAGE, flags: {}, words: { max: 0 }, needsNoConfig: true }, main);

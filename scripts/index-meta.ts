@@ -9,18 +9,8 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import {
-  note,
-  parseFlags,
-  print,
-  printJson,
-  runMain,
-  startProgress,
-  usageError,
-  useConfig,
-  warn,
-} from "../lib/cli.ts";
-import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
+import { note, print, printJson, type Run, runScript, startProgress, usageError, warn } from "../lib/cli.ts";
+import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
@@ -90,14 +80,13 @@ export async function indexSessions(
   return outcomes;
 }
 
-async function main(args: string[]): Promise<void> {
-  const { values, words } = parseFlags(args, {
-    new: { type: "boolean", default: false },
-    all: { type: "boolean", default: false },
-    force: { type: "boolean", default: false },
-    sessions: { type: "string", multiple: true },
-    json: { type: "boolean", default: false },
-  });
+const FLAGS = {
+  new: { type: "boolean", default: false },
+  all: { type: "boolean", default: false },
+  force: { type: "boolean", default: false },
+} as const;
+
+async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void> {
   if (words.length > 0 && (values.all || values.new)) {
     throw usageError(
       "Cannot use a session together with --all or --new",
@@ -105,10 +94,6 @@ async function main(args: string[]): Promise<void> {
     );
   }
   if (values.all && values.new) throw usageError("Cannot use --all together with --new", "give one of them");
-  const loaded = await loadConfig(process.env, process.cwd());
-  useConfig(loaded);
-  const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
-
   const sessions = words.length > 0 ? named(words, config) : listed(config);
   const progress = startProgress("sessions");
   const outcomes = await indexSessions(sessions, {
@@ -179,4 +164,4 @@ function refuseFailures(outcomes: readonly MetaOutcome[]): void {
   );
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS }, main);

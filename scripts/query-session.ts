@@ -9,8 +9,8 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { note, parseFlags, print, printJson, runMain, useConfig } from "../lib/cli.ts";
-import { loadConfig, pathsReading, readingAnyVolute, type Settings } from "../lib/config/config.ts";
+import { note, type Run, runScript } from "../lib/cli.ts";
+import type { Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
@@ -105,42 +105,31 @@ const NOTHING_SAID: Omit<SessionAnswer, "answer"> = {
   tokens: 0,
 };
 
-async function main(args: string[]): Promise<void> {
-  const { values, words } = parseFlags(
-    args,
-    {
-      subagents: { type: "boolean", default: false },
-      sessions: { type: "string", multiple: true },
-      json: { type: "boolean", default: false },
-    },
-    { min: 2, max: 2 },
-  );
-  const config = await loadConfig(process.env, process.cwd());
-  useConfig(config);
-  const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
+const SCRIPT = {
+  usage: USAGE,
+  flags: { subagents: { type: "boolean", default: false } },
+  words: { min: 2, max: 2 },
+  readsAnyVolute: true,
+} as const;
+
+async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+  const { paths, settings, currentSession: current } = config;
   const [reference = "", question = ""] = words;
-  const context = { paths, cwd: process.cwd(), current: config.currentSession, subagents: values.subagents };
-  const session = resolveSession(reference, context);
-  refuseKeptOut(session, { paths, exclude: config.settings.exclude });
+  const session = resolveSession(reference, { paths, cwd, current, subagents: values.subagents });
+  refuseKeptOut(session, { paths, exclude: settings.exclude });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(session, question);
 
   const { answer, confidence, citations, notes, usd, tokens } = await querySession(session, question, {
     complete,
-    settings: config.settings,
+    settings,
   });
-  if (values.json) {
-    printJson({
-      answer,
-      confidence,
-      citations: citations.map(({ file, line, excerpt }) => ({ file, line, excerpt })),
-      notes,
-    });
-  } else {
-    print(`${answer}\n\nconfidence: ${confidence}`);
-    for (const { file, line, excerpt } of citations) print(`${file}:${line} "${excerpt}"`);
-    for (const text of notes) print(`note: ${text}`);
-  }
+  const cited = citations.map(({ file, line, excerpt }) => ({ file, line, excerpt }));
+  show({ answer, confidence, citations: cited, notes }, [
+    `${answer}\n\nconfidence: ${confidence}`,
+    ...cited.map(({ file, line, excerpt }) => `${file}:${line} "${excerpt}"`),
+    ...notes.map((text) => `note: ${text}`),
+  ]);
   note(formatCost(usd, tokens));
 }
 
@@ -154,4 +143,4 @@ function noModel(session: Session, question: string): SessionMemoryError {
   );
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript(SCRIPT, main);

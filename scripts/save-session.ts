@@ -11,27 +11,10 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/log.ts";
+import { changedAt } from "../lib/base/probe.ts";
 import { formatLocal } from "../lib/base/time.ts";
-import {
-  integerFlag,
-  parseFlags,
-  print,
-  printJson,
-  runMain,
-  usageError,
-  useConfig,
-  warn,
-} from "../lib/cli.ts";
-import {
-  type Config,
-  defaultSettings,
-  expandPath,
-  loadConfig,
-  type Paths,
-  pathsReading,
-  readingAnyVolute,
-  resolvePaths,
-} from "../lib/config/config.ts";
+import { integerFlag, type Run, runScript, usageError, warn } from "../lib/cli.ts";
+import { type Config, defaultSettings, expandPath, type Paths, resolvePaths } from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { readEnd } from "../lib/naming/last-messages.ts";
 import { findNote, renderNote, writeNote } from "../lib/naming/note.ts";
@@ -182,7 +165,7 @@ function nothingSaid(sessionId: string): SessionMemoryError {
 
 /** For transcripts without times. */
 function modified(file: string): string {
-  return statSync(file).mtime.toISOString();
+  return changedAt(statSync(file));
 }
 
 function unwritable(folder: string, error: unknown): unknown {
@@ -198,19 +181,19 @@ function systemTimezone(): string {
   return defaultSettings().timezone;
 }
 
-async function main(args: string[]): Promise<void> {
-  const { values, words } = parseFlags(
-    args,
-    {
-      dir: { type: "string", default: "memory" },
-      messages: { type: "string" },
-      slug: { type: "string" },
-      "llm-slug": { type: "boolean", default: false },
-      sessions: { type: "string", multiple: true },
-      json: { type: "boolean", default: false },
-    },
-    { max: 1 },
-  );
+const SCRIPT = {
+  usage: USAGE,
+  flags: {
+    dir: { type: "string", default: "memory" },
+    messages: { type: "string" },
+    slug: { type: "string" },
+    "llm-slug": { type: "boolean", default: false },
+  },
+  words: { max: 1 },
+  readsAnyVolute: true,
+} as const;
+
+async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const messageCount = integerFlag("--messages", values.messages, MESSAGES, { min: 1 });
   const { slug } = values;
   if (slug !== undefined && values["llm-slug"]) {
@@ -218,25 +201,22 @@ async function main(args: string[]): Promise<void> {
   }
   if (slug !== undefined && sanitizeSlug(slug) === "")
     warn(`--slug "${slug}" has no letters or digits, so the time of day names the note`);
-  const config = await loadConfig(process.env, process.cwd());
-  useConfig(config);
-  const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
-  const reference = words[0] ?? config.currentSession;
+  const { paths, currentSession: current } = config;
+  const reference = words[0] ?? current;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
-  const session = resolveSession(reference, { paths, cwd: process.cwd(), current: config.currentSession });
+  const session = resolveSession(reference, { paths, cwd, current });
   refuseKeptOut(session, { paths, exclude: config.settings.exclude });
   const saved = await saveSession({
-    ...described(session, { ...config, paths }),
-    workspaceDir: process.cwd(),
-    directory: expandPath(values.dir, config.env, process.cwd()),
+    ...described(session, config),
+    workspaceDir: cwd,
+    directory: expandPath(values.dir, config.env, cwd),
     messageCount,
     slug,
     slugOptions: values["llm-slug"] ? configuredSlug(config) : undefined,
   });
   const { path, created } = saved;
   logEvent(paths.log, { event: "save-session", ok: true, session: session.id, path, created });
-  if (values.json) printJson({ ...saved, sessionId: session.id });
-  else print(saved.path);
+  show({ ...saved, sessionId: session.id }, [path]);
 }
 
 /** What a session is about by the word of its user or of a model; rules are left to the note itself. */
@@ -278,4 +258,4 @@ function configuredSlug({ settings, env, paths }: Config): SlugOptions {
   };
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript(SCRIPT, main);

@@ -9,7 +9,8 @@
 
 import { readFileSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { loadConfig, type Paths, pathsReading, type Settings } from "../lib/config/config.ts";
+import type { Run } from "../lib/cli.ts";
+import type { Paths, Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import {
   type AnsweredQuestion,
@@ -217,27 +218,21 @@ async function ancestorsOf(
   return line.slice(1);
 }
 
-async function main(args: string[]): Promise<void> {
-  const { parseFlags, print, printJson, useConfig } = await import("../lib/cli.ts");
-  const { values, words } = parseFlags(
-    args,
-    { sessions: { type: "string", multiple: true }, json: { type: "boolean", default: false } },
-    { max: 1 },
-  );
-  const config = await loadConfig(process.env, process.cwd());
-  useConfig(config);
+async function main({ words, config, cwd, show }: Run<Record<never, never>>): Promise<void> {
   const given = words[0] ?? "-";
   const { references, text } = await referenceContext(given === "-" ? readFileSync(STDIN, "utf8") : given, {
-    paths: pathsReading(config, values.sessions, process.cwd()),
+    paths: config.paths,
     settings: config.settings,
     timezone: config.settings.timezone,
-    cwd: process.cwd(),
+    cwd,
     current: config.currentSession,
     model: async () => (await import("../lib/model/configured-model.ts")).configuredModel(config),
   });
-  if (values.json) printJson({ references, text });
-  else if (text !== "") print(text);
+  show({ references, text }, text === "" ? [] : [text]);
 }
 
 // The hook that imports this has no use for a command line.
-if (import.meta.main) await (await import("../lib/cli.ts")).runMain(USAGE, main);
+if (import.meta.main) {
+  const { runScript } = await import("../lib/cli.ts");
+  await runScript({ usage: USAGE, flags: {}, words: { max: 1 } }, main);
+}

@@ -117,6 +117,9 @@ test("sessions of one mind see each other: the one that looks lies in the same f
   const own = join(dirname(dirname(clone(home))), "email", `2026-02-03T14-30-00-000Z_${ME}.jsonl`);
   write(own, [piHeader({ id: ME, cwd: home.project }), piUser({ text: "hello" })]);
   expect(await prompt(home, "as @@discord says", own)).toContain(`${DIGEST}\n\n[Session References]`);
+  expect((await run(home, "activity-summary", "--current", "email", "--since", "1h")).stdout).toBe(
+    `${DIGEST}\n`,
+  );
   const elsewhere = join(home.root, ".volute", "pi-sessions", "email", basename(own));
   mkdirSync(dirname(elsewhere), { recursive: true });
   renameSync(own, elsewhere);

@@ -268,17 +268,21 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
  * @throws {SessionMemoryError} `CONFIG_INVALID` with file, key, found and expected.
  */
 export async function loadConfig(env: Environment, cwd: string): Promise<Config> {
-  const trusted = trustedEnvironment(env, cwd);
-  const places = resolvePaths(trusted.env);
-  const text = readIfExists(places.config);
+  const config = defaultConfig(env, cwd);
+  const { paths } = config;
+  const text = readIfExists(paths.config);
+  if (text === undefined) return config;
   // The schema costs four empty starts, so it is loaded only for a file that is there.
-  const settings =
-    text === undefined
-      ? defaultSettings()
-      : (await import("./schema.ts")).parseSettings(text, places.config, defaultSettings());
+  const settings = (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
+  return deepFreeze({ ...config, settings, paths: withFolders(paths, { settings, env: config.env }) });
+}
+
+/** The configuration where config.json says nothing, or nothing that can be used. */
+export function defaultConfig(env: Environment, cwd: string): Config {
+  const trusted = trustedEnvironment(env, cwd);
   return deepFreeze({
-    paths: withFolders(places, { settings, env: trusted.env }),
-    settings,
+    paths: resolvePaths(trusted.env),
+    settings: defaultSettings(),
     currentSession: callingSession(trusted.env),
     env: { ...trusted.env },
     ignored: trusted.ignored,
