@@ -80,7 +80,7 @@ async function index(session: Session, config: Config): Promise<void> {
     import("../lib/store/store.ts"),
     import("../lib/sessions/sessions.ts"),
   ]);
-  const family = listSessions(config.paths, { subagents: true, agent: session.agent }).filter(
+  const family = listSessions(config.paths, { subagents: true, excluded: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
   const store = openStore(config.paths.database, { create: true });

@@ -106,7 +106,7 @@ async function chooseSessions({ paths, settings, currentSession }: Config, flags
   }
   const since = flags.since === undefined ? undefined : timeFlag("--since", flags.since, settings.timezone);
   const changedAfter = since?.getTime();
-  const listed = listSessions(paths, { subagents: true, cwd: process.cwd(), changedAfter });
+  const listed = listSessions(paths, { subagents: true, excluded: true, cwd: process.cwd(), changedAfter });
   const others = unlistedTranscripts(paths, listed);
   return [...others, ...listed.reverse()];
 }

@@ -50,6 +50,8 @@ export interface Paths {
   volute: readonly string[] | "any";
   /** Folders of transcripts from other machines, read beside the agents' own places. */
   synced: readonly SyncedFolder[];
+  /** What is redacted and excluded wherever sessions are listed, named or resolved. */
+  rules: Pick<Settings, "redact" | "exclude">;
 }
 
 export interface Config {
@@ -121,14 +123,21 @@ export function resolvePaths(env: Environment): Paths {
       .map((path) => resolve(path)),
     volute: [],
     synced: [],
+    rules: NO_RULES,
   };
 }
+
+const NO_RULES: Paths["rules"] = {
+  redact: { extra: [] },
+  exclude: { sessions: [], projects: [], patterns: [] },
+};
 
 const VOLUTE = ".volute";
 
 /**
- * Adds the folders that config.json lists: those synced from other machines, and the `.volute` folders that may be
- * read, by themselves or by the folder around them, and the one that holds `transcript`, the viewing session's own.
+ * Adds what config.json says of the places: the folders synced from other machines, the `.volute` folders that may be
+ * read, by themselves or by the folder around them, and the one that holds `transcript`, the viewing session's own;
+ * what is redacted and excluded.
  */
 export function withFolders(
   paths: Paths,
@@ -137,7 +146,7 @@ export function withFolders(
     env,
     transcript,
   }: {
-    settings: Pick<Settings, "volute" | "transcripts">;
+    settings: Pick<Settings, "volute" | "transcripts" | "redact" | "exclude">;
     env: Environment;
     transcript?: string | undefined;
   },
@@ -152,7 +161,7 @@ export function withFolders(
     path: expandPath(path, env, userHome(env)),
     machine,
   }));
-  return { ...paths, volute, synced };
+  return { ...paths, volute, synced, rules: { redact: settings.redact, exclude: settings.exclude } };
 }
 
 function userHome(env: Environment): string {
@@ -292,6 +301,11 @@ export function defaultConfig(env: Environment, cwd: string): Config {
 /** The paths of a command that a user or an agent runs in a folder: it may read whatever `.volute` lies there. */
 export function readingAnyVolute(paths: Paths): Paths {
   return { ...paths, volute: "any" };
+}
+
+/** The paths of a command that must see what is excluded: to forget it, or to bring it back. */
+export function seeingExcluded(paths: Paths): Paths {
+  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude } };
 }
 
 /**
