@@ -66,7 +66,8 @@ async function work(job: Job, config: Config): Promise<void> {
     try {
       await run();
       const tookMs = Math.round(performance.now() - started);
-      logEvent(config.paths.log, { event: `background.${name}`, ok: true, session: job.id, tookMs });
+      const { id, source } = job;
+      logEvent(config.paths.log, { event: `background.${name}`, ok: true, session: id, source, tookMs });
     } catch (error) {
       logFailure(config.paths, `background.${name}`, error);
     }
@@ -75,7 +76,7 @@ async function work(job: Job, config: Config): Promise<void> {
 
 /** The session and its subagents, full text and vectors. */
 async function index(session: Session, config: Config): Promise<void> {
-  const [{ embedSessions }, { openStore }, { listSessions }] = await Promise.all([
+  const [{ embedSessions, failureOf }, { openStore }, { listSessions }] = await Promise.all([
     import("../lib/index/index-run.ts"),
     import("../lib/store/store.ts"),
     import("../lib/sessions/sessions.ts"),
@@ -85,12 +86,14 @@ async function index(session: Session, config: Config): Promise<void> {
   );
   const store = openStore(config.paths.database, { create: true });
   try {
-    await embedSessions({
+    const report = await embedSessions({
       store,
       config,
       sessions: family.length > 0 ? family : [session],
       isComplete: false,
     });
+    const failure = failureOf(report);
+    if (failure) throw failure;
   } finally {
     store.close();
   }
