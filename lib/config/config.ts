@@ -5,11 +5,12 @@
  * file and loads the schema (zod) only when there is a file to validate.
  */
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists } from "../base/files.ts";
-import { isRecord } from "../base/json.ts";
+import { isRecord, parseJson } from "../base/json.ts";
+import { textOf } from "../base/probe.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME } from "./machine.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
@@ -81,6 +82,9 @@ export function defaultSettings(): Settings {
     modelKeys: [],
     activity: { scope: "project", maxChars: 500, welcome: true },
     observe: {
+      model: "active",
+      dailyBudgetUsd: 1,
+      timeoutMs: 20000,
       mode: "buffered",
       auto: true,
       observerTokens: 30000,
@@ -189,9 +193,17 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
   return { env: trusted, ignored };
 }
 
-/** The environment of a hook. As hooks.json starts one, no project folder can have put a variable there. */
+/**
+ * Whether no project folder can have put a variable into this process's environment: it was started without `.env`
+ * files, and not by the dispatcher, whose own process may have read some.
+ */
+function isClean(env: Environment): boolean {
+  return process.execArgv.includes("--no-env-file") && !env.SESSION_MEMORY_COMMAND;
+}
+
+/** Returns the environment of a hook or script of ours; the current directory is not trusted. */
 export function hookEnvironment(): { env: Environment; ignored: string[] } {
-  if (process.execArgv.includes("--no-env-file")) return { env: process.env, ignored: [] };
+  if (isClean(process.env)) return { env: process.env, ignored: [] };
   return trustedEnvironment(process.env, currentDirectory());
 }
 
@@ -204,6 +216,9 @@ export function currentDirectory(): string {
   }
 }
 
+/** No `.env` file of people is larger; a link to a device is. */
+const ENV_FILE_MAX_BYTES = 16 * 1024 * 1024;
+
 /** Which runtime loads what: the union of Bun's and Deno's habits. */
 function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
   const values = new Map<string, string[]>();
@@ -211,12 +226,7 @@ function plantedValues(cwd: string, mode = "development"): Map<string, string[]>
   for (const usual of ["development", "production", "test"])
     names.push(`.env.${usual}`, `.env.${usual}.local`);
   for (const name of new Set(names)) {
-    let text: string;
-    try {
-      text = readFileSync(join(cwd, name), "utf8");
-    } catch {
-      continue; // no such file, the usual case
-    }
+    const text = textOf(join(cwd, name), ENV_FILE_MAX_BYTES);
     for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
       const raw = match[2] ?? "";
       const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");
@@ -235,7 +245,7 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
   if (text === undefined) return settings;
   let file: unknown;
   try {
-    file = JSON.parse(text);
+    file = parseJson(text);
   } catch {
     return undefined;
   }
@@ -288,7 +298,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
 
 /** The configuration where config.json says nothing, or nothing that can be used. */
 export function defaultConfig(env: Environment, cwd: string): Config {
-  const trusted = trustedEnvironment(env, cwd);
+  const trusted = isClean(env) ? { env, ignored: [] } : trustedEnvironment(env, cwd);
   return deepFreeze({
     paths: resolvePaths(trusted.env),
     settings: defaultSettings(),
