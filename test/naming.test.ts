@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
 import { spokenText } from "../lib/language/spoken-text.ts";
 import { nameByRule } from "../lib/naming/naming.ts";
-import { summarizeByRule } from "../lib/naming/summarize.ts";
+import { isCircumstantial, summarizeByRule } from "../lib/naming/summarize.ts";
 import type { Entry, ToolCall } from "../lib/transcripts/session.ts";
 
 const place = { line: 1, offset: 0, end: 0 };
 const user = (text: string): Entry => ({ ...place, kind: "user", text });
 const agent = (text: string): Entry => ({ ...place, kind: "assistant", text });
 const compacted = (text: string): Entry => ({ ...place, kind: "summary", text });
+const result = (text: string): Entry => ({ ...place, kind: "result", text });
 const tool = (call: ToolCall): Entry => ({ ...place, kind: "tool", text: "", tool: call });
 const run = (target: string) => tool({ name: "Bash", target, action: "run", paths: [] });
 const edit = (path: string) => tool({ name: "Edit", target: path, action: "edit", paths: [path] });
@@ -148,6 +149,41 @@ const named: [string, Entry[], string | undefined][] = [
   ],
   ["a greeting alone has none", [user("hello"), agent("Hello! What can I do for you?")], undefined],
   ["no conversation has none", [], undefined],
+  [
+    "a tracker's title says more than the ticket's number",
+    [
+      user("Work on bead shop-x4k. Run bd show shop-x4k to see it. Start with the first ready task."),
+      run("bd show shop-x4k"),
+      result("○ shop-x4k [EPIC] · Unified invoice rendering (PDF, HTML)   [● P1 · OPEN]\nOwner: -"),
+      run('git commit -m "feat: add a totals row to the invoice table (shop-x4k.1)"'),
+    ],
+    "Unified invoice rendering",
+  ],
+  [
+    "background in a long brief is passed over",
+    [
+      user(
+        "You are the second reviewer. The release branch is next and holds all changes. Compare the parser's error messages with the old ones.",
+      ),
+      agent("Compared the error messages of the parser."),
+    ],
+    "Compare the parser's error messages with the old",
+  ],
+  [
+    "what an agent announces stands in for a request that is not there",
+    [agent("I'll research how the border colour attribute is used in the templates.")],
+    "Research how the border colour attribute",
+  ],
+  [
+    "a participle whose rest was cut off goes with it",
+    [user("organize the work Markdown documents generated during a session of the agent")],
+    "Organize the work Markdown documents",
+  ],
+  [
+    "words after a greeting stay with it when they need it",
+    [user("hello as a plain string")],
+    "Hello as a plain string",
+  ],
 ];
 
 test.each(named)("nameByRule() %s", (_, entries, name) => {
@@ -196,7 +232,10 @@ test("summarizeByRule() takes request, decisions, files and outcome from the ses
 test("a session that says nothing is told by where and when it was", () => {
   const where = { project: "shop", date: "2026-02-03" };
   expect(summarizeByRule([user("hello"), agent("Hi!")], where)).toMatchObject({
-    name: "Short exchange in shop on 2026-02-03",
-    description: "Short exchange in shop on 2026-02-03",
+    name: '"hello" in shop on 2026-02-03',
+    description: '"hello" in shop on 2026-02-03',
   });
+  expect(summarizeByRule([agent("Hi!")], where).name).toBe("Short exchange in shop on 2026-02-03");
+  for (const name of ['"hello" in shop on 2026-02-03', "Short exchange in shop on 2026-02-03"])
+    expect(isCircumstantial(name)).toBe(true);
 });

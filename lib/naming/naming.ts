@@ -24,6 +24,12 @@ const WORTH = {
   openingRest: 1.6,
   request: 1.1,
   commit: 0.9,
+  /** Of a session whose first request started long work: what came of it says more than the request. */
+  achieved: 1.2,
+  ticket: 5,
+  plan: 1.2,
+  delegated: 0.8,
+  announced: 0.6,
   subject: 2,
   title: 0.9,
   report: 0.7,
@@ -38,12 +44,16 @@ const ASKING_WORTH = 0.8;
 const TERMS_WORTH = [0, 1 / 3, 0.8];
 /** What is done, not what is: `Add …`, `Fixing …`, `Replaced …`. */
 const DOING =
-  /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
+  /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|detect|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|introduc|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|subscrib|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
 const DOING_WORTH = 1.3;
 /** Begins in the middle of something, or points at what the name does not hold. */
 const HANGING =
   /^(?:you|i|it|it's|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
 const HANGING_WORTH = 0.75;
+/** Background to the request: how things are, after the opening sentence. */
+const TELLING_HOW_IT_IS =
+  /^(?:the|an?|all|each|this|these|your|our|you|it)\b.*?\b(?:is|are|was|were|has|have|lives?|been)\b/i;
+const BACKGROUND_WORTH = 0.5;
 /** A name whose last words waited for what was cut off ends before what it is about. */
 const CUT_WORTH = 0.85;
 /** Said to a reader of transcripts, not about the work. */
@@ -79,24 +89,67 @@ function* statements(entries: readonly Entry[]): Generator<Statement> {
     for (const [index, sentence] of said.entries()) {
       const whole = position > 0 ? later : index === 0 ? WORTH.opening : WORTH.openingRest;
       for (const [part, clause] of clauses(sentence).entries()) {
-        yield { text: clause, worth: part === 0 ? whole : whole * WORTH.clause };
+        const isBackground = (position > 0 || index > 0) && TELLING_HOW_IT_IS.test(clause);
+        const worth = isBackground ? whole * BACKGROUND_WORTH : whole;
+        yield { text: clause, worth: part === 0 ? worth : worth * WORTH.clause };
       }
     }
   }
-  for (const entry of entries) {
-    const commit = entry.tool && commitMessage(entry.tool.target);
-    if (commit) yield { text: commitSubject(commit), worth: WORTH.commit };
-    if (entry.kind === "summary") yield* titles(entry.text, WORTH.title);
+  if (requests.length === 0) yield* announced(entries);
+  const isDelegated = requests.length <= 1;
+  for (const { kind, tool, text } of entries) {
+    const commit = tool && commitMessage(tool.target);
+    if (commit) yield { text: commitSubject(commit), worth: isDelegated ? WORTH.achieved : WORTH.commit };
+    const plan = tool?.name === "ExitPlanMode" ? HEADING.exec(tool.target)?.[1] : undefined;
+    if (plan) yield { text: plan, worth: WORTH.plan };
+    if (tool && /^(?:Task|Agent)$/.test(tool.name)) yield { text: tool.target, worth: WORTH.delegated };
+    if (kind === "summary") yield* titles(text, WORTH.title);
   }
+  yield* ticketTitles(entries);
   const closing = entries.findLast(({ kind, text }) => kind === "assistant" && text.length > 200);
   if (closing) yield* titles(closing.text, WORTH.report);
 }
+
+/** What an agent says it will do, where the request itself is not in the transcript. */
+function* announced(entries: readonly Entry[]): Generator<Statement> {
+  const first = entries.find(({ kind, text }) => kind === "assistant" && ANNOUNCEMENT.test(text));
+  for (const sentence of sentences(first?.text ?? "").slice(0, 2)) {
+    if (ANNOUNCEMENT.test(sentence))
+      yield { text: sentence.replace(ANNOUNCEMENT, ""), worth: WORTH.announced };
+  }
+}
+
+const ANNOUNCEMENT =
+  /^(?:i['’]?ll|i will|let me|i['’]?m going to|i am going to)\s+(?:now |first |start by )?/i;
 
 /** A sentence, and what begins inside it: "…, can you …", "read … and propose …". */
 function clauses(sentence: string): string[] {
   const inner = sentence.split(CLAUSE_BREAK).slice(1);
   return [sentence, ...inner.filter((clause) => clause.split(" ").length >= 4)];
 }
+
+/** A plan's or a ticket's title, as agents and trackers show it. */
+const HEADING = /(?:^|\\n|\n|")#\s+(?:plan:?\s+)?([^\n\\"]{8,90})/i;
+const TICKET = /(?<![\w-])(?:[a-z]\w*-(?:\d+|[a-z0-9]{2,4})(?:\.\d+)?|#\d+)(?![\w-])/gi;
+
+/** The title that a tracker shows for a ticket that the first request names. */
+function* ticketTitles(entries: readonly Entry[]): Generator<Statement> {
+  const asked = entries.find(({ kind }) => kind === "user")?.text ?? "";
+  for (const ticket of new Set(asked.slice(0, 2000).match(TICKET) ?? [])) {
+    const shown = new RegExp(
+      `${ticket.replace(/\W/g, "\\$&")}(?![\\w.-])[^\\n·:]{0,30}[·:]\\s+([^\\n]{8,120})`,
+      "i",
+    );
+    for (const { kind, text } of entries) {
+      const title = kind === "result" ? shown.exec(text.slice(0, RESULT_CHARS))?.[1] : undefined;
+      if (title === undefined) continue;
+      yield { text: title.replace(/\s*(?:\[.*|\s{2,}.*)$/, ""), worth: WORTH.ticket };
+      return;
+    }
+  }
+}
+
+const RESULT_CHARS = 4000;
 
 const CLAUSE_BREAK =
   /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we)\b)/i;
@@ -116,8 +169,11 @@ function isRequest(text: string): boolean {
 }
 
 /** A commit's first line without its type. Targets are on one line, so it ends where the next thing begins to be done. */
-function commitSubject(message: string): string {
-  const words = message.replace(/^\w+(?:\([^)]*\))?!?:\s*/, "").split(" ");
+export function commitSubject(message: string): string {
+  const subject = message
+    .replace(/^\w+(?:\([^)]*\))?!?:\s*/, "")
+    .replace(/\s*\((?:[a-z]\w*-[\w.]+|#\d+)\).*$/, "");
+  const words = subject.split(" ");
   const end = words.findIndex((word, index) => index >= 3 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
   return words.slice(0, end === -1 ? undefined : end).join(" ");
 }
@@ -127,7 +183,9 @@ function* titles(text: string, worth: number): Generator<Statement> {
   let subject = WORTH.subject;
   const pattern =
     /(\b(?:epic|issue|ticket|feature|bead|plan|goal|titled|called|implement|story|project)\b[^"`*\n]{0,25})?(?:"([^"\n]{12,90})"|`([^`\n]*? [^`\n]{8,90})`|\*\*([^*\n]{12,90})\*\*|^#{1,3} (.{8,90})$)/gim;
-  for (const match of text.slice(0, 8000).matchAll(pattern)) {
+  // What is offered at the end was not done.
+  const said = text.slice(0, 8000).replace(/^.*\?\s*$/gm, "");
+  for (const match of said.matchAll(pattern)) {
     const quoted = match[2] ?? match[3] ?? match[4] ?? match[5] ?? "";
     const title = quoted.replace(/^[\w .-]{1,24}:\s+/, "");
     if (/[=$\\{}|<>]|--|^\W/.test(title.replaceAll("->", "")) || contentWords(title).length < 2) continue;
@@ -147,17 +205,24 @@ function tellingness(name: string, weights: Map<string, number>): number {
   return (sum / Math.sqrt(3 + name.split(" ").length)) * (TERMS_WORTH[terms.size] ?? 1);
 }
 
-/** What the conversation keeps coming back to: in how many messages a word stands, requests counting more. */
+/** What the conversation keeps coming back to: in how many messages a word occurs, requests counting more. */
 function termWeights(entries: readonly Entry[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { kind, text } of entries) {
-    if (kind === "tool" || kind === "result") continue;
-    const weight = kind === "user" ? 3 : kind === "summary" ? 2 : 1;
-    const said = kind === "user" ? spokenText(text) : text;
-    for (const word of new Set(contentWords(said.slice(0, 20_000))))
+  const count = (text: string, weight: number) => {
+    for (const word of new Set(contentWords(text.slice(0, 20_000))))
       counts.set(word, (counts.get(word) ?? 0) + weight);
+  };
+  const commits = new Set<string>();
+  for (const { kind, text, tool } of entries) {
+    const commit = tool && commitMessage(tool.target);
+    if (commit && !commits.has(commit)) count(commitSubject(commit), 1);
+    if (commit) commits.add(commit);
+    if (kind === "user") count(spokenText(text), 3);
+    else if (kind === "summary") count(text, 2);
+    else if (kind === "assistant") count(text, 1);
   }
-  for (const [word, count] of counts) counts.set(word, Math.log2(1 + count));
+  for (const { text } of ticketTitles(entries)) count(text, 3);
+  for (const [word, times] of counts) counts.set(word, Math.log2(1 + times));
   return counts;
 }
 
@@ -170,13 +235,16 @@ function lengthened(
   const words = name.split(" ");
   if (hasUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
   const known = new Set(contentWords(name));
+  const typed = new Set(
+    entries.flatMap(({ kind, text }) => (kind === "user" ? contentWords(spokenText(text)) : [])),
+  );
   const weighty = [...weights].filter(([word, weight]) => weight > 2 && word.length > 3);
-  const terms = weighty.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);
+  const all = weighty.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);
+  const terms = all.filter((word) => typed.has(word));
   if (words.length >= WORDS_WANTED) {
     const about = isHanging ? (editedMost(entries) ?? terms.find((term) => !known.has(term))) : undefined;
     if (about !== undefined) return fit(`${name}: ${about}`);
-    const isTold =
-      words.length > 6 || terms.length === 0 || terms.slice(0, 8).some((term) => known.has(term));
+    const isTold = words.length > 6 || terms.length === 0 || all.slice(0, 8).some((term) => known.has(term));
     return fit(isTold ? name : `${name}: ${terms[0]}`);
   }
   const edited = editedMost(entries);

@@ -33,7 +33,9 @@ export interface Phrase {
 /** A statement in at most eight words; undefined when nothing is said in it. */
 export function phrase(statement: string): Phrase | undefined {
   if (statement.length > SENTENCE_MAX_CHARS * 3) return undefined;
-  const said = withoutLeadIn(plainWords(statement)).replace(HOW_TO, "").slice(0, SENTENCE_MAX_CHARS);
+  const plain = plainWords(statement);
+  const led = withoutLeadIn(plain).replace(HOW_TO, "");
+  const said = (/^(?:as|of|with|for|in|on|at)\b/i.test(led) ? plain : led).slice(0, SENTENCE_MAX_CHARS);
   const { words, isHanging, isCut } = hasUnspaced(said) ? unspacedPhrase(said) : spacedPhrase(said);
   const trimmed = words.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
   if (!saysEnough(trimmed)) return undefined;
@@ -61,7 +63,7 @@ function plainWords(text: string): string {
 function spacedPhrase(text: string): { words: string; isHanging: boolean; isCut: boolean } {
   const all = text.split(" ");
   const end = all.length <= WORDS_MAX ? all.length : clauseEnd(all);
-  const words = dropTail(all.slice(0, end));
+  const words = dropParticiple(dropTail(all.slice(0, end)), all);
   const dropped = all.slice(words.length, end).map((word) => word.replace(/\p{P}+$/u, ""));
   const waiting = dropped[0] ?? "";
   return {
@@ -94,6 +96,22 @@ export function dropTail(words: string[]): string[] {
   while (end > 1 && isFunctionWord((words[end - 1] ?? "").replace(/[\p{P}]+$/u, ""))) end--;
   return words.slice(0, end);
 }
+
+/** "documents generated [during …]": a participle whose rest was cut off goes with it. */
+function dropParticiple(words: string[], all: readonly string[]): string[] {
+  const next = all[words.length];
+  const isWaiting =
+    next !== undefined &&
+    AFTER_PARTICIPLE.test(next) &&
+    words.length > 3 &&
+    !words.some((word) => AUXILIARY.test(word));
+  return isWaiting && /^\p{Ll}{3,}(?:ed|ing|ated)$/u.test(words.at(-1) ?? "")
+    ? dropTail(words.slice(0, -1))
+    : words;
+}
+
+const AUXILIARY = /^(?:is|are|was|were|be|been|being|gets?|got|has|have|had|\w+n['’]?t)$/i;
+const AFTER_PARTICIPLE = /^(?:by|during|from|with|within|to|via|through|for|in|on|at|into)$/i;
 
 function unspacedPhrase(text: string): { words: string; isHanging: boolean; isCut: boolean } {
   const clause = text.split(/[，。、！？；：,.!?;]/u).find((part) => part.trim().length >= 4) ?? text;

@@ -4,8 +4,9 @@ import { gist, isAgreement, isDecision, isGoOn, isThanks, sentences } from "../l
 import { spokenText } from "../language/spoken-text.ts";
 import { describeText } from "../language/topics.ts";
 import { contentWords } from "../language/wording.ts";
+import { commitMessage } from "../observe/command-outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { nameByRule } from "./naming.ts";
+import { commitSubject, nameByRule } from "./naming.ts";
 
 const DESCRIPTION_CHARS = 160;
 const REQUEST_CHARS = 240;
@@ -13,12 +14,19 @@ const LATER_CHARS = 140;
 const LATER_MAX = 4;
 const DECISIONS_MAX = 3;
 const DECISION_CHARS = { min: 20, max: 200 };
+const COMMITS_MAX = 5;
+const COMMIT_CHARS = 90;
 const OUTCOME_CHARS = 320;
 const FILES_MAX = 6;
 const TAGS_MAX = 5;
 const TOPIC_TEXT_CHARS = 200_000;
+/** Of the words that name a conversation which says nothing of itself. */
+const QUOTED_WORDS = 6;
+const QUOTED_CHARS = 40;
 /** A conversation with fewer messages was not much more than an exchange. */
 const SHORT_MESSAGES = 6;
+/** Between the parts of one line of a summary. */
+const BETWEEN = " · ";
 
 /** What a meta file says of a conversation. */
 export interface Summary {
@@ -36,35 +44,164 @@ export interface Circumstances {
   date: string;
 }
 
+/** The lines of a summary; each begins with its name and a colon. */
+interface Lines {
+  Asked: string[];
+  /** Later requests. */
+  Then: string[];
+  Decided: string[];
+  /** Subjects of commits. */
+  Done: string[];
+  Files: string[];
+  Last: string[];
+}
+
 /** Summarizes a conversation from its redacted entries. */
 export function summarizeByRule(entries: readonly Entry[], where: Circumstances): Summary {
-  const requests = entries.filter(isRequest).map(({ text }) => spokenText(text));
-  const first = requests.map((text) => gist(text, REQUEST_CHARS)).find((text) => text !== "");
+  const lines = linesOf(entries);
   const otherwise = circumstances(entries, where);
   const name = nameByRule(entries);
   return {
     name: name ?? otherwise,
-    description: name === undefined || first === undefined ? otherwise : gist(first, DESCRIPTION_CHARS),
-    summary: [
-      first === undefined ? otherwise : `Asked: ${first}`,
-      labelled("Then", laterRequests(requests)),
-      labelled("Decided", decisions(entries)),
-      labelled("Files", editedFiles(entries)),
-      labelled("Last", outcome(entries)),
-    ]
-      .filter((line) => line !== "")
-      .join("\n"),
+    description: name === undefined ? otherwise : describe(name, lines),
+    summary: textOf(lines, otherwise),
     tags: tagsOf(entries),
   };
 }
 
-/** Whether a name was made of circumstances, because the conversation said nothing yet. */
-export function isCircumstantial(name: string): boolean {
-  return /^(?:Short exchange|Conversation) in .+ on \d{4}-\d\d-\d\d$/.test(name);
+/** A summary by rule brought up to date with what was said since, without reading the rest of the conversation again. */
+export function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
+  const old = parseLines(before.summary);
+  const added = linesOf(fresh);
+  const lines: Lines = {
+    Asked: old.Asked.length > 0 ? old.Asked : added.Asked,
+    Then: lastDistinct([...old.Then, ...(old.Asked.length > 0 ? added.Asked : []), ...added.Then], LATER_MAX),
+    Decided: lastDistinct([...old.Decided, ...added.Decided], DECISIONS_MAX),
+    Done: lastDistinct([...old.Done, ...added.Done], COMMITS_MAX),
+    Files: firstDistinct([...added.Files, ...old.Files], FILES_MAX),
+    Last: added.Last.length > 0 ? added.Last : old.Last,
+  };
+  const tags = before.tags.length >= 3 ? before.tags : tagsOf(fresh);
+  const description = isCircumstantial(before.name) ? before.description : describe(before.name, lines);
+  return { name: before.name, description, summary: textOf(lines, before.summary), tags };
 }
 
-/** The files edited, the one edited most first. */
-export function editedFiles(entries: readonly Entry[]): string {
+/** Whether a name was made of circumstances, because the conversation said nothing yet. */
+export function isCircumstantial(name: string): boolean {
+  return /^(?:Short exchange|Conversation|"[^"]+") (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
+}
+
+function linesOf(entries: readonly Entry[]): Lines {
+  const requests = [...new Set(entries.filter(isRequest).map(({ text }) => spokenText(text)))];
+  const asked = requests.map((text) => gist(text, REQUEST_CHARS)).find((text) => text !== "");
+  const then = laterRequests(requests);
+  const last = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
+  const said = [asked ?? "", ...then];
+  const isSaid = (sentence: string) => said.some((text) => text.includes(sentence));
+  return {
+    Asked: asked === undefined ? [] : [asked],
+    Then: then,
+    Decided: decisions(entries)
+      .filter((sentence) => !isSaid(sentence))
+      .slice(-DECISIONS_MAX),
+    Done: commits(entries),
+    Files: editedFiles(entries),
+    Last: last ? [gist(last.text, OUTCOME_CHARS)].filter(Boolean) : [],
+  };
+}
+
+function textOf(lines: Lines, otherwise: string): string {
+  const written = Object.entries(lines).flatMap(([label, parts]: [string, string[]]) =>
+    parts.length === 0 ? [] : [`${label}: ${parts.join(label === "Files" ? ", " : BETWEEN)}`],
+  );
+  return (lines.Asked.length > 0 ? written : [otherwise, ...written]).join("\n");
+}
+
+function parseLines(summary: string): Lines {
+  const lines: Lines = { Asked: [], Then: [], Decided: [], Done: [], Files: [], Last: [] };
+  for (const line of summary.split("\n")) {
+    const [, label = "", text = ""] = /^(Asked|Then|Decided|Done|Files|Last): (.+)$/.exec(line) ?? [];
+    if (!isLabel(label, lines)) continue;
+    if (label === "Files") lines.Files = text.split(", ");
+    else lines[label] = label === "Asked" || label === "Last" ? [text] : text.split(BETWEEN);
+  }
+  return lines;
+}
+
+function isLabel(label: string, lines: Lines): label is keyof Lines {
+  return Object.hasOwn(lines, label);
+}
+
+/** The first request where it says what it is about; else what came of it. */
+function describe(name: string, { Asked, Done }: Lines): string {
+  const asked = Asked[0] ?? "";
+  if (asked !== "" && !isAboutTicket(asked)) return gist(asked, DESCRIPTION_CHARS);
+  const done = Done.filter((subject) => subject.toLowerCase() !== name.toLowerCase());
+  return cut([name, ...done].join(BETWEEN), DESCRIPTION_CHARS);
+}
+
+/** Whether a request only names a piece of work that is described elsewhere. */
+function isAboutTicket(request: string): boolean {
+  return /^(?:please )?(?:work on|implement|start|continue|do|fix|take|pick up)\b.{0,25}\b[a-z]\w*-(?:\d+|[a-z0-9]{3})\b/i.test(
+    request,
+  );
+}
+
+function isRequest({ kind, text }: Entry): boolean {
+  return kind === "user" && !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.startsWith("/");
+}
+
+function circumstances(entries: readonly Entry[], { project, date }: Circumstances): string {
+  const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
+  const said = entries.find((entry) => entry.kind === "user" && /\p{L}{2}/u.test(firstWords(entry.text)));
+  if (said) return `"${firstWords(said.text)}" ${place}`;
+  const messages = entries.filter(({ kind }) => kind === "user" || kind === "assistant").length;
+  return `${messages < SHORT_MESSAGES ? "Short exchange" : "Conversation"} ${place}`;
+}
+
+/** The first words of a message, which say something to somebody who was there. */
+function firstWords(text: string): string {
+  const words = spokenText(text).replaceAll('"', "").trim().split(/\s+/);
+  return cut(words.slice(0, QUOTED_WORDS).join(" "), QUOTED_CHARS);
+}
+
+/** The requests after the first, spread over the session. */
+function laterRequests(requests: readonly string[]): string[] {
+  const later = requests
+    .slice(1)
+    .map((text) => gist(text, LATER_CHARS))
+    .filter((text) => text.length > 20);
+  const step = Math.max(1, later.length / LATER_MAX);
+  return Array.from(
+    { length: Math.min(LATER_MAX, later.length) },
+    (_, i) => later[Math.floor(i * step)] ?? "",
+  );
+}
+
+/** Choices that were made, oldest first. */
+function decisions(entries: readonly Entry[]): string[] {
+  const found = new Set<string>();
+  for (const { kind, text } of entries) {
+    if (kind !== "user" && kind !== "assistant") continue;
+    for (const sentence of sentences(kind === "user" ? spokenText(text) : text)) {
+      if (sentence.length < DECISION_CHARS.min || sentence.length > DECISION_CHARS.max) continue;
+      if (isDecision(sentence)) found.add(sentence);
+    }
+  }
+  return [...found];
+}
+
+/** The subjects of the commits, the newest last; one that was amended or tried again once. */
+function commits(entries: readonly Entry[]): string[] {
+  const subjects = entries.flatMap(({ tool }) => {
+    const message = tool && commitMessage(tool.target);
+    return message ? [cut(commitSubject(message), COMMIT_CHARS)] : [];
+  });
+  return lastDistinct(subjects, COMMITS_MAX);
+}
+
+/** The names of the files edited, the one edited most first. */
+function editedFiles(entries: readonly Entry[]): string[] {
   const counts = new Map<string, number>();
   for (const { tool } of entries) {
     for (const path of tool?.action === "edit" ? tool.paths : []) {
@@ -73,50 +210,7 @@ export function editedFiles(entries: readonly Entry[]): string {
     }
   }
   const files = [...counts].toSorted((a, b) => b[1] - a[1]).map(([file]) => file);
-  const more = files.length - FILES_MAX;
-  return `${files.slice(0, FILES_MAX).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
-
-function isRequest({ kind, text }: Entry): boolean {
-  return kind === "user" && !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.startsWith("/");
-}
-
-function circumstances(entries: readonly Entry[], { project, date }: Circumstances): string {
-  const messages = entries.filter(({ kind }) => kind === "user" || kind === "assistant").length;
-  return `${messages < SHORT_MESSAGES ? "Short exchange" : "Conversation"} in ${project} on ${date}`;
-}
-
-/** The requests after the first, spread over the session. */
-function laterRequests(requests: readonly string[]): string {
-  const later = requests
-    .slice(1)
-    .map((text) => gist(text, LATER_CHARS))
-    .filter((text) => text.length > 20);
-  const step = Math.max(1, later.length / LATER_MAX);
-  const chosen = Array.from(
-    { length: Math.min(LATER_MAX, later.length) },
-    (_, i) => later[Math.floor(i * step)],
-  );
-  return chosen.join(" · ");
-}
-
-function decisions(entries: readonly Entry[]): string {
-  const found: string[] = [];
-  for (const { kind, text } of entries) {
-    if (kind !== "user" && kind !== "assistant") continue;
-    const said = kind === "user" ? spokenText(text) : text;
-    for (const sentence of sentences(said)) {
-      if (sentence.length < DECISION_CHARS.min || sentence.length > DECISION_CHARS.max) continue;
-      if (isDecision(sentence)) found.push(sentence);
-    }
-  }
-  // The later word holds.
-  return found.slice(-DECISIONS_MAX).join(" · ");
-}
-
-function outcome(entries: readonly Entry[]): string {
-  const last = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
-  return last ? gist(last.text, OUTCOME_CHARS) : "";
+  return firstDistinct(files, FILES_MAX);
 }
 
 /** Topics by rule, then the words that come back most. */
@@ -136,6 +230,23 @@ function tagsOf(entries: readonly Entry[]): string[] {
   return [...new Set([...describeText(text).topics, ...words])].slice(0, TAGS_MAX);
 }
 
-function labelled(label: string, text: string): string {
-  return text === "" ? "" : `${label}: ${text}`;
+/** The last `max` different ones, in their order. */
+function lastDistinct(items: readonly string[], max: number): string[] {
+  return [...new Set(items.toReversed())].filter(Boolean).slice(0, max).reverse();
+}
+
+/** The first `max` different ones, and how many more there are. */
+function firstDistinct(items: readonly string[], max: number): string[] {
+  const known = [...new Set(items.filter((item) => item !== "" && !/^and \d+ more$/.test(item)))];
+  const before = items.find((item) => /^and \d+ more$/.test(item));
+  const more = Math.max(known.length - max, before ? Number(/\d+/.exec(before)?.[0]) : 0);
+  return [...known.slice(0, max), ...(more > 0 ? [`and ${more} more`] : [])];
+}
+
+function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return `${text
+    .slice(0, max - 1)
+    .replace(/[\uD800-\uDBFF]$/, "")
+    .trimEnd()}…`;
 }

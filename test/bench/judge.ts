@@ -61,7 +61,7 @@ async function redLines({ file }: Session): Promise<string[]> {
 }
 
 function nameOf(session: Session): { name: string; description: string; isWorth: boolean } {
-  const { entries } = readActiveBranch(session.file);
+  const { entries } = readActiveBranch(session.file, { results: true });
   const cwd = readHead(session.file)?.cwd ?? "";
   const where = { project: cwd.split("/").findLast(Boolean) ?? "", date: session.updatedAt.slice(0, 10) };
   const { name, description } = summarizeByRule(entries, where);
