@@ -3,6 +3,7 @@
  * and save it as a note when it was cleared. One job's failure leaves the others their turn.
  */
 
+import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { logEvent } from "../lib/base/log.ts";
@@ -10,6 +11,8 @@ import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config
 import { isKeptOut } from "../lib/sessions/kept-out.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
+import type { Store } from "../lib/store/store.ts";
+import { holdingTail, reads } from "../lib/transcripts/held-bytes.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./failure.ts";
 
@@ -18,6 +21,14 @@ const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000;
 /** A model that failed at naming a session is not asked for it again after each turn. */
 const MODEL_REST_MS = 30 * 60_000;
+
+/** Read of every transcript: what tells the agent, and the end that may hold a title. */
+const HEAD_BYTES = 16 * 1024;
+const TAIL_BYTES = 64 * 1024;
+/** Before a cursor, to tell whether the file is the one that was read. */
+const HASHED_BYTES = 4096;
+/** A first reading of more goes straight to the file. */
+const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
 interface Job {
   id: string;
@@ -51,66 +62,101 @@ async function main(): Promise<void> {
 
 async function work(job: Job, config: Config): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
+  if (!existsSync(job.file)) return; // nothing was said
+  // The head says which session it is, again and again.
+  await holdingTail(job.file, { head: HEAD_BYTES, from: Number.MAX_SAFE_INTEGER }, () => workOn(job, config));
+}
+
+async function workOn(job: Job, config: Config): Promise<void> {
   const { paths, settings } = config;
   const session = sessionAt(job.file, paths);
   // Nothing was said, or nothing of it is to be kept.
   if (!session || isKeptOut(session, { paths, exclude: settings.exclude })) return;
-  const jobs: [string, () => Promise<void>][] = [["index", () => index(session, config)]];
-  if (job.save && settings.notes.onClear) jobs.unshift(["save", () => save(session, job, config)]);
-  if (!job.isIndexOnly) {
-    jobs.push(["observe", () => observe(session, config)]);
-    jobs.push(["meta", () => nameIt(session, config)]);
+  const perform = performer(config, job.id);
+  if (job.save && settings.notes.onClear) await perform("save", () => save(session, job, config));
+  const work: Work = { store: undefined, config };
+  try {
+    const { openStore } = await import("../lib/store/store.ts");
+    work.store = openStore(paths.database, { create: true });
+    await readingOnce(session, work.store, async () => {
+      await perform("index", () => index(session, work));
+      await follow(session, { job, work, perform });
+    });
+  } catch (error) {
+    logFailure(paths, "background.index", error);
+    await follow(session, { job, work, perform });
+  } finally {
+    work.store?.close();
   }
-  for (const [name, run] of jobs) {
+}
+
+interface Work {
+  /** Undefined where the index cannot be opened: the rest does without. */
+  store: Store | undefined;
+  config: Config;
+}
+
+type Perform = (name: string, run: () => Promise<void>) => Promise<void>;
+
+/** Runs a job; its failure leaves the others their turn. */
+function performer({ paths }: Config, session: string): Perform {
+  return async (name, run) => {
     const started = performance.now();
     try {
       await run();
       const tookMs = Math.round(performance.now() - started);
-      const { id, source } = job;
-      logEvent(config.paths.log, { event: `background.${name}`, ok: true, session: id, source, tookMs });
+      const event = { event: `background.${name}`, ok: true, session, tookMs, bytesRead: reads.bytes };
+      logEvent(paths.log, event);
     } catch (error) {
-      logFailure(config.paths, `background.${name}`, error);
+      logFailure(paths, `background.${name}`, error);
     }
-  }
+  };
+}
+
+/** Holds in memory what none of the jobs has seen, so that it is read once for all of them. */
+async function readingOnce(session: Session, store: Store, work: () => Promise<void>): Promise<void> {
+  const { firstPendingByte } = await import("../lib/index/pending.ts");
+  const from = Math.min(firstPendingByte(store, session), session.size - TAIL_BYTES);
+  if (session.size - from > HELD_BYTES_MAX) return await work();
+  await holdingTail(session.file, { head: HEAD_BYTES, from: Math.max(0, from - HASHED_BYTES) }, work);
+}
+
+async function follow(
+  session: Session,
+  { job, work, perform }: { job: Job; work: Work; perform: Perform },
+): Promise<void> {
+  if (job.isIndexOnly) return;
+  await perform("observe", () => observe(session, work));
+  await perform("meta", () => nameIt(session, work));
 }
 
 /** The session and its subagents, full text and vectors. */
-async function index(session: Session, config: Config): Promise<void> {
-  const [{ embedSessions, failureOf }, { openStore }, { listSessions }] = await Promise.all([
+async function index(session: Session, { store, config }: Work): Promise<void> {
+  if (!store) return;
+  const [{ embedSessions }, { listSessions }] = await Promise.all([
     import("../lib/index/index-run.ts"),
-    import("../lib/store/store.ts"),
     import("../lib/sessions/sessions.ts"),
   ]);
-  const family = listSessions(config.paths, { subagents: true, excluded: true, agent: session.agent }).filter(
+  const family = listSessions(config.paths, { subagents: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
-  const store = openStore(config.paths.database, { create: true });
-  try {
-    const report = await embedSessions({
-      store,
-      config,
-      sessions: family.length > 0 ? family : [session],
-      isComplete: false,
-    });
-    const failure = failureOf(report);
-    if (failure) throw failure;
-  } finally {
-    store.close();
-  }
+  const sessions = family.length > 0 ? family : [session];
+  await embedSessions({ store, config, sessions, isComplete: false });
 }
 
-async function observe(session: Session, config: Config): Promise<void> {
+async function observe(session: Session, { store, config }: Work): Promise<void> {
   const { observeSession } = await import("../lib/observe/observe-session.ts");
   const { paths, settings } = config;
   if (!settings.observe.auto) return;
-  await observeSession(session, { paths, settings, complete: await model(config), waitMs: OBSERVER_WAIT_MS });
+  const complete = await model(config);
+  await observeSession(session, { store, paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
 }
 
-async function nameIt(session: Session, config: Config): Promise<void> {
+async function nameIt(session: Session, { store, config }: Work): Promise<void> {
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   const { paths, settings } = config;
   const complete = await model(config);
-  const { error } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
+  const { error } = await indexMeta(session, { store, paths, settings, complete, restMs: MODEL_REST_MS });
   if (error !== undefined) throw new Error(error);
 }
 

@@ -14,9 +14,10 @@ import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
-import type { MetaOutcome } from "../lib/naming/meta-outcome.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
-import { indexMeta, isKnownNotDue, type MetaOptions } from "../lib/naming/session-meta.ts";
+import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
+import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
+import { isKeptOut, refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -24,8 +25,9 @@ import type { Session } from "../lib/transcripts/session.ts";
 const USAGE = `\
 Usage: bun scripts/index-meta.ts [options] [<session>…]
 
-Writes name, description, summary and tags of sessions into their meta files. A session is due after 5 new user
-messages (minNewUserMessages), and once a model is there when rules made its meta.
+Writes name, description, summary and tags of sessions into their meta files. By rule a session is due after each turn
+that changed it; with a model after 5 new user messages (minNewUserMessages), or when one is configured and the metadata
+was rule-based.
 
 Options:
       --new              Sessions that are due, unchanged ones unopened (default)
@@ -93,8 +95,7 @@ async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void>
     );
   }
   if (values.all && values.new) throw usageError("Cannot use --all together with --new", "give one of them");
-  const sessions =
-    words.length > 0 ? named(words, config) : listSessions(config.paths, { cwd: process.cwd() });
+  const sessions = words.length > 0 ? named(words, config) : listed(config);
   const progress = startProgress("sessions");
   const outcomes = await indexSessions(sessions, {
     paths: config.paths,
@@ -111,9 +112,21 @@ async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void>
   refuseFailures(outcomes);
 }
 
-function named(references: readonly string[], { paths, currentSession }: Config): Session[] {
+function named(references: readonly string[], { paths, settings, currentSession }: Config): Session[] {
   const context = { paths, cwd: process.cwd(), current: currentSession };
-  return references.map((reference) => resolveSession(reference, context));
+  return references.map((reference) => {
+    const session = resolveSession(reference, context);
+    refuseKeptOut(session, { paths, exclude: settings.exclude });
+    return session;
+  });
+}
+
+/** All sessions but those that the user keeps out. */
+function listed({ paths, settings }: Config): Session[] {
+  const { exclude } = settings;
+  return listSessions(paths, { cwd: process.cwd() }).filter(
+    (session) => !isKeptOut(session, { paths, exclude }),
+  );
 }
 
 function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {

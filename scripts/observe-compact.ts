@@ -30,7 +30,6 @@ import {
   observeSession,
   observeSessionAnew,
   orThrow,
-  readSessionMemory,
   reflectSession,
   type SessionContext,
   type SessionOutcome,
@@ -39,14 +38,15 @@ import { setObserveSettings } from "../lib/observe/observe-state.ts";
 import {
   type ObservationStatus,
   observationStatus,
+  observedSession,
   type Recalled,
   rawLines,
   recallObservation,
   statusText,
 } from "../lib/observe/observe-view.ts";
-import { observedSession } from "../lib/observe/observed-session.ts";
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
+import { readSessionMemory } from "../lib/observe/session-memory.ts";
 import { compilePatterns, redact } from "../lib/redact/redact.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 

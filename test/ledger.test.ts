@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
-import { readLean } from "../lib/observe/lean-conversation.ts";
 import {
   appendLedgerFile,
   fileStem,
@@ -12,13 +11,14 @@ import {
   readLedgerFile,
 } from "../lib/observe/ledger.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
-import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
+import { observeSession } from "../lib/observe/observe-session.ts";
 import {
   noteAttempt,
   observeSettings,
   readBackoff,
   setObserveSettings,
 } from "../lib/observe/observe-state.ts";
+import { readLean, readSessionMemory } from "../lib/observe/session-memory.ts";
 import { ownRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";

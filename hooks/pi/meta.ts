@@ -4,7 +4,7 @@ import { describeError } from "../../lib/base/errors.ts";
 import { logEvent } from "../../lib/base/log.ts";
 import type { Config } from "../../lib/config/config.ts";
 import { formatCost } from "../../lib/model/spend.ts";
-import type { MetaOutcome } from "../../lib/naming/meta-outcome.ts";
+import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiState } from "./state.ts";

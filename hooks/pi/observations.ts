@@ -7,8 +7,8 @@ import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/base/
 import type { Config } from "../../lib/config/config.ts";
 import { formatCost } from "../../lib/model/spend.ts";
 import type { ObserveOutcome } from "../../lib/observe/observe.ts";
-import type { SessionMemoryState } from "../../lib/observe/observe-session.ts";
 import { noteAttempt, observeSettings, readBackoff } from "../../lib/observe/observe-state.ts";
+import type { SessionMemoryState } from "../../lib/observe/session-memory.ts";
 import type { PiEvent } from "./api.ts";
 import { observing, type Turn } from "./observing.ts";
 import { afterTurn, alone, currentSession, hostModel, inBackground, on, type PiState } from "./state.ts";

@@ -18,7 +18,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
   const session = currentSession(context);
   if (!session) return undefined;
   const [{ readSessionMemory }, { currentExclude, isKeptOut }] = await Promise.all([
-    import("../../lib/observe/observe-session.ts"),
+    import("../../lib/observe/session-memory.ts"),
     import("../../lib/sessions/kept-out.ts"),
   ]);
   const { paths, settings } = config;

@@ -22,8 +22,6 @@ export interface UpdateOptions {
   since?: Date | undefined;
   /** Milliseconds. @default now */
   now?: number | undefined;
-  /** Milliseconds: what is not read by then is left for the next look. @default never */
-  deadline?: number | undefined;
   /** A look that was taken already. */
   look?: Look | undefined;
 }
@@ -45,8 +43,5 @@ export function readUpdates(options: UpdateOptions): Updates {
   );
   const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
   const maxChars = options.maxChars ?? settings.activity.maxChars;
-  return updatesOf(
-    { ...look, sessions, describe },
-    { settings, maxChars, since, deadline: options.deadline },
-  );
+  return updatesOf({ ...look, sessions, describe }, { settings, maxChars, since });
 }

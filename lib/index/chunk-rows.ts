@@ -113,6 +113,7 @@ export function removeSession(store: Store, session: { number: number; id: strin
     removeChunks(store, session.id);
     forgetRows(store, session);
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
+    store.db.prepare("DELETE FROM read_marks WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM sessions WHERE number = ?").run(session.number);
   });
 }

@@ -30,6 +30,8 @@ export interface MetaState {
   name: string | undefined;
   /** The name in the file where it is not ours. */
   given?: string | undefined;
+  /** User messages in a meta made by rule because they were too few to ask the model that was there. */
+  unasked?: number | undefined;
   /** When a model last failed at it, in milliseconds; not there once one did not. */
   failedAt?: number | undefined;
 }
@@ -92,6 +94,7 @@ function parseState(line: string): MetaState | undefined {
     const state: MetaState = { key, transcript, meta, newUsers, byRules, name };
     if (given !== undefined) state.given = given;
     if (typeof value.failedAt === "number") state.failedAt = value.failedAt;
+    if (typeof value.unasked === "number") state.unasked = value.unasked;
     return state;
   } catch {
     return undefined; // torn: that session is looked at once more

@@ -1,13 +1,6 @@
-/**
- * Makes a session's meta: whether it is due, what of the conversation is read for it, and whose words it is made of (a
- * model's where there is one, else the session's own by rule).
- */
+/** Makes a session's meta when it is due, under its file's lock, and notes what came of it. */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { formatLocal } from "../base/time.ts";
-import type { Paths, Settings } from "../config/config.ts";
-import type { CompleteJson } from "../model/answers.ts";
-import { oneLine } from "../redact/redact.ts";
 import { givenTitle } from "../sessions/ends.ts";
 import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
 import {
@@ -20,12 +13,10 @@ import {
 } from "../sessions/meta.ts";
 import { parentFile } from "../sessions/parents.ts";
 import { recordWritten } from "../store/written-files.ts";
-import { tidyName } from "../transcripts/clean.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { readActiveBranch, readHead } from "../transcripts/transcript.ts";
-import { conversationText } from "./conversation.ts";
-import { fail, type MetaOutcome } from "./meta-outcome.ts";
+import { readHead } from "../transcripts/transcript.ts";
+import { type MetaReading, readForMeta } from "./meta-reading.ts";
 import {
   appendMetaState,
   fileMark,
@@ -34,44 +25,18 @@ import {
   readMetaState,
   transcriptMark,
 } from "./meta-state.ts";
-import { isCircumstantial, type Summary, summarizeByRule } from "./summarize.ts";
+import { fail, isSpoken, type MetaOptions, type MetaOutcome, summarize } from "./meta-words.ts";
+import { isCircumstantial, type Summary } from "./summarize.ts";
 
-/** What a model reads of a conversation: about 12,000 tokens. */
-const INPUT_MAX_BYTES = 48_000;
-const PREVIOUS_MAX_CHARS = 4000;
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;
-const DESCRIPTION_CHARS = 300;
-const SUMMARY_CHARS = 4000;
-const TAG_CHARS = 40;
-const TAGS_MAX = 5;
-
-export interface MetaOptions {
-  paths: Paths;
-  settings: Pick<Settings, "minNewUserMessages" | "timezone" | "redact" | "exclude">;
-  /** The model; without one the meta is made by rule. */
-  complete?: CompleteJson | undefined;
-  /** Whether it is made although it is not due. @default {false} */
-  force?: boolean;
-  /** The last look at this session, if any. */
-  state?: MetaState | undefined;
-  /** How long another process may hold the file. @default {120000} */
-  lockWaitMs?: number;
-  /** How long a session is left alone at which a model failed; for work that nobody waits for. @default {0} */
-  restMs?: number;
-  /** Why the model that there was is no longer asked: what it made before is kept. */
-  gaveUp?: SessionMemoryError | undefined;
-  signal?: AbortSignal | undefined;
-  now?: () => Date;
-}
-
 /** Whether the last look tells without opening a file that nothing is due. */
 export function isKnownNotDue(session: Session, options: MetaOptions): boolean {
   const { state, paths, settings, complete, force = false } = options;
   if (!state || force) return false;
   if (state.transcript !== transcriptMark(session) || state.meta !== fileMark(metaFile(paths, session)))
     return false;
-  if (state.byRules && complete) return false;
+  if (state.byRules && complete && state.unasked === undefined) return false;
   const isModelMade = state.meta !== "" && !state.byRules;
   return state.newUsers < settings.minNewUserMessages || (isModelMade && !complete);
 }
@@ -92,7 +57,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   };
   const { paths, settings } = options;
   const file = metaFile(paths, session);
-  const seen: Partial<MetaState> = {};
+  const making: Omit<Making, "current"> = { outcome, seen: {}, options };
   // Asked again under the lock: whoever held it may have been forgetting the session.
   const isOut = () => isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   const waitMs = options.lockWaitMs ?? LOCK_WAIT_MS;
@@ -105,13 +70,14 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     if (written) outcome.name = written.name;
     if (written && !outcome.error) outcome.status = "indexed";
     const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
-    const { newUsers = 0, byRules = false, name, failedAt } = seen;
+    const { newUsers = 0, byRules = false, name, failedAt, unasked } = making.seen;
     const given = outcome.name === name ? undefined : outcome.name;
-    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name, given, failedAt });
+    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name, given, failedAt, unasked });
+    making.reading?.end(written);
   };
   try {
     await updateMeta(file, { waitMs, done }, (current) =>
-      isOut() ? undefined : makeMeta(session, { current, outcome, seen, options }),
+      isOut() ? undefined : makeMeta(session, Object.assign(making, { current })),
     );
   } catch (error) {
     if (!(error instanceof SessionMemoryError) && !isSystemError(error)) throw error;
@@ -125,13 +91,12 @@ interface Making {
   outcome: MetaOutcome;
   /** Filled in for the bookkeeping. */
   seen: Partial<MetaState>;
+  reading?: MetaReading;
   options: MetaOptions;
 }
 
-async function makeMeta(
-  session: Session,
-  { current, outcome, seen, options }: Making,
-): Promise<SessionMeta | undefined> {
+async function makeMeta(session: Session, making: Making): Promise<SessionMeta | undefined> {
+  const { current, outcome, seen, options } = making;
   const { meta, problem } = current;
   const { settings, gaveUp, force = false, restMs = 0, now = () => new Date() } = options;
   const noted = readMetaState(options.paths.home, metaStateKey(session));
@@ -141,25 +106,34 @@ async function makeMeta(
   outcome.name = meta?.name;
   const rules = readRules({ ...settings, exclude: currentExclude(options.paths, settings.exclude) });
   const { clean, hasText } = rules;
-  const { entries } = readActiveBranch(session.file, { rules });
-  const fresh = newEntries(entries, meta);
-  const newUsers = fresh.filter(({ kind }) => kind === "user").length;
   const byRules = meta?.model === RULES;
+  const read = (wantsWhole: boolean) => {
+    making.reading = readForMeta(session, { meta, store: options.store, wantsWhole, byRules, rules });
+    return making.reading;
+  };
+  let reading = read(force || (meta !== undefined && isCircumstantial(meta.name)));
+  const newUsers = reading.newUsers + (byRules ? (noted?.unasked ?? 0) : 0);
   const own = meta && noted?.name;
-  Object.assign(seen, { newUsers, byRules, name: own, failedAt: noted?.failedAt });
+  Object.assign(seen, { newUsers, byRules, name: own, failedAt: noted?.failedAt, unasked: noted?.unasked });
   outcome.newUsers = newUsers;
+  const isEnough = newUsers >= settings.minNewUserMessages;
+  // Until enough was said for a model, rules name the session.
+  const asksModel =
+    complete && (isEnough || force || (byRules && noted?.unasked === undefined)) ? complete : undefined;
   // What a model wrote is not replaced by rules because the model is away.
-  const grew = newUsers >= settings.minNewUserMessages && (!meta || byRules || complete || gaveUp);
-  const isDue = grew || (byRules && complete !== undefined) || force;
+  const mayByRules = !meta || byRules || (isEnough && gaveUp !== undefined);
+  const isDue = asksModel !== undefined || force || (mayByRules && reading.fresh.some(isSpokenOrDone));
   if (isDue && meta && !byRules && gaveUp) {
     fail(outcome, gaveUp);
     return undefined;
   }
-  if (!isDue || !entries.some(isSpoken)) return undefined;
+  // What rules made is no beginning for a model to go on from.
+  if (asksModel && byRules && !reading.isWhole) reading = read(true);
+  if (!isDue || !reading.entries.some(isSpokenOrDone)) return undefined;
 
-  const material = { entries, fresh, clean, meta, outcome, options: { ...options, complete } };
+  const material = { reading, clean, meta, outcome, options: { ...options, complete: asksModel } };
   const made = await summarize(session, material);
-  if (complete && !options.signal?.aborted)
+  if (asksModel && !options.signal?.aborted)
     seen.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!made) return undefined;
   const given = givenName(session, meta, own);
@@ -167,73 +141,10 @@ async function makeMeta(
   // Our own word for it: as long as the file has another one, that is the user's.
   const isEdited = given !== undefined && given === meta?.name;
   const word = isEdited ? own : made.name;
-  Object.assign(seen, { newUsers: 0, byRules: made.model === RULES, name: word });
-  return assembled(session, { ...made, name: clean(name) }, { entries, meta, now: now() });
-}
-
-interface Material {
-  entries: Entry[];
-  fresh: Entry[];
-  clean: (text: string) => string;
-  meta: SessionMeta | undefined;
-  outcome: MetaOutcome;
-  options: MetaOptions;
-}
-
-/** By the model, else by rule; undefined when the model failed and the present meta is kept. */
-async function summarize(
-  session: Session,
-  material: Material,
-): Promise<(Summary & { model: string }) | undefined> {
-  const { complete } = material.options;
-  if (complete) {
-    try {
-      return await byModel(complete, material);
-    } catch (error) {
-      if (!(error instanceof SessionMemoryError)) throw error;
-      fail(material.outcome, error);
-      if (material.meta) return undefined;
-    }
-  }
-  return { ...byRule(session, material), model: RULES };
-}
-
-async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
-  const { META_SYSTEM, metaAnswer, metaPrompt, metaUpdatePrompt } = await import("../model/prompts.ts");
-  const { entries, fresh, clean, meta, outcome, options } = material;
-  const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
-  const { text } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
-    maxBytes: INPUT_MAX_BYTES,
-  });
-  const answer = await complete({
-    feature: "meta",
-    system: META_SYSTEM,
-    prompt: goesOn ? metaUpdatePrompt(previousText(meta, clean), text) : metaPrompt(text),
-    schema: metaAnswer,
-    signal: options.signal,
-  });
-  Object.assign(outcome, { usd: answer.usd, usage: answer.usage, model: answer.model });
-  const { name, description, summary, tags } = answer.value;
-  return {
-    name: tidyName(clean(name)),
-    description: oneLine(clean(description), DESCRIPTION_CHARS),
-    summary: clean(summary).slice(0, SUMMARY_CHARS).toWellFormed(),
-    tags: [...new Set(tags.map((tag) => oneLine(clean(tag).toLowerCase(), TAG_CHARS)))].slice(0, TAGS_MAX),
-    model: answer.model,
-  };
-}
-
-function byRule(session: Session, { entries, meta, options }: Material): Summary {
-  const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
-  const cwd = readHead(session.file)?.cwd ?? session.cwd;
-  const where = {
-    project: cwd?.split(/[\\/]/).findLast(Boolean) ?? session.agent,
-    date: formatLocal(at, options.settings.timezone).slice(0, 10),
-  };
-  const made = summarizeByRule(entries, where);
-  // A name that changed with each look would be no reference.
-  const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force;
-  return { ...made, name: isKept ? meta.name : tidyName(made.name) };
+  // A model that was there and had too little to go by is asked once there is enough.
+  const unasked = made.model === RULES && complete && !asksModel ? newUsers : undefined;
+  Object.assign(seen, { newUsers: unasked ?? 0, byRules: made.model === RULES, name: word, unasked });
+  return assembled(session, { ...made, name: clean(name) }, { entries: reading.entries, meta, now: now() });
 }
 
 /** A name that the user gave: in the host, or by editing the meta file. */
@@ -250,7 +161,7 @@ function givenName(
 function assembled(
   session: Session,
   made: Summary & { model: string },
-  { entries, meta, now }: { entries: Entry[]; meta: SessionMeta | undefined; now: Date },
+  { entries, meta, now }: { entries: readonly Entry[]; meta: SessionMeta | undefined; now: Date },
 ): SessionMeta {
   const { name, description, summary, tags, model } = made;
   const last = entries.at(-1);
@@ -271,25 +182,9 @@ function assembled(
   };
 }
 
-/** The entries after the last one that the meta knows; all when it knows none of this branch. */
-function newEntries(entries: Entry[], meta: SessionMeta | undefined): Entry[] {
-  if (!meta) return entries;
-  const line = /^line:(\d+)$/.exec(meta.lastIndexedLeafId)?.[1];
-  if (line !== undefined) return entries.filter((entry) => entry.line > Number(line));
-  const known = entries.findLastIndex(({ id }) => id === meta.lastIndexedLeafId);
-  return entries.slice(known + 1);
-}
-
-function isSpoken({ kind, text }: Entry): boolean {
-  return (kind === "user" || kind === "assistant" || kind === "summary") && text.trim() !== "";
-}
-
-function previousText(
-  { name, description, summary, tags }: SessionMeta,
-  clean: (text: string) => string,
-): string {
-  const text = `name: ${name}\ndescription: ${description}\nsummary: ${summary}\ntags: ${tags.join(", ")}`;
-  return clean(text).slice(0, PREVIOUS_MAX_CHARS).toWellFormed();
+/** Whether an entry says or did something that a summary is made of. */
+function isSpokenOrDone(entry: Entry): boolean {
+  return isSpoken(entry) || entry.kind === "tool";
 }
 
 /** The transcript went away while it was read, or the disk is full. */

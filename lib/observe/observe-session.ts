@@ -1,28 +1,33 @@
 /** Observing one session into its ledger file: locked, resumable, backing off after failures. */
 
-import { statSync } from "node:fs";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
-import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { compilePatterns, redact } from "../redact/redact.ts";
 import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
-import { readActiveBranch } from "../transcripts/transcript.ts";
-import { type LeanConversation, readLean } from "./lean-conversation.ts";
-import { appendLedgerFile, ledgerFile, readLedger } from "./ledger.ts";
-import { parseLedgerRecord, redactLedger } from "./ledger-record.ts";
+import type { Store } from "../store/store.ts";
+import type { Session } from "../transcripts/session.ts";
+import { appendLedgerFile, ledgerFile } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, observeAnew } from "./observe.ts";
 import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
 import { type ReflectOutcome, reflect } from "./reflect.ts";
 import { isReflectionDue } from "./reflect-rules.ts";
+import {
+  type Growth,
+  growthAfter,
+  growthOf,
+  noteGrowth,
+  readSessionMemory,
+  type SessionMemoryState,
+} from "./session-memory.ts";
 
 export interface SessionContext {
   paths: Paths;
   settings: Settings;
+  /** The open index: how far a session was looked at is noted there, so that the next look reads on from it. */
+  store?: Store | undefined;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
@@ -34,19 +39,6 @@ export interface SessionContext {
   onStep?: ((done: number, total: number) => void) | undefined;
 }
 
-/** A session with all that its memory is made of. */
-export interface SessionMemoryState {
-  session: Session;
-  /** The conversation as it stands, tool results included. */
-  entries: Entry[];
-  ledger: Ledger;
-  /** Lines of the ledger file that were no records. */
-  skipped: number;
-  /** False when the transcript is so large that its rest comes only when this much is covered. */
-  isWhole: boolean;
-  settings: ObserveSettings;
-}
-
 export interface SessionOutcome {
   /** `backing-off`: the last attempts failed; `busy`: another observer is at it; `excluded`: config.json says so. */
   status: "observed" | "nothing" | "failed" | "busy" | "backing-off" | "excluded";
@@ -55,47 +47,6 @@ export interface SessionOutcome {
   reason?: string;
   /** Whether a huge transcript has more to observe. */
   isPartial?: boolean;
-}
-
-/** A transcript larger than this is read lean. */
-const LEAN_BYTES = 128 * 1024 * 1024;
-
-/**
- * Reads a session and its ledger, without the texts that config.json keeps out. `leafId`: the row that its host stands
- * at, where that may be another than the file's last.
- */
-export function readSessionMemory(
-  session: Session,
-  { paths, settings, leafId }: Pick<SessionContext, "paths" | "settings"> & { leafId?: string | undefined },
-): SessionMemoryState {
-  const exclude = currentExclude(paths, settings.exclude);
-  const rules = readRules({ ...settings, exclude });
-  const hasPatterns = exclude.patterns.length > 0;
-  const { entries, isWhole } = readConversation(session, { paths, rules, leafId });
-  const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
-  // What pi holds in its own file is not ours to take out there.
-  const shown = hasPatterns
-    ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
-    : stored;
-  const ledger = redactLedger(shown, compilePatterns(settings.redact.extra));
-  return { session, entries, ledger, skipped, isWhole, settings: observeSettings(paths, settings.observe) };
-}
-
-/** pi's huge files are images, which no entry holds; elsewhere they are text. */
-function readConversation(
-  session: Session,
-  { paths, rules, leafId }: { paths: Paths; rules: Rules; leafId: string | undefined },
-): LeanConversation {
-  if (session.file === "") return { entries: [], isWhole: true }; // the host deleted it, the ledger is left
-  const size = statSync(session.file).size;
-  if (session.agent === "pi" || size <= LEAN_BYTES) {
-    return {
-      entries: readActiveBranch(session.file, { rules, results: true, leafId }).entries,
-      isWhole: true,
-    };
-  }
-  const { ledger } = readLedger(session, { paths, entries: [] });
-  return readLean(session.file, { rules, covered: foldLedger(ledger).covered });
 }
 
 /**
@@ -136,6 +87,9 @@ function added(
   };
 }
 
+/** Tokens are estimated before the entries are read; a step is looked for a little before it is due. */
+const NEAR_SHARE = 0.9;
+
 type OnceOptions = SessionContext & {
   when: "due" | "all";
   maxSteps?: number | undefined;
@@ -143,18 +97,31 @@ type OnceOptions = SessionContext & {
 };
 
 async function observeOnce(session: Session, options: OnceOptions): Promise<SessionOutcome> {
-  const { paths, when, backoff, now = Date.now } = options;
-  const state = readSessionMemory(session, options);
+  const { paths, settings, store, when, backoff, now = Date.now } = options;
+  const growth = growthOf(session, { store, paths, settings });
+  if (growth && when === "due" && !isNearStep(growth, observeSettings(paths, settings.observe))) {
+    noteGrowth(session, { store, growth });
+    return { status: "nothing" };
+  }
+  const state = readSessionMemory(session, { ...options, from: growth?.from });
   const memory = foldLedger(state.ledger);
+  const note = (ledger: Ledger) => {
+    const left = growthAfter(state, ledger);
+    if (left) noteGrowth(session, { store, growth: left });
+  };
   const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
-  if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) return { status: "nothing" };
+  if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) {
+    note(state.ledger);
+    return { status: "nothing" };
+  }
   const context = {
     ...contextOf(state, options),
     failures: backoff?.failures,
     maxSteps: options.maxSteps,
     when,
   };
-  const observed = await observe({ ...context, entries: state.entries });
+  const observed = await observe({ ...context, entries: state.entries, isTail: state.isTail });
+  note(observed.ledger);
   if (observed.failure !== undefined || backoff) {
     noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: now() });
   }
@@ -168,6 +135,11 @@ async function observeOnce(session: Session, options: OnceOptions): Promise<Sess
     isPartial,
     ...(observed.failure ? { reason: observed.failure } : {}),
   };
+}
+
+/** Whether so much is not observed that a step may be due: only then are its entries read. */
+function isNearStep({ tokens }: Growth, { mode, retainTokens, stepTokens }: ObserveSettings): boolean {
+  return mode === "buffered" && tokens >= (retainTokens + stepTokens) * NEAR_SHARE;
 }
 
 /** Reflects on a session's ledger now, whatever its size. */

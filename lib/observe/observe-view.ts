@@ -1,9 +1,14 @@
 /** A session's memory as a person looks at it: where it stands, what is still raw, and what an observation came from. */
 
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Settings } from "../config/config.ts";
-import type { Entry } from "../transcripts/session.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
+import { describeSession } from "../sessions/sessions.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
+import { fileStem } from "./ledger.ts";
 import {
   countObservations,
   foldLedger,
@@ -11,9 +16,10 @@ import {
   observationLine,
   observationTokens,
 } from "./observations.ts";
-import type { SessionContext, SessionMemoryState } from "./observe-session.ts";
+import type { SessionContext } from "./observe-session.ts";
 import { readBackoff } from "./observe-state.ts";
 import { excerpt, rawTokens, uncovered } from "./observe-step.ts";
+import type { SessionMemoryState } from "./session-memory.ts";
 
 /** Characters of one line of conversation. */
 const LINE_CHARS = 2000;
@@ -161,4 +167,36 @@ const SPEAKERS: Record<Entry["kind"], string> = {
 function entryLine({ line, at, kind, text }: Entry, { timezone, redact }: LineStyle): string {
   const time = at ? ` [${formatLocal(at, timezone)}]` : "";
   return `${line}:${time} ${SPEAKERS[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
+}
+
+/** Shorter beginnings of ids are too likely to be words. */
+const PREFIX_MIN = 4;
+
+/**
+ * The session that a reference means, described. Where only its ledger is left its `file` is empty.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
+ */
+export function observedSession(reference: string, context: ResolveContext): Session {
+  try {
+    return describeSession(resolveSession(reference, context), context.paths);
+  } catch (error) {
+    const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
+    const left = isUnknown ? ledgerSession(context.paths, reference) : undefined;
+    if (!left) throw error;
+    return left;
+  }
+}
+
+/** By its id, or four characters and more of its beginning. */
+function ledgerSession(paths: Pick<Paths, "observations">, reference: string): Session | undefined {
+  if (reference.length < PREFIX_MIN || !existsSync(paths.observations)) return undefined;
+  const stems = readdirSync(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
+  const wanted = fileStem(reference);
+  const fitting = stems.filter((stem) => stem.startsWith(wanted));
+  const stem =
+    stems.find((candidate) => candidate === wanted) ?? (fitting.length === 1 ? fitting[0] : undefined);
+  if (stem === undefined) return undefined;
+  const { mtime } = statSync(join(paths.observations, `${stem}.jsonl`));
+  return { id: stem, agent: "plain", file: "", updatedAt: mtime.toISOString(), size: 0 };
 }

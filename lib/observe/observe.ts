@@ -52,6 +52,8 @@ export interface ObserveOptions extends ObserveContext {
   beforeLine?: number | undefined;
   /** Only what stands after this line: the part of a branch that is left. @default {0} */
   afterLine?: number | undefined;
+  /** Whether `entries` begin with the first that is not observed. @default {false} */
+  isTail?: boolean | undefined;
   /** @default no limit */
   maxSteps?: number | undefined;
   /** Told of each step: entries covered, and how many there were to cover. */
@@ -96,7 +98,8 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
     ledger.push(record);
     add(record);
   };
-  for (const record of branchRecords(memory, entries)) await put(record);
+  // A tail says nothing of the rows before it.
+  if (!options.isTail) for (const record of branchRecords(memory, entries)) await put(record);
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const pending = pendingEntries(options, memory);
   const observing = { ...options, outcome, memory };

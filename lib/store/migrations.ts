@@ -135,4 +135,20 @@ CREATE TABLE facts (
 -- where each message of the content begins (UTF-16 units) and on which line of the transcript it is: 0:118 340:121
 ALTER TABLE session_chunks ADD COLUMN row_lines TEXT NOT NULL DEFAULT '';
 `,
+  `
+-- how far each follower of a transcript (names, observations) has read it; the index has its cursor in index_state
+CREATE TABLE read_marks (
+  session_id TEXT NOT NULL,
+  follower TEXT NOT NULL,
+  file TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  modified TEXT NOT NULL,
+  cursor_offset INTEGER NOT NULL,
+  cursor_line INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  ends TEXT NOT NULL,
+  note TEXT NOT NULL,
+  PRIMARY KEY (session_id, follower)
+) STRICT, WITHOUT ROWID;
+`,
 ];

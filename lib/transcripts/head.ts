@@ -9,6 +9,8 @@ import { pi } from "./pi.ts";
 import { plain } from "./plain.ts";
 import type { Agent } from "./session.ts";
 
+/** Most sessions say all within their first rows. */
+const FIRST_BYTES = 16 * 1024;
 /** Read to tell the agent; enough for every host's header unless its first line is longer. */
 const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
@@ -22,6 +24,8 @@ const HOSTS: readonly Format[] = [claude, pi, codex];
  * @returns undefined when the file holds no transcript.
  */
 export function readHead(file: string): Head | undefined {
+  const first = headOf(readHeadBytes(file, FIRST_BYTES));
+  if (first && isComplete(first)) return first;
   const head = headOf(readHeadBytes(file, HEAD_BYTES));
   if (head?.cwd !== undefined || head?.agent === "plain") return head;
   // The first line alone may be longer: a pasted image, a system prompt.

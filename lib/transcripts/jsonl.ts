@@ -6,8 +6,9 @@
  * offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
  */
 
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { isRecord, type JsonRecord } from "../base/json.ts";
+import { readAt } from "./held-bytes.ts";
 
 /** One line. `bytes` is a view into a buffer that the next line reuses. */
 export interface Line {
@@ -58,7 +59,8 @@ export function* linesForward(descriptor: number, from = 0): Generator<Line> {
         filled = 0;
       } else buffer = Buffer.concat([buffer], buffer.length * 2);
     }
-    const read = readSync(descriptor, buffer, filled, buffer.length - filled, offset + skipping + filled);
+    const position = offset + skipping + filled;
+    const read = readAt(descriptor, buffer, { at: filled, length: buffer.length - filled, position });
     if (read === 0) break;
     const limit = filled + read;
     const view = buffer.subarray(0, limit);
@@ -149,7 +151,8 @@ export function offsetOfLine(descriptor: number, line: number, size: number): nu
 function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
   const buffer = Buffer.allocUnsafe(SCAN_BLOCK_BYTES);
   for (let position = from; position < to; ) {
-    const read = readSync(descriptor, buffer, 0, Math.min(buffer.length, to - position), position);
+    const length = Math.min(buffer.length, to - position);
+    const read = readAt(descriptor, buffer, { at: 0, length, position });
     if (read === 0) return undefined;
     const view = buffer.subarray(0, read);
     for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
@@ -256,7 +259,11 @@ export function readFully(descriptor: number, position: number, length: number):
   const buffer = Buffer.allocUnsafe(length);
   let filled = 0;
   while (filled < length) {
-    const read = readSync(descriptor, buffer, filled, length - filled, position + filled);
+    const read = readAt(descriptor, buffer, {
+      at: filled,
+      length: length - filled,
+      position: position + filled,
+    });
     if (read === 0) break; // it shrank while we read
     filled += read;
   }

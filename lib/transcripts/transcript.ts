@@ -174,13 +174,13 @@ export function numberLines(file: string, entries: Entry[], known = { line: 1, o
  * The entries of the conversation as it stands, without abandoned branches.
  *
  * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
- * edited away. Linear formats and a broken chain: file order. `leafId`: the row it stands at, where that is known.
+ * edited away. Linear formats and a broken chain: file order.
  */
 export function readActiveBranch(
   file: string,
-  { rules, results = false, leafId: at }: { rules: Rules; results?: boolean; leafId?: string | undefined },
+  { rules, results = false, leafId: at, from }: ReadBranchOptions,
 ): { entries: Entry[]; leafId: string | undefined; skipped: number } {
-  const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
+  const progress: ReadProgress = { offset: 0, line: 0, ...from, skipped: 0 };
   const head = readHead(file);
   if (!head) return { entries: [], leafId: undefined, skipped: 0 };
   const format = formatOf(head.agent);
@@ -207,6 +207,15 @@ export function readActiveBranch(
     leafId,
     skipped: progress.skipped,
   };
+}
+
+interface ReadBranchOptions extends Pick<ReadOptions, "rules"> {
+  /** Whether tool results are wanted too. @default {false} */
+  results?: boolean;
+  /** The row that the conversation is at, where that is known. */
+  leafId?: string | undefined;
+  /** Where to begin, at a place from which on the branch is the active one. @default the start */
+  from?: Cursor | undefined;
 }
 
 /** The same for every copy of a row, as forks make them; undefined when the host gives rows no id. */

@@ -1,0 +1,170 @@
+/** The words of a session's meta, a model's or the session's own by rule, and what came of making them. */
+
+import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
+import { isRecord } from "../base/json.ts";
+import { formatLocal } from "../base/time.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import type { CompleteJson } from "../model/answers.ts";
+import { oneLine } from "../redact/redact.ts";
+import { RULES, type SessionMeta } from "../sessions/meta.ts";
+import type { Store } from "../store/store.ts";
+import { tidyName } from "../transcripts/clean.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
+import { readHead } from "../transcripts/transcript.ts";
+import { conversationText } from "./conversation.ts";
+import type { MetaReading } from "./meta-reading.ts";
+import type { MetaState } from "./meta-state.ts";
+import { continueSummary, isCircumstantial, type Summary, summarizeByRule } from "./summarize.ts";
+
+/** What a model reads of a conversation: about 12,000 tokens. */
+const INPUT_MAX_BYTES = 48_000;
+const PREVIOUS_MAX_CHARS = 4000;
+/** A session with no more user messages may still find its name. */
+const YOUNG_USERS = 3;
+const DESCRIPTION_CHARS = 300;
+const SUMMARY_CHARS = 4000;
+const TAG_CHARS = 40;
+const TAGS_MAX = 5;
+
+export interface MetaOptions {
+  paths: Paths;
+  settings: Pick<Settings, "minNewUserMessages" | "timezone" | "redact" | "exclude">;
+  /** The open index: what was read is noted there, so that the next look reads on from it. */
+  store?: Store | undefined;
+  /** The model; without one the meta is made by rule. */
+  complete?: CompleteJson | undefined;
+  /** Whether it is made although it is not due. @default {false} */
+  force?: boolean;
+  /** The last look at this session, if any. */
+  state?: MetaState | undefined;
+  /** How long another process may hold the file. @default {120000} */
+  lockWaitMs?: number;
+  /** How long a session is left alone at which a model failed; for work that nobody waits for. @default {0} */
+  restMs?: number;
+  /** Why the model that there was is no longer asked: what it made before is kept. */
+  gaveUp?: SessionMemoryError | undefined;
+  signal?: AbortSignal | undefined;
+  now?: () => Date;
+}
+
+/** What became of making a session's meta. */
+export interface MetaOutcome {
+  sessionId: string;
+  status: "indexed" | "not-due" | "failed";
+  name: string | undefined;
+  /** Null where the price is unknown. */
+  usd: number | null;
+  /** The model asked, or `rules`. */
+  model: string;
+  usage?: { input: number; output: number } | undefined;
+  /** `TYPE: message`. */
+  error?: string | undefined;
+  errorType?: ErrorType | undefined;
+  /** The failure, where asking the model for another session would fail the same way. */
+  lastingFailure?: SessionMemoryError | undefined;
+  /** User messages since the meta was made. */
+  newUsers?: number;
+  /** What the user should know: a meta file that could not be read. */
+  warning?: string | undefined;
+}
+
+/** Notes what kept a session from its meta, what was paid all the same, and whether the next one would fare alike. */
+export function fail(outcome: MetaOutcome, error: unknown): void {
+  const type = error instanceof SessionMemoryError ? error.type : "STORAGE_ERROR";
+  outcome.status = "failed";
+  outcome.error = `${type}: ${error instanceof SessionMemoryError ? error.message : describeError(error)}`;
+  outcome.errorType = type;
+  const { usd, usage } = error instanceof SessionMemoryError ? error.details : {};
+  // Answers that could not be used were paid for too.
+  if (isUsage(usage)) Object.assign(outcome, { usd: typeof usd === "number" ? usd : null, usage });
+  const isLasting = type === "BUDGET_EXCEEDED" || (type === "MODEL_FAILED" && !isRecoverable(error));
+  outcome.lastingFailure = isLasting && error instanceof SessionMemoryError ? error : undefined;
+}
+
+function isRecoverable(error: unknown): boolean {
+  return error instanceof SessionMemoryError && error.recoverable;
+}
+
+function isUsage(value: unknown): value is MetaOutcome["usage"] {
+  return isRecord(value) && typeof value.input === "number" && typeof value.output === "number";
+}
+
+export interface Material {
+  reading: MetaReading;
+  clean: (text: string) => string;
+  meta: SessionMeta | undefined;
+  outcome: MetaOutcome;
+  options: MetaOptions;
+}
+
+/** By the model, else by rule; undefined when the model failed and the present meta is kept. */
+export async function summarize(
+  session: Session,
+  material: Material,
+): Promise<(Summary & { model: string }) | undefined> {
+  const { complete } = material.options;
+  if (complete) {
+    try {
+      return await byModel(complete, material);
+    } catch (error) {
+      if (!(error instanceof SessionMemoryError)) throw error;
+      fail(material.outcome, error);
+      if (material.meta) return undefined;
+    }
+  }
+  return { ...byRule(session, material), model: RULES };
+}
+
+async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
+  const { META_SYSTEM, metaAnswer, metaPrompt, metaUpdatePrompt } = await import("../model/prompts.ts");
+  const { reading, clean, meta, outcome, options } = material;
+  const { entries, fresh, isWhole } = reading;
+  const goesOn = meta !== undefined && meta.model !== RULES && (!isWhole || fresh.length < entries.length);
+  const { text } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
+    maxBytes: INPUT_MAX_BYTES,
+  });
+  const answer = await complete({
+    feature: "meta",
+    system: META_SYSTEM,
+    prompt: goesOn ? metaUpdatePrompt(previousText(meta, clean), text) : metaPrompt(text),
+    schema: metaAnswer,
+    signal: options.signal,
+  });
+  Object.assign(outcome, { usd: answer.usd, usage: answer.usage, model: answer.model });
+  const { name, description, summary, tags } = answer.value;
+  return {
+    name: tidyName(clean(name)),
+    description: oneLine(clean(description), DESCRIPTION_CHARS),
+    summary: clean(summary).slice(0, SUMMARY_CHARS).toWellFormed(),
+    tags: [...new Set(tags.map((tag) => oneLine(clean(tag).toLowerCase(), TAG_CHARS)))].slice(0, TAGS_MAX),
+    model: answer.model,
+  };
+}
+
+function byRule(session: Session, { reading, meta, options }: Material): Summary {
+  const { entries } = reading;
+  if (!reading.isWhole && meta) return continueSummary(meta, entries);
+  const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
+  const cwd = readHead(session.file)?.cwd ?? session.cwd;
+  const where = {
+    project: cwd?.split(/[\\/]/).findLast(Boolean) ?? session.agent,
+    date: formatLocal(at, options.settings.timezone).slice(0, 10),
+  };
+  const made = summarizeByRule(entries, where);
+  // A name that changed with each look would be no reference; one from the first words may become a better one.
+  const isYoung = entries.filter(({ kind }) => kind === "user").length <= YOUNG_USERS;
+  const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force && !isYoung;
+  return { ...made, name: isKept ? meta.name : tidyName(made.name) };
+}
+
+function previousText(
+  { name, description, summary, tags }: SessionMeta,
+  clean: (text: string) => string,
+): string {
+  const text = `name: ${name}\ndescription: ${description}\nsummary: ${summary}\ntags: ${tags.join(", ")}`;
+  return clean(text).slice(0, PREVIOUS_MAX_CHARS).toWellFormed();
+}
+
+export function isSpoken({ kind, text }: Entry): boolean {
+  return (kind === "user" || kind === "assistant" || kind === "summary") && text.trim() !== "";
+}

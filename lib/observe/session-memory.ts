@@ -1,0 +1,184 @@
+/**
+ * A session's conversation and ledger as they are read: the whole, or only what is not observed yet, where the index has
+ * a mark of how far the last look came.
+ */
+
+import { statSync } from "node:fs";
+import { scrub } from "../base/json.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import { noted, readAppended, readMark, rowsToGoOnFrom, saveMark } from "../index/pending.ts";
+import { compilePatterns } from "../redact/redact.ts";
+import { currentExclude } from "../sessions/kept-out.ts";
+import type { Store } from "../store/store.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Cursor, Entry, Session } from "../transcripts/session.ts";
+import { readActiveBranch, readEntries } from "../transcripts/transcript.ts";
+import { ledgerFile, readLedger, readLedgerFile } from "./ledger.ts";
+import { parseLedgerRecord, redactLedger } from "./ledger-record.ts";
+import { foldLedger, type Ledger } from "./observations.ts";
+import type { ObserveSettings } from "./observe.ts";
+import { observeSettings } from "./observe-state.ts";
+import { rawTokens, uncovered } from "./observe-step.ts";
+
+/** A session with all that its memory is made of. */
+export interface SessionMemoryState {
+  session: Session;
+  /** The conversation as it stands, tool results included. */
+  entries: Entry[];
+  ledger: Ledger;
+  /** Lines of the ledger file that were no records. */
+  skipped: number;
+  /** False when the transcript is so large that its rest comes only when this much is covered. */
+  isWhole: boolean;
+  /** Whether `entries` begin with the first that is not observed. */
+  isTail: boolean;
+  settings: ObserveSettings;
+}
+
+interface ReadingOptions {
+  paths: Paths;
+  settings: Settings;
+  /** The row that the host is at, where that may be another than the file's last. */
+  leafId?: string | undefined;
+  /** Where what is not observed begins. @default the whole conversation */
+  from?: Cursor | undefined;
+}
+
+/** A transcript larger than this is read lean. */
+const LEAN_BYTES = 128 * 1024 * 1024;
+
+/** Reads a session and its ledger, without the texts that config.json keeps out. */
+export function readSessionMemory(
+  session: Session,
+  { paths, settings, leafId, from }: ReadingOptions,
+): SessionMemoryState {
+  const exclude = currentExclude(paths, settings.exclude);
+  const rules = readRules({ ...settings, exclude });
+  const { entries, isWhole } = readConversation(session, { paths, leafId, from, rules });
+  const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
+  // What pi holds in its own file is not ours to take out there.
+  const shown = rules.hasPatterns
+    ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
+    : stored;
+  const ledger = redactLedger(shown, compilePatterns(settings.redact.extra));
+  const isTail = from !== undefined;
+  return {
+    ...{ session, entries, ledger, skipped, isWhole, isTail },
+    settings: observeSettings(paths, settings.observe),
+  };
+}
+
+/** pi's huge files are images, which no entry holds; elsewhere they are text. */
+function readConversation(
+  session: Session,
+  { paths, leafId, from, rules }: Omit<ReadingOptions, "settings"> & { rules: Rules },
+): LeanConversation {
+  if (session.file === "") return { entries: [], isWhole: true }; // the host deleted it, the ledger is left
+  const size = statSync(session.file).size - (from?.offset ?? 0);
+  if (session.agent === "pi" || size <= LEAN_BYTES) {
+    return {
+      entries: readActiveBranch(session.file, { rules, results: true, leafId, from }).entries,
+      isWhole: true,
+    };
+  }
+  const { ledger } = readLedger(session, { paths, entries: [] });
+  return readLean(session.file, { rules, covered: foldLedger(ledger).covered });
+}
+
+/** Characters of text held at a time, and of one tool result. */
+const HELD_CHARS = 16_000_000;
+const RESULT_ENDS_CHARS = 4000;
+
+export interface LeanConversation {
+  entries: Entry[];
+  /** False when there is more than could be held: it comes once this much is covered. */
+  isWhole: boolean;
+}
+
+/** Reads a transcript in file order. */
+export function readLean(
+  file: string,
+  {
+    rules,
+    covered,
+    heldChars = HELD_CHARS,
+  }: { rules: Rules; covered: ReadonlySet<number>; heldChars?: number },
+): LeanConversation {
+  const entries: Entry[] = [];
+  let held = 0;
+  for (const entry of readEntries(file, { rules, results: true, unterminated: "accept" })) {
+    const text = covered.has(entry.line) ? "" : shortened(entry);
+    held += text.length;
+    if (held > heldChars && entry.line !== entries.at(-1)?.line) return { entries, isWhole: false };
+    entries.push({ ...entry, text });
+  }
+  return { entries, isWhole: true };
+}
+
+function shortened({ kind, text }: Entry): string {
+  if (kind !== "result" || text.length <= RESULT_ENDS_CHARS * 2) return text;
+  const ends = `${text.slice(0, RESULT_ENDS_CHARS)}\n${text.slice(-RESULT_ENDS_CHARS)}`;
+  // A slice keeps the whole string alive; a copy does not.
+  return Buffer.from(ends).toString();
+}
+
+/** What a session has grown by since it was last looked at. */
+export interface Growth {
+  /** Tokens that are not observed, by the estimate. */
+  tokens: number;
+  /** Where what is not observed begins. */
+  from: Cursor;
+  /** Where the transcript ended when it was read. */
+  cursor: Cursor;
+  ends: string[];
+  coversTo: number;
+}
+
+/**
+ * Reads what was appended since the last look; undefined where the whole must be read. pi's ledger lies in the
+ * transcript itself, which is read for it.
+ */
+export function growthOf(
+  session: Session,
+  { store, paths, settings }: { store?: Store | undefined; paths: Paths; settings: Settings },
+): Growth | undefined {
+  const mark = store && session.agent !== "pi" ? readMark(store, session, "observations") : undefined;
+  if (!mark) return undefined;
+  const { coversTo } = foldLedger(readLedgerFile(ledgerFile(paths, session.id)).records);
+  const rules = readRules({ ...settings, exclude: currentExclude(paths, settings.exclude) });
+  const appended = noted(mark, "coversTo") === coversTo ? readAppended(session, mark, rules) : undefined;
+  if (!appended) return undefined;
+  const { entries, cursor, ends } = appended;
+  const from = { offset: noted(mark, "offset"), line: noted(mark, "line") };
+  return { tokens: noted(mark, "tokens") + rawTokens(entries), from, cursor, ends, coversTo };
+}
+
+/** Notes how far a session was looked at. */
+export function noteGrowth(
+  session: Session,
+  { store, growth }: { store: Store | undefined; growth: Growth },
+): void {
+  const { tokens, from, cursor, ends, coversTo } = growth;
+  const note = { tokens, coversTo, offset: from.offset, line: from.line };
+  if (store) saveMark(store, session, { follower: "observations", cursor, ends, note });
+}
+
+/** What is left to observe after a look at a session's conversation; undefined for one that cannot be read on from. */
+export function growthAfter(
+  { session, entries, isWhole }: SessionMemoryState,
+  ledger: Ledger,
+): Growth | undefined {
+  const last = entries.at(-1);
+  if (!last || !isWhole || session.agent === "pi") return undefined;
+  const memory = foldLedger(ledger);
+  const left = uncovered(entries, memory);
+  const cursor = { offset: last.end, line: last.line };
+  const first = left[0];
+  return {
+    tokens: rawTokens(left),
+    from: first ? { offset: first.offset, line: first.line - 1 } : cursor,
+    cursor,
+    ends: rowsToGoOnFrom(session),
+    coversTo: memory.coversTo,
+  };
+}

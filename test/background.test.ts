@@ -1,0 +1,147 @@
+/** What follows a transcript after a turn: index, observations and name, over one reading of what was appended. */
+
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { ledgerFile, readLedgerFile } from "../lib/observe/ledger.ts";
+import { foldLedger } from "../lib/observe/observations.ts";
+import { metaFile } from "../lib/sessions/meta.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { jsonl, type Row } from "./support/rows.ts";
+import { runScript } from "./support/run.ts";
+
+const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
+setDefaultTimeout(30_000);
+const ALLOWANCE = 128 * 1024;
+/** `stepTokens` and `retainTokens` of these rows, which hold each output twice. */
+const STEP_BYTES = 128 * 1024;
+
+/** Turns that are chained as the host chains them. */
+function writer(home: TemporaryHome, file: string) {
+  let parent: string | null = null;
+  let number = 0;
+  const link = (rows: Row[]) => {
+    for (const row of rows) {
+      row.parentUuid = parent;
+      parent = String(row.uuid);
+    }
+    return rows;
+  };
+  return {
+    turn(bytes: number): string {
+      number++;
+      const context = { sessionId: ID, cwd: home.project };
+      const rows = link([claudeUser({ ...context, text: `fix login test ${number} in src/auth.ts` })]);
+      for (let size = 0; size < bytes; size += 4000) {
+        const call = { name: "Bash", input: { command: "npm test" }, id: `call-${number}-${size}` };
+        rows.push(...link(claudeAssistant({ ...context, tools: [call] })));
+        const content = `line of output ${number} `.repeat(180);
+        rows.push(...link([claudeToolResult({ ...context, toolUseId: call.id, content })]));
+      }
+      rows.push(...link(claudeAssistant({ ...context, text: `Login test ${number} passes now.` })));
+      return jsonl(rows);
+    },
+    append(bytes: number): number {
+      const text = this.turn(bytes);
+      appendFileSync(file, text);
+      return text.length;
+    },
+    /** The next prompt takes the place of the last one. */
+    backTo(uuid: string): void {
+      parent = uuid;
+    },
+    get last(): string {
+      return String(parent);
+    },
+  };
+}
+
+async function follow(home: TemporaryHome, file: string): Promise<number> {
+  const args = ["--session", ID, "--file", file, "--cwd", home.project];
+  const { stderr, exitCode } = await runScript("hooks/background.ts", args, {
+    env: home.env,
+    cwd: home.project,
+  });
+  expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  const log = readFileSync(home.paths.log, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(log.filter(({ ok }) => !ok)).toEqual([]);
+  return log.findLast(({ event }) => event === "background.meta").bytesRead;
+}
+
+function summaryOf(home: TemporaryHome): { name: string; summary: string } {
+  return JSON.parse(readFileSync(metaFile(home.paths, { id: ID, agent: "claude" }), "utf8"));
+}
+
+function coveredOf(home: TemporaryHome) {
+  return foldLedger(readLedgerFile(ledgerFile(home.paths, ID)).records);
+}
+
+describe("a turn appended to a long session", () => {
+  test("is read once, from the cursor, for index, observations and name", async () => {
+    using home = temporaryHome();
+    const file = writeClaude(home, { id: ID, rows: "" });
+    const session = writer(home, file);
+    for (let size = 0; size < 1_500_000; ) size += session.append(20_000);
+    await follow(home, file);
+    let allowed = STEP_BYTES; // of the larger turn before
+    let bytes = 0;
+    for (let turn = 0; turn < 6; turn++) {
+      const steps = readLedgerFile(ledgerFile(home.paths, ID)).records.length;
+      allowed += 2 * session.append(8000) + ALLOWANCE;
+      bytes += await follow(home, file);
+      // A step also reads what it observes and the tail that is kept raw, which were appended before.
+      if (readLedgerFile(ledgerFile(home.paths, ID)).records.length > steps) allowed += STEP_BYTES;
+    }
+    expect({ allowed, bytes, isLittle: bytes <= allowed }).toMatchObject({ isLittle: true });
+    expect(summaryOf(home).summary).toMatch(/^Last: Login test \d+ passes now\.$/m);
+  });
+
+  test("is observed as if the whole had been read: no line is left out", async () => {
+    using home = temporaryHome();
+    const file = writeClaude(home, { id: ID, rows: "" });
+    const session = writer(home, file);
+    for (let turn = 0; turn < 6; turn++) {
+      session.append(60_000);
+      await follow(home, file);
+    }
+    const { covered, coversTo, observations } = coveredOf(home);
+    expect(coversTo).toBeGreaterThan(60);
+    // Every row is covered up to the last one, and each prompt up to there is noted once.
+    const rows = readFileSync(file, "utf8").split("\n").slice(0, coversTo);
+    expect(rows.flatMap((_, index) => (covered.has(index + 1) ? [] : [index + 1]))).toEqual([]);
+    const prompts = rows.filter((row) => row.includes("fix login test")).length;
+    expect(observations.filter(({ text }) => text.startsWith("User: fix login test"))).toHaveLength(prompts);
+  });
+
+  test("is read whole where its prompt takes the place of an earlier one", async () => {
+    using home = temporaryHome();
+    const file = writeClaude(home, { id: ID, rows: "" });
+    const session = writer(home, file);
+    for (let turn = 0; turn < 4; turn++) session.append(20_000);
+    const before = session.last;
+    for (let turn = 0; turn < 8; turn++) session.append(20_000);
+    await follow(home, file);
+    session.backTo(before);
+    for (let turn = 0; turn < 6; turn++) session.append(20_000);
+    const bytes = await follow(home, file);
+    expect(bytes).toBeGreaterThanOrEqual(statSync(file).size);
+    const left = [...coveredOf(home).left];
+    expect(left.length).toBeGreaterThan(0);
+  });
+});
+
+test("a file that was replaced is read from its start", async () => {
+  using home = temporaryHome();
+  const file = writeClaude(home, { id: ID, rows: "" });
+  const session = writer(home, file);
+  for (let turn = 0; turn < 6; turn++) session.append(20_000);
+  await follow(home, file);
+  const other = writer(home, file);
+  const text = Array.from({ length: 8 }, () => other.turn(20_000).replaceAll("login", "logout")).join("");
+  write(file, text);
+  await follow(home, file);
+  expect(summaryOf(home).summary).toMatch(/^Last: Login test 8 passes now\.$/m);
+});
