@@ -12,6 +12,7 @@ export type ErrorType =
   | "MODEL_FAILED"
   | "NO_MODEL"
   | "BUDGET_EXCEEDED"
+  | "HUB_ERROR"
   | "BUSY"
   | "NOT_CONFIRMED";
 

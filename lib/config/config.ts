@@ -28,6 +28,8 @@ export interface Paths {
   database: string;
   /** What is not derived from transcripts. */
   state: string;
+  /** The replica of what others share. */
+  shared: string;
   /** Where automatic notes go. */
   notes: string;
   config: string;
@@ -103,6 +105,7 @@ export function resolvePaths(env: Environment): Paths {
   return {
     home,
     database: join(home, "memory.db"),
+    shared: join(home, "shared.db"),
     state: join(home, "state.db"),
     notes: join(home, "notes"),
     config: join(home, "config.json"),

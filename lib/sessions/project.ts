@@ -4,7 +4,7 @@
  * Git is never started: a prompt hook has no time for it, and a project folder's git settings can run commands.
  */
 
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { entriesOf, isFile, realPathOf, statOf, textOf } from "../base/probe.ts";
 
 /** A directory's place in git. */
@@ -40,6 +40,13 @@ export function projectKeys(): (directory: string) => string {
     known.set(directory, key);
     return key;
   };
+}
+
+/** A directory's path within its repository's worktree, empty for its top; undefined outside of a repository. */
+export function folderInProject(directory: string): string | undefined {
+  const real = realDirectory(directory);
+  const repository = findRepository(real);
+  return repository && relative(repository.top, real).replaceAll(sep, "/");
 }
 
 /** The address that git fetches a directory's project from, as its settings have it; undefined where there is none. */

@@ -1,0 +1,31 @@
+/** Takes the paths of home folders out of texts that leave the machine: they name people, and mean nothing elsewhere. */
+
+import { realpathSync } from "node:fs";
+import { encodeClaudeCwd } from "../sessions/places.ts";
+
+/** A home in another system's or user's usual place, also in JSON, in a URL, and as hosts make folder names of it. */
+const USUAL = [
+  String.raw`(?<![\w.~-])(?:\\?/)(?:home|Users)(?:\\?/)[\w.@-]+`,
+  String.raw`(?<![\w])[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)[\w.@-]+`,
+  String.raw`(?<![\w])-(?:home|Users)-[A-Za-z0-9]+(?=-|$|[^\w-])`,
+];
+
+/** Makes a function that puts `~` in place of home folders: the user's own, wherever it is, and usual ones. */
+export function homeRemover(home: string): (text: string) => string {
+  const own = [...new Set([home, realPath(home)])].filter((path) => path.length > 1);
+  const names = own.flatMap((path) => [escaped(path), escaped(encodeClaudeCwd(path))]);
+  const pattern = new RegExp([...names.map((name) => `${name}(?![\\w])`), ...USUAL].join("|"), "g");
+  return (text) => text.replace(pattern, "~");
+}
+
+function escaped(path: string): string {
+  return path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("/", String.raw`\\?/`);
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

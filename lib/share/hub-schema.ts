@@ -1,0 +1,144 @@
+/**
+ * The hub's tables, policies and grants, as the SQL that `share.ts --init` runs: PostgreSQL 15 and later, no extension.
+ *
+ * Who may read a session is its `audience`: a role, and everyone who is a member of it. Row-level security holds this
+ * inside the server, for any client, and is forced, so that the tables' owner is bound by it too.
+ */
+
+/** Every table is in this schema, and named with it: a pooler may refuse a search path. */
+export const SCHEMA = "session_memory";
+
+/** An append-only list; entries that were released are never edited. */
+export const HUB_MIGRATIONS: readonly string[] = [
+  `
+CREATE TABLE session_memory.facts (name text PRIMARY KEY, value text NOT NULL);
+INSERT INTO session_memory.facts VALUES ('hub', gen_random_uuid()::text), ('version', '0');
+
+-- a state folder that publishes; seq counts its changes, and the row's lock makes their order that of the commits
+CREATE TABLE session_memory.origins (
+  id uuid PRIMARY KEY,
+  owner name NOT NULL DEFAULT current_user,
+  machine text NOT NULL CHECK (length(machine) BETWEEN 1 AND 64),
+  seq bigint NOT NULL DEFAULT 0
+);
+
+CREATE TABLE session_memory.sessions (
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  owner name NOT NULL DEFAULT current_user,
+  agent text NOT NULL CHECK (length(agent) BETWEEN 1 AND 32),
+  id text NOT NULL CHECK (length(id) BETWEEN 1 AND 512),
+  origin uuid NOT NULL REFERENCES session_memory.origins ON DELETE CASCADE,
+  machine text NOT NULL CHECK (length(machine) BETWEEN 1 AND 64),
+  audience name NOT NULL,
+  -- the normalised origin URL of its repository
+  project text NOT NULL CHECK (length(project) BETWEEN 1 AND 512),
+  seq bigint NOT NULL,
+  parent_id text,
+  name text,
+  -- its directory within the repository
+  folder text NOT NULL,
+  started_at text,
+  updated_at text NOT NULL,
+  lines integer NOT NULL,
+  chunks integer NOT NULL,
+  -- description, summary and tags
+  meta jsonb,
+  observations text,
+  UNIQUE (owner, agent, id)
+);
+CREATE INDEX sessions_feed ON session_memory.sessions (project, origin, seq);
+CREATE INDEX sessions_origin ON session_memory.sessions (origin);
+
+CREATE TABLE session_memory.chunks (
+  session bigint NOT NULL REFERENCES session_memory.sessions ON DELETE CASCADE,
+  idx integer NOT NULL,
+  seq bigint NOT NULL,
+  -- null where the chunk is gone: readers learn of it by the row
+  hash bytea,
+  at text,
+  body jsonb,
+  content text,
+  PRIMARY KEY (session, idx)
+);
+
+-- sessions that their owner has forgotten, by a hash that names none: no copy elsewhere brings one back
+CREATE TABLE session_memory.forgotten (
+  owner name NOT NULL DEFAULT current_user,
+  key bytea NOT NULL CHECK (length(key) = 32),
+  PRIMARY KEY (owner, key)
+);
+
+ALTER TABLE session_memory.origins ENABLE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.origins FORCE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.sessions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.sessions FORCE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.chunks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.chunks FORCE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.forgotten ENABLE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.forgotten FORCE ROW LEVEL SECURITY;
+
+CREATE POLICY own ON session_memory.origins
+  USING (owner = current_user) WITH CHECK (owner = current_user);
+CREATE POLICY own ON session_memory.forgotten
+  USING (owner = current_user) WITH CHECK (owner = current_user);
+
+-- a set that is made once for a query: asking for each row takes a hundred times longer
+CREATE POLICY reads ON session_memory.sessions FOR SELECT USING (
+  owner = current_user OR audience IN (
+    SELECT rolname FROM pg_catalog.pg_roles WHERE pg_catalog.pg_has_role(oid, 'usage')));
+CREATE POLICY adds ON session_memory.sessions FOR INSERT WITH CHECK (
+  owner = current_user
+  AND origin IN (SELECT o.id FROM session_memory.origins o WHERE o.owner = current_user)
+  AND audience IN (SELECT rolname FROM pg_catalog.pg_roles WHERE pg_catalog.pg_has_role(oid, 'usage'))
+  AND NOT EXISTS (SELECT 1 FROM session_memory.forgotten f WHERE f.owner = current_user
+    AND f.key = sha256(convert_to(sessions.agent || ' ' || sessions.id, 'UTF8'))));
+CREATE POLICY changes ON session_memory.sessions FOR UPDATE USING (owner = current_user) WITH CHECK (
+  owner = current_user
+  AND origin IN (SELECT o.id FROM session_memory.origins o WHERE o.owner = current_user)
+  AND audience IN (SELECT rolname FROM pg_catalog.pg_roles WHERE pg_catalog.pg_has_role(oid, 'usage')));
+CREATE POLICY removes ON session_memory.sessions FOR DELETE USING (owner = current_user);
+
+CREATE POLICY reads ON session_memory.chunks FOR SELECT USING (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session));
+CREATE POLICY adds ON session_memory.chunks FOR INSERT WITH CHECK (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+CREATE POLICY changes ON session_memory.chunks FOR UPDATE USING (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+CREATE POLICY removes ON session_memory.chunks FOR DELETE USING (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+`,
+];
+
+/** The SQL that brings a hub from a version to the current one and lets a role and its members use it. */
+export function initSql(role: string, from: number): string {
+  const parts = [`CREATE SCHEMA IF NOT EXISTS ${SCHEMA};`, roleSql(role)];
+  HUB_MIGRATIONS.slice(from).forEach((sql, at) => {
+    parts.push(sql.trim(), `UPDATE ${SCHEMA}.facts SET value = '${from + at + 1}' WHERE name = 'version';`);
+  });
+  parts.push(grantSql(role));
+  return `BEGIN;\n${parts.join("\n\n")}\nCOMMIT;`;
+}
+
+function roleSql(role: string): string {
+  return `DO $$ BEGIN
+  IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = ${literal(role)}) THEN
+    CREATE ROLE ${identifier(role)} NOLOGIN;
+  END IF;
+END $$;`;
+}
+
+function grantSql(role: string): string {
+  const name = identifier(role);
+  const tables = ["origins", "sessions", "chunks", "forgotten"].map((table) => `${SCHEMA}.${table}`);
+  return `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${name};
+GRANT SELECT ON ${SCHEMA}.facts TO ${name};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables.join(", ")} TO ${name};`;
+}
+
+function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,168 @@
+/**
+ * A connection to the hub. The only file that loads the PostgreSQL driver; it gives up on a hub that says nothing, and
+ * its errors hold no credential.
+ */
+
+import { createRequire } from "node:module";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { redact } from "../redact/redact.ts";
+import type { HubAddress } from "./hub-address.ts";
+
+/** A value of a row, as PostgreSQL writes it: integers beyond 32 bits are text. */
+export type HubRow = Record<string, unknown>;
+
+export interface Hub {
+  /** Host, port and database. */
+  readonly label: string;
+  query(sql: string, values?: readonly unknown[]): Promise<HubRow[]>;
+  /** Runs `work` between BEGIN and COMMIT; anything thrown rolls back. */
+  transaction<T>(work: () => Promise<T>, mode?: string): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** What of the driver is used. */
+interface Client {
+  connect(): Promise<void>;
+  query(sql: string, values?: readonly unknown[]): Promise<{ rows: HubRow[] }>;
+  end(): Promise<void>;
+  on(event: "error", listener: (error: Error) => void): void;
+  connection?: { stream?: { destroy(): void } };
+}
+
+/** With the time that closing takes, a hub that says nothing is given up after less than eight seconds. */
+const CONNECT_TIMEOUT_MS = 5_000;
+const QUERY_TIMEOUT_MS = 7_000;
+const CLOSE_TIMEOUT_MS = 500;
+
+/** Errors of the network, by code: no hub is there, or it does not answer. */
+const UNREACHABLE =
+  /^(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE|ENOENT|EACCES|57P0[123]|53\w{3}|08\w{3})$/;
+const SILENT = /timeout/i;
+const CLOSED = /Connection terminated|server conn crashed|closed the connection/i;
+const CERTIFICATE =
+  /certificate|self[- ]signed|altname|CERT_|UnknownIssuer|NotValidForName|UNABLE_TO_|issuer/i;
+
+/**
+ * Connects.
+ *
+ * @throws {SessionMemoryError} `HUB_ERROR` when the hub cannot be reached, is not who it should be, or refuses us.
+ */
+export async function connectHub(address: HubAddress): Promise<Hub> {
+  const client = newClient(address);
+  let broken: Error | undefined;
+  client.on("error", (error) => {
+    broken = error;
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    await close(client);
+    throw hubError("reach", broken ?? error, address);
+  }
+  const query = async (sql: string, values?: readonly unknown[]) => {
+    try {
+      return (await client.query(sql, values)).rows;
+    } catch (error) {
+      throw hubError("use", broken ?? error, address);
+    }
+  };
+  return {
+    label: address.label,
+    query,
+    async transaction(work, mode = "") {
+      await query(`BEGIN ${mode}`);
+      try {
+        const result = await work();
+        await query("COMMIT");
+        return result;
+      } catch (error) {
+        // Without an answer the connection is given up, and the transaction ends with it.
+        if (!(error instanceof SessionMemoryError && error.recoverable)) {
+          await client.query("ROLLBACK").catch(() => {});
+        }
+        throw error;
+      }
+    },
+    close: () => close(client),
+  };
+}
+
+function newClient({ host, port, user, password, database, ssl }: HubAddress): Client {
+  // A project's .env may have set these: the driver takes from them what it is not given.
+  for (const name of Object.keys(process.env)) {
+    if (/^PG[A-Z]|^NODE_PG_/.test(name)) delete process.env[name];
+  }
+  const require = createRequire(import.meta.url);
+  const { Client } = require("pg") as { Client: new (options: object) => Client };
+  return new Client({
+    host,
+    port,
+    user,
+    // a function, since the driver looks for a password file where there is none
+    password: () => password,
+    database,
+    ssl,
+    application_name: "session-memory",
+    client_encoding: "UTF8",
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+  });
+}
+
+/** A hub that says nothing would not say goodbye either. */
+async function close(client: Client): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+  });
+  await Promise.race([client.end().catch(() => {}), patience]);
+  clearTimeout(timer);
+  client.connection?.stream?.destroy();
+}
+
+function hubError(
+  action: "reach" | "use",
+  cause: unknown,
+  { label, password }: HubAddress,
+): SessionMemoryError {
+  const code = codeOf(cause);
+  const text = describeError(cause).split("\n")[0] ?? "";
+  const clean = redact(password === "" ? text : text.replaceAll(password, "…"));
+  const [reason, hint] = explain(code, clean);
+  return new SessionMemoryError("HUB_ERROR", `Cannot ${action} the hub ${label}: ${reason}`, {
+    recoverable: isPassing(code, text),
+    hint,
+    details: code === "" ? {} : { code },
+  });
+}
+
+function isPassing(code: string, text: string): boolean {
+  return UNREACHABLE.test(code) || SILENT.test(text) || CLOSED.test(text) || /^40/.test(code);
+}
+
+function explain(code: string, text: string): [reason: string, hint: string] {
+  if (SILENT.test(text)) return ["it does not answer", "see whether it runs and a firewall lets us through"];
+  if (CERTIFICATE.test(`${code} ${text}`)) {
+    return [`its certificate is refused: ${text}`, "correct share.caFile, or the host name in the URL"];
+  }
+  if (/not support SSL|SSL connection/i.test(text)) {
+    return ["it offers no TLS", "turn ssl on in its postgresql.conf: a password is not sent in the clear"];
+  }
+  if (/^28/.test(code)) return [text, "correct user and password in the URL"];
+  if (code === "3F000" || code === "42P01") return ["its tables are not there", "run share.ts --init <role>"];
+  if (code === "42501" && /row-level security/.test(text)) {
+    return [
+      "it refuses the rows",
+      "name an audience in share.projects that is you or a role that you are in",
+    ];
+  }
+  if (code === "42501") return [text, "ask for membership in the role that --init was given"];
+  if (UNREACHABLE.test(code)) return [text, "see whether it runs and the URL names it"];
+  return [text, "see the server's log"];
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}

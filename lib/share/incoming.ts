@@ -1,0 +1,143 @@
+/**
+ * Rows of the hub on their way into the replica. They are other people's words, written by programs that may be older
+ * than ours or not ours at all: each field is checked, redacted by our rules, and left out where config.json says so.
+ */
+
+import { shortHash } from "../base/hash.ts";
+import { recordOf, stringOf } from "../base/json.ts";
+import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
+import type { HubRow } from "./hub.ts";
+import type { SharedMeta } from "./outgoing.ts";
+import type { SharedSession } from "./replica.ts";
+
+/** A session's description as the replica keeps it. */
+export interface IncomingSession {
+  number: number;
+  seq: number;
+  name: string | undefined;
+  folder: string;
+  parentId: string | undefined;
+  startedAt: string | undefined;
+  updatedAt: string;
+  meta: SharedMeta | undefined;
+  observations: string | undefined;
+}
+
+/** A chunk as the replica keeps it; undefined content: it is gone. */
+export interface IncomingChunk {
+  session: number;
+  idx: number;
+  hash: Uint8Array | undefined;
+  at: string;
+  content: string;
+  header: string;
+  tools: string;
+  speakers: string[];
+  topics: string[];
+  decision: boolean;
+  action: boolean;
+  first: number;
+  last: number;
+  exchange: number;
+  tokens: number;
+}
+
+/** More of a text than any chunk of ours holds. */
+const TEXT_MAX = 64 * 1024;
+const NAME_MAX = 200;
+const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
+
+export interface Cleaner {
+  /** Several lines. */
+  text: (value: unknown) => string;
+  line: (value: unknown) => string;
+}
+
+/** The redaction of what comes in, with the user's own patterns. */
+export function cleaner(extra: readonly string[]): Cleaner {
+  const patterns = compilePatterns(extra);
+  const text = (value: unknown) =>
+    typeof value === "string" ? redact(value.slice(0, TEXT_MAX), patterns) : "";
+  return { text, line: (value) => oneLine(text(value), NAME_MAX) };
+}
+
+/** What the hub lists of a session before anything of it is read. */
+export function toListed(row: HubRow): Omit<SharedSession, "heldSeq"> {
+  const owner = label(row.owner);
+  const machine = label(row.machine);
+  const id = String(row.id).replace(/[\p{Cc}\s]/gu, "_");
+  return {
+    storedId: `${owner}@${machine}:${id}`,
+    owner,
+    machine,
+    agent: /^(?:claude|pi|codex)$/.test(String(row.agent)) ? String(row.agent) : "plain",
+    id,
+    number: Number(row.number),
+    origin: String(row.origin),
+    project: oneLine(redact(String(row.project)), 512),
+    seq: Number(row.seq),
+    updatedAt: timeOf(row.updated_at),
+    chunks: Number(row.chunks),
+  };
+}
+
+export function toSession(row: HubRow, { text, line }: Cleaner): IncomingSession {
+  const meta = row.meta === null ? undefined : recordOf(row.meta);
+  const name = line(row.name);
+  return {
+    number: Number(row.number),
+    seq: Number(row.seq),
+    name: name === "" ? undefined : name,
+    folder: line(row.folder),
+    parentId: stringOf(row.parent_id),
+    startedAt: row.started_at === null ? undefined : timeOf(row.started_at),
+    updatedAt: timeOf(row.updated_at),
+    meta: meta && {
+      description: text(meta.description),
+      summary: text(meta.summary),
+      tags: textsIn(meta.tags).map(line),
+    },
+    observations: row.observations === null ? undefined : text(row.observations),
+  };
+}
+
+export function toChunk(row: HubRow, { text, line }: Cleaner): IncomingChunk {
+  const body = recordOf(row.body);
+  return {
+    session: Number(row.session),
+    idx: Number(row.idx),
+    hash: typeof row.hash === "string" ? Buffer.from(row.hash, "hex") : undefined,
+    at: timeOf(row.at),
+    content: text(row.content),
+    header: text(body.header),
+    tools: text(body.tools),
+    speakers: textsIn(body.speakers).filter((speaker) => speaker === "user" || speaker === "assistant"),
+    topics: textsIn(body.topics).map(line),
+    decision: body.decision === true,
+    action: body.action === true,
+    first: count(body.first),
+    last: count(body.last),
+    exchange: count(body.exchange),
+    tokens: count(body.tokens),
+  };
+}
+
+/** What people are shown of a role or machine; one that had to be changed keeps apart from others by a hash. */
+function label(value: unknown): string {
+  const name = String(value);
+  const clean = name.replace(/[^\p{L}\p{N}._-]/gu, "_").slice(0, 64) || "_";
+  return clean === name ? name : `${clean}~${shortHash(name).toString(36).slice(0, 4)}`;
+}
+
+function timeOf(value: unknown): string {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? UNKNOWN_TIME : new Date(time).toISOString();
+}
+
+function textsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}
+
+function count(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}

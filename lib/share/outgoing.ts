@@ -1,0 +1,137 @@
+/**
+ * What of a session is sent: its chunks, its name and summary, its observations. All of it is redacted again, home
+ * folders become `~`, and what config.json keeps out is left out, whatever the index holds.
+ */
+
+import { sha256 } from "../base/hash.ts";
+import type { Config } from "../config/config.ts";
+import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
+import { renderObservations } from "../observe/render-observations.ts";
+import { compilePatterns, redact } from "../redact/redact.ts";
+import { metaFile, readMeta } from "../sessions/meta.ts";
+import type { Row } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { Exclusion } from "../transcripts/exclusion.ts";
+import { homeRemover } from "./home-paths.ts";
+import type { LocalSession } from "./local-sessions.ts";
+
+/** A chunk as it is sent. */
+export interface OutgoingChunk {
+  idx: number;
+  /** Hexadecimal, over all that follows. */
+  hash: string;
+  at: string;
+  content: string;
+  body: ChunkBody;
+}
+
+/** What of a chunk is neither its time nor its words. */
+export interface ChunkBody {
+  speakers: string[];
+  topics: string[];
+  decision: boolean;
+  action: boolean;
+  first: number;
+  last: number;
+  exchange: number;
+  tokens: number;
+  header: string;
+  tools: string;
+}
+
+/** What a model or a rule made of a session. */
+export interface SharedMeta {
+  description: string;
+  summary: string;
+  tags: string[];
+}
+
+export interface OutgoingSession {
+  session: LocalSession;
+  name: string | undefined;
+  lines: number;
+  chunks: OutgoingChunk[];
+  meta: SharedMeta | undefined;
+  observations: string | undefined;
+}
+
+const HASH_BYTES = 16;
+const COLUMNS = `chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
+  exchange_line, token_count, content, context_content, tools`;
+
+export type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
+
+/** Makes the function that reads a session out of the index as it may be sent. */
+export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }): Prepare {
+  const patterns = compilePatterns(config.settings.redact.extra);
+  const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());
+  const clean = (text: string) => withoutHome(redact(text, patterns));
+  const { hasText } = exclusion;
+  return (store, session) => {
+    const rows = store.db
+      .prepare(`SELECT ${COLUMNS} FROM session_chunks WHERE session_id = ? ORDER BY chunk_index`)
+      .all(session.storedId);
+    const chunks = rows.filter((row) => !hasText(`${row.context_content}\n${row.tools}`));
+    const lines = rows.reduce((last, row) => Math.max(last, Number(row.last_line)), 0);
+    return {
+      session,
+      lines,
+      chunks: chunks.map((row) => toOutgoing(row, clean)),
+      ...readDerived(session, { config, clean, hasText }),
+    };
+  };
+}
+
+interface Rules {
+  config: Config;
+  clean: (text: string) => string;
+  hasText: (text: string) => boolean;
+}
+
+function readDerived(
+  session: LocalSession,
+  { config, clean, hasText }: Rules,
+): Pick<OutgoingSession, "name" | "meta" | "observations"> {
+  const { hostId: id, agent } = session;
+  const { meta } = readMeta(metaFile(config.paths, { id, agent }));
+  const sent = (text: string) => (hasText(text) ? "" : clean(text));
+  const name = sent(meta?.name ?? session.name ?? "");
+  const { records } = readLedgerFile(ledgerFile(config.paths, id));
+  const observations = renderObservations(records);
+  return {
+    name: name === "" ? undefined : name,
+    meta: meta && {
+      description: sent(meta.description),
+      summary: sent(meta.summary),
+      tags: meta.tags.map(sent).filter((tag) => tag !== ""),
+    },
+    observations: observations
+      ?.split("\n")
+      .filter((line) => !hasText(line))
+      .map(clean)
+      .join("\n"),
+  };
+}
+
+function toOutgoing(row: Row, clean: (text: string) => string): OutgoingChunk {
+  const content = String(row.content);
+  const context = String(row.context_content);
+  const sent = {
+    at: String(row.timestamp),
+    content: clean(content),
+    body: {
+      speakers: JSON.parse(String(row.speakers)) as string[],
+      topics: (JSON.parse(String(row.topic_tags)) as string[]).map(clean),
+      decision: row.has_decision === 1,
+      action: row.has_action === 1,
+      first: Number(row.first_line),
+      last: Number(row.last_line),
+      exchange: Number(row.exchange_line),
+      tokens: Number(row.token_count),
+      header: clean(context.slice(0, context.length - content.length)),
+      tools: clean(String(row.tools)),
+    },
+  };
+  const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
+  return { idx: Number(row.chunk_index), hash: Buffer.from(hash).toString("hex"), ...sent };
+}

@@ -1,0 +1,13 @@
+/** What this machine is called where several are: config.json's name for it, else its host name. */
+
+import { hostname } from "node:os";
+import type { ShareConfig } from "../config/config.ts";
+
+export function ownMachine({ machine }: Pick<ShareConfig, "machine">): string {
+  if (machine !== undefined) return machine;
+  const name = hostname()
+    .replace(/\..*$/, "")
+    .replace(/[^A-Za-z0-9._-]/g, "-")
+    .replace(/^[._-]+/, "");
+  return name.slice(0, 64) || "unnamed";
+}

@@ -1,0 +1,268 @@
+/**
+ * Sends what is new of the own sessions to the hub.
+ *
+ * The hub is asked for what it has and gets the difference, so a run that is ended anywhere, repeated, or made by two
+ * machines at once leaves the same rows. Of two copies of one session the longer one is kept.
+ */
+
+import type { Hub, HubRow } from "./hub.ts";
+import type { OutgoingChunk, OutgoingSession } from "./outgoing.ts";
+import { keyOf } from "./share-state.ts";
+
+export interface PublishedBatch {
+  /** Sessions that were added or changed. */
+  sessions: number;
+  chunks: number;
+}
+
+interface Target {
+  origin: string;
+  machine: string;
+}
+
+/** A session that the hub has. */
+interface Held {
+  number: number;
+  origin: string;
+  lines: number;
+  row: HubRow;
+}
+
+const SESSION_COLUMNS = `agent text, id text, machine text, audience text, project text, parent_id text, name text,
+  folder text, started_at text, updated_at text, lines integer, chunks integer, meta jsonb, observations text`;
+
+/** Publishes some sessions in one transaction. */
+export function publishSessions(
+  hub: Hub,
+  outgoing: readonly (OutgoingSession & { folder: string })[],
+  { origin, machine }: Target,
+): Promise<PublishedBatch> {
+  return hub.transaction(async () => {
+    const seq = await nextSeq(hub, origin);
+    const held = await readHeld(hub, outgoing);
+    const ours = outgoing.filter((session) => isOurs(session, held.get(keyOf(session.session)), origin));
+    const rows = ours.map((session) => ({ session, row: sessionRow(session, machine) }));
+    const added = await addSessions(
+      hub,
+      rows.filter(({ session }) => !held.has(keyOf(session.session))).map(({ row }) => row),
+      { origin, seq },
+    );
+    const known = rows.flatMap(({ session, row }) => {
+      const before = held.get(keyOf(session.session));
+      return before ? [{ session, row, before }] : [];
+    });
+    const changes = chunkChanges(
+      known,
+      await readHashes(
+        hub,
+        known.map(({ before }) => before.number),
+      ),
+    );
+    const changed = known.filter(
+      ({ row, before }) => before.origin !== origin || changes.has(before.number) || !isSame(row, before.row),
+    );
+    await changeSessions(hub, changed, { origin, seq });
+    const adopted = changed
+      .filter(({ before }) => before.origin !== origin)
+      .map(({ before }) => before.number);
+    if (adopted.length > 0) await renumber(hub, adopted, seq);
+    const puts = [
+      ...[...changes].flatMap(([number, { put }]) => put.map((chunk) => ({ session: number, ...chunk }))),
+      ...rows.flatMap(({ session, row }) => {
+        const number = added.get(`${row.agent} ${row.id}`);
+        return number === undefined ? [] : session.chunks.map((chunk) => ({ session: number, ...chunk }));
+      }),
+    ];
+    await putChunks(hub, puts, seq);
+    const gone = [...changes].flatMap(([session, { gone }]) => gone.map((idx) => ({ session, idx })));
+    if (gone.length > 0) await emptyChunks(hub, gone, seq);
+    return { sessions: added.size + changed.length, chunks: puts.length + gone.length };
+  });
+}
+
+/** The lock of the row makes the order of the numbers that of the commits. */
+async function nextSeq(hub: Hub, origin: string): Promise<number> {
+  const [row] = await hub.query(
+    "UPDATE session_memory.origins SET seq = seq + 1 WHERE id = $1 RETURNING seq",
+    [origin],
+  );
+  return Number(row?.seq);
+}
+
+/** Which of the sessions the hub has, locked in one order, so that two machines of one owner cannot block each other. */
+async function readHeld(hub: Hub, outgoing: readonly OutgoingSession[]): Promise<Map<string, Held>> {
+  const keys = outgoing.map(({ session: { agent, id } }) => ({ agent, id }));
+  const rows = await hub.query(
+    `SELECT s.number, s.agent, s.id, s.origin, s.machine, s.audience, s.project, s.parent_id, s.name, s.folder,
+       s.started_at, s.updated_at, s.lines, s.chunks, s.meta, s.observations
+     FROM session_memory.sessions s JOIN jsonb_to_recordset($1::jsonb) AS k(agent text, id text)
+       ON s.agent = k.agent AND s.id = k.id
+     WHERE s.owner = current_user ORDER BY s.agent, s.id FOR UPDATE OF s`,
+    [JSON.stringify(keys)],
+  );
+  return new Map(
+    rows.map((row) => [
+      `${row.agent} ${row.id}`,
+      { number: Number(row.number), origin: String(row.origin), lines: Number(row.lines), row },
+    ]),
+  );
+}
+
+/** A copy of another machine's session takes over when it is longer; equal copies never do. */
+function isOurs({ lines }: OutgoingSession, held: Held | undefined, origin: string): boolean {
+  return held === undefined || held.origin === origin || lines > held.lines;
+}
+
+function sessionRow({ session, folder, ...rest }: OutgoingSession & { folder: string }, machine: string) {
+  return {
+    agent: session.agent,
+    id: session.id,
+    machine: session.machine ?? machine,
+    audience: session.audience,
+    project: session.project,
+    parent_id: session.parentId ?? null,
+    name: rest.name ?? null,
+    folder,
+    started_at: session.startedAt ?? null,
+    updated_at: session.updatedAt,
+    lines: rest.lines,
+    chunks: rest.chunks.length,
+    meta: rest.meta ?? null,
+    observations: rest.observations ?? null,
+  };
+}
+
+type SessionRow = ReturnType<typeof sessionRow>;
+
+function isSame(row: SessionRow, before: HubRow): boolean {
+  return Object.entries(row).every(([column, value]) => stable(value) === stable(before[column] ?? null));
+}
+
+/** jsonb sorts its keys. */
+function stable(value: unknown): string {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value);
+  return JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+async function addSessions(
+  hub: Hub,
+  rows: readonly SessionRow[],
+  { origin, seq }: { origin: string; seq: number },
+): Promise<Map<string, number>> {
+  if (rows.length === 0) return new Map();
+  const added = await hub.query(
+    `INSERT INTO session_memory.sessions (origin, seq, agent, id, machine, audience, project, parent_id, name, folder,
+       started_at, updated_at, lines, chunks, meta, observations)
+     SELECT $2::uuid, $3::bigint, r.* FROM jsonb_to_recordset($1::jsonb) AS r(${SESSION_COLUMNS})
+     ON CONFLICT DO NOTHING RETURNING number, agent, id`,
+    [JSON.stringify(rows), origin, seq],
+  );
+  return new Map(added.map((row) => [`${row.agent} ${row.id}`, Number(row.number)]));
+}
+
+async function changeSessions(
+  hub: Hub,
+  changed: readonly { row: SessionRow; before: Held }[],
+  { origin, seq }: { origin: string; seq: number },
+): Promise<void> {
+  if (changed.length === 0) return;
+  const rows = changed.map(({ row, before }) => ({ number: before.number, ...row }));
+  await hub.query(
+    `UPDATE session_memory.sessions s SET origin = $2::uuid, seq = $3::bigint, machine = r.machine,
+       audience = r.audience, project = r.project, parent_id = r.parent_id, name = r.name, folder = r.folder,
+       started_at = r.started_at, updated_at = r.updated_at, lines = r.lines, chunks = r.chunks, meta = r.meta,
+       observations = r.observations
+     FROM jsonb_to_recordset($1::jsonb) AS r(number bigint, ${SESSION_COLUMNS}) WHERE s.number = r.number`,
+    [JSON.stringify(rows), origin, seq],
+  );
+}
+
+/** The chunks of adopted sessions have another origin's numbers: readers would miss them. */
+async function renumber(hub: Hub, sessions: readonly number[], seq: number): Promise<void> {
+  await hub.query("UPDATE session_memory.chunks SET seq = $2::bigint WHERE session = ANY($1::bigint[])", [
+    sessions,
+    seq,
+  ]);
+}
+
+async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<number, Map<number, string>>> {
+  const hashes = new Map<number, Map<number, string>>(sessions.map((number) => [number, new Map()]));
+  if (sessions.length === 0) return hashes;
+  const rows = await hub.query(
+    `SELECT session, idx, encode(hash, 'hex') AS hash FROM session_memory.chunks
+     WHERE session = ANY($1::bigint[]) AND hash IS NOT NULL`,
+    [sessions],
+  );
+  for (const { session, idx, hash } of rows) hashes.get(Number(session))?.set(Number(idx), String(hash));
+  return hashes;
+}
+
+interface ChunkChanges {
+  put: OutgoingChunk[];
+  gone: number[];
+}
+
+/** What of each session differs from the hub's; sessions without a difference are left out. */
+function chunkChanges(
+  known: readonly { session: OutgoingSession; before: Held }[],
+  hashes: ReadonlyMap<number, Map<number, string>>,
+): Map<number, ChunkChanges> {
+  const changes = new Map<number, ChunkChanges>();
+  for (const { session, before } of known) {
+    const there = hashes.get(before.number) ?? new Map<number, string>();
+    const put = session.chunks.filter(({ idx, hash }) => there.get(idx) !== hash);
+    const here = new Set(session.chunks.map(({ idx }) => idx));
+    const gone = [...there.keys()].filter((idx) => !here.has(idx));
+    if (put.length + gone.length > 0) changes.set(before.number, { put, gone });
+  }
+  return changes;
+}
+
+/** So much JSON goes in one statement: more would not answer in time on a slow line. */
+const BATCH_CHARS = 512 * 1024;
+
+async function putChunks(
+  hub: Hub,
+  chunks: readonly (OutgoingChunk & { session: number })[],
+  seq: number,
+): Promise<void> {
+  for (const batch of batches(chunks.map((chunk) => JSON.stringify(chunk)))) {
+    await hub.query(
+      `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
+       SELECT r.session, r.idx, $2::bigint, decode(r.hash, 'hex'), r.at, r.body, r.content
+       FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, idx integer, hash text, at text, body jsonb, content text)
+       ON CONFLICT (session, idx) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at,
+         body = excluded.body, content = excluded.content`,
+      [`[${batch.join(",")}]`, seq],
+    );
+  }
+}
+
+function* batches(rows: readonly string[]): Generator<string[]> {
+  let batch: string[] = [];
+  let size = 0;
+  for (const row of rows) {
+    if (size + row.length > BATCH_CHARS && batch.length > 0) {
+      yield batch;
+      batch = [];
+      size = 0;
+    }
+    batch.push(row);
+    size += row.length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** The row stays without a word in it: readers learn by it that the chunk is gone. */
+async function emptyChunks(
+  hub: Hub,
+  gone: readonly { session: number; idx: number }[],
+  seq: number,
+): Promise<void> {
+  await hub.query(
+    `UPDATE session_memory.chunks c SET seq = $2::bigint, hash = NULL, at = NULL, body = NULL, content = NULL
+     FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, idx integer)
+     WHERE c.session = r.session AND c.idx = r.idx`,
+    [JSON.stringify(gone), seq],
+  );
+}

@@ -1,0 +1,93 @@
+/** What the replica holds of a session: rows of the index's own tables, so that search needs to know no others. */
+
+import { fullTextColumns } from "../index/chunk.ts";
+import type { Store } from "../store/store.ts";
+import type { IncomingChunk, IncomingSession } from "./incoming.ts";
+import type { SharedSession } from "./replica.ts";
+
+export interface ReplicaRows {
+  /** Puts a chunk in place of the one at its index; one that is the same stays. */
+  put(storedId: string, chunk: IncomingChunk): void;
+  remove(storedId: string, idx: number): void;
+  /** Removes the chunks of a session whose indexes are not among these. */
+  keep(storedId: string, indexes: ReadonlySet<number>): void;
+  /** Writes what is known of a session, and that all of its chunks are here. */
+  finish(shared: SharedSession, session: IncomingSession): void;
+}
+
+/** Prepares the statements of a run. */
+export function replicaRows(replica: Store): ReplicaRows {
+  const { db } = replica;
+  const createdAt = new Date().toISOString();
+  const find = db.prepare(
+    "SELECT id, content_hash FROM session_chunks WHERE session_id = ? AND chunk_index = ?",
+  );
+  const insert = db.prepare(
+    `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
+       first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count,
+       created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)`,
+  );
+  const insertText = db.prepare(
+    "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)",
+  );
+  const removeRow = db.prepare("DELETE FROM session_chunks WHERE id = ?");
+  const removeText = db.prepare("DELETE FROM chunks_fts WHERE rowid = ?");
+  const removeId = (id: number) => {
+    removeText.run(id);
+    removeRow.run(id);
+  };
+  return {
+    put(storedId, chunk) {
+      const { idx, hash, content, header, tools } = chunk;
+      const before = find.get(storedId, idx);
+      if (before && isSame(before.content_hash, hash)) return;
+      if (before) removeId(Number(before.id));
+      const contextContent = header + content;
+      const { lastId } = insert.run(
+        ...[storedId, idx, chunk.at, JSON.stringify(chunk.speakers), JSON.stringify(chunk.topics)],
+        ...[chunk.decision ? 1 : 0, chunk.action ? 1 : 0, chunk.first, chunk.last, chunk.exchange],
+        ...[hash ?? new Uint8Array(), content, contextContent, tools, chunk.tokens, createdAt],
+      );
+      const words = fullTextColumns({ content, contextContent, tools });
+      insertText.run(lastId, words.content, words.header, words.tools, words.extra);
+    },
+    remove(storedId, idx) {
+      const row = find.get(storedId, idx);
+      if (row) removeId(Number(row.id));
+    },
+    keep(storedId, indexes) {
+      const rows = db
+        .prepare("SELECT id, chunk_index FROM session_chunks WHERE session_id = ?")
+        .all(storedId);
+      for (const row of rows) if (!indexes.has(Number(row.chunk_index))) removeId(Number(row.id));
+    },
+    finish: (shared, session) => writeSession(replica, shared, session),
+  };
+}
+
+function isSame(before: unknown, hash: Uint8Array | undefined): boolean {
+  return before instanceof Uint8Array && hash !== undefined && Buffer.compare(before, hash) === 0;
+}
+
+function writeSession({ db }: Store, shared: SharedSession, session: IncomingSession): void {
+  const { storedId, owner, machine, agent, project } = shared;
+  const { name, folder, parentId, startedAt, updatedAt, seq, meta, observations } = session;
+  const file = `shared:${storedId}`;
+  const cwd = folder === "" ? project : `${project}/${folder}`;
+  const parent = parentId === undefined ? null : `${owner}@${machine}:${parentId}`;
+  db.prepare(
+    `INSERT INTO sessions (id, agent, file, name, cwd, project, parent_id, started_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET name = excluded.name, cwd = excluded.cwd, project = excluded.project,
+       parent_id = excluded.parent_id, started_at = excluded.started_at, updated_at = excluded.updated_at`,
+  ).run(storedId, agent, file, name ?? null, cwd, project, parent, startedAt ?? null, updatedAt);
+  const held = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(storedId);
+  db.prepare(
+    `INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,
+       modified, recipe) VALUES (?, ?, '', ?, ?, 'complete', 0, ?, 'shared')`,
+  ).run(storedId, file, new Date().toISOString(), Number(held?.n ?? 0), updatedAt);
+  db.prepare(
+    "UPDATE shared_sessions SET held_seq = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",
+  ).run(seq, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
+}

@@ -1,0 +1,134 @@
+/** What this machine knows of its sharing, in state.db: its origin, what it has published, what is to be withdrawn. */
+
+import type { Paths } from "../config/config.ts";
+import { withState } from "../store/state.ts";
+import type { Store } from "../store/store.ts";
+
+type StatePaths = Pick<Paths, "state">;
+
+/** A session by the names that hub and index agree on. */
+export interface SessionKey {
+  agent: string;
+  /** The host's id; a subagent's begins with that of its parent, since it is short. */
+  id: string;
+}
+
+/** A published session as it was noted. */
+export interface PublishedNote extends SessionKey {
+  signature: string;
+  project: string;
+  name: string | undefined;
+  cwd: string | undefined;
+}
+
+export type FactName =
+  | "origin"
+  | "hub"
+  | "seq"
+  | "count"
+  | "rules"
+  | "last_publish"
+  | "last_pull"
+  | "failures"
+  | "next_try"
+  | "error"
+  | "left";
+
+/** The random id of this state folder, made at its first use. */
+export function ownOrigin(state: Store): string {
+  const known = readShareFact(state, "origin");
+  if (known !== undefined) return known;
+  writeShareFact(state, "origin", crypto.randomUUID());
+  return readShareFact(state, "origin") ?? "";
+}
+
+export function readShareFact(state: Store, name: FactName): string | undefined {
+  const row = state.db.prepare("SELECT value FROM share_facts WHERE name = ?").get(name);
+  return row && String(row.value);
+}
+
+/** Sets a fact, or removes it when the value is undefined. */
+export function writeShareFact(state: Store, name: FactName, value: string | undefined): void {
+  if (value === undefined) state.db.prepare("DELETE FROM share_facts WHERE name = ?").run(name);
+  else state.db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES (?, ?)").run(name, value);
+}
+
+/** Every note of what was published, by `<agent> <id>`. */
+export function readPublished(state: Store): Map<string, PublishedNote> {
+  const notes = state.db
+    .prepare("SELECT agent, id, signature, project, name, cwd FROM share_published")
+    .all()
+    .map((row) => ({
+      agent: String(row.agent),
+      id: String(row.id),
+      signature: String(row.signature),
+      project: String(row.project),
+      name: row.name === null ? undefined : String(row.name),
+      cwd: row.cwd === null ? undefined : String(row.cwd),
+    }));
+  return new Map(notes.map((note) => [keyOf(note), note]));
+}
+
+export function notePublished(state: Store, notes: readonly PublishedNote[]): void {
+  const insert = state.db.prepare(
+    "INSERT OR REPLACE INTO share_published (agent, id, signature, project, name, cwd) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  state.db.transaction(() => {
+    for (const { agent, id, signature, project, name, cwd } of notes) {
+      insert.run(agent, id, signature, project, name ?? null, cwd ?? null);
+    }
+  });
+}
+
+export function dropPublished(state: Store, keys: readonly SessionKey[]): void {
+  const remove = state.db.prepare("DELETE FROM share_published WHERE agent = ? AND id = ?");
+  state.db.transaction(() => {
+    for (const { agent, id } of keys) remove.run(agent, id);
+  });
+}
+
+/** Forgets all notes: the hub is another one than they are about. */
+export function clearPublished(state: Store): void {
+  state.db.exec("DELETE FROM share_published");
+}
+
+export interface Withdrawal extends SessionKey {
+  undone: boolean;
+}
+
+export function readWithdrawals(state: Store): Withdrawal[] {
+  return state.db
+    .prepare("SELECT agent, id, undone FROM share_withdrawals")
+    .all()
+    .map(({ agent, id, undone }) => ({ agent: String(agent), id: String(id), undone: undone === 1 }));
+}
+
+export function dropWithdrawals(state: Store, done: readonly SessionKey[]): void {
+  const remove = state.db.prepare("DELETE FROM share_withdrawals WHERE agent = ? AND id = ?");
+  for (const { agent, id } of done) remove.run(agent, id);
+}
+
+/** Notes sessions that were forgotten here, or are wanted back: the next `share` tells the hub. */
+export function noteWithdrawals(
+  paths: StatePaths,
+  keys: readonly SessionKey[],
+  { undone = false } = {},
+): void {
+  if (keys.length === 0) return;
+  withState(paths, ({ db }) => {
+    const insert = db.prepare(
+      "INSERT OR REPLACE INTO share_withdrawals (agent, id, undone) VALUES (?, ?, ?)",
+    );
+    for (const { agent, id } of keys) insert.run(agent, id, undone ? 1 : 0);
+  });
+}
+
+/** The text that a session is looked up by. */
+export function keyOf({ agent, id }: SessionKey): string {
+  return `${agent} ${id}`;
+}
+
+/** The id of a session at the hub: a subagent's own is too short to be alone. */
+export function hubId({ id, parentId }: { id: string; parentId?: string | undefined }): string {
+  return parentId === undefined ? id : `${parentId}/${id}`;
+}

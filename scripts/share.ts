@@ -1,0 +1,199 @@
+#!/usr/bin/env bun
+/**
+ * Shares sessions between machines and people through a PostgreSQL hub: publishes the own ones, pulls the others'.
+ *
+ * Nothing is sent unless config.json has a share block, and only of the projects that it names.
+ *
+ * @module
+ */
+
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { note, type Run, runScript, startProgress, stopSignal, usageError } from "../lib/cli.ts";
+import type { Config } from "../lib/config/config.ts";
+import { initSql } from "../lib/share/hub-schema.ts";
+import { initHub } from "../lib/share/init-hub.ts";
+import { leaveHub, type ShareReport, shareConfig, shareInBackground, shareOnce } from "../lib/share/share.ts";
+import {
+  type PublishPreview,
+  previewPublish,
+  type ShareStatus,
+  shareStatus,
+} from "../lib/share/share-status.ts";
+
+const USAGE = `\
+Usage: bun scripts/share.ts [--publish | --pull] [options]
+
+Sends the sessions of the projects that "share" in config.json names to a PostgreSQL hub, and reads what others share
+into shared.db, which search reads beside the own index. The hub's URL comes from SESSION_MEMORY_HUB_URL.
+
+Options:
+      --publish      Send only (default: send and read)
+      --pull         Read only
+      --dry-run      What would be sent: sessions, chunks, bytes, sample lines; send nothing
+      --status       What is sent where, and how far behind; asks nobody
+      --leave        Take all that this machine sent from the hub, delete what was read, and stop
+      --init <role>  Make or migrate the hub's tables for this role and its members, by the URL in
+                     SESSION_MEMORY_HUB_ADMIN_URL (with --dry-run: print the SQL)
+      --json         One JSON document
+      --quiet        No progress and remarks
+  -h, --help         Show this help
+
+Examples:
+  bun scripts/share.ts --dry-run
+  bun scripts/share.ts --status --json
+`;
+
+export { shareInBackground, shareOnce, shareStatus };
+
+/** The index is brought up to date first, for at most this long. */
+const INDEX_MS = 60_000;
+
+const OFF = { type: "boolean", default: false } as const;
+const SCRIPT = {
+  usage: USAGE,
+  flags: {
+    publish: OFF,
+    pull: OFF,
+    init: { type: "string" },
+    status: OFF,
+    "dry-run": OFF,
+    leave: OFF,
+  },
+  words: { max: 0 },
+} as const;
+
+type Sharing = Run<typeof SCRIPT.flags>;
+
+async function main(run: Sharing): Promise<void> {
+  const { values } = run;
+  refuseContradictions(values);
+  if (values.init !== undefined) return await init(run, values.init);
+  requireBlock(run.config);
+  if (values.status) showStatus(run);
+  else if (values.leave) await leave(run);
+  else if (values["dry-run"]) await preview(run);
+  else await share(run);
+}
+
+function refuseContradictions(values: Sharing["values"]): void {
+  const modes = (["publish", "pull", "status", "leave"] as const)
+    .filter((mode) => values[mode])
+    .map((mode) => `--${mode}`);
+  if (values.init !== undefined) modes.push("--init");
+  if (modes.length > 1) throw usageError(`Cannot use ${modes.join(" together with ")}`, "give one of them");
+  if (values["dry-run"] && (values.pull || values.status || values.leave)) {
+    throw usageError(`Cannot use --dry-run together with ${modes[0]}`, "it shows what would be sent");
+  }
+  if (values.init?.trim() === "") {
+    throw usageError('Cannot use --init "": expected a role', "try --init team_app");
+  }
+}
+
+/** @throws {SessionMemoryError} where nothing is shared */
+function requireBlock(config: Config): void {
+  if (shareConfig(config)) return;
+  throw new SessionMemoryError("CONFIG_INVALID", "Cannot share: config.json names no project", {
+    hint: 'add "share": {"projects": {"github.com/acme/shop": "<role>"}} to config.json',
+  });
+}
+
+async function share({ config, values: { publish, pull }, show }: Sharing): Promise<void> {
+  const signal = stopSignal();
+  if (!pull) await bringUpToDate(config, signal);
+  const report = await shareOnce({
+    config,
+    publish: !pull,
+    pull: !publish,
+    signal,
+    progress: startProgress,
+  });
+  show(report, [describeRun(report)]);
+}
+
+/** What was said since the last turn's indexing goes along. */
+async function bringUpToDate({ paths, settings }: Config, signal: AbortSignal): Promise<void> {
+  const [{ listSessions }, { catchUp }, { openStore }] = await Promise.all([
+    import("../lib/sessions/sessions.ts"),
+    import("../lib/index/catch-up.ts"),
+    import("../lib/store/store.ts"),
+  ]);
+  const store = openStore(paths.database);
+  try {
+    const sessions = listSessions(paths, { subagents: true });
+    await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
+  } finally {
+    store.close();
+  }
+}
+
+async function init({ config, values, show }: Sharing, role: string): Promise<void> {
+  if (values["dry-run"]) {
+    const sql = initSql(role, 0);
+    show({ role, sql }, [sql]);
+    return;
+  }
+  const report = await initHub(config, role);
+  const done = report.from === report.to ? "are current" : `went from version ${report.from} to ${report.to}`;
+  show(report, [`the tables at ${report.hub} ${done}; ${report.role} and its members may use them`]);
+}
+
+async function leave({ config, show }: Sharing): Promise<void> {
+  const left = await leaveHub(config);
+  const sessions = counted(left.sessions, "session");
+  show(left, [`took ${sessions} from ${left.hub} and deleted what was read from it`]);
+  note("share.ts without --leave joins again; without a share block in config.json nothing does");
+}
+
+async function preview({ config, show }: Sharing): Promise<void> {
+  await bringUpToDate(config, stopSignal());
+  const plan = previewPublish(config);
+  show(plan, describePlan(plan));
+}
+
+function* describePlan({ projects, samples, ...all }: PublishPreview): Generator<string> {
+  yield `would send ${sizeOf(all)}`;
+  for (const { project, audience, ...part } of projects) {
+    yield `- ${project}: ${sizeOf(part)}, readable by ${audience}`;
+  }
+  for (const line of samples) yield `  ${line}`;
+}
+
+function sizeOf({ sessions, chunks, bytes }: Pick<PublishPreview, "sessions" | "chunks" | "bytes">): string {
+  const size = bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  return `${counted(sessions, "session")}, ${counted(chunks, "chunk")}, ${size}`;
+}
+
+function showStatus({ config, show }: Sharing): void {
+  const status = shareStatus(config);
+  if (status) show(status, describeStatus(status));
+}
+
+function* describeStatus({ hub, machine, projects, ...times }: ShareStatus): Generator<string> {
+  yield `hub: ${hub ?? "its URL is not set"} · this machine: ${machine}`;
+  for (const { project, audience, published, pulled, behind } of projects) {
+    yield `${project}: ${published} sent, readable by ${audience}; ${pulled} read; ${behind} behind`;
+  }
+  yield `last sent: ${times.lastPublish ?? "never"} · last read: ${times.lastPull ?? "never"}`;
+  if (times.error !== undefined) yield `last failure: ${times.error}`;
+}
+
+function describeRun({ hub, published, pulled, tookMs }: ShareReport): string {
+  const parts: string[] = [];
+  if (published) {
+    const withdrawn = published.withdrawn > 0 ? `, ${published.withdrawn} taken back` : "";
+    parts.push(
+      `sent ${counted(published.sessions, "session")}, ${counted(published.chunks, "chunk")}${withdrawn}`,
+    );
+  }
+  if (pulled) {
+    const removed = pulled.removed > 0 ? `, ${pulled.removed} gone` : "";
+    parts.push(`read ${counted(pulled.sessions, "session")}, ${counted(pulled.chunks, "chunk")}${removed}`);
+  }
+  return `${hub}: ${parts.join("; ")}; ${(tookMs / 1000).toFixed(1)} s`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+if (import.meta.main) await runScript(SCRIPT, main);

@@ -1,0 +1,96 @@
+/** Homes of people who share through one hub: each with its own config, transcripts and index. */
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ShareConfig } from "../../lib/config/config.ts";
+import { openStore } from "../../lib/store/store.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./home.ts";
+import { turn } from "./index.ts";
+import type { Postgres } from "./postgres.ts";
+import type { Row } from "./rows.ts";
+import { type Finished, runScript } from "./run.ts";
+
+export const PROJECT = "github.com/acme/shop";
+
+export interface Sharer extends TemporaryHome {
+  /** Runs a script of ours as this person. */
+  run(script: string, ...args: string[]): Promise<Finished>;
+  /** Runs `share.ts --json` and returns what it prints. */
+  share(...args: string[]): Promise<ShareAnswer>;
+  configure(config: { share?: Partial<ShareConfig> } & Record<string, unknown>): void;
+}
+
+interface ShareAnswer {
+  hub: string;
+  published?: { sessions: number; chunks: number; withdrawn: number };
+  pulled?: { sessions: number; chunks: number; removed: number };
+}
+
+/** A person's machine whose project is a clone of `PROJECT`. */
+export function sharer(
+  postgres: Pick<Postgres, "url">,
+  { role, machine, share = {} }: { role: string; machine: string; share?: Partial<ShareConfig> },
+): Sharer {
+  const home = temporaryHome({ SESSION_MEMORY_HUB_URL: postgres.url(role) });
+  writeFileSync(
+    join(home.project, ".git", "config"),
+    '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n',
+  );
+  const run: Sharer["run"] = (script, ...args) =>
+    runScript(script, args, { env: home.env, cwd: home.project });
+  const configure: Sharer["configure"] = ({ share: changed, ...rest }) =>
+    void write(
+      home.paths.config,
+      JSON.stringify({
+        ...rest,
+        share: { machine, projects: { [PROJECT]: "team_app" }, ...share, ...changed },
+      }),
+    );
+  configure({});
+  return {
+    ...home,
+    run,
+    configure,
+    async share(...args) {
+      const { stdout, stderr, exitCode } = await run("share", "--json", ...args);
+      if (exitCode !== 0) throw new Error(stderr);
+      return JSON.parse(stdout) as ShareAnswer;
+    },
+    [Symbol.dispose]: () => home.remove(),
+  };
+}
+
+/** Writes a Claude Code session of one question and answer per pair. */
+export function say(home: TemporaryHome, id: string, ...pairs: [question: string, answer: string][]): string {
+  return writeClaude(home, { id, rows: conversation(home.project, id, pairs) });
+}
+
+export function conversation(cwd: string, sessionId: string, pairs: readonly [string, string][]): Row[] {
+  const rows = pairs.map(([question, answer], minute) => turn(question, answer, { minute, sessionId }));
+  const start = Date.now() - 3_600_000;
+  return rows
+    .flat()
+    .map((row, at) => ({ ...row, cwd, timestamp: new Date(start + at * 1000).toISOString() }));
+}
+
+/** An id that is a uuid, told apart by a number. */
+export function uuid(number: number): string {
+  return `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
+}
+
+/** The words of an index file by session and position. */
+export function wordsIn(file: string): Record<string, string[]> {
+  const store = openStore(file);
+  try {
+    const rows = store.db
+      .prepare("SELECT session_id, content FROM session_chunks ORDER BY session_id, chunk_index")
+      .all();
+    const words: Record<string, string[]> = {};
+    for (const { session_id, content } of rows) {
+      words[String(session_id)] = [...(words[String(session_id)] ?? []), String(content)];
+    }
+    return words;
+  } finally {
+    store.close();
+  }
+}
