@@ -4,6 +4,7 @@
  */
 
 import { removeChunk, removeSession } from "../index/chunk-rows.ts";
+import { mergeDeedText, removeDeedsWith } from "../index/deed-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { noteForgotten } from "../store/forgotten.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
@@ -78,10 +79,11 @@ export function chunksWith(
   return found;
 }
 
-/** Removes the chunks that hold a text, and what sessions are called by it. */
+/** Removes the chunks and deeds that hold a text, and what sessions are called by it. */
 export function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
     for (const { id } of chunksWith(store, hasText)) removeChunk(store, id);
+    removeDeedsWith(store, hasText);
     store.db.exec(
       `UPDATE index_state SET chunk_count =
          (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`,
@@ -122,6 +124,7 @@ export function eraseFreed(store: Store): boolean {
   const { db } = store;
   // Deleted rows of a contentless table are only marked until its segments are merged.
   db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
+  mergeDeedText(store);
   db.exec("PRAGMA temp_store = FILE"); // a large index would not fit into memory a second time
   db.exec("VACUUM");
   if (!emptyLog(store)) return false;

@@ -5,6 +5,7 @@ import type { Chunk } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { contentHash } from "./content-hash.ts";
+import { removeDeeds } from "./deed-rows.ts";
 import { LISTING_FACT } from "./index-state.ts";
 import { forgetRows } from "./row-claims.ts";
 
@@ -33,8 +34,8 @@ export interface ChunkRows {
   /** Puts a chunk in place of the one that had its index; tells whether it is new to the index. */
   put(chunk: Chunk, place: ChunkPlace): boolean;
   remove(id: number): void;
-  /** Removes the chunks before an index. */
-  removeBefore(sessionId: string, index: number): void;
+  /** Removes the chunks before an index; returns the line at which the exchange of the first one left begins. */
+  removeBefore(sessionId: string, index: number): number;
   count(sessionId: string): number;
 }
 
@@ -98,6 +99,10 @@ export function chunkRows(store: Store): ChunkRows {
         .prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index < ?")
         .all(sessionId, index);
       for (const row of old) removeChunk(store, Number(row.id));
+      const first = db
+        .prepare("SELECT min(exchange_line) AS line FROM session_chunks WHERE session_id = ?")
+        .get(sessionId);
+      return Number(first?.line ?? 0);
     },
     count: (sessionId) =>
       Number(
@@ -111,6 +116,7 @@ export function removeSession(store: Store, session: { number: number; id: strin
   store.db.transaction(() => {
     writeFact(store, LISTING_FACT, undefined);
     removeChunks(store, session.id);
+    removeDeeds(store, session.number);
     forgetRows(store, session);
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM read_marks WHERE session_id = ?").run(session.id);

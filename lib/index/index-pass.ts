@@ -2,12 +2,14 @@
 
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
+import { deedsIn } from "../transcripts/deeds.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
 import type { Head } from "../transcripts/transcript.ts";
 import { validateSessionFile } from "../transcripts/validate.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
 import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
+import { type DeedRows, removeDeeds } from "./deed-rows.ts";
 import { hashBefore } from "./file-hash.ts";
 import {
   forgetProgress,
@@ -29,6 +31,7 @@ const DAMAGED_SHARE = 0.5;
 export interface PassOptions {
   store: Store;
   rows: ChunkRows;
+  deeds: DeedRows;
   claims: RowClaims;
   settings: Pick<Settings, "participants" | "timezone">;
   recipe: string;
@@ -75,6 +78,8 @@ interface Pass extends PassOptions {
   /** Skipped lines before the cursor where the pass began: `state` moves on with each part that is saved. */
   skippedAtStart: number;
   lastLine: number;
+  /** The deeds of calls up to this line are those of this pass. */
+  deedsTo: number;
 }
 
 /**
@@ -128,6 +133,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
     skippedAtStart: state.skippedLines,
     lastLine: -1,
+    deedsTo: state.cursor.line,
   };
 }
 
@@ -158,7 +164,9 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
 
 function putExchange(pass: Pass, exchange: Exchange): void {
   const exchangeLine = (exchange.entries[0] as Entry).line;
-  for (const chunk of chunksOf(pass, exchange)) {
+  const own = { entries: pass.claims.claim(exchange.entries, pass.state), closed: exchange.closed };
+  putDeeds(pass, own, exchangeLine);
+  for (const chunk of chunksOf(pass, own)) {
     pass.next++;
     // a pattern may reach over several messages
     if (pass.rules.hasText(chunk.content) || pass.rules.hasText(chunk.tools)) continue;
@@ -169,10 +177,17 @@ function putExchange(pass: Pass, exchange: Exchange): void {
   }
 }
 
-/** The chunks of an exchange, of those rows that are no copies. */
-function chunksOf({ claims, state, settings, next }: Pass, { entries, closed }: Exchange): Chunk[] {
-  const own = { entries: claims.claim(entries, state), closed };
-  return chunkExchange(own, { sessionId: state.id, firstIndex: next, ...settings });
+function chunksOf({ state, settings, next }: Pass, exchange: Exchange): Chunk[] {
+  return chunkExchange(exchange, { sessionId: state.id, firstIndex: next, ...settings });
+}
+
+/** The deeds of an exchange take the place of those that were on its lines. */
+function putDeeds(pass: Pass, { entries }: Exchange, exchangeLine: number): void {
+  const { deeds, state, isNew, lastLine, head, session } = pass;
+  if (!isNew) deeds.remove(state.number, { after: pass.deedsTo, to: lastLine });
+  pass.deedsTo = lastLine;
+  const timestamp = entries[0]?.at ?? head?.startedAt ?? session.updatedAt;
+  deeds.add(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */
@@ -188,6 +203,7 @@ function finish(pass: Pass): PassResult {
   const end = { size: session.size, modified: session.updatedAt, skippedLines: pass.safe.skipped };
   if (reason !== undefined) {
     removeChunks(store, state.id);
+    removeDeeds(store, state.number);
     releaseRows(store, [state.id]);
     pass.safe = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skipped: 0 };
     pass.newChunks = 0;
@@ -195,6 +211,7 @@ function finish(pass: Pass): PassResult {
   }
   for (const { id } of pass.before.values()) pass.rows.remove(id);
   pass.before.clear();
+  if (!pass.isNew) pass.deeds.remove(state.number, { after: pass.deedsTo, to: Number.MAX_SAFE_INTEGER });
   return save(pass, {
     ...end,
     status: pass.next > SESSION_CHUNKS_MAX ? "partial" : "complete",
@@ -217,7 +234,10 @@ function save(
   const { state, rows, store, next, session, facts, isNew, watch } = pass;
   const { compactedLine, progress } = watch;
   const isOverLimit = next > SESSION_CHUNKS_MAX;
-  if (isOverLimit) rows.removeBefore(state.id, next - SESSION_CHUNKS_MAX);
+  if (isOverLimit) {
+    const firstKept = rows.removeBefore(state.id, next - SESSION_CHUNKS_MAX);
+    pass.deeds.remove(state.number, { after: -1, to: firstKept - 1 });
+  }
   const { cursor, nextChunk } = pass.safe;
   pass.state = {
     ...state,

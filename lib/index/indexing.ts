@@ -13,6 +13,7 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Head, readHead } from "../transcripts/transcript.ts";
 import { chunkRows, removeSession } from "./chunk-rows.ts";
+import { deedRows } from "./deed-rows.ts";
 import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
 import { removeKeptOut } from "./held-sessions.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
@@ -120,6 +121,7 @@ function startRun(options: IndexOptions): Run {
     pass: {
       store,
       rows: chunkRows(store),
+      deeds: deedRows(store),
       claims: rowClaims(store),
       settings: { participants: settings.participants, timezone: settings.timezone },
       recipe,

@@ -2,6 +2,7 @@
 
 import type { Store } from "../store/store.ts";
 import { removeSession } from "./chunk-rows.ts";
+import { mergeDeedText } from "./deed-rows.ts";
 import { forgetProgress, readIndexedSession } from "./index-state.ts";
 import { sessionsWithCopies } from "./row-claims.ts";
 
@@ -16,5 +17,7 @@ export function pruneSessions(store: Store, ids: readonly string[]): void {
     });
   }
   // what was removed leaves the full-text index's bytes too
-  if (ids.length > 0) store.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
+  if (ids.length === 0) return;
+  store.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
+  mergeDeedText(store);
 }

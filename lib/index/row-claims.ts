@@ -24,10 +24,14 @@ export interface RowClaims {
   isKnown(entry: Entry): boolean | undefined;
 }
 
-/** Each message is claimed by itself, but a tool call goes with the message before it. */
+/** Each message is claimed by itself, but a tool call and its result go with the message before them. */
 function isClaimed(entry: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return true;
-  return entry.kind !== "tool" && !(before.line === entry.line && before.id === entry.id);
+  return (
+    entry.kind !== "tool" &&
+    entry.kind !== "result" &&
+    !(before.line === entry.line && before.id === entry.id)
+  );
 }
 
 export function rowClaims(store: Store): RowClaims {

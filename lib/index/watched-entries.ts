@@ -43,7 +43,8 @@ export function* watchedEntries(
   { rules, head, from, watch, isOver }: WatchOptions,
 ): Generator<Entry> {
   if (!head) return;
-  for (const entry of readEntries(file, { rules, from, head, progress: watch.progress })) {
+  const { progress } = watch;
+  for (const entry of readEntries(file, { rules, from, head, progress, results: "ends" })) {
     if (isOver?.()) {
       watch.isCut = true;
       return;

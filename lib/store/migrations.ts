@@ -151,4 +151,34 @@ CREATE TABLE read_marks (
   PRIMARY KEY (session_id, follower)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+-- what was done: tool calls with what came of them; times and places as of the chunks
+CREATE TABLE deeds (
+  id INTEGER PRIMARY KEY,
+  -- number of the session
+  session INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  result_line INTEGER,
+  exchange_line INTEGER NOT NULL,
+  timestamp TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('command', 'edit', 'write', 'read', 'search', 'fetch', 'other')),
+  tool TEXT NOT NULL,
+  target TEXT NOT NULL,
+  -- one a line; null where the target is the only one
+  paths TEXT,
+  -- empty where the target says it all
+  input TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'failed', 'rejected', 'running', 'unknown')),
+  result TEXT NOT NULL
+) STRICT;
+CREATE INDEX deeds_session ON deeds(session, line);
+-- rowid = deeds.id; of its own, so that it is ranked by itself: code must not outrank what was said of it
+CREATE VIRTUAL TABLE deeds_fts USING fts5(
+  target, input, result, extra,
+  tokenize = 'porter unicode61', content = '', contentless_delete = 1
+);
+INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('hashsize', 33554432);
+INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('automerge', 16);
+CREATE VIRTUAL TABLE deeds_vocab USING fts5vocab(deeds_fts, row);
+`,
 ];

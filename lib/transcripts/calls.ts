@@ -3,6 +3,7 @@
  * with their output.
  */
 
+import { onlyChanges } from "./diff.ts";
 import { bothEnds, headOf, tailOf } from "./ends.ts";
 import type { RawEntry, Results } from "./format.ts";
 import { isOwnTool, withoutOwnCommands, withoutOwnOutput } from "./own-commands.ts";
@@ -26,30 +27,32 @@ interface Call {
 }
 
 /** Makes what raw entries are passed through in file order: none for one that does not count. */
-export function callCheck({ cwd = "/", results }: CallOptions): (raw: RawEntry) => Entry[] {
+export function callCheck({ cwd = "/", results }: CallOptions): (raw: RawEntry) => Entry | undefined {
   const calls = new Map<string, Call>();
-  return ({ settle, workdir = cwd, ...entry }) => {
-    const { callId, tool } = entry;
+  return (raw) => {
+    const { callId, tool, settle } = raw;
     if (tool) {
-      const call = { tool, ...checkedCall(tool, workdir) };
+      const call = { tool, ...checkedCall(tool, raw.workdir ?? cwd) };
       if (callId !== undefined) hold(calls, callId, call);
-      return call.isOurs ? [] : [callEntry(entry, call.rest, results)];
+      return call.isOurs ? undefined : callEntry(raw, call.rest, results);
     }
-    const call = callId === undefined ? undefined : calls.get(callId);
+    if (callId === undefined) return raw;
+    const call = calls.get(callId);
     if (settle) {
       const text = call ? settle(call.tool) : "";
-      return text === "" ? [] : [{ ...entry, text }];
+      return text === "" ? undefined : { ...raw, text };
     }
-    if (call?.isOurs) return [];
-    const own = call?.isMixed ? { ...entry, text: withoutOwnOutput(entry.text) } : entry;
-    return [results === "ends" ? resultEnds(own) : own];
+    if (call?.isOurs) return undefined;
+    if (call?.isMixed) raw.text = withoutOwnOutput(raw.text);
+    return results === "ends" ? resultEnds(raw) : raw;
   };
 }
 
 function resultEnds(entry: Entry): Entry {
   if (entry.kind !== "result") return entry;
-  const text = entry.isError ? bothEnds(entry.text) : tailOf(entry.text);
-  return entry.patch === undefined ? { ...entry, text } : { ...entry, text, patch: headOf(entry.patch) };
+  entry.text = entry.isError ? bothEnds(entry.text) : tailOf(entry.text);
+  if (entry.patch !== undefined) entry.patch = headOf(onlyChanges(entry.patch));
+  return entry;
 }
 
 function hold(calls: Map<string, Call>, callId: string, call: Call): void {
@@ -64,8 +67,8 @@ function checkedCall(tool: ToolCall, cwd: string): { rest: ToolCall; isOurs: boo
 
 function callEntry(entry: Entry, { input, ...brief }: ToolCall, results: Results): Entry {
   const kept = input === undefined || !results ? undefined : results === "ends" ? headOf(input) : input;
-  const tool = kept === undefined ? brief : { ...brief, input: kept };
-  return { ...entry, text: `${tool.name} ${tool.target}`.trim(), tool };
+  entry.tool = kept === undefined ? brief : { ...brief, input: kept };
+  return entry;
 }
 
 /** A call without our own commands: the same one where there are none, undefined where there is nothing else. */

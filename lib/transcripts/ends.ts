@@ -1,8 +1,8 @@
 /** The ends of long texts, cut before they are redacted so that no secret is cut: at words, and never inside a key. */
 
 /** Far more than is kept of either end, since redaction shortens. */
-const HEAD_CHARS = 4000;
-const TAIL_CHARS = 2000;
+const HEAD_CHARS = 2500;
+const TAIL_CHARS = 1200;
 /** A word goes no further than this over an end. */
 const WORD_MAX = 8000;
 /** Secrets of many lines: only their first line gives them away. */
@@ -12,20 +12,20 @@ const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}]/;
 /** The beginning of a text. */
 export function headOf(text: string): string {
   if (text.length <= HEAD_CHARS + TAIL_CHARS || MANY_LINES.test(text)) return text;
-  return text.slice(0, wordEnd(text, HEAD_CHARS));
+  return copyOf(text.slice(0, wordEnd(text, HEAD_CHARS)));
 }
 
 /** The end of a text. */
 export function tailOf(text: string): string {
-  if (text.length <= HEAD_CHARS || MANY_LINES.test(text)) return text;
-  return text.slice(wordStart(text, text.length - TAIL_CHARS));
+  if (text.length <= 2 * TAIL_CHARS || MANY_LINES.test(text)) return text;
+  return copyOf(text.slice(wordStart(text, text.length - TAIL_CHARS)));
 }
 
 /** Both ends of a text, on lines of their own. */
 export function bothEnds(text: string): string {
   if (text.length <= 2 * HEAD_CHARS || MANY_LINES.test(text)) return text;
   const [head, tail] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
-  return head < tail ? `${text.slice(0, head)}\n…\n${text.slice(tail)}` : text;
+  return head < tail ? copyOf(`${text.slice(0, head)}\n…\n${text.slice(tail)}`) : text;
 }
 
 function wordEnd(text: string, from: number): number {
@@ -38,4 +38,9 @@ function wordStart(text: string, from: number): number {
   let at = from;
   while (at > 0 && from - at < WORD_MAX && !BETWEEN_WORDS.test(text[at - 1] ?? "")) at--;
   return at;
+}
+
+/** A slice keeps the whole string in memory; a copy does not. */
+function copyOf(text: string): string {
+  return Buffer.from(text, "utf16le").toString("utf16le");
 }

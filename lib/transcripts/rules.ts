@@ -73,7 +73,8 @@ function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
     },
     action: raw.action,
     get paths() {
-      paths ??= raw.paths.map(clean);
+      // mostly the target itself
+      paths ??= raw.paths.map((path) => (path === raw.target ? call.target : clean(path)));
       return paths;
     },
   };

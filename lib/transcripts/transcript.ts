@@ -56,7 +56,8 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   for (const { place, records } of readRecords(file, progress, options)) {
     for (const record of records) {
       for (const raw of format.entries(record, place, settings)) {
-        for (const entry of checked(raw)) yield* shown(entry);
+        const entry = checked(raw);
+        if (entry) yield* shown(entry);
       }
     }
   }
@@ -103,7 +104,8 @@ export function readLastEntries(
     const calls = openCalls();
     // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
     const takePending = () => {
-      const checked = pending.reverse().flatMap(callCheck({ cwd: head.cwd, results }));
+      const check = callCheck({ cwd: head.cwd, results });
+      const checked = pending.reverse().flatMap((raw) => check(raw) ?? []);
       entries.push(...checked.flatMap(entryFilter(rules)).reverse());
       pending = [];
     };
@@ -196,7 +198,8 @@ export function readActiveBranch(
       const declared = format.leafOf(record);
       leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
       for (const raw of format.entries(record, place, { head, results })) {
-        entries.push(...checked(raw).flatMap(shown));
+        const entry = checked(raw);
+        if (entry) entries.push(...shown(entry));
       }
     }
   }

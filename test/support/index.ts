@@ -67,6 +67,11 @@ export function contentOf(store: Store): unknown {
     fullText: Number(store.db.prepare("SELECT count(*) AS n FROM chunks_fts").get()?.n),
     rows: all("SELECT key, id, line FROM row_keys JOIN sessions ON number = session ORDER BY key"),
     copies: all("SELECT * FROM copies ORDER BY 1, 2"),
+    deeds: all(
+      `SELECT s.id, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input, outcome, result
+       FROM deeds JOIN sessions s ON number = session ORDER BY s.id, line, deeds.id`,
+    ),
+    deedWords: all("SELECT term, doc, cnt FROM deeds_vocab ORDER BY term"),
   };
 }
 

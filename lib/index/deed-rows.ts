@@ -1,0 +1,157 @@
+/** A session's deeds in the index: their rows and their full text. */
+
+import { splitJoined } from "../language/identifiers.ts";
+import type { Row } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
+
+/** A deed as the index holds it. */
+export interface StoredDeed extends Omit<Deed, "at"> {
+  id: number;
+  /** Number of the session. */
+  session: number;
+  /** Line of the first row of its exchange. */
+  exchangeLine: number;
+  /** The deed's time, or the nearest that is known. */
+  timestamp: string;
+}
+
+/** Lines of one session: from behind one to another. */
+export interface LineRange {
+  after: number;
+  to: number;
+}
+
+/** Where an exchange's deeds go. */
+export interface DeedPlace {
+  session: number;
+  exchangeLine: number;
+  /** For deeds without a time. */
+  timestamp: string;
+}
+
+/** The statements that put deeds in, prepared once for a run. */
+export interface DeedRows {
+  add(deeds: readonly Deed[], place: DeedPlace): void;
+  /** Removes the deeds whose calls are on these lines. */
+  remove(session: number, lines: LineRange): void;
+}
+
+export function deedRows(store: Store): DeedRows {
+  const insert = store.db.prepare(
+    `INSERT INTO deeds (session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input,
+       outcome, result)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertText = store.db.prepare(
+    "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
+  );
+  return {
+    add(deeds, { session, exchangeLine, timestamp }) {
+      for (const {
+        line,
+        resultLine = null,
+        at,
+        kind,
+        tool,
+        target,
+        paths,
+        input,
+        outcome,
+        result,
+      } of deeds) {
+        const named = paths.join("\n");
+        const { lastId } = insert.run(
+          session,
+          line,
+          resultLine,
+          exchangeLine,
+          at ?? timestamp,
+          kind,
+          tool,
+          target,
+          named === target ? null : named,
+          input,
+          outcome,
+          result,
+        );
+        const names = named === target ? target : `${target}\n${named}`;
+        const words = isFileText(kind, outcome) ? "" : result;
+        insertText.run(lastId, names, input, words, splitJoined(names, input));
+      }
+    },
+    remove: (session, lines) => removeDeeds(store, session, lines),
+  };
+}
+
+/** The end of a file that was read or changed is about whatever stands there: nobody looks for the deed by it. */
+function isFileText(kind: DeedKind, outcome: DeedOutcome): boolean {
+  return outcome === "done" && (kind === "read" || kind === "edit" || kind === "write");
+}
+
+/** Removes the deeds of a session: all, or those whose calls are on these lines. */
+export function removeDeeds(
+  store: Store,
+  session: number,
+  { after, to }: LineRange = { after: -1, to: Number.MAX_SAFE_INTEGER },
+): void {
+  const rows = store.db
+    .prepare("SELECT id FROM deeds WHERE session = ? AND line > ? AND line <= ?")
+    .all(session, after, to);
+  for (const { id } of rows) removeDeed(store, Number(id));
+}
+
+/** Removes the deeds that hold a text. */
+export function removeDeedsWith(store: Store, hasText: (text: string) => boolean): void {
+  const ids: number[] = [];
+  const rows = store.db.prepare("SELECT id, target, paths, input, result FROM deeds");
+  for (const { id, ...texts } of rows.iterate()) {
+    if (Object.values(texts).some((text) => text !== null && hasText(String(text)))) ids.push(Number(id));
+  }
+  for (const id of ids) removeDeed(store, id);
+}
+
+function removeDeed({ db }: Store, id: number): void {
+  db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
+  db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
+}
+
+/** Merges the full text, so that what was removed leaves its bytes too. */
+export function mergeDeedText({ db }: Store): void {
+  db.exec("INSERT INTO deeds_fts(deeds_fts) VALUES ('optimize')");
+}
+
+/** The columns of a deed, for `deedFrom`. */
+export const DEED_COLUMNS =
+  "d.id, d.session, d.line, d.result_line, d.exchange_line, d.timestamp, d.kind, d.tool, d.target, d.paths, d.input, d.outcome, d.result";
+
+/** A deed from a row of `DEED_COLUMNS`. */
+export function deedFrom(row: Row): StoredDeed {
+  const target = String(row.target);
+  const paths = row.paths === null ? target : String(row.paths);
+  return {
+    id: Number(row.id),
+    session: Number(row.session),
+    line: Number(row.line),
+    resultLine: row.result_line === null ? undefined : Number(row.result_line),
+    exchangeLine: Number(row.exchange_line),
+    timestamp: String(row.timestamp),
+    kind: row.kind as DeedKind,
+    tool: String(row.tool),
+    target,
+    paths: paths === "" ? [] : paths.split("\n"),
+    input: String(row.input),
+    outcome: row.outcome as DeedOutcome,
+    result: String(row.result),
+  };
+}
+
+/** The deeds of a session whose calls are on these lines, in their order. */
+export function readDeeds(store: Store, session: number, { after, to }: LineRange): StoredDeed[] {
+  return store.db
+    .prepare(
+      `SELECT ${DEED_COLUMNS} FROM deeds d WHERE d.session = ? AND d.line > ? AND d.line <= ? ORDER BY d.line, d.id`,
+    )
+    .all(session, after, to)
+    .map(deedFrom);
+}

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "bun:test";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { pruneSessions } from "../lib/index/prune.ts";
+import { MIGRATIONS } from "../lib/store/migrations.ts";
+import { openDatabase } from "../lib/store/sqlite.ts";
+import { migrate, openStore, type Store } from "../lib/store/store.ts";
+import { deedsIn } from "../lib/transcripts/deeds.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { readEntries } from "./support/entries.ts";
+import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";
+import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+import { runScript } from "./support/run.ts";
+
+const ONE = uuidFrom("deeds one");
+const TWO = uuidFrom("deeds two");
+
+function run(command: string, output: string, { isError = false, sessionId = ONE } = {}): Row[] {
+  const id = `toolu_${uuidFrom(command + output)}`;
+  return [
+    ...claudeAssistant({ sessionId, tools: [{ name: "Bash", input: { command }, id }] }),
+    claudeToolResult({ sessionId, toolUseId: id, content: output, isError }),
+  ];
+}
+
+const deeds = (store: Store) =>
+  store.db
+    .prepare(
+      "SELECT id, line, result_line, exchange_line, target, outcome, result FROM deeds ORDER BY session, line",
+    )
+    .all()
+    .map(({ id: _, ...deed }) => Object.values(deed).join("|"));
+
+const found = (store: Store, word: string) =>
+  Number(store.db.prepare("SELECT count(*) AS n FROM deeds_fts WHERE deeds_fts MATCH ?").get(word)?.n);
+
+describe("deeds in the index", () => {
+  test("are those of the transcripts, and found by their words", async () => {
+    using home = temporaryHome();
+    layFixtures(home);
+    const store = openHomeStore(home);
+    await indexHome(home, store);
+    const files = store.db.prepare("SELECT file FROM sessions WHERE source_gone = 0").all();
+    const wanted = files.reduce(
+      (sum, { file }) => sum + deedsIn([...readEntries(String(file), { results: true })]).length,
+      0,
+    );
+    expect(deeds(store).length).toBeGreaterThan(10);
+    expect(deeds(store).length).toBeLessThanOrEqual(wanted);
+    expect(store.db.prepare("SELECT count(*) AS n FROM deeds_fts").get()?.n).toBe(deeds(store).length);
+    store.close();
+  });
+
+  test("grow with their session, and a result that comes late is put to its call", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const [call, result] = run("npm test", "3 failed: zebra", { isError: true }) as [Row, Row];
+    const file = writeClaude(home, {
+      id: ONE,
+      rows: [claudeUser({ sessionId: ONE, text: "test it" }), call],
+    });
+    await indexHome(home, store);
+    expect(deeds(store)).toEqual(["2||1|npm test|unknown|"]);
+    appendFileSync(file, jsonl(result));
+    await indexHome(home, store);
+    expect(deeds(store)).toEqual(["2|3|1|npm test|failed|3 failed: zebra"]);
+    expect(found(store, "zebra")).toBe(1);
+    const later = [claudeUser({ sessionId: ONE, text: "again" }), ...run("npm test", "12 pass")];
+    appendFileSync(file, jsonl(...later));
+    await indexHome(home, store);
+    appendFileSync(file, jsonl(...run("git push", "ok")));
+    await indexHome(home, store);
+    expect(deeds(store)).toEqual([
+      "2|3|1|npm test|failed|3 failed: zebra",
+      "5|6|4|npm test|done|12 pass",
+      "7|8|4|git push|done|ok",
+    ]);
+    store.close();
+  });
+
+  test("of a replaced file take the place of those before", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const first = [
+      claudeUser({ sessionId: ONE, text: "one" }),
+      ...run("make zebra", "ok"),
+      ...run("make b", "ok"),
+    ];
+    const file = writeClaude(home, { id: ONE, rows: first });
+    await indexHome(home, store);
+    writeFileSync(file, jsonl(claudeUser({ sessionId: ONE, text: "two" }), ...run("make c", "fine")));
+    await indexHome(home, store);
+    expect(deeds(store)).toEqual(["2|3|1|make c|done|fine"]);
+    expect(found(store, "zebra")).toBe(0);
+    store.close();
+  });
+
+  test("that a fork copied are there once", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const rows = [claudeUser({ sessionId: ONE, text: "one" }), ...run("make a", "ok")];
+    writeClaude(home, { id: ONE, rows });
+    await indexHome(home, store);
+    const own = [claudeUser({ sessionId: TWO, text: "own" }), ...run("make b", "ok", { sessionId: TWO })];
+    writeClaude(home, { id: TWO, rows: [...rows.map((row) => ({ ...row, sessionId: TWO })), ...own] });
+    await indexHome(home, store);
+    expect(deeds(store)).toEqual(["2|3|1|make a|done|ok", "5|6|4|make b|done|ok"]);
+    store.close();
+  });
+
+  test("come to an index of before, whose gone sessions and vectors stay", async () => {
+    using home = temporaryHome();
+    const gone = writeClaude(home, {
+      id: ONE,
+      rows: [turn("the gone question", "its answer", { sessionId: ONE })],
+    });
+    writeClaude(home, {
+      id: TWO,
+      rows: [
+        turn("the other question", "its answer", { sessionId: TWO }),
+        ...run("make zebra", "ok", { sessionId: TWO }),
+      ],
+    });
+    const store = openHomeStore(home);
+    await indexHome(home, store);
+    store.db.exec(`DELETE FROM deeds; DELETE FROM deeds_fts; UPDATE index_state SET recipe = 'exchanges-2';
+      INSERT INTO embedders (id, model, dimensions, recipe) VALUES (1, 'm', 2, 'r');
+      UPDATE session_chunks SET embedder = 1, embedding = x'0102'`);
+    rmSync(gone);
+    await indexHome(home, store);
+    expect(deeds(store)).toEqual(["3|4|1|make zebra|done|ok"]);
+    expect(
+      store.db
+        .prepare("SELECT session_id, hex(embedding) AS vector FROM session_chunks ORDER BY content")
+        .all(),
+    ).toEqual([
+      { session_id: ONE, vector: "0102" },
+      { session_id: TWO, vector: "0102" },
+    ]);
+    store.close();
+  });
+
+  test("are migrated into a database of any earlier version", () => {
+    for (let version = 1; version < MIGRATIONS.length; version++) {
+      const db = openDatabase(":memory:");
+      migrate(db, MIGRATIONS.slice(0, version));
+      migrate(db, MIGRATIONS);
+      expect(db.prepare("SELECT count(*) AS n FROM deeds").get()).toEqual({ n: 0 });
+      db.close();
+    }
+  });
+
+  test("go with a pruned or a forgotten session, and with a forgotten word, out of the files' bytes too", async () => {
+    using home = temporaryHome();
+    const rows = (sessionId: string, word: string) => [
+      claudeUser({ sessionId, text: "go on" }),
+      ...run(`make ${word}`, `${word} is made`, { sessionId }),
+    ];
+    const words = ["zebrafish", "aardvark", "okapi"];
+    const ids = words.map((word) => uuidFrom(word));
+    for (const [i, word] of words.entries())
+      writeClaude(home, { id: ids[i] as string, rows: rows(ids[i] as string, word) });
+    const store = openHomeStore(home);
+    await indexHome(home, store);
+    pruneSessions(store, [ids[0] as string]);
+    expect(deeds(store).join()).not.toContain("zebrafish");
+    store.close();
+    const options = { env: home.env, cwd: home.project };
+    expect((await runScript("forget", [ids[1] as string, "--yes"], options)).exitCode).toBe(0);
+    expect((await runScript("forget", ["--pattern", "okapi", "--yes"], options)).exitCode).toBe(0);
+    const left = openHomeStore(home);
+    expect(deeds(left).join()).not.toMatch(/aardvark|okapi/);
+    left.close();
+    const bytes = readFileSync(home.paths.database, "latin1");
+    for (const word of ["aardvark", "okapi"]) expect(bytes).not.toContain(word);
+  });
+
+  test("hold no secret, and nothing that config.json excludes", async () => {
+    using home = temporaryHome();
+    const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
+    const rows = [
+      claudeUser({ sessionId: ONE, text: "go" }),
+      ...run(`curl -u x:${token} y`, `${"x ".repeat(3000)}${token}`),
+      ...run("echo tamarin", "fine"),
+      ...run("echo other", "a tamarin", { isError: true }),
+      ...run("echo plain", "12 pass"),
+    ];
+    writeClaude(home, { id: ONE, rows });
+    const store = openStore(home.paths.database);
+    const exclude = { sessions: [], projects: [], patterns: ["tamarin"] };
+    await indexHome(home, store, { settings: settingsWith({ exclude }) });
+    expect(deeds(store).length).toBe(3);
+    store.db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    store.close();
+    const bytes = readFileSync(home.paths.database, "latin1");
+    expect(bytes).not.toContain(token.slice(4, 20));
+    expect(bytes).not.toContain("tamarin");
+    expect(bytes).toContain("12 pass");
+  });
+});
