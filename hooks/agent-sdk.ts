@@ -16,8 +16,7 @@ import {
 } from "../lib/config/config.ts";
 import { logFailure } from "./failure.ts";
 import { readPrompt, requireSettings } from "./prompt.ts";
-import { promptContext } from "./prompt-context.ts";
-import { logReferences, promptReferences } from "./prompt-references.ts";
+import { answerPrompt, modelOf } from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
@@ -41,8 +40,6 @@ export type HookCallback = (
 ) => Promise<HookOutput>;
 
 const HOOK = "agent-sdk";
-/** Claude Code puts anything longer than 10,000 characters into a file. */
-const OUTPUT_MAX_CHARS = 9990;
 
 /** Makes the callback for `hooks.UserPromptSubmit` of the SDK's options. It never rejects. */
 export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCallback {
@@ -77,18 +74,14 @@ async function answer(
   const { paths, ...read } = requireSettings(places, { env, transcript: prompt.session.file });
   const settings = withOptions(read.settings, options);
   const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
-  const activity = promptContext(look, { paths, settings });
-  const maxChars = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
-  const mentioned = await promptReferences(prompt, { env, paths, settings, maxChars });
+  const model = modelOf(env, prompt.session);
+  const { text, delivered } = await answerPrompt(prompt, look, { paths, settings, model });
   // The SDK has the text once this turn of the event loop is over; an aborted one never took it.
   setImmediate(() => {
-    if (signal?.aborted) return;
-    activity.delivered();
-    if (mentioned !== undefined) logReferences(paths, prompt, mentioned);
+    if (!signal?.aborted) delivered();
   });
-  const additionalContext = [activity.text, mentioned].filter((part) => part !== undefined).join("\n\n");
-  if (additionalContext === "") return {};
-  return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext } };
+  if (text === undefined) return {};
+  return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: text } };
 }
 
 function withOptions(settings: Settings, { scope, maxChars }: UserPromptSubmitOptions): Settings {

@@ -72,7 +72,7 @@ async function workOn(job: Job, config: Config): Promise<void> {
   const session = sessionAt(job.file, paths);
   // Nothing was said, or nothing of it is to be kept.
   if (!session || isKeptOut(session, { paths, exclude: settings.exclude })) return;
-  const perform = performer(config, job.id);
+  const perform = performer(config, job);
   if (job.save && settings.notes.onClear) await perform("save", () => save(session, job, config));
   const work: Work = { store: undefined, config };
   try {
@@ -99,14 +99,15 @@ interface Work {
 type Perform = (name: string, run: () => Promise<void>) => Promise<void>;
 
 /** Runs a job; its failure leaves the others their turn. */
-function performer({ paths }: Config, session: string): Perform {
+function performer({ paths }: Config, job: Job): Perform {
   return async (name, run) => {
     const started = performance.now();
     try {
       await run();
       const tookMs = Math.round(performance.now() - started);
-      const event = { event: `background.${name}`, ok: true, session, tookMs, bytesRead: reads.bytes };
-      logEvent(paths.log, event);
+      const { id, source } = job;
+      const detail = { session: id, source, tookMs, bytesRead: reads.bytes };
+      logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
     } catch (error) {
       logFailure(paths, `background.${name}`, error);
     }
@@ -133,15 +134,16 @@ async function follow(
 /** The session and its subagents, full text and vectors. */
 async function index(session: Session, { store, config }: Work): Promise<void> {
   if (!store) return;
-  const [{ embedSessions }, { listSessions }] = await Promise.all([
+  const [{ embedSessions, failureOf }, { listSessions }] = await Promise.all([
     import("../lib/index/index-run.ts"),
     import("../lib/sessions/sessions.ts"),
   ]);
-  const family = listSessions(config.paths, { subagents: true, agent: session.agent }).filter(
+  const family = listSessions(config.paths, { subagents: true, excluded: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
   const sessions = family.length > 0 ? family : [session];
-  await embedSessions({ store, config, sessions, isComplete: false });
+  const failure = failureOf(await embedSessions({ store, config, sessions, isComplete: false }));
+  if (failure) throw failure;
 }
 
 async function observe(session: Session, { store, config }: Work): Promise<void> {

@@ -14,7 +14,13 @@ import { updatesOf } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/probe.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, warn } from "../lib/cli.ts";
-import { type Config, defaultSettings, readingAnyVolute, withFolders } from "../lib/config/config.ts";
+import {
+  type Config,
+  defaultSettings,
+  readingAnyVolute,
+  seeingExcluded,
+  withFolders,
+} from "../lib/config/config.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
@@ -103,7 +109,8 @@ function currentSession(flag: string | undefined, config: Config, cwd: string): 
   const reference = flag ?? config.currentSession;
   if (reference === undefined) return undefined;
   try {
-    const paths = readingAnyVolute(config.paths);
+    // An excluded session may look at the others.
+    const paths = seeingExcluded(readingAnyVolute(config.paths));
     const session = resolveSession(reference, { paths, cwd, current: config.currentSession });
     return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
   } catch (error) {

@@ -26,7 +26,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { embedSessions, type RunReport } from "../lib/index/index-run.ts";
+import { embedSessions, failureOf, type RunReport } from "../lib/index/index-run.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/index-status.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
@@ -106,7 +106,7 @@ async function chooseSessions({ paths, settings, currentSession }: Config, flags
   }
   const since = flags.since === undefined ? undefined : timeFlag("--since", flags.since, settings.timezone);
   const changedAfter = since?.getTime();
-  const listed = listSessions(paths, { subagents: true, cwd: process.cwd(), changedAfter });
+  const listed = listSessions(paths, { subagents: true, excluded: true, cwd: process.cwd(), changedAfter });
   const others = unlistedTranscripts(paths, listed);
   return [...others, ...listed.reverse()];
 }
@@ -128,9 +128,13 @@ async function run(config: Config, sessions: readonly Session[], flags: Flags): 
       progress: startProgress,
       onWarning: warn,
     });
-    if (report.sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...countsOf(report) });
     await showReport(report, flags);
-    refuseStopped(report);
+    const failure = failureOf(report);
+    if (failure) throw failure;
+    const { vectors } = report;
+    if (typeof vectors === "object" && vectors.stopped)
+      warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
+    if (report.sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...countsOf(report) });
   } catch (error) {
     const { redact } = await import("../lib/redact/redact.ts");
     logEvent(paths.log, { event: "embed", ok: false, error: redact(describeError(error)) });
@@ -190,15 +194,6 @@ function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): 
   if (typeof part === "string") return { state: part };
   const { stopped, ...rest } = part;
   return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };
-}
-
-/** What ended paid work early is said; only what the next run cannot mend by itself is a failure. */
-function refuseStopped({ vectors, topics }: RunReport): void {
-  for (const part of [topics, vectors]) {
-    if (part === undefined || typeof part === "string" || !part.stopped) continue;
-    if (part.stopped.type !== "EMBEDDING_FAILED" || !part.stopped.recoverable) throw part.stopped;
-    warn(`${part.left} chunks left for later: ${part.stopped.message}`);
-  }
 }
 
 function showStatus({ paths }: Config, { json }: Flags): void {

@@ -29,6 +29,7 @@ import {
   pathsReading,
   readingAnyVolute,
   type Settings,
+  seeingExcluded,
 } from "../lib/config/config.ts";
 import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
@@ -77,7 +78,8 @@ async function main(args: string[]): Promise<void> {
   const { values, words } = readFlags(args);
   const loaded = await loadConfig(process.env, process.cwd());
   useConfig(loaded);
-  const config = { ...loaded, paths: readingAnyVolute(pathsReading(loaded, values.sessions, process.cwd())) };
+  const reading = readingAnyVolute(pathsReading(loaded, values.sessions, process.cwd()));
+  const config = { ...loaded, paths: seeingExcluded(reading) };
   if (!values["dry-run"]) finishErasing(config.paths);
   if (values.pattern) await forgetPatterns(values.pattern, config, values);
   else await forgetSessions(words, config, values);

@@ -17,7 +17,6 @@ import { formatCost } from "../lib/model/spend.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
-import { isKeptOut, refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -95,7 +94,8 @@ async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void>
     );
   }
   if (values.all && values.new) throw usageError("Cannot use --all together with --new", "give one of them");
-  const sessions = words.length > 0 ? named(words, config) : listed(config);
+  const sessions =
+    words.length > 0 ? named(words, config) : listSessions(config.paths, { cwd: process.cwd() });
   const progress = startProgress("sessions");
   const outcomes = await indexSessions(sessions, {
     paths: config.paths,
@@ -112,21 +112,9 @@ async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void>
   refuseFailures(outcomes);
 }
 
-function named(references: readonly string[], { paths, settings, currentSession }: Config): Session[] {
+function named(references: readonly string[], { paths, currentSession }: Config): Session[] {
   const context = { paths, cwd: process.cwd(), current: currentSession };
-  return references.map((reference) => {
-    const session = resolveSession(reference, context);
-    refuseKeptOut(session, { paths, exclude: settings.exclude });
-    return session;
-  });
-}
-
-/** All sessions but those that the user keeps out. */
-function listed({ paths, settings }: Config): Session[] {
-  const { exclude } = settings;
-  return listSessions(paths, { cwd: process.cwd() }).filter(
-    (session) => !isKeptOut(session, { paths, exclude }),
-  );
+  return references.map((reference) => resolveSession(reference, context));
 }
 
 function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {

@@ -17,7 +17,6 @@ import { formatCost } from "../lib/model/spend.ts";
 import { type Citation, type Confidence, checkCitations, textByLine } from "../lib/naming/citations.ts";
 import { conversationText } from "../lib/naming/conversation.ts";
 import { relevanceTo } from "../lib/naming/relevance.ts";
-import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -116,7 +115,6 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
   const { paths, settings, currentSession: current } = config;
   const [reference = "", question = ""] = words;
   const session = resolveSession(reference, { paths, cwd, current, subagents: values.subagents });
-  refuseKeptOut(session, { paths, exclude: settings.exclude });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(session, question);
 

@@ -21,7 +21,6 @@ import { findNote, renderNote, writeNote } from "../lib/naming/note.ts";
 import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/naming/slug.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { givenTitle } from "../lib/sessions/ends.ts";
-import { refuseKeptOut } from "../lib/sessions/kept-out.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { recordWritten } from "../lib/store/written-files.ts";
@@ -205,7 +204,6 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
   const reference = words[0] ?? current;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
   const session = resolveSession(reference, { paths, cwd, current });
-  refuseKeptOut(session, { paths, exclude: config.settings.exclude });
   const saved = await saveSession({
     ...described(session, config),
     workspaceDir: cwd,

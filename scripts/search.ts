@@ -151,7 +151,7 @@ async function freshen(
     import("../lib/sessions/sessions.ts"),
     import("../lib/index/catch-up.ts"),
   ]);
-  const sessions = listSessions(paths, { subagents: true });
+  const sessions = listSessions(paths, { subagents: true, excluded: true });
   if (!index) return howFarBehind({ store, sessions, settings });
   return await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
 }

@@ -28,7 +28,6 @@ import { resolveSession } from "../lib/sessions/resolve.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import type { Candidate } from "../lib/sessions/unresolved.ts";
 import { cleaner } from "../lib/transcripts/clean.ts";
-import { readExclusion } from "../lib/transcripts/exclusion.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -122,16 +121,11 @@ async function follow(
   const { written, name } = reference;
   try {
     const session = resolveSession(name, options);
-    const { paths, settings } = options;
-    if (isKeptOut(session, { paths, exclude: settings.exclude })) return unknown(written, [], clean);
     const lines = await linesOf(session, reference, { ...options, clean });
     return { outcome: { reference: written, outcome: "resolved", sessionId: session.id }, lines };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
-    const { hasSession, hasText } = readExclusion(options.settings.exclude);
-    const candidates = ((error.details.candidates ?? []) as Candidate[]).filter(
-      ({ id, name }) => !hasSession({ id, name }) && (name === undefined || !hasText(name)),
-    );
+    const candidates = (error.details.candidates ?? []) as Candidate[];
     if (error.type === "NOT_FOUND") return unknown(written, candidates, clean);
     if (error.type !== "AMBIGUOUS") throw error;
     const lines = [ambiguousLine(written, candidates, clean)];

@@ -15,7 +15,6 @@ import { asCalled } from "../lib/base/command.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { note, parseFlags, print, runMain } from "../lib/cli.ts";
 import { type Config, loadConfig } from "../lib/config/config.ts";
-import { isKeptOut } from "../lib/sessions/kept-out.ts";
 import { nameOf } from "../lib/sessions/session-name.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
@@ -132,8 +131,7 @@ function indexAndName(config: Config): void {
     const ran = spawnSync(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
     if (ran.status !== 0) process.exitCode = 1;
   }
-  const keptOut = { paths: config.paths, exclude: config.settings.exclude };
-  const sessions = listSessions(config.paths).filter((session) => !isKeptOut(session, keptOut));
+  const sessions = listSessions(config.paths);
   print(`${sessions.length} sessions can be searched now`);
   const names = sessions.slice(0, NEWEST).flatMap((session) => nameOf(session, config.paths) ?? []);
   const short = names.map((name) => name.split(" ").slice(0, NAME_WORDS).join(" "));

@@ -82,6 +82,29 @@ test("readUpdates() tells what came since, from the cursor on", () => {
   expect(told(home)).toBeNull();
 });
 
+test("readUpdates() out of time tells a line at least, marks it, and goes on there at the next look", () => {
+  using home = temporaryHome();
+  const [late, early] = [uuidFrom("late"), uuidFrom("early")];
+  writeClaude(home, { id: early, rows: [...turn(home, 180), ...turn(home, 90, "and then?")] });
+  writeClaude(home, { id: late, rows: turn(home, 60, "later") });
+  const deadline = Date.now() - 1;
+  const parts: string[] = [];
+  for (let text = told(home, { deadline }); text !== null; text = told(home, { deadline })) {
+    parts.push(...text.split("\n").slice(1));
+  }
+  const pieces = (id: string, words: string) => [
+    `- ${id.slice(0, 8)} (1 message): "${words}"`,
+    `- ${id.slice(0, 8)} (0 messages) -> updated src/deploy.ts`,
+    `- ${id.slice(0, 8)} (0 messages) -> ran 1 command`,
+    `- ${id.slice(0, 8)} (1 message) -> "Deployed."`,
+  ];
+  expect(parts.map((part) => part.replace(/\d+m ago, /, ""))).toEqual([
+    ...pieces(early, "how do I deploy this?"),
+    ...pieces(early, "and then?"),
+    ...pieces(late, "later"),
+  ]);
+});
+
 test("readUpdates() tells again what was not committed", () => {
   using home = temporaryHome();
   writeClaude(home, { id: OTHER, rows: turn(home, 180) });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   defaultSettings,
@@ -8,6 +8,7 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
+import { addExclusions } from "../lib/config/exclude-file.ts";
 import { temporaryHome } from "./support/home.ts";
 
 function homeWith(config?: string) {
@@ -67,6 +68,27 @@ describe("loadConfig()", () => {
     );
   });
 
+  test("accepts a byte order mark, here and in the prompt hook", async () => {
+    const home = homeWith('\ufeff{"activity": {"maxChars": 300}}');
+    expect((await loadConfig(home.env, home.project)).settings.activity.maxChars).toBe(300);
+    expect(readHookSettings(home.paths)?.activity.maxChars).toBe(300);
+    await addExclusions(home.paths.config, { sessions: ["x"], projects: [], patterns: [] });
+    expect(readHookSettings(home.paths)).toMatchObject({
+      activity: { maxChars: 300 },
+      exclude: { sessions: ["x"] },
+    });
+  });
+
+  test("repeats no more than 200 characters of what was found", async () => {
+    const message = await problem(JSON.stringify({ activity: { maxChars: "x".repeat(5000) } }));
+    expect(message).toContain('key "activity.maxChars": found "xxx');
+    expect(message.length).toBeLessThan(500);
+    expect((await problem(`{"${"y".repeat(5000)}": 1}`)).length).toBeLessThan(500);
+    expect(await problem("[1, 2]")).toStartWith(
+      'error: CONFIG_INVALID: Cannot use "config.json": found [1,2], expected object',
+    );
+  });
+
   test("names the nearest known key for an unknown one", async () => {
     expect(await problem('{"activty": {}}')).toContain(
       'unknown key "activty"\nhint: did you mean "activity"?',
@@ -75,12 +97,22 @@ describe("loadConfig()", () => {
     expect(await problem('{"llm": {"model": "m", "baseURL": "http://x"}}')).toContain(
       'did you mean "llm.baseUrl"?',
     );
+    const price = { inputs: 1, output: 1 };
+    expect(await problem(JSON.stringify({ llm: { model: "m", prices: { m: price } } }))).toContain(
+      'unknown key "llm.prices.m.inputs"\nhint: did you mean "llm.prices.m.input"?',
+    );
+    expect(await problem('{"transcripts": [{"path": "x", "machin": "y"}]}')).toContain(
+      'did you mean "transcripts.0.machine"?',
+    );
   });
 
   test("refuses values of the right type that cannot work", async () => {
     expect(await problem('{"redact": {"extra": ["("]}}')).toContain("expected a regular expression");
     expect(await problem('{"timezone": "Mars/Base"}')).toContain("expected an IANA time zone");
     expect(await problem('{"modelKeys": ["gpt"]}')).toContain('expected "provider/model"');
+    expect(await problem('{"observe": {"model": "gpt"}}')).toContain(
+      'expected "active", "provider/model" or "none"',
+    );
     expect(await problem('{"embedding": {"dimensions": 100}}')).toContain("multiple of 8");
   });
 });
@@ -111,6 +143,14 @@ describe("readHookSettings()", () => {
 });
 
 describe("trustedEnvironment()", () => {
+  test("does not wait for a pipe or read a device that is called .env", () => {
+    const { project } = homeWith();
+    Bun.spawnSync(["mkfifo", join(project, ".env")]);
+    symlinkSync("/dev/zero", join(project, ".env.local"));
+    const env = { SESSION_MEMORY_HOME: "/mine" };
+    expect(trustedEnvironment(env, project)).toEqual({ env, ignored: [] });
+  });
+
   test("leaves out variables of ours that stand in the folder's .env files, and only those", () => {
     const { project } = homeWith();
     writeFileSync(

@@ -4,10 +4,11 @@ import { join } from "node:path";
 import type { EmbeddingConfig } from "../lib/config/config.ts";
 import { hasAllVectors, vectorSource } from "../lib/index/chunk-vectors.ts";
 import { embedChunks } from "../lib/index/embedding-run.ts";
+import { failureOf, type RunReport } from "../lib/index/index-run.ts";
 import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
-import { type FakeOpenAI, fakeVector, startFakeOpenAI } from "./support/fake-openai.ts";
+import { type FakeOpenAI, fakeVector, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import {
   chunksOf,
@@ -197,6 +198,27 @@ describe("embedChunks()", () => {
     store.close();
   });
 
+  test("names the cause when the one batch there is fails, or some of several do", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(120) });
+    await indexHome(home, store);
+    const down = Array.from({ length: 4 }, () => ({ kind: "status", status: 500 }) as const);
+    server.scriptEmbeddings(...down);
+    const some = await embedAll(home, store);
+    expect([some.embedded, some.left, some.stopped?.message]).toEqual([
+      20,
+      100,
+      "Cannot embed: the server answered 500 scripted failure",
+    ]);
+    expect(failureOf({ vectors: some } as RunReport)).toBeUndefined();
+    server.scriptEmbeddings(...down);
+    const none = await embedAll(home, store);
+    expect([none.embedded, none.left]).toEqual([0, 100]);
+    expect(failureOf({ vectors: none } as RunReport)).toBe(none.stopped);
+    store.close();
+  });
+
   test("finds the one text that the server refuses, embeds the others, and asks no more for it", async () => {
     using home = temporaryHome();
     const store = openHomeStore(home);
@@ -366,6 +388,34 @@ describe("embed.ts", () => {
     expect(run.stderr).toStartWith("error: BUDGET_EXCEEDED: ");
     expect(plan.usd).toBeGreaterThan(0.0000001);
   });
+
+  const refusals: [what: string, reply: Reply, message: string][] = [
+    ["of the key", { kind: "status", status: 401 }, "the server answered 401 scripted failure"],
+    ["of every text", { kind: "status", status: 400 }, "the server answered 400 scripted failure"],
+  ];
+
+  test.each(refusals)(
+    "exits 1 with the cause when the embedder refuses everything: %s",
+    async (_, reply, message) => {
+      using home = temporaryHome();
+      writeConfig(home, { embedding: embedding() });
+      writeClaude(home, { id: ONE, rows: manyTurns(4) });
+      server.scriptEmbeddings(...Array.from({ length: 30 }, () => reply));
+      const run = await runScript("embed", ["--json"], { env: home.env });
+      expect([run.exitCode, JSON.parse(run.stdout).vectors]).toMatchObject([
+        1,
+        { embedded: 0, left: 4, error: `EMBEDDING_FAILED: Cannot embed: ${message}` },
+      ]);
+      expect(run.stderr).toContain(`error: EMBEDDING_FAILED: Cannot embed: ${message}\n`);
+      expect(readFileSync(home.paths.log, "utf8")).not.toContain('"ok":true');
+      server.scriptEmbeddings();
+      const again = await runScript("embed", [], { env: home.env });
+      expect([again.exitCode, again.stdout.split("\n")[0]]).toMatchObject([
+        0,
+        expect.stringContaining("4 made"),
+      ]);
+    },
+  );
 
   test("a run that is embedding keeps its turn however long it lasts, and a killed one loses it", async () => {
     using home = temporaryHome();

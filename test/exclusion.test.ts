@@ -1,10 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { scrub } from "../lib/base/json.ts";
+import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/exclude-file.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
 import { readExclusion } from "../lib/transcripts/exclusion.ts";
-import { temporaryHome, write } from "./support/home.ts";
+import { claudeState, claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 
 const NOTHING = { sessions: [], projects: [], patterns: [] };
@@ -32,6 +37,64 @@ describe("readExclusion()", () => {
       false,
     ]);
     expect(readExclusion(NOTHING).hasEntry({ text: "falcon", tool })).toBe(false);
+  });
+});
+
+describe("an excluded session", () => {
+  const [out, kept] = [uuidFrom("excluded"), uuidFrom("not excluded")];
+  const titled = (id: string, title: string) => claudeState("custom-title", { customTitle: title }, id);
+
+  /** Two sessions, one in a private folder, and the paths under an `exclude` block. */
+  function excluding(home: TemporaryHome, exclude: object) {
+    const secret = join(home.root, "private");
+    for (const [id, cwd, title] of [
+      [out, secret, "falcon plan"],
+      [kept, home.project, "shop plan"],
+    ] as const) {
+      const rows = [claudeUser({ sessionId: id, cwd, text: `words of ${title}` }), titled(id, title)];
+      writeClaude(home, { id, cwd, rows });
+    }
+    const settings = { ...defaultSettings(), exclude: { ...NOTHING, ...exclude } };
+    return withFolders(home.paths, { settings, env: home.env });
+  }
+
+  test.each([
+    ["its id", { sessions: [out.slice(0, 8)] }],
+    ["its name", { sessions: ["Falcon Plan"] }],
+    ["its project's name", { projects: ["private"] }],
+  ])("by %s is not listed and not found, and says why", (_, exclude) => {
+    using home = temporaryHome();
+    const paths = excluding(home, exclude);
+    const context = { paths, cwd: home.project };
+    expect(listSessions(paths).map(({ id }) => id)).toEqual([kept]);
+    expect(listSessions(paths, { excluded: true })).toHaveLength(2);
+    for (const reference of [out, out.slice(0, 10)]) {
+      expect(() => resolveSession(reference, context)).toThrow(`Cannot use session "${out}": it is kept out`);
+    }
+    expect(() => resolveSession("falcon plan", context)).toThrow('Cannot find session "falcon plan"');
+    // of two that fit, only the other is meant
+    expect(resolveSession("plan", context).id).toBe(kept);
+    expect(resolveSession("last", context).id).toBe(kept);
+    expect(resolveSession("falcon plan", { ...context, paths: seeingExcluded(paths) }).id).toBe(out);
+    try {
+      resolveSession("falcn", context);
+    } catch (error) {
+      expect(String((error as SessionMemoryError).hint)).not.toContain("falcon");
+    }
+  });
+
+  test("keeps an excluded text out of names: of the list, of a resolved session and of candidates", () => {
+    using home = temporaryHome();
+    const paths = excluding(home, { patterns: ["falcon"] });
+    const names = new Map(listSessions(paths, { described: true }).map(({ id, name }) => [id, name]));
+    expect(names).toEqual(
+      new Map([
+        [out, undefined],
+        [kept, "shop plan"],
+      ]),
+    );
+    expect(resolveSession(out, { paths, cwd: home.project }).name).toBeUndefined();
+    expect(() => resolveSession("falcon plan", { paths, cwd: home.project })).toThrow("Cannot find session");
   });
 });
 

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { QUESTION_MS } from "../hooks/prompt-references.ts";
+import { QUESTION_MS } from "../hooks/prompt-answer.ts";
 import { ROOT } from "./support/run.ts";
 
 const PLUGIN_ROOT = ["$", "{CLAUDE_PLUGIN_ROOT}"].join("");

@@ -6,10 +6,16 @@
  */
 
 import { readFileSync } from "node:fs";
-import { isDue, takeLook } from "../../lib/activity/look.ts";
+import { isDue, type Look, takeLook } from "../../lib/activity/look.ts";
 import { recordOf } from "../../lib/base/json.ts";
-import { hookEnvironment, type Paths, resolvePaths } from "../../lib/config/config.ts";
-import { readPrompt, requireSettings } from "../prompt.ts";
+import {
+  type Environment,
+  hookEnvironment,
+  type Paths,
+  resolvePaths,
+  type Settings,
+} from "../../lib/config/config.ts";
+import { type Prompt, readPrompt, requireSettings } from "../prompt.ts";
 
 const STDIN = 0;
 
@@ -24,16 +30,44 @@ async function main(): Promise<void> {
     if (!prompt) return;
     const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
     const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
-    const context = look.changed.length > 0 ? await import("../prompt-context.ts") : undefined;
-    const activity = context?.promptContext(look, { paths, settings });
     const isUntitled = settings.titles && !input.session_title;
-    const title = isUntitled ? (await import("./title.ts")).titleFor(prompt, { paths, settings }) : undefined;
-    if (activity || title !== undefined || prompt.text.includes("@@"))
-      await (await import("./prompt-answer.ts")).tell({ env, paths, settings, prompt, activity, title });
+    if (look.changed.length > 0 || isUntitled || prompt.text.includes("@@"))
+      await answer(prompt, look, { env, paths, settings, isUntitled });
     else if (isDue(look)) (await import("../../lib/activity/settle.ts")).settle(look);
   } catch (error) {
     await log(places, error);
   }
+}
+
+interface Answering {
+  env: Environment;
+  paths: Paths;
+  settings: Settings;
+  /** Whether the host has no title for the session. */
+  isUntitled: boolean;
+}
+
+/** Loads what is needed for what there is to say, and no more. */
+async function answer(
+  prompt: Prompt,
+  look: Look,
+  { env, paths, settings, isUntitled }: Answering,
+): Promise<void> {
+  const { answerPrompt, modelOf } = await import("../prompt-answer.ts");
+  const model = modelOf(env, prompt.session);
+  const { text, delivered } = await answerPrompt(prompt, look, { paths, settings, model });
+  const title = isUntitled ? (await import("./title.ts")).titleFor(prompt, { paths, settings }) : undefined;
+  const said = {
+    ...(text === undefined ? {} : { additionalContext: text }),
+    ...(title === undefined ? {} : { sessionTitle: title }),
+  };
+  const output = { hookSpecificOutput: { hookEventName: "UserPromptSubmit", ...said } };
+  const { handOver } = await import("../../lib/base/output.ts");
+  if (Object.keys(said).length > 0 && !handOver(`${JSON.stringify(output)}\n`)) return;
+  delivered();
+  if (title === undefined) return;
+  const { logEvent } = await import("../../lib/base/log.ts");
+  logEvent(paths.log, { event: "title", ok: true, session: prompt.session.id, title });
 }
 
 async function log(paths: Paths, error: unknown): Promise<void> {

@@ -1,7 +1,7 @@
 /** Brings the search index up to date after a turn: in a process of its own, or in small slices where none can be started. */
 
-import { startDetached } from "../../lib/base/runtime.ts";
 import type { Config } from "../../lib/config/config.ts";
+import { startBackground } from "../start-background.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, inBackground, on, type PiState } from "./state.ts";
 
@@ -32,8 +32,8 @@ export function registerIndexing(state: PiState, config: Config): void {
 function startWork({ env }: Config, { sessionManager, cwd }: PiContext, flags: string[]): boolean {
   const file = sessionManager.getSessionFile();
   if (file === undefined) return true;
-  const about = ["--session", sessionManager.getSessionId(), "--file", file, "--cwd", cwd, "--source", "pi"];
-  return startDetached("hooks/background.ts", [...about, "--index-only", ...flags], { env, cwd });
+  const session = { id: sessionManager.getSessionId(), file, cwd };
+  return startBackground({ ...session, source: "pi", flags: ["--index-only", ...flags] }, env);
 }
 
 /** Indexes the present session in pi's own process, a little at a time. */

@@ -1,10 +1,8 @@
 /** Before the model sees a prompt: what the other sessions did, and what its `@@` references mean. */
 
-import { type Look, takeLook } from "../../lib/activity/look.ts";
-import { logEvent } from "../../lib/base/log.ts";
-import type { Config, Paths } from "../../lib/config/config.ts";
-import { promptContext } from "../prompt-context.ts";
-import { QUESTION_MS } from "../prompt-references.ts";
+import { takeLook } from "../../lib/activity/look.ts";
+import type { Config } from "../../lib/config/config.ts";
+import { activityOf, referencesIn } from "../prompt-answer.ts";
 import type { PiContext } from "./api.ts";
 import { hostModel, on, type PiState, pathsOf } from "./state.ts";
 
@@ -14,9 +12,10 @@ export function registerPrompt(state: PiState, config: Config): void {
   let deliver = () => {};
   on(state, "before_agent_start", (_, context) => {
     const paths = pathsOf(config, context);
-    const { text, delivered } = promptContext(look(paths, config, context), { paths, settings });
+    const look = takeLook({ paths, looker: sessionIn(context), scope: settings.activity.scope });
+    const { text, delivered } = activityOf(look, { paths, settings });
     deliver = delivered;
-    return text === undefined ? undefined : message("session-update", text);
+    return message("session-update", text);
   });
   // pi has stored the message by the time the agent starts: from then on it counts as told.
   on(state, "agent_start", () => {
@@ -24,29 +23,19 @@ export function registerPrompt(state: PiState, config: Config): void {
     deliver = () => {};
   });
   on(state, "before_agent_start", async ({ prompt = "" }, context) => {
-    if (!prompt.includes("@@")) return undefined;
-    const { referenceContext } = await import("../../scripts/session-reference.ts");
-    const current = context.sessionManager.getSessionId();
     const paths = pathsOf(config, context);
-    const { text } = await referenceContext(prompt, {
-      paths,
-      settings,
-      cwd: context.cwd,
-      current,
-      model: async () => hostModel(state, context),
-      signal: AbortSignal.timeout(QUESTION_MS),
-    });
-    if (text === "") return undefined;
-    logEvent(paths.log, { event: "injected", ok: true, session: current, text });
+    const model = async () => hostModel(state, context);
+    const mention = { text: prompt, session: sessionIn(context) };
+    const { text, delivered } = await referencesIn(mention, { paths, settings, model });
+    delivered();
     return message("session-reference", text);
   });
 }
 
-function look(paths: Paths, { settings }: Config, { sessionManager, cwd }: PiContext): Look {
-  const looker = { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
-  return takeLook({ paths, looker, scope: settings.activity.scope });
+function sessionIn({ sessionManager, cwd }: PiContext) {
+  return { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
 }
 
-function message(customType: string, content: string) {
-  return { message: { customType, content, display: true } };
+function message(customType: string, content: string | undefined) {
+  return content === undefined ? undefined : { message: { customType, content, display: true } };
 }

@@ -77,15 +77,13 @@ export function registerTools(state: PiState, config: Config): void {
         },
       );
     }
-    const [{ querySession }, { resolveSession }, { refuseKeptOut }] = await Promise.all([
+    const [{ querySession }, { resolveSession }] = await Promise.all([
       import("../../scripts/query-session.ts"),
       import("../../lib/sessions/resolve.ts"),
-      import("../../lib/sessions/kept-out.ts"),
     ]);
     const current = context.sessionManager.getSessionId();
     const paths = pathsOf(config, context);
     const session = resolveSession(stringOf(input.session) ?? "", { paths, cwd: context.cwd, current });
-    refuseKeptOut(session, { paths, exclude: settings.exclude });
     const question = stringOf(input.question) ?? "";
     const { answer, confidence, citations, notes } = await querySession(session, question, {
       complete,

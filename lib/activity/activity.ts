@@ -12,7 +12,7 @@ import type { Session } from "../transcripts/session.ts";
 import { type Head, readEntries, readHead } from "../transcripts/transcript.ts";
 import { copiesIn } from "./copies.ts";
 import { type Advance, holds, markAt } from "./cursors.ts";
-import { addEntry, emptyStretch, type Stretch } from "./digest.ts";
+import { addEntry, emptyStretch, isNews, type Stretch } from "./digest.ts";
 import type { Mark, Marks } from "./marks.ts";
 import { offsetSince } from "./since.ts";
 
@@ -38,6 +38,8 @@ export interface ReadingOptions {
   sources: readonly string[];
   /** What is redacted and passed over. */
   rules: Rules;
+  /** Milliseconds: reading ends here, after one line at least, and goes on there at the next look. @default never */
+  deadline?: number | undefined;
 }
 
 /** A file that is about to be read. */
@@ -77,10 +79,12 @@ export function readDoings(
       a.session.size - b.session.size,
   );
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
-  const doings = readings.flatMap((reading) => {
+  const { deadline = Number.POSITIVE_INFINITY, rules } = options;
+  const doings = readings.flatMap((reading, index) => {
     later.delete(reading.session.file);
+    if (index > 0 && Date.now() > deadline) return [];
     const originals = options.sources.filter((file) => file !== reading.session.file && !later.has(file));
-    return attempt(reading.session, () => read(reading, { originals, rules: options.rules }));
+    return attempt(reading.session, () => read(reading, { originals, rules, deadline }));
   });
   return { doings, problems };
 }
@@ -130,7 +134,7 @@ function prepare(
 
 function read(
   { session, head, offset, after, mark, stat }: Reading,
-  { originals, rules }: { originals: readonly string[]; rules: Rules },
+  { originals, rules, deadline }: { originals: readonly string[]; rules: Rules; deadline: number },
 ): Doings {
   // After a mark that holds, rows are new by definition: a host copies them when it makes the file.
   const isCopy =
@@ -138,7 +142,14 @@ function read(
   const stretch = emptyStretch();
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // of rows without a time, until there is one with
+  let line: number | undefined;
   for (const entry of readEntries(session.file, { rules, head, from: { offset, line: 0 }, progress })) {
+    if (line !== undefined && line !== entry.line && Date.now() > deadline) {
+      // What was only read so far waits for what comes of it: here that would be waiting for ever.
+      if (!isNews(stretch)) stretch.read.clear();
+      break;
+    }
+    line = entry.line;
     at = entry.at ?? at;
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
     addEntry(stretch, entry);

@@ -22,6 +22,8 @@ export interface UpdateOptions {
   since?: Date | undefined;
   /** Milliseconds. @default now */
   now?: number | undefined;
+  /** Milliseconds: what is not read by then is left for the next look. @default never */
+  deadline?: number | undefined;
   /** A look that was taken already. */
   look?: Look | undefined;
 }
@@ -43,5 +45,8 @@ export function readUpdates(options: UpdateOptions): Updates {
   );
   const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
   const maxChars = options.maxChars ?? settings.activity.maxChars;
-  return updatesOf({ ...look, sessions, describe }, { settings, maxChars, since });
+  return updatesOf(
+    { ...look, sessions, describe },
+    { settings, maxChars, since, deadline: options.deadline },
+  );
 }

@@ -24,6 +24,8 @@ export interface TellingOptions {
   maxChars: number;
   /** Only what is newer, whatever was told before; nothing is marked then. */
   since?: Date | undefined;
+  /** Milliseconds: what is not read by then is left for the next look. @default never */
+  deadline?: number | undefined;
 }
 
 /** The digest as data. */
@@ -69,7 +71,7 @@ const NAME_MAX = 60;
 const PATH_MAX = 120;
 
 /** Reads what the sessions of a view did and puts it into words. */
-export function updatesOf(view: View, { settings, maxChars, since }: TellingOptions): Updates {
+export function updatesOf(view: View, { settings, maxChars, since, deadline }: TellingOptions): Updates {
   const rules = readRules(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const topOf = worktreeTops();
@@ -79,6 +81,7 @@ export function updatesOf(view: View, { settings, maxChars, since }: TellingOpti
     firstLookSince: new Date(now - FIRST_LOOK_MS).toISOString(),
     lookedSince: marks?.get(looker.id)?.since,
     since: since?.toISOString(),
+    deadline,
     sources: looker.file === undefined ? view.recent : [looker.file, ...view.recent],
     rules,
   });

@@ -27,6 +27,11 @@ export function arrayOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** Parses JSON as an editor may have written it, after a byte order mark. */
+export function parseJson(text: string): unknown {
+  return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+}
+
 /** Parses a line as a JSON object; undefined when it is none, as a line torn by a full disk. */
 export function parseRecord(line: string): JsonRecord | undefined {
   try {

@@ -39,10 +39,10 @@ export function namesIn(folder: string): string[] {
 }
 
 /**
- * Returns a file's text; "" when it is missing, unreadable, larger than 1 MiB, or no regular file: a pipe would wait
- * for a writer, and a device may never end.
+ * Returns a file's text; "" when it is missing, unreadable, larger than `maxBytes`, or no regular file: a pipe would
+ * wait for a writer, and a device may never end.
  */
-export function textOf(file: string): string {
+export function textOf(file: string, maxBytes = TEXT_MAX_BYTES): string {
   let descriptor: number;
   try {
     descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
@@ -51,7 +51,7 @@ export function textOf(file: string): string {
   }
   try {
     const stat = fstatSync(descriptor);
-    if (!stat.isFile() || stat.size > TEXT_MAX_BYTES) return "";
+    if (!stat.isFile() || stat.size > maxBytes) return "";
     const buffer = Buffer.allocUnsafe(stat.size);
     return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stat.size, 0));
   } catch {

@@ -5,11 +5,12 @@
  * file and loads the schema (zod) only when there is a file to validate.
  */
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists } from "../base/files.ts";
-import { isRecord } from "../base/json.ts";
+import { isRecord, parseJson } from "../base/json.ts";
+import { textOf } from "../base/probe.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME } from "./machine.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
@@ -52,6 +53,8 @@ export interface Paths {
   volute: readonly string[] | "any";
   /** Folders of transcripts from other machines, read beside the agents' own places. */
   synced: readonly SyncedFolder[];
+  /** What is redacted and excluded wherever sessions are listed, named or resolved. */
+  rules: Pick<Settings, "redact" | "exclude">;
 }
 
 export interface Config {
@@ -81,6 +84,9 @@ export function defaultSettings(): Settings {
     modelKeys: [],
     activity: { scope: "project", maxChars: 500, welcome: true },
     observe: {
+      model: "active",
+      dailyBudgetUsd: 1,
+      timeoutMs: 20000,
       mode: "buffered",
       auto: true,
       observerTokens: 30000,
@@ -124,14 +130,21 @@ export function resolvePaths(env: Environment): Paths {
       .map((path) => resolve(path)),
     volute: [],
     synced: [],
+    rules: NO_RULES,
   };
 }
+
+const NO_RULES: Paths["rules"] = {
+  redact: { extra: [] },
+  exclude: { sessions: [], projects: [], patterns: [] },
+};
 
 const VOLUTE = ".volute";
 
 /**
- * Adds the folders that config.json lists: those synced from other machines, and the `.volute` folders that may be
- * read, by themselves or by the folder around them, and the one that holds `transcript`, the viewing session's own.
+ * Adds what config.json says of the places: the folders synced from other machines, the `.volute` folders that may be
+ * read, by themselves or by the folder around them, and the one that holds `transcript`, the viewing session's own;
+ * what is redacted and excluded.
  */
 export function withFolders(
   paths: Paths,
@@ -140,7 +153,7 @@ export function withFolders(
     env,
     transcript,
   }: {
-    settings: Pick<Settings, "volute" | "transcripts">;
+    settings: Pick<Settings, "volute" | "transcripts" | "redact" | "exclude">;
     env: Environment;
     transcript?: string | undefined;
   },
@@ -155,7 +168,7 @@ export function withFolders(
     path: expandPath(path, env, userHome(env)),
     machine,
   }));
-  return { ...paths, volute, synced };
+  return { ...paths, volute, synced, rules: { redact: settings.redact, exclude: settings.exclude } };
 }
 
 function userHome(env: Environment): string {
@@ -183,9 +196,17 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
   return { env: trusted, ignored };
 }
 
-/** The environment of a hook. As hooks.json starts one, no project folder can have put a variable there. */
+/**
+ * Whether no project folder can have put a variable into this process's environment: it was started without `.env`
+ * files, and not by the dispatcher, whose own process may have read some.
+ */
+function isClean(env: Environment): boolean {
+  return process.execArgv.includes("--no-env-file") && !env.SESSION_MEMORY_COMMAND;
+}
+
+/** Returns the environment of a hook or script of ours; the current directory is not trusted. */
 export function hookEnvironment(): { env: Environment; ignored: string[] } {
-  if (process.execArgv.includes("--no-env-file")) return { env: process.env, ignored: [] };
+  if (isClean(process.env)) return { env: process.env, ignored: [] };
   return trustedEnvironment(process.env, currentDirectory());
 }
 
@@ -198,6 +219,9 @@ export function currentDirectory(): string {
   }
 }
 
+/** No `.env` file of people is larger; a link to a device is. */
+const ENV_FILE_MAX_BYTES = 16 * 1024 * 1024;
+
 /** Which runtime loads what: the union of Bun's and Deno's habits. */
 function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
   const values = new Map<string, string[]>();
@@ -205,12 +229,7 @@ function plantedValues(cwd: string, mode = "development"): Map<string, string[]>
   for (const usual of ["development", "production", "test"])
     names.push(`.env.${usual}`, `.env.${usual}.local`);
   for (const name of new Set(names)) {
-    let text: string;
-    try {
-      text = readFileSync(join(cwd, name), "utf8");
-    } catch {
-      continue; // no such file, the usual case
-    }
+    const text = textOf(join(cwd, name), ENV_FILE_MAX_BYTES);
     for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
       const raw = match[2] ?? "";
       const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");
@@ -229,7 +248,7 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
   if (text === undefined) return settings;
   let file: unknown;
   try {
-    file = JSON.parse(text);
+    file = parseJson(text);
   } catch {
     return undefined;
   }
@@ -282,7 +301,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
 
 /** The configuration where config.json says nothing, or nothing that can be used. */
 export function defaultConfig(env: Environment, cwd: string): Config {
-  const trusted = trustedEnvironment(env, cwd);
+  const trusted = isClean(env) ? { env, ignored: [] } : trustedEnvironment(env, cwd);
   return deepFreeze({
     paths: resolvePaths(trusted.env),
     settings: defaultSettings(),
@@ -295,6 +314,11 @@ export function defaultConfig(env: Environment, cwd: string): Config {
 /** The paths of a command that a user or an agent runs in a folder: it may read whatever `.volute` lies there. */
 export function readingAnyVolute(paths: Paths): Paths {
   return { ...paths, volute: "any" };
+}
+
+/** The paths of a command that must see what is excluded: to forget it, or to bring it back. */
+export function seeingExcluded(paths: Paths): Paths {
+  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude } };
 }
 
 /**

@@ -3,7 +3,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, replaceFile } from "../base/files.ts";
-import { arrayOf, isRecord } from "../base/json.ts";
+import { arrayOf, isRecord, parseJson } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { Settings } from "./config.ts";
 
@@ -40,7 +40,7 @@ export async function addExclusions(config: string, wanted: Exclude): Promise<Ex
 function parseConfig(file: string, text: string): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     value = undefined;
   }

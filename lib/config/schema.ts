@@ -2,7 +2,8 @@
 
 import { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
-import { editDistance } from "../base/text.ts";
+import { parseJson } from "../base/json.ts";
+import { editDistance, truncate } from "../base/text.ts";
 import { MACHINE_NAME } from "./machine.ts";
 
 export interface LlmConfig {
@@ -59,6 +60,10 @@ export interface Settings {
   modelKeys: string[];
   activity: { scope: "project" | "all"; maxChars: number; welcome: boolean };
   observe: {
+    /** In pi: the session's own model (`active`), another as `provider/model`, or `none`. */
+    model: string;
+    dailyBudgetUsd: number;
+    timeoutMs: number;
     mode: "buffered" | "blocking";
     auto: boolean;
     observerTokens: number;
@@ -75,6 +80,9 @@ export interface Settings {
   /** Folders whose own `.volute` transcripts hooks and the index may read. */
   volute: string[];
 }
+
+/** Of what a file holds a message repeats no more. */
+const FOUND_MAX_CHARS = 200;
 
 const positive = z.number().int().positive();
 const machine = z.string().regex(MACHINE_NAME, {
@@ -154,6 +162,14 @@ function schema(defaults: Settings) {
         .prefault({}),
       observe: z
         .strictObject({
+          model: z
+            .string()
+            .regex(/^(?:active|none|[^/\s]+\/\S+)$/, {
+              error: 'expected "active", "provider/model" or "none"',
+            })
+            .default("active"),
+          dailyBudgetUsd: z.number().nonnegative().default(1),
+          timeoutMs: positive.default(20_000),
           mode: z.enum(["buffered", "blocking"]).default("buffered"),
           auto: z.boolean().default(true),
           observerTokens: positive.default(30_000),
@@ -188,30 +204,39 @@ function schema(defaults: Settings) {
 export function parseSettings(text: string, file: string, defaults: Settings): Settings {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (cause) {
     throw invalid(file, "it is not JSON", "correct the syntax or delete the file", cause);
   }
-  const parsed = schema(defaults).safeParse(value);
+  const expected = schema(defaults);
+  const parsed = expected.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
+  const { issues } = parsed.error;
+  // A key that is misspelt is missing too: its name says more.
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   const path = (issue?.path ?? []).map(String);
-  if (issue?.code === "unrecognized_keys") {
-    const unknown = issue.keys[0] ?? "";
-    const known = knownKeys(defaults, path);
-    const nearest = known.toSorted((a, b) => editDistance(a, unknown) - editDistance(b, unknown))[0];
-    const key = [...path, unknown].join(".");
-    throw invalid(
-      file,
-      `unknown key "${key}"`,
-      nearest ? `did you mean "${[...path, nearest].join(".")}"?` : "",
-    );
-  }
+  if (issue?.code === "unrecognized_keys") throw unknownKey(file, path, issue.keys[0] ?? "", expected);
   const found = JSON.stringify(
     path.reduce<unknown>((v, key) => (v as Record<string, unknown>)?.[key], value),
   );
+  const what = path.length > 0 ? `key "${path.join(".")}": found ` : "found ";
   const message = (issue?.message ?? "").replace(/^Invalid input: /, "");
-  throw invalid(file, `key "${path.join(".")}": found ${found ?? "nothing"}, ${message}`, "edit that key");
+  throw invalid(
+    file,
+    `${what}${truncate(found ?? "nothing", FOUND_MAX_CHARS)}, ${message}`,
+    path.length > 0 ? "edit that key" : "write a JSON object",
+  );
+}
+
+function unknownKey(file: string, path: string[], unknown: string, expected: unknown): SessionMemoryError {
+  const known = keysAt(expected, path);
+  const nearest = known.toSorted((a, b) => editDistance(a, unknown) - editDistance(b, unknown))[0];
+  const key = truncate([...path, unknown].join("."), FOUND_MAX_CHARS);
+  return invalid(
+    file,
+    `unknown key "${key}"`,
+    nearest ? `did you mean "${[...path, nearest].join(".")}"?` : "",
+  );
 }
 
 function invalid(file: string, what: string, hint: string, cause?: unknown): SessionMemoryError {
@@ -221,19 +246,26 @@ function invalid(file: string, what: string, hint: string, cause?: unknown): Ses
   });
 }
 
-function knownKeys(defaults: Settings, path: string[]): string[] {
-  const inner: Record<string, string[]> = {
-    llm: ["baseUrl", "apiKeyEnv", "model", "dailyBudgetUsd", "timeoutMs", "prices"],
-    embedding: ["baseUrl", "apiKeyEnv", "model", "dimensions"],
-    notes: ["dir", "onClear"],
-    share: ["urlEnv", "caFile", "machine", "projects", "days", "maxChunks"],
-    transcripts: ["path", "machine"],
-  };
-  if (path.length === 0) return [...Object.keys(defaults), "llm", "embedding", "share"];
-  if (path[1] === undefined && inner[path[0] ?? ""]) return inner[path[0] ?? ""] ?? [];
-  if (path[0] === "llm") return ["input", "output"];
-  const section = (defaults as unknown as Record<string, unknown>)[path[0] ?? ""];
-  return typeof section === "object" && section !== null ? Object.keys(section) : [];
+/** Returns the keys that config.json may have below a key; at its top without one. */
+export function settingKeys(defaults: Settings, ...path: string[]): string[] {
+  return keysAt(schema(defaults), path);
+}
+
+/** The parts of a zod schema that lead on to the schemas in it. */
+interface Nested {
+  _zod?: { def?: { innerType?: Nested; element?: Nested; valueType?: Nested } };
+  shape?: Record<string, Nested>;
+}
+
+/** Returns the keys that a schema knows at a path. */
+function keysAt(expected: unknown, path: readonly string[]): string[] {
+  const { shape, _zod } = expected as Nested;
+  const { innerType, element, valueType } = _zod?.def ?? {};
+  if (innerType) return keysAt(innerType, path);
+  const [key, ...rest] = path;
+  if (key === undefined) return Object.keys(shape ?? {});
+  const next = shape?.[key] ?? element ?? valueType;
+  return next ? keysAt(next, rest) : [];
 }
 
 function isPattern(text: string): boolean {

@@ -43,7 +43,7 @@ export interface EmbeddingReport {
   tokens: number;
   /** Null where the price is unknown. */
   usd: number | null;
-  /** Why the run ended before its work did. */
+  /** Why the run ended before its work did, or left some of it. */
   stopped: SessionMemoryError | undefined;
 }
 
@@ -53,6 +53,10 @@ const RETRIES = 3;
 const FAILED_BATCHES_MAX = 2;
 /** Failures of a chunk whose text the server refuses: it is left alone until everything is done anew. */
 const REFUSED = 1000;
+/** A server that refused so many texts one by one and took none refuses them for another reason than their words. */
+const REFUSED_TEXTS_MAX = 3;
+/** Failures of a chunk that such a server refused: after three runs it is left alone too. */
+const REFUSED_WITH_ALL = 334;
 /** What a server answers when one of the texts is the reason. */
 const TEXT_REFUSED = [400, 413, 422];
 
@@ -63,6 +67,12 @@ interface Run extends EmbeddingRunOptions {
   report: EmbeddingReport;
   total: number;
   failedBatches: number;
+  /** Chunks whose text was refused by itself. */
+  refused: PendingChunk[];
+  /** Why the last request failed. */
+  failure: SessionMemoryError | undefined;
+  /** Why the last batch was left for a later run. */
+  lostBatch: SessionMemoryError | undefined;
 }
 
 /** Gives every chunk its vector, as far as the server answers and the budget goes. */
@@ -73,7 +83,17 @@ export async function embedChunks(options: EmbeddingRunOptions): Promise<Embeddi
   const report: EmbeddingReport = { embedded: 0, reused: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
   const forgotten = forgottenSoFar(store);
   const total = countPending(store, embedder);
-  const run: Run = { ...options, embedder, forgotten, report, total, failedBatches: 0 };
+  const run: Run = {
+    ...options,
+    embedder,
+    forgotten,
+    report,
+    total,
+    failedBatches: 0,
+    refused: [],
+    failure: undefined,
+    lostBatch: undefined,
+  };
   let after = 0;
   while (!options.signal?.aborted && report.stopped === undefined) {
     const batch = pendingChunks(store, { embedder, after, limit: BATCH, failuresMax: REFUSED });
@@ -85,8 +105,15 @@ export async function embedChunks(options: EmbeddingRunOptions): Promise<Embeddi
     options.onProgress?.(report.embedded, run.total);
     await new Promise((resolve) => setImmediate(resolve));
   }
+  noteRefused(run);
+  report.stopped ??= isAllRefused(run) ? run.failure : run.lostBatch;
   report.left = countPending(store, embedder);
   return report;
+}
+
+/** Whether the server has taken nothing of what it was sent. */
+function isAllRefused({ report, failure }: Run): boolean {
+  return failure !== undefined && report.embedded === report.reused;
 }
 
 /** Gives the chunks their vector that were paid for before; returns the others, one list per text. */
@@ -118,8 +145,9 @@ async function embedBatch(run: Run, groups: readonly PendingChunk[][]): Promise<
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     if (run.signal?.aborted) return;
+    run.failure = error;
     if (!isTextRefused(error)) return noteFailedBatch(run, groups, error);
-    if (groups.length === 1) return refuseText(run, groups[0] ?? []);
+    if (groups.length === 1) return refuseText(run, groups[0] ?? [], error);
     const half = groups.length >> 1;
     await embedBatch(run, groups.slice(0, half));
     if (run.report.stopped === undefined) await embedBatch(run, groups.slice(half));
@@ -179,17 +207,21 @@ function noteFailedBatch(run: Run, groups: readonly PendingChunk[][], error: Ses
       groups.flat().map(({ id }) => id),
       1,
     );
+    run.lostBatch = error;
     if (++run.failedBatches < FAILED_BATCHES_MAX) return;
   }
   run.report.stopped = error;
 }
 
-function refuseText(run: Run, chunks: readonly PendingChunk[]): void {
-  noteFailures(
-    run.store,
-    chunks.map(({ id }) => id),
-    REFUSED,
-  );
+function refuseText(run: Run, chunks: readonly PendingChunk[], error: SessionMemoryError): void {
+  run.refused.push(...chunks);
+  if (run.refused.length >= REFUSED_TEXTS_MAX && isAllRefused(run)) run.report.stopped = error;
+}
+
+function noteRefused(run: Run): void {
+  if (run.refused.length === 0) return;
+  const ids = run.refused.map(({ id }) => id);
+  noteFailures(run.store, ids, isAllRefused(run) ? REFUSED_WITH_ALL : REFUSED);
 }
 
 function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {

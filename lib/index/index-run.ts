@@ -66,6 +66,16 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   };
 }
 
+/** Returns why paid work came to nothing, or needs a hand before the next run can go on with it. */
+export function failureOf({ vectors, topics }: RunReport): SessionMemoryError | undefined {
+  if (typeof topics === "object" && topics.stopped) return topics.stopped;
+  if (typeof vectors === "string" || !vectors.stopped) return undefined;
+  const { embedded, reused, stopped } = vectors;
+  return embedded === reused || !stopped.recoverable || stopped.type !== "EMBEDDING_FAILED"
+    ? stopped
+    : undefined;
+}
+
 /** The full text, and what became of the files. Where the listing is the one of the last time, nothing is compared. */
 async function readTranscripts(
   options: RunOptions,

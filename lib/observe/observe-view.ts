@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import { refuseKeptOut } from "../sessions/kept-out.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { describeSession } from "../sessions/sessions.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -181,7 +182,8 @@ export function observedSession(reference: string, context: ResolveContext): Ses
   try {
     return describeSession(resolveSession(reference, context), context.paths);
   } catch (error) {
-    const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
+    const isUnknown =
+      error instanceof SessionMemoryError && error.type === "NOT_FOUND" && !error.details.isExcluded;
     const left = isUnknown ? ledgerSession(context.paths, reference) : undefined;
     if (!left) throw error;
     return left;
@@ -189,7 +191,7 @@ export function observedSession(reference: string, context: ResolveContext): Ses
 }
 
 /** By its id, or four characters and more of its beginning. */
-function ledgerSession(paths: Pick<Paths, "observations">, reference: string): Session | undefined {
+function ledgerSession(paths: Paths, reference: string): Session | undefined {
   if (reference.length < PREFIX_MIN || !existsSync(paths.observations)) return undefined;
   const stems = readdirSync(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
   const wanted = fileStem(reference);
@@ -198,5 +200,7 @@ function ledgerSession(paths: Pick<Paths, "observations">, reference: string): S
     stems.find((candidate) => candidate === wanted) ?? (fitting.length === 1 ? fitting[0] : undefined);
   if (stem === undefined) return undefined;
   const { mtime } = statSync(join(paths.observations, `${stem}.jsonl`));
-  return { id: stem, agent: "plain", file: "", updatedAt: mtime.toISOString(), size: 0 };
+  const session: Session = { id: stem, agent: "plain", file: "", updatedAt: mtime.toISOString(), size: 0 };
+  refuseKeptOut(session, paths);
+  return session;
 }

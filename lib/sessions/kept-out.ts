@@ -9,7 +9,7 @@ import { readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";
 import { projectKey } from "./project.ts";
-import { nameOf } from "./session-name.ts";
+import { givenName } from "./session-name.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -31,16 +31,17 @@ export function isKeptOut(
 ): boolean {
   const { hasSession, needsProject } = readExclusion(exclude);
   if (hasSession(session)) return true;
-  const name = paths && exclude.sessions.length > 0 ? nameOf(session, paths) : undefined;
+  const name = paths && exclude.sessions.length > 0 ? givenName(session, paths) : undefined;
   const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
   if (name === undefined && cwd === undefined) return false;
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
 }
 
 /** @throws {SessionMemoryError} `NOT_FOUND` for a session that the user keeps out. */
-export function refuseKeptOut(session: Session, options: { paths: Paths; exclude: Exclude }): void {
-  if (!isKeptOut(session, options)) return;
+export function refuseKeptOut(session: Session, paths: Paths): void {
+  if (!isKeptOut(session, { paths, exclude: paths.rules.exclude })) return;
   throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
+    details: { isExcluded: true },
     hint: "take it out of exclude in config.json",
   });
 }

@@ -2,9 +2,9 @@
 
 import { basename, join } from "node:path";
 import { namesIn, statOf } from "../base/probe.ts";
-import { defaultSettings, type Paths, readHookSettings } from "../config/config.ts";
+import type { Paths } from "../config/config.ts";
 import { readHead } from "../transcripts/head.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
+import { type Rules, rulesOf } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
 import { metaDirectory } from "./meta.ts";
@@ -66,7 +66,7 @@ export function knownNames(
   { paths, thorough }: { paths: Paths; thorough: boolean },
 ): KnownNames {
   const old = readNameCache(paths);
-  const rules = rulesOf(paths);
+  const rules = () => rulesOf(paths);
   const titles = titlesOf(files, { old, thorough, rules });
   const folders: Record<string, KeptFolder> = {};
   // A listing of given files is not all there is.
@@ -143,15 +143,6 @@ function readTitle(
   const title = safeName(hostTitle({ file, agent, size: stat.size }), rules);
   const isShown = title !== undefined && !isExcluded({ file, agent }, { title, ...rules() });
   return [file, agent, stat.mtimeMs, state, isShown ? title : null];
-}
-
-/** Reads config.json once, and only where a name is read anew. */
-function rulesOf(paths: Paths): () => Rules {
-  let rules: Rules | undefined;
-  return () => {
-    rules ??= readRules(readHookSettings(paths) ?? defaultSettings());
-    return rules;
-  };
 }
 
 /** Whether a title stays out: by itself, or with its session. */

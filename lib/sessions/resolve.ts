@@ -11,6 +11,7 @@ import type { Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
 import { findTranscripts } from "./find.ts";
+import { isKeptOut, refuseKeptOut } from "./kept-out.ts";
 import { metaFile } from "./meta.ts";
 import { foldName, likeName, type Named, nearest } from "./name-match.ts";
 import { type KnownNames, knownNames, type NamedMeta } from "./names.ts";
@@ -228,7 +229,9 @@ function withNames(searched: Searched, names: KnownNames): Named<Known>[] {
 /** The nearest first, not the newest. */
 function nearestTo(wanted: string, all: readonly Named<Known>[], searched: Searched): Session[] {
   const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
-  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => sessionsOf([known], searched));
+  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
+    withoutExcluded(sessionsOf([known], searched), searched.paths),
+  );
 }
 
 /** Each with all its copies, since another one may be newer than the one that has the name. */
@@ -271,9 +274,18 @@ function isCalled(session: Session, wanted: string, paths: Paths): boolean {
   return isSame(session.name) || isSame(inMeta()) || isSame(hostTitle(session));
 }
 
+/** One of several stays when all others are excluded. */
 function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {
-  const [session, ...others] = sessions;
-  if (!session) throw notFound(wanted);
-  if (others.length > 0) throw ambiguous(wanted, sessions, paths);
+  const [first] = sessions;
+  if (!first) throw notFound(wanted);
+  const shown = sessions.length === 1 ? sessions : withoutExcluded(sessions, paths);
+  if (shown.length > 1) throw ambiguous(wanted, shown, paths);
+  const session = shown[0] ?? first;
+  refuseKeptOut(session, paths);
   return session;
+}
+
+function withoutExcluded(sessions: readonly Session[], paths: Paths): Session[] {
+  const { exclude } = paths.rules;
+  return sessions.filter((session) => !isKeptOut(session, { paths, exclude }));
 }

@@ -3,6 +3,7 @@
 import { readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
+import { rulesOf } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cleanName, hostTitle } from "./ends.ts";
 import { metaFile } from "./meta.ts";
@@ -16,8 +17,15 @@ export interface MetaName {
   updatedAt?: string | undefined;
 }
 
-/** The name of one session, by the rules for all; undefined when nobody gave it one. */
+/** Returns a session's name, redacted; undefined when nobody gave it one, or when the name is excluded. */
 export function nameOf(session: Session, paths: Paths): string | undefined {
+  const name = givenName(session, paths);
+  const { hasText, clean } = rulesOf(paths);
+  return name === undefined || hasText(name) ? undefined : clean(name);
+}
+
+/** Returns a session's name as it was given. */
+export function givenName(session: Session, paths: Paths): string | undefined {
   return session.name ?? readMetaName(metaFile(paths, session))?.name ?? hostTitle(session);
 }
 

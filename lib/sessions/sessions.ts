@@ -12,6 +12,7 @@ import { readEntries } from "../transcripts/transcript.ts";
 import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
 import { lastDirectory } from "./ends.ts";
 import { directoriesOf, findTranscripts } from "./find.ts";
+import { isKeptOut } from "./kept-out.ts";
 import { origins, sessionOrigin } from "./origin.ts";
 import { encodeClaudeCwd } from "./places.ts";
 import { projectKeys } from "./project.ts";
@@ -33,6 +34,8 @@ export interface ListOptions {
   described?: boolean | undefined;
   /** At most this many, the newest. @default all */
   limit?: number | undefined;
+  /** Whether excluded sessions are listed too, for what removes all that is held of them. @default {false} */
+  excluded?: boolean | undefined;
   /** Where relative projects start, and where to look for Volute's folder from. @default the process's directory */
   cwd?: string | undefined;
 }
@@ -47,7 +50,8 @@ const SMALL_BYTES = 64 * 1024;
  * `changedAfter` leaves; so do folders given in place of the agents' own, where only the content names the agent.
  */
 export function listSessions(paths: Paths, options: ListOptions = {}): Session[] {
-  const { agent, subagents, changedAfter, limit = Number.POSITIVE_INFINITY } = options;
+  const { agent, subagents, changedAfter, limit = Number.POSITIVE_INFINITY, excluded = false } = options;
+  const { exclude } = paths.rules;
   const directory = projectDirectory(options);
   const sessions: Session[] = [];
   const recent = changedAfter !== undefined;
@@ -60,7 +64,7 @@ export function listSessions(paths: Paths, options: ListOptions = {}): Session[]
   const listed: Session[] = [];
   for (const session of newestCopies(sessions)) {
     if (listed.length >= limit) break;
-    if (!isWanted(session)) continue;
+    if (!isWanted(session) || (!excluded && isKeptOut(session, { paths, exclude }))) continue;
     if (!options.described) listed.push(session);
     else if (hasConversation(session)) listed.push(describeSession(session, paths));
   }

@@ -1,0 +1,105 @@
+/**
+ * What a prompt is given to know beside its own words, in every host: what the other sessions did, and what its `@@`
+ * references mean. Loaded only where there may be something.
+ */
+
+import type { Look } from "../lib/activity/look.ts";
+import { readUpdates } from "../lib/activity/news.ts";
+import { logEvent } from "../lib/base/log.ts";
+import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config/config.ts";
+import type { CompleteJson } from "../lib/model/answers.ts";
+import { hasReference } from "../lib/sessions/references.ts";
+import { logFailure } from "./failure.ts";
+import type { Prompt } from "./prompt.ts";
+
+export interface Sources {
+  paths: Paths;
+  settings: Settings;
+  /** Answers `@@name: question`; asked for only when there is one. */
+  model: () => Promise<CompleteJson | undefined>;
+}
+
+/** A text for the host, and what to do once the host has it. */
+export interface Injection {
+  /** Undefined when there is nothing to say. */
+  text: string | undefined;
+  delivered(): void;
+}
+
+/** Claude Code puts anything longer than 10,000 characters into a file. */
+const OUTPUT_MAX_CHARS = 9990;
+/** A prompt waits no longer for answers. Claude Code gives a hook 30 s, and drops everything it was to say after that. */
+export const QUESTION_MS = 20_000;
+/** What the other sessions said meanwhile is read for so long, and the rest of it before the next prompt. */
+const READING_MS = 3000;
+
+/** Collects all that a prompt is given to know. */
+export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources): Promise<Injection> {
+  const activity = activityOf(look, sources);
+  const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
+  const references = await referencesIn(prompt, sources, room);
+  const texts = [activity.text, references.text].filter((text) => text !== undefined);
+  return {
+    text: texts.length > 0 ? texts.join("\n\n") : undefined,
+    delivered() {
+      activity.delivered();
+      references.delivered();
+    },
+  };
+}
+
+/** Returns what changed in other sessions by the look that was taken. Delivered, it is marked as seen. */
+export function activityOf(look: Look, { paths, settings }: Pick<Sources, "paths" | "settings">): Injection {
+  const deadline = Date.now() + READING_MS;
+  const updates = readUpdates({ paths, settings, current: look.looker, look, deadline });
+  for (const problem of updates.problems) logEvent(paths.log, { event: "activity", ok: false, problem });
+  const text = updates.text ?? undefined;
+  return {
+    text,
+    delivered() {
+      try {
+        const ok = updates.commit();
+        if (text === undefined && ok) return;
+        const about = updates.report.sessions.map(({ id }) => id);
+        logEvent(paths.log, { event: "injected", ok, session: look.looker.id, about, text });
+      } catch (error) {
+        logFailure(paths, "activity", error); // the host has its answer already
+      }
+    },
+  };
+}
+
+/** Returns what is known of the sessions that a prompt mentions. A failure is one line in the log. */
+export async function referencesIn(
+  { text: words, session }: Prompt,
+  { paths, settings, model }: Sources,
+  maxChars?: number,
+): Promise<Injection> {
+  const text = hasReference(words) ? await context() : undefined;
+  return {
+    text,
+    delivered() {
+      if (text !== undefined) logEvent(paths.log, { event: "injected", ok: true, session: session.id, text });
+    },
+  };
+
+  async function context(): Promise<string | undefined> {
+    try {
+      const { referenceContext } = await import("../scripts/session-reference.ts");
+      const signal = AbortSignal.timeout(QUESTION_MS);
+      const options = { paths, settings, cwd: session.cwd, current: session.id, maxChars, model, signal };
+      return (await referenceContext(words, options)).text || undefined;
+    } catch (error) {
+      logFailure(paths, "references", error);
+      return undefined;
+    }
+  }
+}
+
+/** Asks the model that config.json names, for hosts that have none of their own to give. */
+export function modelOf(env: Environment, { cwd }: Prompt["session"]): Sources["model"] {
+  return async () => {
+    const { configuredModel } = await import("../lib/model/configured-model.ts");
+    return configuredModel(await loadConfig(env, cwd));
+  };
+}
