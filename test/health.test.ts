@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, chmodSync, mkdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdirSync, readdirSync, symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../lib/config/config.ts";
 import { checkHealth, type Health, type HealthOptions } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";
+import { piHeader, piLinked, piUser } from "./support/pi.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
@@ -13,6 +14,17 @@ import { secretsOf } from "./support/secrets.ts";
 
 const ONE = uuidFrom("healthy one");
 const NOW = new Date("2026-03-01T12:00:00.000Z");
+
+/** A line of the event log, as hooks write them. */
+function log(home: TemporaryHome, at: string, event: string, fields: object = { ok: true }): void {
+  mkdirSync(home.paths.home, { recursive: true, mode: 0o700 });
+  appendFileSync(home.paths.log, jsonl({ at, event, ...fields }));
+}
+
+/** Puts hooks of both hosts into the log, run an hour ago. */
+function ranHooks(home: TemporaryHome): void {
+  log(home, "2026-03-01T11:00:00.000Z", "injected");
+}
 
 function check(
   home: TemporaryHome,
@@ -46,7 +58,7 @@ function indexed(home: TemporaryHome) {
 describe("checkHealth()", () => {
   test("is OK and counts what there is when everything is indexed", async () => {
     using home = temporaryHome();
-    mkdirSync(home.paths.home, { mode: 0o700 });
+    ranHooks(home);
     age(
       writeClaude(home, {
         id: ONE,
@@ -67,7 +79,12 @@ describe("checkHealth()", () => {
     }
     store.close();
     const health = check(home);
-    expect(health).toMatchObject({ status: "OK", findings: [], hooks: [], sends: "nothing" });
+    expect(health).toMatchObject({
+      status: "OK",
+      findings: [],
+      hooks: [{ event: "injected", failures24h: 0 }],
+      sends: "nothing",
+    });
     expect(health.runtime).toMatch(/^bun \//);
     const { lastIndexed, avgIndexTimePerSession, storageUsedMB, ...metrics } = health.metrics;
     expect(metrics).toEqual({
@@ -87,6 +104,7 @@ describe("checkHealth()", () => {
 
   test("says which transcripts the host deletes within a week, and whether they are safe in the index", async () => {
     using home = temporaryHome();
+    ranHooks(home);
     const safe = writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
     age(safe, 25);
     await indexed(home);
@@ -108,6 +126,7 @@ describe("checkHealth()", () => {
 
   test("says what is behind, gone, quarantined and unreadable", async () => {
     using home = temporaryHome();
+    ranHooks(home);
     age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
     expect(findingsOf(check(home))).toEqual(["info: nothing is indexed yet"]);
     for (let i = 0; i < 25; i++)
@@ -130,6 +149,7 @@ describe("checkHealth()", () => {
 
   test("says why semantic search is off, what is sent where, and that another model made the vectors", async () => {
     using home = temporaryHome();
+    ranHooks(home);
     age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
     await indexed(home);
     const embedding = { apiKeyEnv: "K", model: "second", dimensions: 8, baseUrl: "http://127.0.0.1:9/v1" };
@@ -155,12 +175,9 @@ describe("checkHealth()", () => {
   test("shows what failed in the hooks within a day, and hooks that have been silent for weeks", () => {
     using home = temporaryHome();
     age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
-    const log = (at: string, event: string, fields: object) =>
-      appendFileSync(home.paths.log, jsonl({ at, event, ...fields }));
-    mkdirSync(home.paths.home, { mode: 0o700 });
-    log("2026-02-27T10:00:00.000Z", "hook.stop", { ok: false, error: "too old to count" });
-    log("2026-03-01T10:00:00.000Z", "hook.user-prompt-submit", { ok: false, error: "it broke" });
-    log("2026-03-01T11:00:00.000Z", "injected", { ok: true });
+    log(home, "2026-02-27T10:00:00.000Z", "hook.stop", { ok: false, error: "too old to count" });
+    log(home, "2026-03-01T10:00:00.000Z", "hook.user-prompt-submit", { ok: false, error: "it broke" });
+    log(home, "2026-03-01T11:00:00.000Z", "injected", { ok: true });
     appendFileSync(home.paths.log, '{"at": "torn');
     const health = check(home);
     expect(
@@ -171,11 +188,95 @@ describe("checkHealth()", () => {
       ["stop", "2026-02-27", 0],
     ]);
     expect(findingsOf(health)).toContain("warning: user-prompt-submit failed once within a day: it broke");
-    rmSync(home.paths.log);
-    log("2026-01-14T10:00:00.000Z", "injected", { ok: true });
-    expect(findingsOf(check(home))).toContain(
-      "warning: no hook has run since 2026-01-14, though there are newer sessions",
+  });
+
+  test("says that no hook of a host ran, or none for a week while its sessions grew, whoever ran embed by hand", () => {
+    using home = temporaryHome();
+    age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
+    age(writePi(home, { rows: piLinked([piHeader(), piUser({ text: "hello" })]) }), 1);
+    const silent = () => findingsOf(check(home)).filter((finding) => finding.includes("no hook"));
+    log(home, "2026-03-01T11:00:00.000Z", "embed");
+    expect(silent()).toEqual([
+      "warning: no hook has run in Claude Code yet",
+      "warning: no hook has run in pi yet",
+    ]);
+    log(home, "2026-01-14T10:00:00.000Z", "hook.stop");
+    log(home, "2026-03-01T10:00:00.000Z", "background.index", { ok: true, source: "pi" });
+    expect(silent()).toEqual([
+      "warning: no hook has run in Claude Code since 2026-01-14, though there are newer sessions",
+    ]);
+    log(home, "2026-02-24T10:00:00.000Z", "injected", { ok: true, session: ONE });
+    expect(silent()).toEqual([]);
+    const { paths, env } = home;
+    const named = { ...paths, log: `${paths.log}.none`, transcripts: [paths.claude] };
+    const settings = settingsWith();
+    expect(findingsOf(check(home, { config: { paths: named, settings, env } }))).not.toContainEqual(
+      expect.stringContaining("no hook"),
     );
+    const off = { ...env, SESSION_MEMORY_DISABLE: "1" };
+    expect(findingsOf(check(home, { config: { paths, settings, env: off } }))).toContain(
+      "info: hooks are switched off by SESSION_MEMORY_DISABLE",
+    );
+  });
+
+  test("names every receiver: hosts, pi's models, and the hub", () => {
+    using home = temporaryHome();
+    const sends = (changes: Partial<Config["settings"]>, env = {}) =>
+      check(home, {
+        config: { paths: home.paths, settings: settingsWith(changes), env: { ...home.env, ...env } },
+      }).sends;
+    const { observe } = settingsWith();
+    expect(sends({})).toBe("nothing");
+    expect(sends({ modelKeys: ["active", "anthropic/small"] })).toBe(
+      "conversation to pi's active model, conversation to anthropic/small through pi",
+    );
+    const share = { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 10 };
+    const HUB = { SESSION_MEMORY_HUB_URL: "postgres://me:secret@hub.example.com:5433/memory" };
+    expect(sends({ share }, HUB)).toBe("shared sessions to hub.example.com:5433");
+    expect(sends({ share })).toBe("shared sessions to the hub of SESSION_MEMORY_HUB_URL, which is not set");
+    mkdirSync(home.paths.pi, { recursive: true });
+    expect(sends({})).toBe("conversation to pi's active model for observing (at most $1.00 a day)");
+    expect(sends({ observe: { ...observe, model: "x/y", dailyBudgetUsd: 0.2 } })).toBe(
+      "conversation to x/y through pi for observing (at most $0.20 a day)",
+    );
+    expect(sends({ observe: { ...observe, model: "none" } })).toBe("nothing");
+    expect(sends({ observe: { ...observe, auto: false } })).toBe("nothing");
+  });
+
+  test("is an ERROR where the state folder cannot be written, is none, or has no space left", () => {
+    using home = temporaryHome();
+    const errors = (folder: string) => {
+      const paths = { ...home.paths, home: folder };
+      const { status, findings } = check(home, {
+        config: { paths, settings: settingsWith(), env: home.env },
+      });
+      return [status, ...findings.filter(({ level }) => level === "error").map(({ what }) => what)];
+    };
+    mkdirSync(home.paths.home, { mode: 0o500 });
+    expect(errors(home.paths.home)).toEqual(["ERROR", `cannot write to ${home.paths.home}: it is read-only`]);
+    expect(errors(join(home.paths.home, "below"))).toEqual([
+      "ERROR",
+      `cannot write to ${home.paths.home}: it is read-only`,
+    ]);
+    chmodSync(home.paths.home, 0o700);
+    expect(errors(write(join(home.root, "file"), ""))).toEqual(["ERROR", `${home.root}/file is no folder`]);
+    expect(errors("/proc/1/fd")[0]).toBe("ERROR");
+    expect([errors(home.paths.home), readdirSync(home.paths.home)]).toEqual([["OK"], []]);
+  });
+
+  test("names a lock that may be left over from another container", () => {
+    using home = temporaryHome();
+    ranHooks(home);
+    const lock = write(
+      join(home.paths.home, "index.lock"),
+      '7 {"host": "gone", "boot": "b", "namespace": "n"}',
+    );
+    age(lock, 0.01);
+    expect(findingsOf(check(home))).toEqual([]);
+    age(lock, 1);
+    expect(findingsOf(check(home))).toEqual([
+      `warning: process 7 on gone has held ${lock} for more than an hour`,
+    ]);
   });
 
   test("says that Bun is missing from the PATH of the hooks, and that others may read the state", () => {
@@ -200,13 +301,14 @@ describe("health.ts", () => {
     writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
     const run = await runScript("health", [], { env: home.env });
     const lines = run.stdout.split("\n");
-    expect([run.exitCode, run.stderr, lines[0], lines[1]]).toEqual([
+    expect([run.exitCode, run.stderr, ...lines.slice(0, 3)]).toEqual([
       0,
       "",
-      "OK",
+      "DEGRADED",
+      "warning: no hook has run in Claude Code yet · run bun scripts/setup.ts, then take a turn",
       "info: nothing is indexed yet · run bun scripts/embed.ts",
     ]);
-    expect(lines[2]).toStartWith("index: totalChunks 0, totalSessions 0, lastIndexed -, ");
+    expect(lines[3]).toStartWith("index: totalChunks 0, totalSessions 0, lastIndexed -, ");
     expect(lines.slice(-3)[0]).toBe("sends: nothing");
   });
 

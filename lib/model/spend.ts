@@ -234,7 +234,7 @@ function readFrom(file: string, offset: number): Buffer {
   try {
     descriptor = openSync(file, "r");
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return Buffer.alloc(0);
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return Buffer.alloc(0);
     throw error;
   }
   try {

@@ -1,0 +1,73 @@
+/** Whether the hosts run our hooks, and whether those succeed. */
+
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import type { Runtime } from "../base/runtime.ts";
+import type { Environment, Paths } from "../config/config.ts";
+import type { Session } from "../transcripts/session.ts";
+import type { Finding } from "./finding.ts";
+import { HOSTS, type HookLog, type HookRuns, type Host } from "./hook-log.ts";
+
+const DAY_MS = 24 * 3_600_000;
+const SILENT_DAYS = 7;
+const HOST_NAMES: Record<Host, string> = { claude: "Claude Code", pi: "pi" };
+
+interface HookCheck {
+  log: HookLog;
+  /** Newest first. */
+  sessions: readonly Session[];
+  paths: Pick<Paths, "transcripts">;
+  env: Environment;
+  now: Date;
+}
+
+/** Finds hooks that fail, and hosts in whose sessions no hook runs. */
+export function checkHooks({ log, sessions, paths, env, now }: HookCheck): Finding[] {
+  const failures = log.runs.filter(({ failures24h }) => failures24h > 0).map(describeFailure);
+  if (env.SESSION_MEMORY_DISABLE === "1") {
+    const what = "hooks are switched off by SESSION_MEMORY_DISABLE";
+    return [...failures, { level: "info", what, remedy: "unset it to switch them on" }];
+  }
+  // Transcripts that were named are no sign of a host on this machine.
+  if (paths.transcripts.length > 0) return failures;
+  return [...failures, ...HOSTS.flatMap((host) => checkHost(host, { log, sessions, now }))];
+}
+
+function checkHost(
+  host: Host,
+  { log, sessions, now }: Pick<HookCheck, "log" | "sessions" | "now">,
+): Finding[] {
+  const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
+  if (newest === undefined) return [];
+  const last = log.lastBy.get(host);
+  if (last === undefined) {
+    const what = `no hook has run in ${HOST_NAMES[host]} yet`;
+    return [{ level: "warning", what, remedy: "run bun scripts/setup.ts, then take a turn" }];
+  }
+  const isSilent = [Date.parse(newest), now.getTime()].every(
+    (at) => at - Date.parse(last) > SILENT_DAYS * DAY_MS,
+  );
+  if (!isSilent) return [];
+  const what = `no hook has run in ${HOST_NAMES[host]} since ${last.slice(0, 10)}, though there are newer sessions`;
+  return [{ level: "warning", what, remedy: "check that the plugin or extension is installed and enabled" }];
+}
+
+function describeFailure({ event, failures24h, lastError }: HookRuns): Finding {
+  return {
+    level: "warning",
+    what: `${event} failed ${failures24h === 1 ? "once" : `${failures24h} times`} within a day: ${lastError}`,
+    remedy: "see log.ndjson in the state folder",
+  };
+}
+
+/** Finds that Claude Code's hooks cannot start, or start slower than they need to, as hooks/claude/run.sh looks for Bun. */
+export function checkRuntime(runtime: Runtime | undefined, env: Environment): Finding[] {
+  const folders = (env.PATH ?? "").split(delimiter).filter(Boolean);
+  if (env.HOME) folders.push(join(env.HOME, ".bun", "bin"));
+  const names = process.platform === "win32" ? ["bun.exe", "bun.cmd"] : ["bun"];
+  if (folders.some((folder) => names.some((name) => existsSync(join(folder, name))))) return [];
+  const remedy = "install Bun, or put it on the PATH of the shell that starts the agent";
+  if (runtime?.name === "node")
+    return [{ level: "info", what: "Bun is not on PATH: Claude Code's hooks start on Node, slower", remedy }];
+  return [{ level: "warning", what: "Bun is not on PATH: Claude Code cannot start the hooks", remedy }];
+}

@@ -1,0 +1,74 @@
+/** Whether our folder can be written, is private, and holds no lock that nobody can vouch for. */
+
+import { rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describeError, hasCode } from "../base/errors.ts";
+import { lockHolder } from "../base/locks.ts";
+import { isDirectory, namesIn, statOf } from "../base/probe.ts";
+import type { Paths } from "../config/config.ts";
+import type { Finding } from "./finding.ts";
+
+/** What a turn writes, roughly. */
+const PROBE_BYTES = 256 * 1024;
+const LOCK_AGE_MS = 3_600_000;
+const WRITABLE = 0o200;
+
+/** Checks the state folder; a file is written into it and removed. */
+export function checkStateFolder(paths: Paths, now: Date): Finding[] {
+  const { home } = paths;
+  if (statOf(home) === undefined) return checkParent(home);
+  if (!isDirectory(home)) {
+    return [{ level: "error", what: `${home} is no folder`, remedy: "move it, or set SESSION_MEMORY_HOME" }];
+  }
+  return [...checkWriting(home), ...checkPrivacy(home), ...checkLocks(paths, now)];
+}
+
+/** The folder is made by the first run that writes: whatever lies above must allow that. */
+function checkParent(home: string): Finding[] {
+  let parent = dirname(home);
+  while (statOf(parent) === undefined && dirname(parent) !== parent) parent = dirname(parent);
+  return checkWriting(parent);
+}
+
+function checkWriting(folder: string): Finding[] {
+  // The superuser may write where nobody else can; hooks do not run as one.
+  if (process.platform !== "win32" && (statSync(folder).mode & WRITABLE) === 0) return [readOnly(folder)];
+  const file = join(folder, `.session-memory-${process.pid}.tmp`);
+  try {
+    writeFileSync(file, Buffer.alloc(PROBE_BYTES), { flag: "wx", mode: 0o600 });
+    return [];
+  } catch (error) {
+    if (hasCode(error, "ENOSPC", "EDQUOT")) {
+      return [{ level: "error", what: `no space is left for ${folder}`, remedy: "free some space" }];
+    }
+    return [readOnly(folder, error)];
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+function readOnly(folder: string, error?: unknown): Finding {
+  const why = error === undefined ? "it is read-only" : describeError(error);
+  const remedy = `chmod u+w ${folder}, or set SESSION_MEMORY_HOME to a folder that can be written`;
+  return { level: "error", what: `cannot write to ${folder}: ${why}`, remedy };
+}
+
+function checkPrivacy(home: string): Finding[] {
+  if (process.platform === "win32" || (statSync(home).mode & 0o077) === 0) return [];
+  return [{ level: "warning", what: `others may read ${home}`, remedy: `chmod 700 ${home}` }];
+}
+
+/** Locks of processes on another host or in another container, old enough that their run should have ended. */
+function checkLocks(paths: Paths, now: Date): Finding[] {
+  const folders = [paths.home, paths.cursors, paths.observations, paths.meta];
+  const locks = folders.flatMap((folder) =>
+    namesIn(folder).flatMap((name) => (name.endsWith(".lock") ? [join(folder, name)] : [])),
+  );
+  return locks.flatMap((lock) => {
+    const age = now.getTime() - (statOf(lock)?.mtimeMs ?? now.getTime());
+    const holder = age > LOCK_AGE_MS ? lockHolder(lock) : undefined;
+    if (!holder || holder.isKnown) return [];
+    const what = `${holder.who} has held ${lock} for more than an hour`;
+    return [{ level: "warning", what, remedy: "delete it if that process is gone" }];
+  });
+}
