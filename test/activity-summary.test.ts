@@ -328,6 +328,15 @@ test("readUpdates() leaves subagents out, and other projects unless asked for al
   expect(told(home, { scope: "all" })).toBe(lines(`- ${away.slice(0, 8)} (1m ago, 1 message): "far"`));
 });
 
+test("readUpdates() tells nothing of a project to a folder whose `.git` file points into it", () => {
+  using home = temporaryHome();
+  writeClaude(home, { id: OTHER, rows: turn(home, 180) });
+  const cwd = join(home.root, "unpacked");
+  write(join(cwd, ".git"), `gitdir: ${join(home.project, ".git")}\n`);
+  expect(told(home, { current: { id: uuidFrom("unpacked"), cwd } })).toBeNull();
+  expect(told(home)).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
+});
+
 test("readUpdates() keeps out what config excludes: sessions, projects and texts", () => {
   using home = temporaryHome();
   writeClaude(home, { id: OTHER, rows: [...turn(home, 180), ...turn(home, 100, "the merger")] });

@@ -287,6 +287,7 @@ describe("forget", () => {
     const worktree = join(home.root, "elsewhere");
     write(join(worktree, ".git"), `gitdir: ${join(secret, ".git", "worktrees", "wt")}\n`);
     write(join(secret, ".git", "worktrees", "wt", "commondir"), "../..\n");
+    write(join(secret, ".git", "worktrees", "wt", "gitdir"), `${join(worktree, ".git")}\n`);
     const inside = [join(secret, "packages"), worktree].map((cwd, i) => {
       const id = uuidFrom(`inside ${i}`);
       const title = claudeState("custom-title", { customTitle: `${MARK}title ${i}` }, id);

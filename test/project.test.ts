@@ -58,6 +58,7 @@ test("projectKey() makes a submodule its own project", () => {
   const inner = folder("super", "vendor", "lib");
   const own = join(outer, ".git", "modules", "lib");
   file(join(own, "HEAD"), "ref: refs/heads/main\n");
+  file(join(own, "config"), "[core]\n\tbare = false\n\tworktree = ../../../vendor/lib\n");
   file(join(inner, ".git"), "gitdir: ../../.git/modules/lib\n");
   expect([projectKey(outer), projectKey(inner)]).toEqual([outer, own]);
 });
@@ -68,10 +69,43 @@ test("projectKey() of a bare repository's worktrees is the bare repository", () 
   const keys = ["one", "two"].map((name) => {
     const own = join(bare, "worktrees", name);
     file(join(own, "commondir"), "../..\n");
+    file(join(own, "gitdir"), `${join(root, name, ".git")}\n`);
     file(join(root, name, ".git"), `gitdir: ${own}\n`);
     return projectKey(join(root, name));
   });
   expect(keys).toEqual([bare, bare]);
+});
+
+test.each([
+  ["its folder", (top: string) => join(top, ".git")],
+  ["a worktree's folder in it", (top: string) => join(top, ".git", "worktrees", "taken")],
+  ["a submodule's folder in it", (top: string) => join(top, ".git", "modules", "lib")],
+])(
+  "projectKey() does not follow a `.git` file into a repository that does not list the folder: %s",
+  (what, own) => {
+    const top = repository("victim");
+    worktree(top, "taken");
+    file(join(top, ".git", "modules", "lib", "config"), `[core]\n\tworktree = ${join(top, "lib")}\n`);
+    const evil = folder(`evil ${what}`);
+    file(join(evil, ".git"), `gitdir: ${own(top)}\n`);
+    expect(projectKey(join(evil, "src"))).toBe(evil);
+    expect(projectDirectories(evil)).toEqual([evil]);
+  },
+);
+
+test("projectKey() believes no folder outside of a repository that it is a worktree of it", () => {
+  const top = repository("victim");
+  const evil = folder("evil beside");
+  file(join(evil, "own", "commondir"), `${join(top, ".git")}\n`);
+  file(join(evil, "own", "gitdir"), `${join(evil, ".git")}\n`);
+  file(join(evil, ".git"), "gitdir: own\n");
+  expect(projectKey(evil)).toBe(evil);
+});
+
+test("projectKey() does not follow a `.git` that is a symlink to another repository's", () => {
+  const evil = folder("evil link");
+  symlinkSync(join(repository("victim"), ".git"), join(evil, ".git"));
+  expect(projectKey(evil)).toBe(evil);
 });
 
 test("projectKey() without git is the directory itself, not the one around it", () => {
@@ -140,5 +174,9 @@ test.skipIf(!hasGit)("projectKey() agrees with what git itself lays out", () => 
   const places = [join(root, "by-git-linked"), join(top, ".worktrees", "nested"), top];
   expect(places.map(projectKey)).toEqual([top, top, top]);
   expect(projectDirectories(top).sort()).toEqual(places.sort());
+  git("-c", "protocol.file.allow=always", "submodule", "add", top, "vendor/lib");
+  expect(projectKey(join(top, "vendor", "lib"))).toBe(join(top, ".git", "modules", "vendor", "lib"));
+  git("clone", "--separate-git-dir", join(root, "apart.git"), top, join(root, "apart"));
+  expect(projectKey(join(root, "apart"))).toBe(join(root, "apart"));
 });
 if (!hasGit) console.log("skipped: git is not installed, so its own layout is not compared");

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -25,6 +25,9 @@ import {
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
+
+// Thousands of files, on machines that are busy.
+setDefaultTimeout(30_000);
 
 function ids(home: TemporaryHome, options: ListOptions = {}): string[] {
   return listSessions(home.paths, { cwd: home.root, ...options }).map(({ id }) => id);

@@ -93,21 +93,42 @@ function keyOf({ commonDirectory }: Repository): string {
 
 function findRepository(directory: string): Repository | undefined {
   for (let top = directory; ; top = dirname(top)) {
-    const commonDirectory = commonDirectoryOf(join(top, ".git"));
+    const commonDirectory = commonDirectoryOf(top);
     if (commonDirectory !== undefined) return { commonDirectory, top };
     if (top === dirname(top)) return undefined;
   }
 }
 
-/** What a `.git` folder, or a `.git` file of a worktree or submodule, leads to. */
-function commonDirectoryOf(git: string): string | undefined {
-  if (!isFile(git)) return statOf(join(git, "HEAD")) ? realDirectory(git) : undefined;
-  const gitDirectory = /^gitdir: (.+)$/m.exec(textOf(git))?.[1]?.trim();
-  if (!gitDirectory) return undefined;
-  const own = resolve(dirname(git), gitDirectory);
-  // A submodule has no commondir: its own folder inside the outer repository is its identity.
+/**
+ * Returns what a `.git` folder, or the `.git` file of a worktree or submodule, leads to. An unpacked archive can bring a
+ * `.git` that leads to any repository of the user's, so that one must list this directory; else it is a project by itself.
+ */
+function commonDirectoryOf(top: string): string | undefined {
+  const git = join(top, ".git");
+  if (!isFile(git)) return statOf(join(git, "HEAD")) ? git : undefined;
+  const pointer = /^gitdir: (.+)$/m.exec(textOf(git))?.[1]?.trim();
+  if (!pointer) return undefined;
+  const own = realDirectory(resolve(top, pointer));
+  return worktreeRepository(own, top) ?? (isSubmoduleAt(own, top) ? own : git);
+}
+
+/** The repository that has a worktree at `top`, whose own folder in it is `own`. */
+function worktreeRepository(own: string, top: string): string | undefined {
   const common = textOf(join(own, "commondir")).trim();
-  return realDirectory(common ? resolve(own, common) : own);
+  const listed = textOf(join(own, "gitdir")).trim();
+  if (common === "" || !leadsTo(top, resolve(own, listed))) return undefined;
+  const repository = realDirectory(resolve(own, common));
+  return dirname(own) === join(repository, "worktrees") ? repository : undefined;
+}
+
+/** Whether `top` is what a submodule's folder inside the outer repository names as its worktree. */
+function isSubmoduleAt(own: string, top: string): boolean {
+  const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(textOf(join(own, "config")))?.[1]?.trim();
+  return worktree !== undefined && realDirectory(resolve(own, worktree.replace(/^"(.*)"$/, "$1"))) === top;
+}
+
+function leadsTo(top: string, gitFile: string): boolean {
+  return basename(gitFile) === ".git" && realDirectory(dirname(gitFile)) === top;
 }
 
 function linkedWorktrees({ commonDirectory }: Repository): string[] {
