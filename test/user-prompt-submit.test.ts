@@ -1,10 +1,19 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
-import { ROOT, runCommand, runScript } from "./support/run.ts";
+import { ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const ME = uuidFrom("me");
 const OTHER = uuidFrom("other");
@@ -236,6 +245,30 @@ test("a script started by hand in a hostile folder ignores its variables, with o
     exitCode: 0,
   });
   expect(existsSync(join(home.project, "state"))).toBe(false);
+});
+
+test.each([
+  ["a pipe that nobody writes into", (path: string) => execFileSync("mkfifo", [path])],
+  ["a link to a device that never ends", (path: string) => symlinkSync("/dev/zero", path)],
+])("a `.env` or `.git` that is %s neither stops a hook nor a script", async (_what, plant) => {
+  using home = temporaryHome();
+  other(home);
+  const cwd = join(home.root, "hostile");
+  mkdirSync(join(cwd, "own"), { recursive: true });
+  write(join(cwd, ".git"), "gitdir: own\n");
+  for (const name of [".env", ".env.local", "own/commondir", "own/gitdir", "own/config"])
+    plant(join(cwd, name));
+  mkdirSync(join(cwd, ".volute", "sessions"), { recursive: true });
+  plant(join(cwd, ".volute", "sessions", "discord.json"));
+  const env = { ...home.env, CLAUDE_CODE_SESSION_ID: ME };
+  const options = { cwd, env, stdin: input(home, { cwd }) };
+  expect(await runScript(HOOK, [], options)).toEqual(SILENCE);
+  // Bun reads another file in place of `.env`; we look at those of the folder.
+  const flags = [`--env-file=${write(join(home.root, "none"), "")}`, "--no-install"];
+  for (const script of ["activity-summary", "health"]) {
+    const { exitCode } = await runCommand([process.execPath, ...flags, scriptPath(script)], options);
+    expect([script, exitCode]).toEqual([script, 0]);
+  }
 });
 
 /** Every module that a file loads before it runs. */
