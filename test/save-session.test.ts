@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type SaveOptions, saveSessionToMemory } from "../scripts/save-session.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
@@ -47,6 +47,18 @@ test("saveSessionToMemory() writes the messages of a transcript that has nothing
   const note = readFileSync(path ?? "", "utf8");
   expect(note).toContain("# Session:");
   expect(note).toContain("User: Hello\nAssistant: Hi!\n");
+});
+
+test("saveSessionToMemory() passes over what has a note's name and is no file that ends", async () => {
+  using home = temporaryHome();
+  mkdirSync(join(home.project, "memory"));
+  for (const [name, place] of [
+    ["2026-02-03-write-the-deploy-script.md", "/dev/zero"],
+    ["2026-02-03-other.md", "/dev/zero"],
+  ] as const)
+    symlinkSync(place, join(home.project, "memory", name));
+  const path = await save(home, DEPLOY);
+  expect(readFileSync(path ?? "", "utf8")).toContain("User: Write the deploy script for the shop\n");
 });
 
 test("saveSessionToMemory() dates the note by its last message and links to the lines", async () => {

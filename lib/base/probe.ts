@@ -38,24 +38,29 @@ export function namesIn(folder: string): string[] {
   }
 }
 
-/**
- * Returns a file's text; "" when it is missing, unreadable, larger than `maxBytes`, or no regular file: a pipe would
- * wait for a writer, and a device may never end.
- */
+/** Returns a file's text; "" where `bytesOf` returns nothing. */
 export function textOf(file: string, maxBytes = TEXT_MAX_BYTES): string {
+  return bytesOf(file, maxBytes)?.toString("utf8") ?? "";
+}
+
+/**
+ * Returns a file's content; undefined when it is missing, unreadable, larger than `maxBytes`, or no regular file: a
+ * pipe would wait for a writer, and a device may never end.
+ */
+export function bytesOf(file: string, maxBytes = TEXT_MAX_BYTES): Buffer | undefined {
   let descriptor: number;
   try {
     descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch {
-    return "";
+    return undefined;
   }
   try {
     const stat = fstatSync(descriptor);
-    if (!stat.isFile() || stat.size > maxBytes) return "";
+    if (!stat.isFile() || stat.size > maxBytes) return undefined;
     const buffer = Buffer.allocUnsafe(stat.size);
-    return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stat.size, 0));
+    return buffer.subarray(0, readSync(descriptor, buffer, 0, stat.size, 0));
   } catch {
-    return "";
+    return undefined;
   } finally {
     closeSync(descriptor);
   }

@@ -5,7 +5,7 @@
 
 import { dirname, join, sep } from "node:path";
 import { readIfExists } from "../base/files.ts";
-import { entriesOf } from "../base/probe.ts";
+import { entriesOf, textOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { sessionOfNote } from "../naming/note.ts";
 import { writtenFiles } from "../store/written-files.ts";
@@ -39,7 +39,7 @@ export function isInState(file: string, { home }: Pick<Paths, "home">): boolean 
 }
 
 function isMeant(file: string, forgetting: Forgetting): boolean {
-  const text = readIfExists(file) ?? "";
+  const text = textOf(file);
   const id = sessionOfNote(text);
   if (id === undefined) return false;
   return "ids" in forgetting ? forgetting.ids.has(id) : forgetting.hasText(text);

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { createFile, ensureDirectory, readIfExists } from "../base/files.ts";
-import { namesIn } from "../base/probe.ts";
+import { createFile, ensureDirectory } from "../base/files.ts";
+import { namesIn, textOf } from "../base/probe.ts";
 
 /** What a note says. All texts are redacted and on one line. */
 export interface Note {
@@ -55,7 +55,7 @@ export function findNote(
   return namesIn(folder)
     .filter((name) => name.startsWith(start) && rest.test(name.slice(start.length)))
     .map((name) => join(folder, name))
-    .find((file) => readIfExists(file) === text);
+    .find((file) => textOf(file) === text);
 }
 
 /** Writes a new file `<name>.md`, or `<name>-2.md` and so on; one that holds just this text already will do. */
@@ -64,7 +64,7 @@ export function writeNote(folder: string, name: string, text: string): { path: s
   for (let number = 1; number <= SAME_NAME_MAX; number++) {
     const path = join(folder, `${name}${number === 1 ? "" : `-${number}`}.md`);
     if (createFile(path, text)) return { path, created: true };
-    if (readIfExists(path) === text) return { path, created: false };
+    if (textOf(path) === text) return { path, created: false };
   }
   throw new SessionMemoryError(
     "STORAGE_ERROR",

@@ -1,9 +1,10 @@
 /** The files that we wrote outside the state folder, by path and sha256: only one with the same bytes is ours to remove. */
 
-import { readFileSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { remove } from "../base/files.ts";
 import { sha256 } from "../base/hash.ts";
+import { bytesOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { eraseFreedState, withExistingState, withState } from "./state.ts";
 import type { Store } from "./store.ts";
@@ -66,7 +67,7 @@ export function forgetWritten(paths: StatePaths, isForgotten: (file: WrittenFile
 }
 
 function isRecorded({ db }: Store, file: string): boolean {
-  const content = contentOf(file);
+  const content = bytesOf(file);
   if (content === undefined) return false;
   const row = db.prepare("SELECT sha256 FROM written_files WHERE path = ?").get(realFile(file));
   return row?.sha256 === hashOf(content);
@@ -78,14 +79,6 @@ function realFile(file: string): string {
     return join(realpathSync(dirname(file)), basename(file));
   } catch {
     return file; // its folder is gone
-  }
-}
-
-function contentOf(file: string): Buffer | undefined {
-  try {
-    return readFileSync(file);
-  } catch {
-    return undefined; // gone, or not ours to read
   }
 }
 
