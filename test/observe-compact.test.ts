@@ -53,7 +53,7 @@ test("a session is observed and rendered in one go, and the secret in it is nowh
 - now deploy, key [redacted:openai-key]
 
 ## Next Action Bias
-- Go on with: now deploy, key [redacted:openai-key]
+- Go on with the last open thread
 
 <modified-files>
 /srv/app/src/login.ts
@@ -245,4 +245,19 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
   expect(fine.exitCode).toBe(0);
   expect(fine.stdout).toContain("Request: fix the login");
   await server.close();
+});
+
+test("an impossible time in a row is no time, and stops nothing", async () => {
+  const id = "7f2a9c10-2222-4222-8222-222222222222";
+  const at = "2026-13-45T99:99:99.999Z";
+  writeClaude(home, {
+    id,
+    rows: [
+      claudeUser({ text: "fix the gateway", at }),
+      claudeAssistant({ text: "It works again.", at }),
+    ].flat(),
+  });
+  const { stdout, stderr, exitCode } = await run(id, "--observe", "--render");
+  expect({ stderr, exitCode }).toEqual({ stderr: "observed: 2 observations in 1 steps\n", exitCode: 0 });
+  expect(stdout).toContain("### undated\n- 🔴 User: fix the gateway");
 });

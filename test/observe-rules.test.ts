@@ -17,8 +17,9 @@ import {
   isTelling,
   totalLine,
 } from "../lib/observe/command-outcome.ts";
-import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
+import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
+import { renderObservations } from "../lib/observe/render-observations.ts";
 import {
   conversation,
   entry,
@@ -150,7 +151,7 @@ test("looking around is not work: a search that finds nothing is no error", asyn
       ["user", "where is it?"],
       ["run", "grep -rn needle src", "", true],
     ]),
-  ).toEqual(["- 🔴 (10:02) User: where is it?"]);
+  ).toEqual(["- 🟡 (10:02) User: where is it?"]);
 });
 
 test("commits, decisions and telling commands are kept, files are listed once", async () => {
@@ -214,7 +215,7 @@ test("a decision that the answer tells stands there once", async () => {
     ["assistant", "Decision: we use WAL, readers no longer block the writer. Written down in docs/db.md."],
   ]);
   expect(lines).toEqual([
-    "- 🔴 (10:02) User: which journal mode?",
+    "- 🟡 (10:02) User: which journal mode?",
     "- 🟡 (10:03) Assistant: Decision: we use WAL, readers no longer block the writer. Written down in docs/db.md.",
   ]);
 });
@@ -239,7 +240,7 @@ Continue the conversation from where it left off.`;
     ["user", "hi"],
     ["summary", pi],
   ]);
-  expect(lines).toEqual(["- 🔴 (10:02) User: hi", "- 🟡 (10:03) Before, as summarised: WAL was rejected."]);
+  expect(lines).toEqual(["- 🟡 (10:02) User: hi", "- 🟡 (10:03) Before, as summarised: WAL was rejected."]);
 });
 
 test("a secret is in no observation, path or subject", async () => {
@@ -365,4 +366,38 @@ test("sentences leave out code, tables and list marks; the gist leaves out empty
   expect(gist("Done!", 40)).toBe("Done!");
   expect(pendingQuestion("I see. Shall I go on?\n```\nx\n```")).toBe("Shall I go on?");
   expect(pendingQuestion("Why? Because. And so it is. Really.")).toBeUndefined();
+});
+
+test("a standing rule is kept for good and is no thread to go on with", async () => {
+  const records: LedgerRecord[] = [];
+  const turns: Turn[] = [
+    ["user", "never change the public signature"],
+    ["assistant", "Understood."],
+    ["user", "what does the parser return?"],
+    ["assistant", "A list of tokens."],
+    ["user", "nice, that looks like the old one"],
+  ];
+  await observe(observing(conversation(turns), { records }));
+  expect(linesOf(observationsOf(records)).filter((line) => line.includes("User:"))).toEqual([
+    "- 🔴 (10:02) User: never change the public signature",
+    "- 🟡 (10:04) User: what does the parser return?",
+    "- 🟡 (10:06) User: nice, that looks like the old one",
+  ]);
+  const memory = foldLedger(records);
+  expect(openThreads(memory)).toEqual([]);
+  expect(memory.observations.filter((item) => isOpen(item, memory)).map(({ text }) => text)).toEqual([
+    "User: never change the public signature",
+  ]);
+});
+
+test("no sentence is rendered three times", async () => {
+  const records: LedgerRecord[] = [];
+  const turns: Turn[] = [
+    ["user", "fix the login, and tell me why it failed on Mondays"],
+    ["assistant", "The clock was read in local time, so the token expired early on Mondays."],
+  ];
+  await observe(observing(conversation(turns), { records }));
+  const text = renderObservations(records) ?? "";
+  for (const sentence of ["fix the login, and tell me", "The clock was read in local time"])
+    expect(text.split(sentence).length - 1).toBeLessThanOrEqual(2);
 });

@@ -487,7 +487,7 @@ test("a branch that was never observed is not taken for covered because later li
   const records: LedgerRecord[] = [];
   await observe(observing([...trunk, ...right], { records }));
   await observe(observing([...trunk, ...left], { records }));
-  expect(linesOf(foldLedger(records).observations)).toContain("- 🔴 (10:04) User: the left way");
+  expect(linesOf(foldLedger(records).observations)).toContain("- 🟡 (10:04) User: the left way");
 });
 
 test("60 random lives of a session lose nothing", async () => {

@@ -33,13 +33,13 @@ test("a rendering has its sections, dated groups, local times and file tags", as
 - 🟢 (11:04) Edited login.ts
 - 🟢 (11:05) Ran \`bun test login\` (12 pass, 0 fail)
 - 🟡 (11:07) ✅ The refresh was not awaited; the login test passes now.
-- 🔴 (11:08) User: Was ist mit dem Deploy?
+- 🟡 (11:08) User: Was ist mit dem Deploy?
 
 ## Open Threads
 - Was ist mit dem Deploy?
 
 ## Next Action Bias
-- Go on with: Was ist mit dem Deploy?
+- Go on with the last open thread
 
 <read-files>
 src/auth.ts
@@ -57,8 +57,7 @@ test("what was answered already is not told to be done again", async () => {
   ]);
   expect(withoutIds(renderObservations(ledger)).split("\n\n").at(-1)).toBe(`\
 ## Next Action Bias
-- Go on with, unless the last line settles it: deploy to staging
-- Last: Assistant: Deployed, all green.`);
+- Go on with the last open thread, unless the last observation settles it`);
 });
 
 test("an empty memory renders nothing, so that it never replaces context", () => {

@@ -11,9 +11,10 @@ import {
   readHead,
 } from "../lib/transcripts/transcript.ts";
 import { validateSessionFile } from "../lib/transcripts/validate.ts";
+import { claudeUser } from "./support/claude.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { allFixtures, FIXTURES, FIXTURES_CWD, HIDDEN } from "./support/fixtures.ts";
-import { temporaryHome } from "./support/home.ts";
+import { temporaryHome, write } from "./support/home.ts";
 
 const { root } = temporaryHome();
 let files = 0;
@@ -422,4 +423,11 @@ describe("parseSessionFile()", () => {
     expect(await listSessionFiles(folder)).toEqual([join(folder, "a.jsonl")]);
     expect(await listSessionFiles(join(root, "nowhere"))).toEqual([]);
   });
+});
+
+test("what an editor put into a prompt is no word of the user's", () => {
+  const text = "<ide_opened_file>The user opened /x/next.config.js</ide_opened_file>\nredirect the old URL";
+  expect(
+    [...readEntries(write(join(temporaryHome().root, "s.jsonl"), [claudeUser({ text })]))].map((e) => e.text),
+  ).toEqual(["redirect the old URL"]);
 });

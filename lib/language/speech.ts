@@ -5,7 +5,7 @@ import { describeText } from "./topics.ts";
 
 /** "No, …", "still failing", "undo that": the work asked for before is not done. */
 const CORRECTION =
-  /^(?:no\b|nope|nein\b|non\b|not (?:that|what|like|quite|right)|wrong|stop\b|wait\b|hmm|undo|revert|roll ?back|that(?:'s| is|’s)? (?:not|wrong|isn)|that does(?:n't| not)|this (?:is|does)(?:n't| not)|you (?:forgot|missed|didn|broke|should(?:n't| not)?|were supposed)|it(?:'s| is|’s)? (?:still|not)|it (?:still|does(?:n't| not)|did(?:n't| not))|das (?:ist|war|geht|stimmt) (?:nicht|falsch)|ce n'est pas|eso no)|\b(?:still (?:fail|broken|not|wrong|getting|see|the same|have|does)|does ?n[o']t work|did ?n[o']t work|not working|same (?:error|problem|issue)|(?:funktioniert|geht) (?:immer noch )?nicht|ne (?:marche|fonctionne) pas|no funciona)/i;
+  /^(?:no(?=[\s,.!;:–-]*(?:$|\n|(?:i|you|we|it|that|this|not|do|don['’]?t|the|please|wait|still|just|use|make|but)\b))|nope|nein\b|non\b|not (?:that|what|like|quite|right)|wrong|stop\b|wait\b|hmm|undo|revert|roll ?back|that(?:'s| is|’s)? (?:not|wrong|isn)|that does(?:n't| not)|this (?:is|does)(?:n't| not)|you (?:forgot|missed|didn|broke|should(?:n't| not)?|were supposed)|it(?:'s| is|’s)? (?:still|not)|it (?:still|does(?:n't| not)|did(?:n't| not))|das (?:ist|war|geht|stimmt) (?:nicht|falsch)|ce n'est pas|eso no)|\b(?:still (?:fail|broken|not|wrong|getting|see|the same|have|does)|does ?n[o']t work|did ?n[o']t work|not working|same (?:error|problem|issue)|(?:funktioniert|geht) (?:immer noch )?nicht|ne (?:marche|fonctionne) pas|no funciona)/i;
 
 /** "Continue", "go on": the same work, further. */
 const GO_ON =
@@ -21,7 +21,7 @@ const PLEASANTRY =
 
 /** What shall hold beyond the work at hand. */
 const RULE =
-  /\b(?:always|never|from now on|in (?:the )?future|remember (?:that|to)|prefer(?:s|red)?|rather than|instead of|must(?: not|n't)?|do(?:n't| not) (?:ever|use|touch|change|edit|modify|commit|push|delete|remove|add|create|write|run|mock|guess|assume)|only use|make sure|ensure|no (?:more )?(?:emojis?|comments|mocks)|immer|niemals?|ab jetzt|nicht mehr|toujours|jamais|siempre|nunca)\b/i;
+  /(?<!\b(?:it|that|this|they|he|she|i|we|is|are|was|has|have|had|will|would|nearly|almost) )\b(?:always|never(?! ?mind| seen| been| had| got| works?))\b|\b(?:from now on|in (?:the )?future|remember (?:that|to)|(?:i|we) prefer|must not|mustn['’]?t|(?<=^|[,;:(] |\b(?:please|and|but|you|so|also|ok|yes|no) )do(?:n['’]?t| not) (?:ever|use|touch|change|edit|modify|commit|push|delete|remove|add|create|write|mock|guess|assume)|(?:do )?only (?:ever )?use|no (?:more )?(?:emojis?|comments|mocks)|nie(?:mals)?|immer(?! (?:wieder|noch))|ab jetzt|toujours|jamais|siempre|nunca)\b/i;
 
 /** What was found to be the case. */
 const FINDING =

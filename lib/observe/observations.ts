@@ -29,7 +29,7 @@ export interface Observation {
   sources: number[];
   /** The host's ids of these rows, where the ledger lies in a transcript that can be forked. */
   sourceIds?: string[];
-  /** A request that is open until a later record closes it. */
+  /** A request or question that is open until a later record closes it. */
   thread?: true;
   /** It lays down what shall hold beyond one request, so that settling the request does not settle it. */
   rule?: true;
@@ -192,7 +192,9 @@ function firstSource(observation: Observation): number {
 
 /** Whether an observation must survive everything: what the user wants or decided, not yet settled. */
 export function isOpen(observation: Observation, memory: Pick<Memory, "closed">): boolean {
-  if (observation.priority !== "red" || observation.text.startsWith(DONE)) return false;
+  if (observation.text.startsWith(DONE)) return false;
+  // A question is no 🔴, but open until it is answered.
+  if (observation.priority !== "red" && !observation.thread) return false;
   return observation.rule === true || !memory.closed.has(observation.id);
 }
 
@@ -234,7 +236,8 @@ export function nameDrafts(
     });
     used.add(id);
     const observation: Observation = { id, ...draft };
-    if (draft.at !== null) observation.local = localMinute(draft.at, timezone);
+    const local = draft.at === null ? undefined : localMinute(draft.at, timezone);
+    if (local !== undefined) observation.local = local;
     const sourceIds = idOfLine && draft.sources.map((line) => idOfLine.get(line) ?? "");
     return sourceIds ? { ...observation, sourceIds } : observation;
   });
@@ -263,8 +266,9 @@ function isSame(observation: Observation, draft: Draft): boolean {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** A time as people there would write it, with the zone's name. */
-export function localMinute(at: string, timezone: string): string {
+/** A time as people there would write it, with the zone's name; undefined for what is no time. */
+export function localMinute(at: string, timezone: string): string | undefined {
+  if (Number.isNaN(Date.parse(at))) return undefined;
   let format = formats.get(timezone);
   if (!format) {
     format = new Intl.DateTimeFormat("sv-SE", {

@@ -14,7 +14,9 @@ import {
   pendingQuestion,
   sentences,
 } from "../language/speech.ts";
+import { spokenText } from "../language/spoken-text.ts";
 import { estimateTokens } from "../language/tokens.ts";
+import { userAct } from "../language/user-act.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { DONE, type Draft, type Memory, type Observation, openThreads } from "./observations.ts";
 import { excerpt } from "./observe-step.ts";
@@ -154,17 +156,22 @@ function promptNotes(
   if (isAgreement(prompt.text) || isThanks(prompt.text) || isGoOn(prompt.text)) {
     return [note({ priority: "green", text: `User: ${text}` })];
   }
-  const rules = sentences(prompt.text).filter(isRule);
-  const request: Draft = { ...said, priority: "red", text: `User: ${text}`, thread: true };
-  if (isShort && rules.length > 0) request.rule = true;
+  const act = userAct(prompt.text);
+  // The user's words stay, whatever they are; only what is wanted or decided is marked as such.
+  if (act === "question") return [note({ priority: "yellow", text: `User: ${text}`, thread: true })];
+  if (act === "remark" && !question) return [note({ priority: "yellow", text: `User: ${text}` })];
+  const rules = sentences(spokenText(prompt.text)).filter(isRule);
+  const request: Draft = { ...said, priority: "red", text: `User: ${text}` };
+  if (act === "request" || act === "remark") request.thread = true;
+  if (act === "rule" || (isShort && rules.length > 0)) request.rule = true;
   const hidden = isShort
     ? []
     : rules.map((rule) => excerpt(clean(rule), RULE_CHARS)).filter((rule) => !text.includes(rule));
   return [
     { rank: 0, draft: request },
-    ...hidden
+    ...[...new Set(hidden)]
       .slice(0, RULES_MAX)
-      .map((rule) => note({ priority: "red", text: `User, in the same message: ${rule}` })),
+      .map((rule) => note({ priority: "red", rule: true, text: `User, in the same message: ${rule}` })),
   ];
 }
 

@@ -28,7 +28,6 @@ export interface RenderOptions {
 /** Characters of a request that are enough to know it again; its full text stands above. */
 const THREAD_CHARS = 120;
 const THREADS_MAX = 12;
-const NEXT_CHARS = 200;
 /** With a limit, each kind of note beside the observations gets at most this share of it. */
 const SIDE_SHARE = 0.15;
 
@@ -126,15 +125,12 @@ function threadLines(threads: readonly Observation[]): string[] {
 }
 
 function nextLines(memory: Memory, threads: readonly Observation[]): string[] {
-  const lines: string[] = [];
   const thread = threads.at(-1);
   const last = memory.observations.at(-1);
+  if (!thread) return ["- Nothing asked for is left open: wait for the user"];
   // Only the user's next words settle a request by rule: the answer may already be there.
-  const unless = last && last !== thread ? ", unless the last line settles it" : "";
-  if (thread) lines.push(`- Go on with${unless}: ${truncate(withoutSpeaker(thread.text), NEXT_CHARS)}`);
-  else lines.push("- Nothing asked for is left open: wait for the user");
-  if (last && last !== thread) lines.push(`- Last: ${truncate(last.text, NEXT_CHARS)}`);
-  return lines;
+  const unless = last && last !== thread ? ", unless the last observation settles it" : "";
+  return [`- Go on with the last open thread${unless}`];
 }
 
 function withoutSpeaker(text: string): string {

@@ -29,7 +29,8 @@ const NOT_TYPED = [
   "Caveat: The messages below",
   "Base directory for this skill:",
 ];
-const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
+/** Put into a prompt by the client: reminders, and what the editor shows. */
+const PUT_IN = /<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>[\s\S]*?<\/\1>/g;
 
 export const claude: Format = {
   agent: "claude",
@@ -191,9 +192,14 @@ function typedText(record: JsonRecord): string {
 function typedPart(text: string): string {
   const start = text.trimStart();
   if (NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";
-  const typed = text.includes("<system-reminder>") ? text.replace(REMINDER, "").trim() : text;
+  const typed = text.includes("<") ? withoutPutIn(text) : text;
   // The client warms a subagent up with this one word.
   return typed.trim() === "" || typed === "Warmup" ? "" : typed;
+}
+
+function withoutPutIn(text: string): string {
+  const typed = text.replace(PUT_IN, "");
+  return typed === text ? text : typed.trim();
 }
 
 /** All that the model had before it, and what it said. The same usage stands on each row of one message. */

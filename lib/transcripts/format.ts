@@ -68,11 +68,15 @@ export interface Format {
   leafOf(record: JsonRecord): string | undefined;
 }
 
+/** A time within its ranges: what reads it may rely on it being one. */
+const ISO =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
+
 /** A time as hosts write it (ISO text, or milliseconds or seconds since 1970) as ISO UTC. */
 export function isoTime(value: unknown): string | undefined {
   if (typeof value === "string") {
     // Hosts write ISO with a Z: taken as it is, since parsing each would be a fifth of the reading time.
-    if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z$/.test(value)) return value;
+    if (ISO.test(value)) return value;
     const parsed = Date.parse(value);
     return Number.isNaN(parsed) ? undefined : new Date(parsed).toISOString();
   }

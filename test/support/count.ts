@@ -39,7 +39,9 @@ export function spokenLines(file: string, host: Host): Spoken[] {
     if (!kind || (byEvent && kind === "user")) continue;
     const texts = textsOf(record, host).filter((text) => text.trim() !== "");
     const own = kind === "user" ? texts.filter((text) => !NOT_TYPED[host].test(text)) : texts;
-    const said = own.map((text) => text.replace(/<system-reminder>[\s\S]*?<\/system-reminder>/g, ""));
+    const said = own.map((text) =>
+      text.replace(/<(system-reminder|ide_(?:opened_file|selection|diagnostics))>[\s\S]*?<\/\1>/g, ""),
+    );
     if (own.length > 0) spoken.push({ line, kind, text: squeeze((kind === "user" ? said : own).join("")) });
   }
   return spoken;

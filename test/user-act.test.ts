@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { isRule } from "../lib/language/speech.ts";
+import { type UserAct, userAct } from "../lib/language/user-act.ts";
+
+const MESSAGES: Record<UserAct, string[]> = {
+  request: [
+    "fix the flaky login test",
+    "ok, so then please add a rollback step",
+    "can you explain the modifications needed to test?",
+    "we need to fix the tui test sources",
+    "the login test is flaky on CI",
+    "scrolling back in xterm.js still does not work (maybe because the outer web catches it)?",
+    "did you see it? well, revert that",
+    "Kannst du bitte den Login-Test reparieren",
+    "请帮我修复登录测试",
+    "no deprecation alias!",
+  ],
+  rule: ["never change the public signature", "Don't touch the theme. Always run the linter first."],
+  decision: ["We decided on 8443 for the gateway."],
+  question: [
+    "how was markdown rendering added? vendored marked?",
+    "why isn't it toolresultmessage?",
+    "这是什么？",
+  ],
+  remark: [
+    "hello",
+    "jesus, everything works, you are a monster",
+    "did some more shit, npm run check",
+    "that seems to be the old dim color",
+    "[redacted:openai-key]",
+    "2026-02-03 10:00:01 ERROR connect ECONNREFUSED 127.0.0.1:5432",
+  ],
+};
+
+for (const [act, messages] of Object.entries(MESSAGES)) {
+  test.each(messages)(`a ${act}: %s`, (message) => {
+    expect(userAct(message)).toBe(act as UserAct);
+  });
+}
+
+test("a rule holds beyond the work at hand; what always happens, or was never seen, is none", () => {
+  for (const rule of [
+    "Always ask before a push",
+    "from now on use tabs",
+    "please don't edit the lock file",
+    "niemals direkt auf main",
+  ])
+    expect([rule, isRule(rule)]).toEqual([rule, true]);
+  for (const none of [
+    "it always fails on Mondays",
+    "never mind",
+    "I have never seen that",
+    "the modules don't use the helper",
+    "das geht immer noch nicht",
+    "use tabs instead of spaces",
+  ])
+    expect([none, isRule(none)]).toEqual([none, false]);
+});
