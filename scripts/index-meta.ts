@@ -58,7 +58,7 @@ export async function indexSessions(
   sessions: readonly Session[],
   options: IndexAllOptions,
 ): Promise<MetaOutcome[]> {
-  const states = readMetaStates(options.paths.home);
+  const states = readMetaStates(options.paths);
   const outcomes: MetaOutcome[] = [];
   let complete: CompleteJson | undefined = options.complete;
   let gaveUp: SessionMemoryError | undefined;

@@ -213,7 +213,6 @@ describe("forget", () => {
         "/home/.pi/agent/sessions-meta/*.meta.json",
         "/home/.session-memory/log.ndjson",
         "/home/.session-memory/memory.db",
-        "/home/.session-memory/meta-state.ndjson",
         "/home/.session-memory/observations/*.jsonl",
         "/home/.session-memory/sessions-meta/*.meta.json",
         "/home/.session-memory/state.db",
@@ -309,14 +308,13 @@ describe("forget", () => {
     await readNames();
     expect(holding(home, MARK)).toEqual([
       "/home/.session-memory/memory.db",
-      "/home/.session-memory/names.json",
+      "/home/.session-memory/state.db",
     ]);
     const told = JSON.parse(await ok(home, "forget", ["--yes", "--project", secret, "--json", "--quiet"]));
     expect(told.sessions.map(({ id }: { id: string }) => id).sort()).toEqual(inside.sort());
     expect(told.excluded).toEqual({ sessions: [], projects: [secret], patterns: [] });
     await ok(home, "embed", ["--all"]);
     await readNames();
-    expect(existsSync(join(home.paths.home, "names.json"))).toBe(true);
     expect(holding(home, MARK)).toEqual([]);
     const session = ["--session", inside[0] ?? "", "--cwd", worktree];
     await ok(home, "hooks/background.ts", [...session, "--file", told.transcripts[0]]);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { readBackoff } from "../lib/observe/observe-state.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
@@ -229,10 +230,10 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
   expect(refused.stderr).toBe(
     "warning: observing stopped: Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-key]\nfailed: 0 observations in 0 steps\n",
   );
-  const kept = readdirSync(own.paths.observations).map((name) =>
-    readFileSync(join(own.paths.observations, name), "utf8"),
-  );
-  expect([kept.length, kept.join().includes(key)]).toEqual([1, false]);
+  expect(readBackoff(own.paths, ID)).toMatchObject({
+    failures: 1,
+    reason: "Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-key]",
+  });
   server.script("nonsense");
   const failed = await runScript("observe-compact", [file, "--observe", "--json"], { env });
   expect(failed.exitCode).toBe(1);

@@ -1,15 +1,14 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import { alone } from "../hooks/pi/state.ts";
 import { LEDGER_ENTRY_TYPE } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
-import { setObserveSettings } from "../lib/observe/observe-state.ts";
+import { readBackoff, setObserveSettings } from "../lib/observe/observe-state.ts";
 import { readSessionMemory } from "../lib/observe/session-memory.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import { temporaryHome } from "./support/home.ts";
-import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { PI_SESSION, piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { type PiHost, type PiHostOptions, piHost } from "./support/pi-host.ts";
 import type { Row } from "./support/rows.ts";
 
@@ -136,7 +135,7 @@ test("a model that fails backs off, and pi is not asked to compact early", async
   await host.emit("agent_settled");
   await host.settled();
   expect(host.compactions).toBe(0);
-  expect(readdirSync(host.state.paths.observations)).toEqual([expect.stringMatching(/\.backoff\.json$/)]);
+  expect(readBackoff(host.state.paths, PI_SESSION)).toMatchObject({ failures: 1 });
   const { length } = host.asked;
   host.add([...turn("three"), ...turn("four")]);
   await host.emit("agent_settled");
@@ -177,9 +176,8 @@ test("a failing model is told of in the status line, without the key that it quo
       ),
     ],
   ]);
-  const { observations } = host.state.paths;
-  const [file = ""] = readdirSync(observations);
-  expect(readFileSync(join(observations, file), "utf8")).not.toContain(key);
+  expect(readFileSync(host.state.paths.state).includes(key)).toBe(false);
+  expect(readBackoff(host.state.paths, PI_SESSION)?.reason).toContain("[redacted:");
 });
 
 test("mode, switch and thresholds set at run time hold from the next turn on", async () => {

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
+import { eraseFreedState } from "../lib/store/state.ts";
 import type { Agent } from "../lib/transcripts/session.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
@@ -390,33 +391,28 @@ test("resolveSession() notices at once what changed since its cache was written"
   expect(names("green", "blue")).toEqual([DEPLOY, "NOT_FOUND"]);
 });
 
-test("resolveSession() treats a corrupt or hostile name cache as missing", () => {
+test("resolveSession() resolves the same where the names that were kept are damaged", () => {
   using home = temporaryHome();
   const context = layNames(home);
-  const cache = join(home.paths.home, "names.json");
   expect(outcome("staging rollout", context)).toBe(DEPLOY);
-  const whole = readFileSync(cache, "utf8");
-  const end = whole.indexOf("\n");
-  const head = (other: object) =>
-    JSON.stringify({ ...JSON.parse(whole.slice(0, end)), ...other }) + whole.slice(end);
+  eraseFreedState(home.paths);
+  const whole = readFileSync(home.paths.state);
+  const damaged = (from: number, to: number) => Buffer.from(whole).fill(0xa5, from, to);
   const hostile = [
-    "",
-    "{",
-    "[]",
-    whole.slice(0, whole.length / 2),
-    '{"version": 99}\n',
-    head({ version: 99 }),
-    head({ idleEnd: "all" }),
-    head({ active: [null, 1, "x", [], [7, 8, 9], ["x"], ["y", "claude", "z", 3, 4]] }),
-    head({ active: { x: 1 }, folders: 3 }),
-    head({ folders: [null, [home.paths.meta], [home.paths.meta, "", "x"], ["/x", 1, -9]] }),
-    whole.replaceAll('["', '{"'),
-    whole.replaceAll("Fix", "[]]"),
-    whole.replace(/"Fix login test"/g, "17"),
+    Buffer.from("{"),
+    whole.subarray(0, whole.length / 2),
+    damaged(0, 16),
+    damaged(100, 8192),
+    damaged(8192, whole.length),
   ];
-  for (const text of hostile) {
-    writeFileSync(cache, text);
-    expect(["staging rollout", "old migration plan", REPORT].map((name) => outcome(name, context))).toEqual([
+  for (const [index, bytes] of hostile.entries()) {
+    const state = join(home.root, `damaged-${index}`, "state.db");
+    mkdirSync(dirname(state));
+    writeFileSync(state, bytes);
+    const paths = { ...home.paths, state };
+    const references = ["staging rollout", "old migration plan", REPORT];
+    expect([index, ...references.map((name) => outcome(name, { ...context, paths }))]).toEqual([
+      index,
       DEPLOY,
       GONE,
       REPORT,
@@ -428,9 +424,10 @@ test("resolveSession() keeps names in a file for its user alone, and needs none"
   using home = temporaryHome();
   const context = layNames(home);
   expect(outcome("staging rollout", context)).toBe(DEPLOY);
-  expect(statSync(join(home.paths.home, "names.json")).mode & 0o777).toBe(0o600);
+  expect(statSync(home.paths.state).mode & 0o777).toBe(0o600);
   const blocked = write(join(home.root, "blocked"), "a file where our home should be");
-  const paths = { ...home.paths, home: blocked, meta: join(blocked, "sessions-meta") };
+  const meta = join(blocked, "sessions-meta");
+  const paths = { ...home.paths, home: blocked, meta, state: join(blocked, "state.db") };
   expect(outcome("fix login test", { ...context, paths })).toBe(LOGIN);
 });
 

@@ -7,13 +7,17 @@ import { existsSync, readdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { cursorFileOf, OWN_MARKS } from "../activity/marks.ts";
 import { readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
-import { isRecord, type JsonRecord, parseRecord, recordOf, scrub, stringOf } from "../base/json.ts";
+import { isRecord, type JsonRecord, parseRecord, recordOf, scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { namesIn } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
+import { forgetMetaStates } from "../naming/meta-state.ts";
 import { fileStem, ledgerFile, readLedgerFile } from "../observe/ledger.ts";
+import { forgetBackoffs } from "../observe/observe-state.ts";
 import { metaDirectory, metaFile } from "../sessions/meta.ts";
-import { isAsWritten, removeWritten } from "../store/written-files.ts";
+import { forgetNames } from "../sessions/name-table.ts";
+import { eraseFreedState, withExistingState } from "../store/state.ts";
+import { forgetWritten, isAsWritten, removeWritten } from "../store/written-files.ts";
 import { isInState } from "./forget-notes.ts";
 
 /** What is forgotten: sessions by id, or whatever holds a text. */
@@ -48,7 +52,7 @@ export async function forgetInFiles(forgetting: Forgetting, options: Options): P
   if (!options.dryRun) await removeMetas(ours, options.paths);
   const cursors = "ids" in forgetting ? await forgetMarks(forgetting.ids, options) : 0;
   if (!options.dryRun) {
-    await forgetBookkeeping(forgetting, options.paths);
+    forgetInState(forgetting, options.paths);
     forgetCaches(options.paths);
     for (const folder of [options.paths.home, metaDirectory(options.paths, "pi")]) removeLeftovers(folder);
   }
@@ -57,7 +61,7 @@ export async function forgetInFiles(forgetting: Forgetting, options: Options): P
 
 /** Whether any of these files is about a session. */
 export function isInFiles(id: string, paths: Paths): boolean {
-  const files = [ledgerFile(paths, id), backoffFile(paths, id), cursorFileOf(paths.cursors, id).path];
+  const files = [ledgerFile(paths, id), cursorFileOf(paths.cursors, id).path];
   return [...files, ...AGENTS.map((agent) => metaFile(paths, { id, agent }))].some((file) =>
     existsSync(file),
   );
@@ -84,21 +88,7 @@ async function forgetLedgers(
     counts.observations += before;
     if (!dryRun) await withLock(`${file}.lock`, LOCK_WAIT_MS, () => remove(file));
   }
-  if (!dryRun) for (const file of backoffsOf(forgetting, paths)) remove(file);
   return counts;
-}
-
-/** Why observing failed may quote what it failed on. */
-function backoffsOf(forgetting: Forgetting, paths: Paths): string[] {
-  if ("ids" in forgetting) return [...forgetting.ids].map((id) => backoffFile(paths, id));
-  return namesIn(paths.observations)
-    .filter((name) => name.endsWith(".backoff.json"))
-    .map((name) => join(paths.observations, name))
-    .filter((file) => scrub(readJson(file), forgetting.hasText).removed > 0);
-}
-
-function backoffFile(paths: Paths, id: string): string {
-  return join(paths.observations, `${fileStem(id)}.backoff.json`);
 }
 
 function countObservations(file: string): number {
@@ -217,30 +207,20 @@ function rewriteMarks(file: string, kept: JsonRecord | undefined): void {
   utimesSync(file, stat.atime, stat.mtime);
 }
 
-/** Titles, and where transcripts were when nothing had changed: both are made anew, without what stays out. */
-function forgetCaches({ home, cursors }: Paths): void {
-  remove(join(home, "names.json"));
+/** Where transcripts were when nothing had changed: made again, without what stays out. */
+function forgetCaches({ cursors }: Paths): void {
   for (const name of namesIn(cursors)) if (name.endsWith(".glance")) remove(join(cursors, name));
 }
 
-/** The lines about sessions, or with a text, in the bookkeeping of meta files. */
-async function forgetBookkeeping(forgetting: Forgetting, { home }: Paths): Promise<void> {
-  const file = join(home, "meta-state.ndjson");
-  if (!existsSync(file)) return;
-  const isForgotten = (line: string) => {
-    const record = parseRecord(line);
-    if (!record) return true;
-    if ("hasText" in forgetting) return scrub(record, forgetting.hasText).removed > 0;
-    const key = stringOf(record.key) ?? "";
-    return forgetting.ids.has(key.slice(key.indexOf(":") + 1));
-  };
-  await withLock(join(home, "meta-state.lock"), LOCK_WAIT_MS, () => {
-    const lines = (readIfExists(file) ?? "").split("\n").filter(Boolean);
-    const kept = lines.filter((line) => !isForgotten(line));
-    if (kept.length < lines.length) {
-      replaceFile(file, kept.map((line) => `${line}\n`).join(""), { durable: false });
-    }
-  });
+/** What state.db holds; names are read again, without what stays out. */
+function forgetInState(forgetting: Forgetting, paths: Paths): void {
+  const isForgotten = (sessionId: string, texts: readonly string[]) =>
+    "ids" in forgetting ? forgetting.ids.has(sessionId) : texts.some(forgetting.hasText);
+  withExistingState(paths, forgetNames);
+  forgetMetaStates(paths, ({ sessionId, texts }) => isForgotten(sessionId, texts));
+  forgetBackoffs(paths, ({ sessionId, reason }) => isForgotten(sessionId, [reason]));
+  forgetWritten(paths, ({ sessionId, path }) => isForgotten(sessionId, [path]));
+  eraseFreedState(paths);
 }
 
 function removeLeftovers(folder: string): void {

@@ -12,7 +12,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import { addExclusions } from "../config/exclude-file.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { openStore, type Store } from "../store/store.ts";
-import { forgetWritten, isAsWritten, removeWritten } from "../store/written-files.ts";
+import { isAsWritten, removeWritten } from "../store/written-files.ts";
 import { type FileCounts, type Forgetting, forgetInFiles } from "./forget-files.ts";
 import {
   chunksWith,
@@ -151,9 +151,6 @@ async function removeOnce(forgetting: Forgetting, options: Options): Promise<boo
   const { paths, places = [] } = options;
   removeNotes(notesOf(forgetting, options).ours, paths);
   await forgetInFiles(forgetting, { paths, dryRun: false });
-  forgetWritten(paths, ({ path, sessionId }) =>
-    "ids" in forgetting ? forgetting.ids.has(sessionId) : forgetting.hasText(path),
-  );
   const erased = await alone(paths, () => withStore(paths, (store) => removeFromIndex(store, forgetting)));
   forgetInLog(paths.log, forgetting, { places, dryRun: false });
   return erased ?? true;

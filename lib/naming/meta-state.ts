@@ -1,19 +1,19 @@
 /**
  * When each session was last looked at for its meta file and what came of it, so that thousands of unchanged sessions
- * cost two stats each. Only bookkeeping: without it every session is looked at once more.
- *
- * One line per look, appended in one write; the last line of a session counts.
+ * cost two stats each. Without a record a session is looked at once more.
  */
 
-import { appendFileSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { ensureDirectory, readIfExists, replaceFile } from "../base/files.ts";
-import { isRecord, stringOf } from "../base/json.ts";
-import { tryLock } from "../base/locks.ts";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseRecord, stringOf } from "../base/json.ts";
+import type { Paths } from "../config/config.ts";
+import { metaFile } from "../sessions/meta.ts";
+import { takeOver, withState } from "../store/state.ts";
+import type { Store } from "../store/store.ts";
+import { keepWritten } from "../store/written-files.ts";
 import type { Session } from "../transcripts/session.ts";
 
-/** A file with so many lines more than sessions is written anew. */
-const SPARE_LINES = 2000;
+type StatePaths = Pick<Paths, "home" | "state" | "pi" | "meta">;
 
 export interface MetaState {
   /** `<agent>:<id>`. */
@@ -37,33 +37,37 @@ export interface MetaState {
 }
 
 /** Every session's last look. */
-export function readMetaStates(home: string): Map<string, MetaState> {
-  const file = fileIn(home);
-  const states = new Map<string, MetaState>();
-  const lines = (readIfExists(file) ?? "").split("\n");
-  for (const line of lines) {
-    const state = parseState(line);
-    if (state) states.set(state.key, state);
-  }
-  if (lines.length > states.size + SPARE_LINES) rewrite(file, states);
-  return states;
+export function readMetaStates(paths: StatePaths): Map<string, MetaState> {
+  const rows = withLooks(paths, ({ db }) => db.prepare("SELECT look FROM meta_looks ORDER BY key").all());
+  const states = rows.flatMap(({ look }) => parseLook(String(look)) ?? []);
+  return new Map(states.map((state) => [state.key, state]));
 }
 
-/** The last look at one session. Asked for each session of a run, so it looks for the one line from the end. */
-export function readMetaState(home: string, key: string): MetaState | undefined {
-  const text = readIfExists(fileIn(home)) ?? "";
-  const wanted = `"key":${JSON.stringify(key)}`;
-  for (let at = text.lastIndexOf(wanted); at !== -1; at = at === 0 ? -1 : text.lastIndexOf(wanted, at - 1)) {
-    const end = text.indexOf("\n", at);
-    const state = parseState(text.slice(text.lastIndexOf("\n", at) + 1, end === -1 ? text.length : end));
-    if (state?.key === key) return state;
-  }
-  return undefined;
+/** The last look at one session. */
+export function readMetaState(paths: StatePaths, key: string): MetaState | undefined {
+  const find = ({ db }: Store) => db.prepare("SELECT look FROM meta_looks WHERE key = ?").get(key);
+  const row = withLooks(paths, find);
+  return row && parseLook(String(row.look));
 }
 
-export function appendMetaState(home: string, state: MetaState): void {
-  ensureDirectory(home);
-  appendFileSync(fileIn(home), `${JSON.stringify(state)}\n`, { mode: 0o600 });
+/** Keeps a look in place of the one before. */
+export function keepMetaState(paths: StatePaths, state: MetaState): void {
+  withLooks(paths, ({ db }) => {
+    db.prepare("INSERT OR REPLACE INTO meta_looks VALUES (?, ?)").run(state.key, JSON.stringify(state));
+  });
+}
+
+/** Forgets looks: by their session, and by the texts they hold. */
+export function forgetMetaStates(
+  paths: StatePaths,
+  isForgotten: (look: { sessionId: string; texts: string[] }) => boolean,
+): void {
+  const forgotten = [...readMetaStates(paths).values()].filter(({ key, name = "", given = "" }) =>
+    isForgotten({ sessionId: key.slice(key.indexOf(":") + 1), texts: [key, name, given] }),
+  );
+  withLooks(paths, ({ db }) => {
+    for (const { key } of forgotten) db.prepare("DELETE FROM meta_looks WHERE key = ?").run(key);
+  });
 }
 
 export function metaStateKey({ agent, id }: Pick<Session, "agent" | "id">): string {
@@ -81,38 +85,37 @@ export function fileMark(file: string): string {
   return stat ? `${stat.size}@${stat.mtimeMs}` : "";
 }
 
-function parseState(line: string): MetaState | undefined {
-  if (line === "") return undefined;
-  try {
-    const value: unknown = JSON.parse(line);
-    if (!isRecord(value)) return undefined;
-    const { key, transcript, meta, newUsers, byRules } = value;
-    if (typeof key !== "string" || typeof transcript !== "string" || typeof meta !== "string")
-      return undefined;
-    if (typeof newUsers !== "number" || typeof byRules !== "boolean") return undefined;
-    const [name, given] = [stringOf(value.name), stringOf(value.given)];
-    const state: MetaState = { key, transcript, meta, newUsers, byRules, name };
-    if (given !== undefined) state.given = given;
-    if (typeof value.failedAt === "number") state.failedAt = value.failedAt;
-    if (typeof value.unasked === "number") state.unasked = value.unasked;
-    return state;
-  } catch {
-    return undefined; // torn: that session is looked at once more
+function withLooks<T>(paths: StatePaths, work: (store: Store) => T): T {
+  return withState(paths, (store) => {
+    takeOver(store, join(paths.home, "meta-state.ndjson"), (text) => takeOverLooks(store, text, paths));
+    return work(store);
+  });
+}
+
+/** The last line of a session counts, so that one is kept first. */
+function takeOverLooks(store: Store, text: string, paths: StatePaths): void {
+  const keep = store.db.prepare("INSERT OR IGNORE INTO meta_looks VALUES (?, ?)");
+  for (const line of text.split("\n").reverse()) {
+    const state = parseLook(line);
+    if (state && keep.run(state.key, line).changes > 0) recordOwn(store, state, paths);
   }
 }
 
-/** A line that another process appends meanwhile may be lost, which costs one more look. */
-function rewrite(file: string, states: ReadonlyMap<string, MetaState>): void {
-  const release = tryLock(join(dirname(file), "meta-state.lock"));
-  if (!release) return;
-  try {
-    const text = [...states.values()].map((state) => `${JSON.stringify(state)}\n`).join("");
-    replaceFile(file, text, { durable: false });
-  } finally {
-    release();
-  }
+/** What 0.1.0 wrote beside pi's sessions, where the file is still as it was left. */
+function recordOwn(store: Store, { key, meta, name }: MetaState, paths: StatePaths): void {
+  if (!key.startsWith("pi:") || name === undefined) return;
+  const id = key.slice("pi:".length);
+  const path = metaFile(paths, { id, agent: "pi" });
+  if (fileMark(path) === meta) keepWritten(store, { path, content: readFileSync(path), sessionId: id });
 }
 
-function fileIn(home: string): string {
-  return join(home, "meta-state.ndjson");
+function parseLook(line: string): MetaState | undefined {
+  const { key, transcript, meta, newUsers, byRules, ...rest } = parseRecord(line) ?? {};
+  if (typeof key !== "string" || typeof transcript !== "string" || typeof meta !== "string") return undefined;
+  if (typeof newUsers !== "number" || typeof byRules !== "boolean") return undefined;
+  const state: MetaState = { key, transcript, meta, newUsers, byRules, name: stringOf(rest.name) };
+  if (typeof rest.given === "string") state.given = rest.given;
+  if (typeof rest.failedAt === "number") state.failedAt = rest.failedAt;
+  if (typeof rest.unasked === "number") state.unasked = rest.unasked;
+  return state;
 }

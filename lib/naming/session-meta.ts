@@ -18,8 +18,8 @@ import type { Entry, Session } from "../transcripts/session.ts";
 import { readHead } from "../transcripts/transcript.ts";
 import { type MetaReading, readForMeta } from "./meta-reading.ts";
 import {
-  appendMetaState,
   fileMark,
+  keepMetaState,
   type MetaState,
   metaStateKey,
   readMetaState,
@@ -72,7 +72,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
     const { newUsers = 0, byRules = false, name, failedAt, unasked } = making.seen;
     const given = outcome.name === name ? undefined : outcome.name;
-    appendMetaState(options.paths.home, { ...state, newUsers, byRules, name, given, failedAt, unasked });
+    keepMetaState(options.paths, { ...state, newUsers, byRules, name, given, failedAt, unasked });
     making.reading?.end(written);
   };
   try {
@@ -99,7 +99,7 @@ async function makeMeta(session: Session, making: Making): Promise<SessionMeta |
   const { current, outcome, seen, options } = making;
   const { meta, problem } = current;
   const { settings, gaveUp, force = false, restMs = 0, now = () => new Date() } = options;
-  const noted = readMetaState(options.paths.home, metaStateKey(session));
+  const noted = readMetaState(options.paths, metaStateKey(session));
   const isResting = now().getTime() - (noted?.failedAt ?? Number.NEGATIVE_INFINITY) < restMs;
   const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;

@@ -1,16 +1,20 @@
 /** What observing remembers beside the ledgers: the user's own thresholds and mode, and when to try again after failures. */
 
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readJson, remove, replaceFile } from "../base/files.ts";
-import { isRecord, numberOf, stringOf } from "../base/json.ts";
+import { readJson, replaceFile } from "../base/files.ts";
+import { isRecord, parseRecord, stringOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import { takeOver, withExistingState, withState } from "../store/state.ts";
+import type { Store } from "../store/store.ts";
 import { fileStem } from "./ledger.ts";
 
 type ObserveSettings = Settings["observe"];
-type Places = Pick<Paths, "observations">;
+type Places = Pick<Paths, "observations" | "state">;
 
 const OVERRIDES = "settings.json";
+const OLD_SUFFIX = ".backoff.json";
 const BACKOFF_FIRST_MS = 60_000;
 const BACKOFF_MAX_MS = 6 * 3_600_000;
 
@@ -62,12 +66,15 @@ export function setObserveSettings(
 
 /** The failures of a session's observer; undefined when the last attempt was fine. */
 export function readBackoff(paths: Places, sessionId: string): Backoff | undefined {
-  const file = readJson(backoffFile(paths, sessionId));
-  if (!isRecord(file)) return undefined;
-  const failures = numberOf(file.failures);
-  const notBefore = numberOf(file.notBefore);
-  if (!failures || notBefore === undefined) return undefined;
-  return { failures, notBefore, reason: stringOf(file.reason) ?? "" };
+  return withBackoffs(paths, sessionId, ({ db }) => {
+    const row = db.prepare("SELECT * FROM observer_backoffs WHERE session_id = ?").get(sessionId);
+    if (!row) return undefined;
+    return {
+      failures: Number(row.failures),
+      notBefore: Number(row.not_before),
+      reason: String(row.reason),
+    };
+  });
 }
 
 /** Notes how an attempt went: a failure doubles the wait, a success ends it. */
@@ -75,19 +82,61 @@ export function noteAttempt(
   paths: Places,
   { sessionId, failure, now }: { sessionId: string; failure: string | undefined; now: number },
 ): void {
-  const path = backoffFile(paths, sessionId);
-  if (failure === undefined) {
-    remove(path);
-    return;
-  }
-  const failures = (readBackoff(paths, sessionId)?.failures ?? 0) + 1;
-  const wait = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(20, failures - 1));
-  const backoff: Backoff = { failures, notBefore: now + wait, reason: failure };
-  replaceFile(path, `${JSON.stringify(backoff)}\n`, { durable: false });
+  const before = readBackoff(paths, sessionId);
+  withState(paths, (store) => {
+    if (failure === undefined) {
+      store.db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?").run(sessionId);
+      return;
+    }
+    const failures = (before?.failures ?? 0) + 1;
+    const wait = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(20, failures - 1));
+    keepBackoff(store, sessionId, { failures, notBefore: now + wait, reason: failure });
+  });
 }
 
-function backoffFile(paths: Places, sessionId: string): string {
-  return join(paths.observations, `${fileStem(sessionId)}.backoff.json`);
+/** Forgets the failures of these sessions, or those whose reason, which may quote what it failed on, holds a text. */
+export function forgetBackoffs(
+  paths: Places,
+  isForgotten: (backoff: { sessionId: string; reason: string }) => boolean,
+): void {
+  for (const id of oldBackoffs(paths)) withBackoffs(paths, id, () => {});
+  withExistingState(paths, ({ db }) => {
+    const drop = db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?");
+    for (const row of db.prepare("SELECT session_id, reason FROM observer_backoffs").all()) {
+      const sessionId = String(row.session_id);
+      if (isForgotten({ sessionId, reason: String(row.reason) })) drop.run(sessionId);
+    }
+  });
+}
+
+function keepBackoff({ db }: Store, sessionId: string, { failures, notBefore, reason }: Backoff): void {
+  db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)").run(
+    sessionId,
+    failures,
+    notBefore,
+    reason,
+  );
+}
+
+/** With what 0.1.0 kept in a file of the session's own. */
+function withBackoffs<T>(paths: Places, sessionId: string, work: (store: Store) => T): T | undefined {
+  const old = join(paths.observations, `${fileStem(sessionId)}${OLD_SUFFIX}`);
+  if (!existsSync(paths.state) && !existsSync(old)) return undefined;
+  return withState(paths, (store) => {
+    takeOver(store, old, (text) => {
+      const { failures, notBefore, reason } = parseRecord(text) ?? {};
+      if (typeof failures !== "number" || typeof notBefore !== "number") return;
+      keepBackoff(store, sessionId, { failures, notBefore, reason: stringOf(reason) ?? "" });
+    });
+    return work(store);
+  });
+}
+
+/** The sessions that have such a file. */
+function oldBackoffs({ observations }: Places): string[] {
+  if (!existsSync(observations)) return [];
+  const names = readdirSync(observations).filter((name) => name.endsWith(OLD_SUFFIX));
+  return names.map((name) => decodeURIComponent(name.slice(0, -OLD_SUFFIX.length)));
 }
 
 function typed(text: string): unknown {

@@ -46,12 +46,12 @@ export interface ReadMeta {
 }
 
 /** The meta file of a session: beside pi's sessions for pi, else in our own state. */
-export function metaFile(paths: Paths, session: Pick<Session, "id" | "agent">): string {
+export function metaFile(paths: Pick<Paths, "pi" | "meta">, session: Pick<Session, "id" | "agent">): string {
   return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${SUFFIX}`);
 }
 
 /** Where the meta files of an agent's sessions lie. */
-export function metaDirectory(paths: Paths, agent: Session["agent"]): string {
+export function metaDirectory(paths: Pick<Paths, "pi" | "meta">, agent: Session["agent"]): string {
   return agent === "pi" ? join(paths.pi, "sessions-meta") : paths.meta;
 }
 

@@ -14,7 +14,7 @@ import { findTranscripts } from "./find.ts";
 import { isKeptOut, refuseKeptOut } from "./kept-out.ts";
 import { metaFile } from "./meta.ts";
 import { foldName, likeName, type Named, nearest } from "./name-match.ts";
-import { type KnownNames, knownNames, type NamedMeta } from "./names.ts";
+import { type KnownNames, type NamedMeta, withNames } from "./names.ts";
 import { agentOfFile, type TranscriptFile } from "./places.ts";
 import { type MetaName, readMetaName } from "./session-name.ts";
 import { describeSession, hasConversation, listSessions, sessionAt } from "./sessions.ts";
@@ -100,23 +100,33 @@ function named(reference: string, context: ResolveContext): Session {
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
   const searched = searchedIn(found, { paths, subagents });
-  const kept = knownNames(searched.files, { paths, thorough: false });
-  const begun = withBeginning(wanted, { searched, names: kept });
+  const path = pathOf(wanted, cwd);
+  return withNames(paths, (names) => byNames(wanted, { searched, names }, { exact, path }));
+}
+
+function byNames(
+  wanted: string,
+  search: Search,
+  { exact, path }: { exact: boolean | undefined; path: string | undefined },
+): Session {
+  const { searched, names } = search;
+  const { paths } = searched;
+  names.update(searched.files, { thorough: false });
+  const begun = withBeginning(wanted, search);
   if (begun.length === 1) return one(wanted, begun, paths);
-  const called = withName(wanted, { searched, names: kept });
+  const called = withName(wanted, search);
   if (called.length === 1 && called.every((session) => isCalled(session, wanted, paths))) {
     return one(wanted, called, paths);
   }
   // Any other answer may be another one by names that were not looked at.
-  const names = knownNames(searched.files, { paths, thorough: true });
-  const same = withName(wanted, { searched, names });
+  names.update(searched.files, { thorough: true });
+  const same = withName(wanted, search);
   if (same.length > 0) return one(wanted, same, paths);
   if (begun.length > 0) return one(wanted, begun, paths);
-  const all = withNames(searched, names);
+  const all = allNamed(searched, names);
   const like = sessionsOf(likeName(wanted, all), searched);
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
-  const path = pathOf(wanted, cwd);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
   throw notFound(wanted, { near: nearestTo(wanted, all, searched), paths });
 }
@@ -212,7 +222,7 @@ function withoutFile(metas: readonly NamedMeta[], { byId, paths }: Searched): Kn
 }
 
 /** All sessions with all their names, and after them those of which only the meta file is left. */
-function withNames(searched: Searched, names: KnownNames): Named<Known>[] {
+function allNamed(searched: Searched, names: KnownNames): Named<Known>[] {
   const metas = new Map(names.metas().map((meta) => [meta.id, meta]));
   const titles = names.titles();
   const all: Named<Known>[] = searched.files.map((found) => {

@@ -96,6 +96,11 @@ export function isSqliteError(error: unknown): boolean {
   return error.name === "SQLiteError" || code === "ERR_SQLITE_ERROR";
 }
 
+/** Whether a database failed, on either driver or as the error that callers see. */
+export function isStorageError(error: unknown): boolean {
+  return isSqliteError(error) || (error instanceof SessionMemoryError && error.type === "STORAGE_ERROR");
+}
+
 /** A SQLite failure as the error that callers and users see. */
 export function storageError(action: string, path: string, cause: unknown): SessionMemoryError {
   if (cause instanceof SessionMemoryError) return cause;

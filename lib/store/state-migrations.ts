@@ -2,7 +2,7 @@
 
 export const STATE_MIGRATIONS: readonly string[] = [
   `
--- files outside the state folder; sha256 is empty where the bytes that we wrote are not known
+-- files that we wrote outside the state folder, as they were then
 CREATE TABLE written_files (
   path TEXT PRIMARY KEY,
   sha256 TEXT NOT NULL,
@@ -10,6 +10,48 @@ CREATE TABLE written_files (
   written_at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX written_files_session ON written_files(session_id);
+
+-- names as they were read, each with the state of its file then; folded as names are compared
+CREATE TABLE titles (
+  file TEXT PRIMARY KEY,
+  agent TEXT NOT NULL,
+  changed REAL NOT NULL,
+  state TEXT NOT NULL,
+  title TEXT,
+  folded TEXT
+) STRICT;
+CREATE INDEX titles_folded ON titles(folded) WHERE folded IS NOT NULL;
+CREATE INDEX titles_changed ON titles(changed);
+CREATE TABLE meta_names (
+  file TEXT PRIMARY KEY,
+  folder TEXT NOT NULL,
+  state TEXT NOT NULL,
+  id TEXT,
+  lower_id TEXT,
+  name TEXT,
+  folded TEXT
+) STRICT;
+CREATE INDEX meta_names_folded ON meta_names(folded) WHERE folded IS NOT NULL;
+CREATE INDEX meta_names_id ON meta_names(lower_id) WHERE name IS NOT NULL;
+-- what the names above depend on: config.json, and the folders of meta files
+CREATE TABLE name_sources (
+  path TEXT PRIMARY KEY,
+  state TEXT NOT NULL
+) STRICT;
+
+-- when each session was last looked at for its meta file, and what came of it, as JSON; key: <agent>:<id>
+CREATE TABLE meta_looks (
+  key TEXT PRIMARY KEY,
+  look TEXT NOT NULL
+) STRICT;
+
+-- failed attempts of observers in a row, and when (in milliseconds) the next one may be made
+CREATE TABLE observer_backoffs (
+  session_id TEXT PRIMARY KEY,
+  failures INTEGER NOT NULL,
+  not_before INTEGER NOT NULL,
+  reason TEXT NOT NULL
+) STRICT;
 `,
   `
 -- shared memory: our origin, the hub as it was last seen, times, the last failure

@@ -4,6 +4,7 @@
  */
 
 import { existsSync } from "node:fs";
+import { readIfExists, remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { openDatabase, storageError } from "./sqlite.ts";
 import { STATE_MIGRATIONS } from "./state-migrations.ts";
@@ -41,6 +42,20 @@ export function withState<T>(paths: StatePaths, work: (state: Store) => T): T {
 /** Runs `work` on `state.db` where there is one. */
 export function withExistingState<T>(paths: StatePaths, work: (state: Store) => T): T | undefined {
   return existsSync(paths.state) ? withState(paths, work) : undefined;
+}
+
+/**
+ * Takes the content of a file in which an earlier version kept the same, and deletes it. Run again after a crash in
+ * between, so `read` leaves rows alone that are there.
+ */
+export function takeOver({ db }: Store, file: string, read: (text: string) => void): void {
+  if (!existsSync(file)) return;
+  db.transaction(() => {
+    // asked again under the lock: another process may have just done it
+    const text = readIfExists(file);
+    if (text !== undefined) read(text);
+  });
+  remove(file);
 }
 
 /** Removes deleted bytes from the file and its log. */

@@ -6,7 +6,7 @@ import { remove } from "../base/files.ts";
 import { sha256 } from "../base/hash.ts";
 import { bytesOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
-import { eraseFreedState, withExistingState, withState } from "./state.ts";
+import { withExistingState, withState } from "./state.ts";
 import type { Store } from "./store.ts";
 
 type StatePaths = Pick<Paths, "state">;
@@ -18,21 +18,20 @@ export interface WrittenFile {
 }
 
 /** Records a file that was just written with this content. */
-export function recordWritten(
-  paths: StatePaths,
-  { path, content, sessionId }: WrittenFile & { content: string },
+export function recordWritten(paths: StatePaths, file: WrittenFile & { content: string | Uint8Array }): void {
+  withState(paths, (state) => keepWritten(state, file));
+}
+
+/** Records a file in an open state.db. */
+export function keepWritten(
+  { db }: Store,
+  { path, content, sessionId }: WrittenFile & { content: string | Uint8Array },
 ): void {
-  withState(paths, ({ db }) => {
-    db.prepare(
-      `INSERT INTO written_files (path, sha256, session_id, written_at) VALUES ($path, $hash, $session, $at)
-       ON CONFLICT (path) DO UPDATE SET sha256 = excluded.sha256, session_id = excluded.session_id,
-         written_at = excluded.written_at`,
-    ).run({
-      path: realFile(path),
-      hash: hashOf(content),
-      session: sessionId,
-      at: new Date().toISOString(),
-    });
+  db.prepare("INSERT OR REPLACE INTO written_files VALUES ($path, $hash, $session, $at)").run({
+    path: realFile(path),
+    hash: hashOf(content),
+    session: sessionId,
+    at: new Date().toISOString(),
   });
 }
 
@@ -63,7 +62,6 @@ export function forgetWritten(paths: StatePaths, isForgotten: (file: WrittenFile
   withExistingState(paths, ({ db }) => {
     for (const { path } of files) db.prepare("DELETE FROM written_files WHERE path = ?").run(path);
   });
-  eraseFreedState(paths);
 }
 
 function isRecorded({ db }: Store, file: string): boolean {
