@@ -54,6 +54,24 @@ test("run.sh passes over a bun of the project and relative folders of PATH, and 
   expect(stdout).toStartWith(`${own} --no-env-file`);
 });
 
+test("run.sh passes over a bun of the repository around the project, and of a node_modules of a folder above", async () => {
+  const top = join(home.root, "monorepo");
+  const cwd = join(top, "packages", "app");
+  write(join(top, ".git", "HEAD"), "ref: refs/heads/main\n");
+  write(join(cwd, "package.json"), "{}");
+  const folders = [
+    join(top, "bin"),
+    join(top, "node_modules", ".bin"),
+    join(home.root, "node_modules", ".bin"),
+  ];
+  for (const folder of folders) program(join(folder, "bun"));
+  const own = program(join(home.root, "outside", "bun"));
+  const { stdout } = await launch("stop", [...folders, join(home.root, "outside")], {
+    CLAUDE_PROJECT_DIR: cwd,
+  });
+  expect(stdout).toStartWith(`${own} --no-env-file`);
+});
+
 test("run.sh without bun takes a node that strips types, on the build where there is one", async () => {
   const node = program(join(home.root, "bin", "node"), "v22.18.0");
   const sources = await launch("stop", [join(home.root, "bin")]);

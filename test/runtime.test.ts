@@ -46,6 +46,41 @@ test("findRuntime() takes nothing from the project folder, nor by a relative pat
   expect(findRuntime({ env, cwd, root })).toBeUndefined();
 });
 
+test("findRuntime() takes nothing from a folder above that belongs to the same project", () => {
+  using place = machine();
+  const top = join(place.path, "project");
+  const cwd = join(top, "packages", "app");
+  write(join(top, ".git", "HEAD"), "ref: refs/heads/main\n");
+  write(join(cwd, "package.json"), "{}");
+  symlinkSync(join(top, "bin"), join(place.path, "link"));
+  const folders = [
+    join(top, "node_modules", ".bin"),
+    join(place.path, "node_modules", ".bin"),
+    join(top, "bin"),
+    join(place.path, "link"),
+  ];
+  const root = join(place.path, "app");
+  const find = (...path: string[]) =>
+    findRuntime({ env: { PATH: path.join(":"), HOME: "/nobody" }, cwd, root })?.command;
+  for (const folder of folders) program(join(folder, "bun"));
+  expect(folders.map((folder) => find(folder))).toEqual(folders.map(() => undefined));
+  const outside = program(join(place.path, "bin", "bun"));
+  expect(find(...folders, join(place.path, "bin"))).toBe(outside);
+});
+
+test("findRuntime() takes a bun below the user's home where the agent works in the home itself", () => {
+  using place = machine();
+  write(join(place.path, ".git", "HEAD"), "ref: refs/heads/main\n");
+  const bun = program(join(place.path, ".local", "bin", "bun"));
+  const planted = program(join(place.path, "node_modules", ".bin", "bun"));
+  const env = { PATH: [planted, bun].map((file) => join(file, "..")).join(":"), HOME: place.path };
+  for (const cwd of [place.path, "/"]) {
+    expect(findRuntime({ env, cwd, root: join(place.path, "app") })?.command).toBe(
+      cwd === "/" ? planted : bun,
+    );
+  }
+});
+
 test("findRuntime() passes over what is no program", () => {
   using place = machine();
   const root = join(place.path, "app");

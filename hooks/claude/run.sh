@@ -5,17 +5,35 @@
 hook=$1
 root=${0%/hooks/claude/run.sh}
 project=${CLAUDE_PROJECT_DIR:-$PWD}
+case $project in /*) ;; *) project= ;; esac
 set -f
+
+# The repository around the project, else the project; nothing for one that holds the user's home.
+top=$project
+while [ -n "$top" ] && [ ! -e "$top/.git" ]; do top=${top%/*}; done
+for candidate in "$top" "$project"; do
+  top=$candidate
+  case $HOME/ in "$candidate"/*) top= ;; esac
+  [ -n "$top" ] && break
+done
+
+# Whether a folder of PATH is the project's: it lies in it, or in a node_modules of a folder above.
+is_of_project() {
+  case $1/ in
+    "${top:-/dev/null}"/*) return 0 ;;
+    */node_modules/*) case $project/ in "${1%%/node_modules*}"/*) return 0 ;; esac ;;
+  esac
+  return 1
+}
 
 # Sets `found` to a program of PATH that is not the project's.
 find_program() {
   found=
   IFS=:
   for folder in $PATH; do
-    case $folder/ in
-      "$project"/*) ;;
-      /*) if [ -x "$folder/$1" ] && [ ! -d "$folder/$1" ]; then found=$folder/$1; break; fi ;;
-    esac
+    case $folder in /*) ;; *) continue ;; esac
+    is_of_project "$folder" && continue
+    if [ -x "$folder/$1" ] && [ ! -d "$folder/$1" ]; then found=$folder/$1; break; fi
   done
   unset IFS
   [ -n "$found" ]

@@ -7,7 +7,8 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { realPathOf, statOf } from "./probe.ts";
 
 /** Environment variables. */
 export type Environment = Record<string, string | undefined>;
@@ -103,11 +104,37 @@ function programFile({ name }: Runtime, root: string, script: string): string {
   return name !== "bun" && existsSync(built) ? built : join(root, script);
 }
 
-/** The folders of PATH that are absolute and not the project's: `npx` and the like put its node_modules/.bin there. */
+/** Returns the folders of PATH that are absolute and not the project's, or are ours. */
 function trustedPath(env: Environment, cwd: string, root: string): string[] {
+  const isOfProject = projectCheck(cwd, env.HOME || env.USERPROFILE);
   return (env.PATH ?? "")
     .split(delimiter)
-    .filter((folder) => isAbsolute(folder) && (!isWithin(folder, cwd) || isWithin(folder, root)));
+    .filter((folder) => isAbsolute(folder) && (!isOfProject(folder) || isWithin(folder, root)));
+}
+
+/**
+ * Tells whether a folder of PATH is the project's: it lies in the project, or it is in a `node_modules` of a folder
+ * above, as `npx` and the like put them there for every folder up to the root.
+ */
+function projectCheck(cwd: string, home: string | undefined): (folder: string) => boolean {
+  const directory = realPathOf(cwd) ?? cwd;
+  const top = projectTop(directory, home && (realPathOf(home) ?? home));
+  const isInside = (path: string) => {
+    const owner = path.split(`${sep}node_modules`)[0] || sep;
+    const isModule = path !== owner && isWithin(directory, owner);
+    return isModule || (top !== undefined && isWithin(path, top));
+  };
+  return (folder) => isInside(folder) || isInside(realPathOf(folder) ?? folder);
+}
+
+/** The repository around a directory, else the directory; undefined for one that holds the user's home. */
+function projectTop(directory: string, home: string | undefined): string | undefined {
+  const isProject = (path: string) => home === undefined || !isWithin(home, path);
+  for (let path = directory; isProject(path); path = dirname(path)) {
+    if (statOf(join(path, ".git"))) return path;
+    if (path === dirname(path)) break;
+  }
+  return isProject(directory) ? directory : undefined;
 }
 
 function isWithin(path: string, folder: string): boolean {
