@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { type Tokens, tokenUpperBound } from "../lib/model/prices.ts";
 import { formatCost, openSpendLedger, type PlannedCall, readSpendToday } from "../lib/model/spend.ts";
+import { withState } from "../lib/store/state.ts";
 import { temporaryHome } from "./support/home.ts";
 
 const prices = { cheap: { input: 1, output: 2 } };
@@ -19,6 +20,7 @@ function settings(dailyBudgetUsd: number, timezone = "UTC") {
   };
 }
 
+const today = () => new Date().toISOString().slice(0, 10);
 const million = (input: number, output = 0) => ({ input: input * 1e6, output: output * 1e6 });
 
 function planned(tokens: Tokens, feature = "meta"): PlannedCall {
@@ -183,10 +185,14 @@ test.each(amounts)("an amount in the records that is %s does not lift the cap", 
   const dir = home();
   const ledger = openSpendLedger(dir, settings(0.5));
   await ledger.reserve(planned(million(0.01)));
-  const file = join(dir, "spend.ndjson");
-  const row = JSON.parse(readFileSync(file, "utf8"));
-  const bad = { ...row, id: "bad", model: "no-such-model", inputTokens: 10_000, outputTokens: 1000, usd };
-  appendFileSync(file, `${JSON.stringify(bad)}\n`);
+  const row = {
+    day: today(),
+    feature: "meta",
+    model: "no-such-model",
+    inputTokens: 10_000,
+    outputTokens: 1000,
+  };
+  writeFileSync(join(dir, "spend.ndjson"), `${JSON.stringify({ id: "bad", ...row, usd })}\n`);
   expect(readSpendToday(dir, "UTC").usd).toBeCloseTo(counted + 0.01);
   const error = await refusal(ledger.reserve(planned(million(0.45))));
   expect(error.details.spent).toBeCloseTo(counted + 0.01);
@@ -208,30 +214,49 @@ test("the tokens of a text are estimated at one an ideograph or more, and above 
   expect(tokenUpperBound("plain words of a prompt ".repeat(100))).toBeGreaterThan(600);
 });
 
-test("a line torn by a full disk loses at most its own call", async () => {
+test("the calls of 0.1.0 are taken over from its file, of a torn line all but its own call", async () => {
   const dir = home();
-  const ledger = openSpendLedger(dir, settings(10));
-  await ledger.reserve(planned(million(1)));
-  appendFileSync(join(dir, "spend.ndjson"), '{"id":"torn","at":"20');
-  await ledger.reserve(planned(million(2)));
-  await ledger.reserve(planned(million(3)));
-  expect(readSpendToday(dir, "UTC").usd).toBe(6);
+  const file = join(dir, "spend.ndjson");
+  const line = (id: string, usd: number, more: object = {}) => {
+    const row = { id, at: `${today()}T10:00:00.000Z`, day: today(), feature: "meta", model: "cheap" };
+    return `${JSON.stringify({ ...row, inputTokens: 10, outputTokens: 5, usd, ...more })}\n`;
+  };
+  writeFileSync(
+    file,
+    `${line("a", 9, { open: true })}${line("a", 1)}{"id":"torn","at":"20${line("b", 2)}[]\n`,
+  );
+  expect(readSpendToday(dir, "UTC")).toEqual({
+    usd: 3,
+    calls: 2,
+    tokens: { input: 20, output: 10 },
+    unpriced: [],
+  });
+  expect(existsSync(file)).toBe(false);
+  await openSpendLedger(dir, settings(10)).reserve(planned(million(3)));
+  // An older version still at work writes another one.
+  writeFileSync(file, line("a", 7) + line("c", 1));
+  expect(readSpendToday(dir, "UTC").usd).toBe(7);
+  const error = await refusal(openSpendLedger(dir, settings(10)).reserve(planned(million(4))));
+  expect(error.details.spent).toBe(7);
 });
 
 test("the ledger is for the user's eyes only and holds no text of any session", async () => {
   const dir = home();
   await openSpendLedger(dir, settings(10)).reserve(planned(million(1)));
-  const file = join(dir, "spend.ndjson");
-  expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(Object.keys(JSON.parse(readFileSync(file, "utf8")))).toEqual([
+  expect(statSync(join(dir, "state.db")).mode & 0o777).toBe(0o600);
+  const row = withState({ state: join(dir, "state.db") }, ({ db }) =>
+    db.prepare("SELECT * FROM spend").get(),
+  );
+  expect(Object.keys(row ?? {})).toEqual([
     "id",
     "at",
     "day",
     "feature",
     "model",
-    "inputTokens",
-    "outputTokens",
+    "input_tokens",
+    "output_tokens",
     "usd",
-    "open",
+    "is_unpriced",
+    "is_open",
   ]);
 });

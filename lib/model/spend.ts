@@ -1,22 +1,25 @@
 /**
  * Records what paid model calls cost and holds the daily cap.
  *
- * A call is recorded at its estimate before it is made and at its real price after, under a lock, so that several
- * processes together stay under the cap and a killed one leaves its call counted. The day is the local day.
+ * A call is recorded in state.db at its estimate before it is made, in one transaction with the check, and at its real
+ * price after, so that several processes together stay under the cap and a killed one leaves its call counted. The day
+ * is the local day.
  */
 
 import { randomBytes } from "node:crypto";
-import { appendFileSync, closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { hasCode, SessionMemoryError } from "../base/errors.ts";
-import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { withLock } from "../base/locks.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { type JsonRecord, numberOf, parseRecord, stringOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Settings } from "../config/config.ts";
+import type { Row as SqlRow } from "../store/sqlite.ts";
+import { takeOver, withState } from "../store/state.ts";
+import type { Store } from "../store/store.ts";
 import { type Price, type PricedModel, priceOf, type Tokens } from "./prices.ts";
 
-const FILE = "spend.ndjson";
-const LOCK_WAIT_MS = 10_000;
+/** Where 0.1.0 kept its calls: one line each, the last one with an id counts. */
+const OLD_FILE = "spend.ndjson";
 const DEFAULT_BUDGET_USD = 1;
 
 /** A call about to be made, with the most it can take. */
@@ -55,7 +58,7 @@ interface SpendToday {
   unpriced: string[];
 }
 
-/** One line of the ledger. The last line with an id stands for the call. */
+/** One call. */
 interface Row {
   id: string;
   at: string;
@@ -82,9 +85,7 @@ export function openSpendLedger(
   settings: Pick<Settings, "llm" | "timezone">,
   { now = () => new Date() }: LedgerOptions = {},
 ): SpendLedger {
-  const file = join(home, FILE);
   const cap = settings.llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
-  const read = rowReader(file);
   const price = (model: PricedModel, tokens: Tokens) => priceOf(model, tokens, settings.llm?.prices ?? {});
 
   async function reserve(call: PlannedCall): Promise<Reservation> {
@@ -102,10 +103,12 @@ export function openSpendLedger(
       ...(estimate.isKnown ? {} : { unpriced: true }),
       open: true,
     };
-    await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
-      refuseOverCap(row, cap, sum(read(), row.day).usd);
-      append(file, row);
-    });
+    withSpend(home, (store) =>
+      store.db.transaction(() => {
+        refuseOverCap(row, cap, readDay(store, row.day).usd);
+        write(store, row);
+      }),
+    );
     return {
       settle(used) {
         const tokens = {
@@ -115,7 +118,9 @@ export function openSpendLedger(
         const { usd, isKnown } = price(call, tokens);
         const { open: _, ...settled } = row;
         try {
-          append(file, { ...settled, inputTokens: tokens.input, outputTokens: tokens.output, usd });
+          withSpend(home, (store) =>
+            write(store, { ...settled, inputTokens: tokens.input, outputTokens: tokens.output, usd }),
+          );
         } catch {
           // a full disk must not lose an answer that is paid: the call stays counted at its estimate
         }
@@ -129,7 +134,9 @@ export function openSpendLedger(
 
 /** What was spent on the current local day. */
 export function readSpendToday(home: string, timezone: string, now: Date = new Date()): SpendToday {
-  return sum(rowReader(join(home, FILE))(), localDay(now, timezone));
+  const day = localDay(now, timezone);
+  if (!existsSync(stateIn(home)) && !existsSync(join(home, OLD_FILE))) return summed([]);
+  return withSpend(home, (store) => readDay(store, day));
 }
 
 /** `$0.0012`, or the tokens where the price is unknown. */
@@ -160,44 +167,51 @@ function refuseOverCap({ usd, unpriced, ...row }: Row, cap: number, spent: numbe
   );
 }
 
-function sum(rows: Iterable<Row>, day: string): SpendToday {
+function readDay({ db }: Store, day: string): SpendToday {
+  return summed(db.prepare("SELECT * FROM spend WHERE day = ? ORDER BY at").all(day));
+}
+
+function summed(rows: readonly SqlRow[]): SpendToday {
   const today: SpendToday = { usd: 0, calls: 0, tokens: { input: 0, output: 0 }, unpriced: [] };
   for (const row of rows) {
-    if (row.day !== day) continue;
+    const model = String(row.model);
     today.calls++;
-    today.usd += row.usd;
-    today.tokens.input += row.inputTokens;
-    today.tokens.output += row.outputTokens;
-    if (row.unpriced && !today.unpriced.includes(row.model)) today.unpriced.push(row.model);
+    today.usd += Number(row.usd);
+    today.tokens.input += Number(row.input_tokens);
+    today.tokens.output += Number(row.output_tokens);
+    if (row.is_unpriced === 1 && !today.unpriced.includes(model)) today.unpriced.push(model);
   }
   return today;
 }
 
-/** Reads the ledger on from where it last stopped, so that a thousand calls of one run do not read it a thousand times. */
-function rowReader(file: string): () => Iterable<Row> {
-  const rows = new Map<string, Row>();
-  let offset = 0;
-  return () => {
-    const text = readFrom(file, offset);
-    // A line that another process is still writing is read next time.
-    const whole = text.subarray(0, text.lastIndexOf(0x0a) + 1);
-    offset += whole.length;
-    for (const line of whole.toString("utf8").split("\n")) {
-      const row = parseRow(line);
-      if (row) rows.set(row.id, row);
-    }
-    return rows.values();
-  };
+function withSpend<T>(home: string, work: (store: Store) => T): T {
+  return withState({ state: stateIn(home) }, (store) => {
+    takeOver(store, join(home, OLD_FILE), (text) => {
+      // The last line of a call counts, so that one is kept first.
+      for (const line of text.split("\n").reverse()) {
+        const row = parseRow(line);
+        if (row) write(store, row, "IGNORE");
+      }
+    });
+    return work(store);
+  });
 }
 
+function stateIn(home: string): string {
+  return join(home, "state.db");
+}
+
+function write({ db }: Store, row: Row, conflict: "REPLACE" | "IGNORE" = "REPLACE"): void {
+  const { id, at, day, feature, model, inputTokens, outputTokens, usd, unpriced, open } = row;
+  db.prepare(`INSERT OR ${conflict} INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+    ...[id, at, day, feature, model, inputTokens, outputTokens, usd, unpriced ? 1 : 0, open ? 1 : 0],
+  );
+}
+
+/** A line torn by a full disk has the next one fused to it. */
 function parseRow(line: string): Row | undefined {
-  if (line === "") return undefined;
-  try {
-    // A line torn by a full disk has the next one fused to it.
-    return readRow(recordOf(JSON.parse(line.slice(Math.max(0, line.lastIndexOf('{"id":'))))));
-  } catch {
-    return undefined; // torn: it was refused or its answer never came
-  }
+  const record = parseRecord(line.slice(Math.max(0, line.lastIndexOf('{"id":'))));
+  return record && readRow(record);
 }
 
 /** Anything may have been written into the file by hand: what is no amount counts as its tokens at the dearest price. */
@@ -220,6 +234,7 @@ function readRow({ id, day, ...fields }: JsonRecord): Row | undefined {
     outputTokens,
     usd: written ?? price.usd,
     ...(isUnpriced ? { unpriced: true } : {}),
+    ...(fields.open === true ? { open: true } : {}),
   };
 }
 
@@ -227,33 +242,6 @@ function readRow({ id, day, ...fields }: JsonRecord): Row | undefined {
 function countOf(value: unknown): number | undefined {
   const number = numberOf(value);
   return number !== undefined && number >= 0 ? number : undefined;
-}
-
-function readFrom(file: string, offset: number): Buffer {
-  let descriptor: number;
-  try {
-    descriptor = openSync(file, "r");
-  } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR")) return Buffer.alloc(0);
-    throw error;
-  }
-  try {
-    const buffer = Buffer.alloc(Math.max(0, fstatSync(descriptor).size - offset));
-    let filled = 0;
-    while (filled < buffer.length) {
-      const read = readSync(descriptor, buffer, filled, buffer.length - filled, offset + filled);
-      if (read === 0) break;
-      filled += read;
-    }
-    return buffer.subarray(0, filled);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** One write per line: appends of several processes do not mix. */
-function append(file: string, row: Row): void {
-  appendFileSync(file, `${JSON.stringify(row)}\n`, { mode: 0o600 });
 }
 
 function localDay(date: Date, timezone: string): string {

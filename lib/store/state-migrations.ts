@@ -45,6 +45,21 @@ CREATE TABLE meta_looks (
   look TEXT NOT NULL
 ) STRICT;
 
+-- paid calls: at their estimate while open, then at their price; the day is the local one
+CREATE TABLE spend (
+  id TEXT PRIMARY KEY,
+  at TEXT NOT NULL,
+  day TEXT NOT NULL,
+  feature TEXT NOT NULL,
+  model TEXT NOT NULL,
+  input_tokens REAL NOT NULL,
+  output_tokens REAL NOT NULL,
+  usd REAL NOT NULL CHECK (usd >= 0),
+  is_unpriced INTEGER NOT NULL,
+  is_open INTEGER NOT NULL
+) STRICT;
+CREATE INDEX spend_day ON spend(day);
+
 -- failed attempts of observers in a row, and when (in milliseconds) the next one may be made
 CREATE TABLE observer_backoffs (
   session_id TEXT PRIMARY KEY,
