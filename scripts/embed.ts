@@ -26,7 +26,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { embedSessions, failureOf, type RunReport } from "../lib/index/index-run.ts";
+import { embedSessions, failureOf, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/index-status.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
@@ -48,7 +48,7 @@ Options:
       --prune            Forget sessions whose transcript is gone
       --status           What is indexed, per session
       --validate-only    Check the transcripts; change nothing
-      --dry-run          What would be sent and what it would cost; send nothing
+      --dry-run          What would be sent and its price, by these flags; send and change nothing
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
       --json             One JSON document
       --quiet            No progress and warnings
@@ -111,23 +111,26 @@ async function chooseSessions({ paths, settings, currentSession }: Config, flags
   return [...others, ...listed.reverse()];
 }
 
+function runOptions(config: Config, sessions: readonly Session[], flags: Flags): Omit<RunOptions, "store"> {
+  return {
+    config,
+    sessions,
+    isComplete: !flags.session && flags.since === undefined,
+    all: flags.all,
+    vectors: !flags["no-vectors"],
+    topics: flags.topics,
+    prune: flags.prune,
+    signal: stopSignal(),
+    progress: startProgress,
+    onWarning: warn,
+  };
+}
+
 async function run(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
   const { paths } = config;
   const store = openStore(paths.database);
   try {
-    const report = await embedSessions({
-      store,
-      config,
-      sessions,
-      isComplete: !flags.session && flags.since === undefined,
-      all: flags.all,
-      vectors: !flags["no-vectors"],
-      topics: flags.topics,
-      prune: flags.prune,
-      signal: stopSignal(),
-      progress: startProgress,
-      onWarning: warn,
-    });
+    const report = await embedSessions({ ...runOptions(config, sessions, flags), store });
     await showReport(report, flags);
     const failure = failureOf(report);
     if (failure) throw failure;
@@ -244,31 +247,28 @@ async function validate(sessions: readonly Session[], { json }: Flags): Promise<
   note(`${files.filter(({ valid }) => valid).length} of ${counted(files.length, "file")} valid`);
 }
 
-async function showPlan(
-  { paths, settings }: Config,
-  sessions: readonly Session[],
-  { json }: Flags,
-): Promise<void> {
-  const [{ planEmbedding }, { formatPrice, openSpendLedger }] = await Promise.all([
-    import("../lib/index/embedding-plan.ts"),
+async function showPlan(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
+  const [{ planRun }, { formatPrice }] = await Promise.all([
+    import("../lib/index/dry-run.ts"),
     import("../lib/model/spend.ts"),
   ]);
-  const { embedding } = settings;
-  const store = existsSync(paths.database) ? openStore(paths.database) : undefined;
-  const plan = embedding
-    ? planEmbedding({ store, sessions, settings, embedding })
-    : { sessions: 0, chunks: 0, tokens: 0 };
-  store?.close();
-  const host = embedding ? new URL(embedding.baseUrl ?? "https://api.openai.com").host : null;
-  const model = { kind: "embedding", model: "", ...embedding } as const;
-  const price = openSpendLedger(paths.home, settings).price(model, { input: plan.tokens, output: 0 });
-  if (json) printJson({ ...plan, host, usd: embedding ? price.usd : 0 });
-  else if (!embedding) print("nothing would be sent: no embedding in config.json");
-  else
+  const planned = await planRun(runOptions(config, sessions, flags));
+  if (flags.json) {
+    const [first = NOTHING, ...more] = planned.map(({ what, price, ...rest }) => ({
+      ...rest,
+      usd: price.usd,
+    }));
+    printJson(more[0] ? { ...first, topics: more[0] } : first);
+    return;
+  }
+  if (planned.length === 0) print("nothing would be sent: no embedding in config.json");
+  for (const { what, sessions, chunks, tokens, host, price } of planned)
     print(
-      `${counted(plan.sessions, "session")}, ${counted(plan.chunks, "chunk")} would be sent to ${host}: ` +
-        `${formatPrice(price)} (${plan.tokens} tokens)`,
+      `${what}: ${counted(sessions, "session")}, ${counted(chunks, "chunk")} would be sent to ${host}: ` +
+        `${formatPrice(price)} (at most ${tokens} tokens)`,
     );
 }
+
+const NOTHING = { sessions: 0, chunks: 0, tokens: 0, host: null, usd: 0 };
 
 if (import.meta.main) await runScript(SCRIPT, main);

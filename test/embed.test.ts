@@ -1,14 +1,31 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import type { EmbeddingConfig } from "../lib/config/config.ts";
+import { type EmbeddingConfig, loadConfig } from "../lib/config/config.ts";
 import { hasAllVectors, vectorSource } from "../lib/index/chunk-vectors.ts";
+import { planRun } from "../lib/index/dry-run.ts";
 import { embedChunks } from "../lib/index/embedding-run.ts";
-import { failureOf, type RunReport } from "../lib/index/index-run.ts";
+import { embedSessions, failureOf, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
-import { type FakeOpenAI, fakeVector, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
+import {
+  type FakeOpenAI,
+  fakeVector,
+  type RecordedRequest,
+  type Reply,
+  startFakeOpenAI,
+} from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import {
   chunksOf,
@@ -348,9 +365,59 @@ describe("embed.ts", () => {
       /^semantic vectors: 2 made \(0 paid for before\) · \$0\.0000\nindexed 1 session, 2 chunks \(2 new\)/,
     );
     const after = await runScript("embed", ["--dry-run"], { env: home.env });
-    expect(after.stdout).toStartWith(`0 sessions, 0 chunks would be sent to ${new URL(server.baseUrl).host}`);
+    expect(after.stdout).toStartWith(
+      `vectors: 0 sessions, 0 chunks would be sent to ${new URL(server.baseUrl).host}`,
+    );
     await runScript("embed", ["--no-vectors"], { env: home.env });
     expect(server.embeddedTexts()).toHaveLength(2);
+  });
+
+  test("--dry-run says to the chunk what the same command then sends: refined, new, grown, forked, all", async () => {
+    using home = temporaryHome();
+    const pieces = ({ body }: RecordedRequest) =>
+      String(body.messages.at(-1).content).match(/^\d+\.$/gm)?.length ?? 0;
+    server.script((request) => {
+      const chunks = Array.from({ length: pieces(request) }, (_, i) => i + 1);
+      return JSON.stringify({ topics: chunks.map((chunk) => ({ chunk, tags: ["one tag"] })) });
+    });
+    const file = writeClaude(home, { id: ONE, rows: manyTurns(25) });
+    const llm = { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" };
+    const host = new URL(server.baseUrl).host;
+    async function compare(flags: Partial<RunOptions>) {
+      const config = await loadConfig(home.env, home.project);
+      const sessions = listSessions(home.paths).reverse();
+      const options = { config, sessions, isComplete: true, ...flags };
+      server.requests.length = 0;
+      const plan = await planRun(options);
+      expect(server.requests).toEqual([]);
+      const store = openHomeStore(home);
+      await embedSessions({ ...options, store });
+      store.close();
+      const topics = server.chats().reduce((sum, request) => sum + pieces(request), 0);
+      const sent = { vectors: server.embeddedTexts().length, topics };
+      expect(plan.map(({ what, chunks }) => [what, chunks])).toEqual(
+        plan.map(({ what }) => [what, sent[what]]),
+      );
+      return plan.map(({ sessions, chunks, price, ...rest }) => ({
+        ...rest,
+        sessions,
+        chunks,
+        usd: price.usd,
+      }));
+    }
+    writeConfig(home, { llm });
+    const run = await runScript("embed", ["--topics", "--dry-run", "--json"], { env: home.env });
+    const [refined] = await compare({ topics: true });
+    expect(refined).toMatchObject({ what: "topics", host, sessions: 1, chunks: 25, usd: 0 });
+    const { what: _, ...shown } = refined ?? {};
+    expect(JSON.parse(run.stdout)).toEqual(shown);
+    writeConfig(home, { llm, embedding: embedding() });
+    expect(await compare({ topics: true })).toMatchObject([{ chunks: 25 }, { chunks: 0 }]);
+    expect(await compare({ all: true, topics: true })).toMatchObject([{ chunks: 0 }, { chunks: 0 }]);
+    appendFileSync(file, jsonl(...manyTurns(3, "later")));
+    writeClaude(home, { id: TWO, rows: readFileSync(file, "utf8") });
+    expect(await compare({ vectors: false })).toEqual([]);
+    expect(await compare({ topics: true })).toMatchObject([{ sessions: 1 }, { sessions: 1 }]);
   });
 
   test("fails with the error and keeps the full text when vectors cannot be made", async () => {

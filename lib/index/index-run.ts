@@ -8,7 +8,8 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { shortHash } from "../base/hash.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
 import type { Config, Settings } from "../config/config.ts";
-import { configuredEmbedder } from "../model/configured-embedder.ts";
+import type { CompleteJson } from "../model/answers.ts";
+import { configuredEmbedder, type EmbedTexts } from "../model/configured-embedder.ts";
 import { configuredModel } from "../model/configured-model.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -35,6 +36,8 @@ export interface RunOptions {
     | ((what: string) => { update: (done: number, total: number) => void; end: () => void })
     | undefined;
   onWarning?: ((text: string) => void) | undefined;
+  /** In place of the configured ones. */
+  models?: { embed: EmbedTexts; complete: CompleteJson } | undefined;
 }
 
 export interface RunReport extends IndexReport {
@@ -161,10 +164,11 @@ const NOTHING_TO_EMBED: EmbeddingReport = {
 type Progress = NonNullable<RunOptions["progress"]>;
 
 async function refine(
-  { store, config, signal }: RunOptions,
+  { store, config, signal, models }: RunOptions,
   progress: Progress,
 ): Promise<TopicReport | string> {
-  const complete = await configuredModel(config);
+  const configured = await configuredModel(config);
+  const complete = configured && (models?.complete ?? configured);
   if (!complete) {
     throw new SessionMemoryError("NO_MODEL", "Cannot refine topics: config.json names no model", {
       hint: "add an llm block to config.json, or leave --topics out",
@@ -210,7 +214,7 @@ async function embed(options: RunOptions, progress: Progress): Promise<Embedding
   if (options.vectors === false) return "left out (--no-vectors)";
   if (!all && hasAllVectors(store, embedding)) return NOTHING_TO_EMBED;
   const { embedChunks } = await import("./embedding-run.ts");
-  const embedTexts = await configuredEmbedder(config);
+  const embedTexts = options.models?.embed ?? (await configuredEmbedder(config));
   if (!embedTexts) return "off (no embedding in config.json)";
   return await payAlone(join(config.paths.home, "vectors.lock"), async () => {
     const sending = progress("vectors");

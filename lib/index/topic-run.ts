@@ -25,7 +25,7 @@ export interface TopicReport {
   stopped: SessionMemoryError | undefined;
 }
 
-const CHUNKS_PER_CALL = 20;
+export const CHUNKS_PER_CALL = 20;
 const TOPICS_MAX = 3;
 const MAX_TOKENS = 1500;
 

@@ -1,0 +1,134 @@
+/**
+ * What a run would send: the run itself, on a copy of the index that is thrown away, with models that take notes
+ * instead of sending. Whatever the run skips, reuses or sends twice, the plan does too.
+ */
+
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { shortHash } from "../base/hash.ts";
+import type { Config } from "../config/config.ts";
+import type { CompleteJson, JsonRequest } from "../model/answers.ts";
+import type { EmbedTexts } from "../model/configured-embedder.ts";
+import { type Price, type PricedModel, type Tokens, tokenUpperBound } from "../model/prices.ts";
+import { openSpendLedger } from "../model/spend.ts";
+import { openDatabase } from "../store/sqlite.ts";
+import { openStore, type Store } from "../store/store.ts";
+import { embedSessions, type RunOptions } from "./index-run.ts";
+import { CHUNKS_PER_CALL } from "./topic-run.ts";
+
+/** What one model would be sent. */
+export interface Planned {
+  what: "vectors" | "topics";
+  host: string;
+  /** Sessions with something to send. */
+  sessions: number;
+  chunks: number;
+  /** At most: of an answer as many as it may have. */
+  tokens: number;
+  price: Price;
+}
+
+type Counts = Pick<Planned, "sessions" | "chunks"> & { tokens: Tokens };
+
+/** The model in the rows of a plan. */
+const PLAN = "plan";
+
+/** Runs on a copy of the index and returns what would have been sent, by model; the embedder first. */
+export async function planRun(options: Omit<RunOptions, "store" | "models">): Promise<Planned[]> {
+  const { paths, settings } = options.config;
+  const home = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
+  const store = openCopy(paths.database, join(home, "memory.db"));
+  try {
+    const vectors = noteVectors(settings.embedding?.dimensions ?? 0);
+    const topics = noteTopics();
+    // The locks of the copy are not those of the index.
+    const config: Config = { ...options.config, paths: { ...paths, home } };
+    const models = { embed: vectors.embed, complete: topics.complete };
+    const report = await embedSessions({ ...options, store, config, models });
+    const chunks = typeof report.topics === "object" ? report.topics.refined : 0;
+    const sent = { sessions: sessionsWith(store, vectors.sent), chunks: vectors.sent.size };
+    return describe(options, {
+      vectors: { ...sent, tokens: vectors.tokens },
+      topics: { sessions: sessionsTagged(store), chunks, tokens: topics.tokens },
+    });
+  } finally {
+    store.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function describe(
+  { config, vectors, topics }: Pick<RunOptions, "config" | "vectors" | "topics">,
+  counts: Record<Planned["what"], Counts>,
+): Planned[] {
+  const { embedding, llm } = config.settings;
+  const { price } = openSpendLedger(config.paths.home, config.settings);
+  const planned = (what: Planned["what"], model: PricedModel): Planned => {
+    const { tokens, ...rest } = counts[what];
+    const host = new URL(model.baseUrl ?? "https://api.openai.com").host;
+    return { what, host, ...rest, tokens: tokens.input + tokens.output, price: price(model, tokens) };
+  };
+  return [
+    ...(embedding && vectors !== false ? [planned("vectors", { kind: "embedding", ...embedding })] : []),
+    ...(llm && topics ? [planned("topics", { kind: "chat", ...llm })] : []),
+  ];
+}
+
+function openCopy(database: string, copy: string): Store {
+  if (existsSync(database)) {
+    const original = openDatabase(database, { create: false });
+    try {
+      original.exec(`VACUUM INTO '${copy.replaceAll("'", "''")}'`);
+    } finally {
+      original.close();
+    }
+  }
+  return openStore(copy);
+}
+
+function noteVectors(dimensions: number) {
+  const sent = new Set<number>();
+  const tokens: Tokens = { input: 0, output: 0 };
+  const embed: EmbedTexts = async (texts) => {
+    for (const text of texts) {
+      sent.add(shortHash(text));
+      tokens.input += tokenUpperBound(text);
+    }
+    return { vectors: texts.map(() => new Float32Array(dimensions).fill(1)), tokens: 0, usd: 0 };
+  };
+  return { sent, tokens, embed };
+}
+
+function noteTopics() {
+  const tokens: Tokens = { input: 0, output: 0 };
+  const answer = {
+    topics: Array.from({ length: CHUNKS_PER_CALL }, (_, i) => ({ chunk: i + 1, tags: ["to be tagged"] })),
+  };
+  const complete: CompleteJson = async <T>({ system, prompt, schema, maxTokens = 0 }: JsonRequest<T>) => {
+    tokens.input += tokenUpperBound(system) + tokenUpperBound(prompt);
+    tokens.output += maxTokens;
+    const usage = { input: 0, output: 0 };
+    return { value: schema.parse(answer), model: PLAN, usage, tokens: 0, usd: 0 };
+  };
+  return { tokens, complete };
+}
+
+function sessionsWith(store: Store, sent: ReadonlySet<number>): number {
+  if (sent.size === 0) return 0;
+  const sessions = new Set<string>();
+  for (const row of store.db.prepare("SELECT session_id, context_content FROM session_chunks").iterate()) {
+    if (sent.has(shortHash(String(row.context_content)))) sessions.add(String(row.session_id));
+  }
+  return sessions.size;
+}
+
+function sessionsTagged(store: Store): number {
+  const row = store.db
+    .prepare(
+      `SELECT count(DISTINCT session_id) AS n FROM session_chunks
+       JOIN topic_cache USING (content_hash) WHERE topic_cache.model = ?`,
+    )
+    .get(PLAN);
+  return Number(row?.n);
+}
