@@ -60,8 +60,11 @@ export function hasPostgres(): boolean {
 /** Starts a server with the roles and the database of a team. */
 export async function startPostgres({
   settings = {},
+  prepare = () => {},
 }: {
   settings?: Record<string, string>;
+  /** Puts files into the data folder before the server starts. */
+  prepare?: (data: string) => void;
 } = {}): Promise<Postgres> {
   const bin = postgresPrograms();
   if (bin === undefined) throw new Error("Expected PostgreSQL's packages: apt-get install postgresql");
@@ -91,6 +94,7 @@ export async function startPostgres({
     join(data, "pg_hba.conf"),
     "host all all 127.0.0.1/32 scram-sha-256\nhost all all ::1/128 scram-sha-256\nhost all all all scram-sha-256\n",
   );
+  prepare(data);
   const all = { listen_addresses: "127.0.0.1", unix_socket_directories: "", fsync: "off", ...settings };
   const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const child = spawn(...commandAs(user, [join(bin, "postgres"), "-D", data, "-p", String(port), ...flags]), {

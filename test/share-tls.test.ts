@@ -1,0 +1,240 @@
+/** The connection to the hub: who it is, what is said where it is not, and that no credential is said anywhere. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import type { ShareConfig } from "../lib/config/config.ts";
+import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
+import {
+  giveToServer,
+  hasPostgres,
+  makeCertificates,
+  type Postgres,
+  startPostgres,
+} from "./support/postgres.ts";
+import { BUN_FLAGS, type Finished, runCommand, runScript, scriptPath } from "./support/run.ts";
+import { PROJECT, say, uuid } from "./support/share.ts";
+
+// A test that takes too long has its processes killed, the server among them.
+setDefaultTimeout(120_000);
+
+/** The runtimes that are here: CI names the other two. */
+const RUNTIMES: [name: string, command: string[]][] = [
+  ["Bun", [process.execPath, ...BUN_FLAGS]],
+  ...[process.env.SESSION_MEMORY_TEST_NODE]
+    .filter((node) => node !== undefined)
+    .map((node): [string, string[]] => ["Node", [node]]),
+  ...[process.env.SESSION_MEMORY_TEST_DENO]
+    .filter((deno) => deno !== undefined)
+    .map((deno): [string, string[]] => ["Deno", [deno, "run", "-A", "--quiet"]]),
+];
+
+/** An address of this machine that is not loopback: TLS is required there. */
+const OUTSIDE = Object.values(networkInterfaces())
+  .flat()
+  .find((address) => address && !address.internal && address.family === "IPv4")?.address;
+
+function home(url: string, share: Partial<ShareConfig> = {}): TemporaryHome {
+  const made = temporaryHome({ SESSION_MEMORY_HUB_URL: url });
+  write(join(made.project, ".git", "config"), '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n');
+  write(
+    made.paths.config,
+    JSON.stringify({ share: { machine: "desk", projects: { [PROJECT]: "team_app" }, ...share } }),
+  );
+  return made;
+}
+
+function share(runtime: string[], { env, project }: TemporaryHome, ...args: string[]): Promise<Finished> {
+  return runCommand([...runtime, scriptPath("share"), ...args], { env, cwd: project });
+}
+
+describe.skipIf(!hasPostgres())("the hub's certificate", () => {
+  let postgres: Postgres;
+  let plain: Postgres;
+  let folder: string;
+  let ca: string;
+  let otherCa: string;
+
+  beforeAll(async () => {
+    const { root } = temporaryHome();
+    folder = root;
+    const made = makeCertificates(join(folder, "localhost"), "localhost");
+    const byAddress = makeCertificates(join(folder, "other"), "hub.example.org");
+    [ca, otherCa] = [made.ca, byAddress.ca];
+    const listen = OUTSIDE === undefined ? "localhost" : `localhost,${OUTSIDE}`;
+    plain = await startPostgres({ settings: { listen_addresses: listen } });
+    postgres = await startPostgres({
+      settings: { ssl: "on", listen_addresses: listen },
+      prepare: (data) => {
+        for (const [from, to] of [
+          [made.certificate, "server.crt"],
+          [made.key, "server.key"],
+        ] as const) {
+          write(join(data, to), readFileSync(from, "utf8"));
+          giveToServer(join(data, to));
+        }
+      },
+    });
+    const env = { PATH: process.env.PATH, HOME: folder, SESSION_MEMORY_HOME: join(folder, "admin") };
+    for (const server of [postgres, plain]) {
+      const url = server.url("hub_admin", { host: "localhost" });
+      const made = await runScript("share", ["--init", "hub_users"], {
+        env: { ...env, SESSION_MEMORY_HUB_ADMIN_URL: url },
+      });
+      if (made.exitCode !== 0) throw new Error(made.stderr);
+    }
+  });
+  afterAll(() => {
+    postgres.stop();
+    plain.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const at = (server: Postgres, host: string) => `${server.url("alice", { host })}?sslmode=disable`;
+
+  for (const [name, runtime] of RUNTIMES) {
+    describe(`on ${name}`, () => {
+      test("is taken from the authority that config.json names, for the host of the URL", async () => {
+        using alice = home(at(postgres, "localhost"), { caFile: ca });
+        say(alice, uuid(1), ["over tls", "it went"]);
+        const { stderr, exitCode } = await share(runtime, alice, "--quiet");
+        expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+        const encrypted = postgres.sql("SELECT count(*) FROM session_memory.sessions WHERE owner = 'alice'");
+        expect(Number(encrypted[0])).toBeGreaterThan(0);
+      });
+
+      test("of another authority is refused", async () => {
+        using alice = home(at(postgres, "localhost"), { caFile: otherCa });
+        await expectRefused(
+          await share(runtime, alice),
+          /its certificate is refused: .+\nhint: correct share\.caFile, or the host name in the URL\n$/,
+        );
+      });
+
+      test("for another name is refused, an address among them", async () => {
+        using alice = home(at(postgres, "127.0.0.1"), { caFile: ca });
+        await expectRefused(
+          await share(runtime, alice),
+          /its certificate is refused: .+\nhint: correct share\.caFile, or the host name in the URL\n$/,
+        );
+      });
+
+      test("is not done without: a server that has none is refused", async () => {
+        using alice = home(at(plain, "localhost"), { caFile: ca });
+        await expectRefused(
+          await share(runtime, alice),
+          /it offers no TLS\nhint: turn ssl on in its postgresql\.conf: a password is not sent in the clear\n$/,
+        );
+      });
+
+      test.skipIf(OUTSIDE === undefined)(
+        "is asked for wherever the hub is not on this machine, whatever the URL says",
+        async () => {
+          using untrusted = home(at(postgres, OUTSIDE ?? ""));
+          await expectRefused(await share(runtime, untrusted), /its certificate is refused: /);
+          using none = home(at(plain, OUTSIDE ?? ""));
+          await expectRefused(await share(runtime, none), /it offers no TLS\n/);
+        },
+      );
+    });
+  }
+
+  async function expectRefused({ stdout, stderr, exitCode }: Finished, message: RegExp): Promise<void> {
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+    expect(stderr).toStartWith("error: HUB_ERROR: Cannot reach the hub ");
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain("alice-pw");
+  }
+});
+
+describe("a hub", () => {
+  test("that nobody runs is said to be refused, and a URL that is none is never repeated", async () => {
+    using alice = home("postgresql://alice:pa%24word@127.0.0.1:9/memory");
+    say(alice, uuid(2), ["is it", "there"]);
+    const { stderr, exitCode } = await runScript("share", [], { env: alice.env, cwd: alice.project });
+    expect({ stderr, exitCode }).toEqual({
+      exitCode: 1,
+      stderr:
+        "error: HUB_ERROR: Cannot reach the hub 127.0.0.1:9/memory: connect ECONNREFUSED 127.0.0.1:9\nhint: see whether it runs and the URL names it\n",
+    });
+    for (const url of [
+      "alice:hunter2@hub/memory",
+      "https://alice:hunter2@hub/memory",
+      "postgresql://alice:hunter2@/memory",
+      "postgresql://hub/memory",
+      "",
+    ]) {
+      const wrong = await runScript("share", [], {
+        env: { ...alice.env, SESSION_MEMORY_HUB_URL: url },
+        cwd: alice.project,
+      });
+      expect(wrong.exitCode).toBe(1);
+      expect(wrong.stderr).toStartWith("error: CONFIG_INVALID: Cannot ");
+      expect(wrong.stderr).not.toContain("hunter2");
+    }
+  });
+
+  test("that says nothing is given up", async () => {
+    const silent = await listen(() => {});
+    using alice = home(`postgresql://alice:alice-pw@127.0.0.1:${silent.port}/memory`);
+    const { stderr, exitCode } = await runScript("share", [], { env: alice.env, cwd: alice.project });
+    silent.close();
+    expect({ stderr, exitCode }).toEqual({
+      exitCode: 1,
+      stderr: `error: HUB_ERROR: Cannot reach the hub 127.0.0.1:${silent.port}/memory: it does not answer\nhint: see whether it runs and a firewall lets us through\n`,
+    });
+  });
+});
+
+describe("credentials and a project's .env", () => {
+  test("are in no state file, and PG* variables of a project's .env change nothing", async () => {
+    using alice = home("postgresql://alice:hunter2secret@127.0.0.1:9/memory");
+    say(alice, uuid(3), ["is it", "there"]);
+    write(
+      join(alice.project, ".env"),
+      "PGHOST=evil.example\nPGPASSWORD=x\nPGSSLMODE=no-verify\nNODE_PG_FORCE_NATIVE=1\n",
+    );
+    const env = {
+      ...alice.env,
+      PGHOST: "evil.example",
+      PGPORT: "1",
+      PGOPTIONS: "-c x=y",
+      NODE_PG_FORCE_NATIVE: "1",
+    };
+    const { stderr } = await runScript("share", [], { env, cwd: alice.project });
+    expect(stderr).toContain("Cannot reach the hub 127.0.0.1:9/memory: connect ECONNREFUSED 127.0.0.1:9");
+    await runScript("health", ["--json"], { env: alice.env, cwd: alice.project });
+    const glob = new Bun.Glob("**/*");
+    const files = [...glob.scanSync({ cwd: alice.paths.home, onlyFiles: true, dot: true })];
+    expect(files).toContain("state.db");
+    for (const file of files) {
+      expect([file, readFileSync(join(alice.paths.home, file)).includes("hunter2secret")]).toEqual([
+        file,
+        false,
+      ]);
+    }
+  });
+});
+
+async function listen(
+  answer: (socket: Socket) => void,
+): Promise<{ port: number; server: Server; close(): void }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    answer(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : 0,
+    server,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
