@@ -1,4 +1,7 @@
-/** Takes the paths of home folders out of texts that leave the machine: they name people, and mean nothing elsewhere. */
+/**
+ * Takes this machine's paths out of texts that leave it: they name people, and mean nothing elsewhere. Home folders
+ * become `~`, and what lies in the project is named from its top.
+ */
 
 import { realpathSync } from "node:fs";
 import { encodeClaudeCwd } from "../sessions/places.ts";
@@ -16,6 +19,18 @@ export function homeRemover(home: string): (text: string) => string {
   const names = own.flatMap((path) => [escaped(path), escaped(encodeClaudeCwd(path))]);
   const pattern = new RegExp([...names.map((name) => `${name}(?![\\w])`), ...USUAL].join("|"), "g");
   return (text) => text.replace(pattern, "~");
+}
+
+/** Makes a function that names what lies below a directory from there: `src/a.ts`, and `.` for itself. */
+export function rootRemover(root: string): (text: string) => string {
+  const paths = [...new Set([root, realPath(root)])].map(escaped).join("|");
+  const pattern = new RegExp(`(?:${paths})(?:/(?=[\\w.@-])|(?![\\w/-]))`, "g");
+  return (text) => text.replace(pattern, (match) => (match.endsWith("/") ? "" : "."));
+}
+
+/** The tool calls of a chunk, one a line: of files outside of project and home only the name is left. */
+export function withoutForeignPaths(tools: string): string {
+  return tools.replace(/^(\S+) \/(?:[^\s/]+\/)*([^\s/]+)$/gm, "$1 …/$2");
 }
 
 function escaped(path: string): string {

@@ -6,9 +6,12 @@
 import { shortHash } from "../base/hash.ts";
 import { recordOf, stringOf } from "../base/json.ts";
 import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
+import type { Deed } from "../transcripts/session.ts";
+import { cleanRows } from "./clean-rows.ts";
 import type { HubRow } from "./hub.ts";
 import type { SharedMeta } from "./outgoing.ts";
 import type { SharedSession } from "./replica.ts";
+import { toDeed } from "./shared-deeds.ts";
 
 /** A session's description as the replica keeps it. */
 export interface IncomingSession {
@@ -32,6 +35,8 @@ export interface IncomingChunk {
   content: string;
   header: string;
   tools: string;
+  rowLines: string;
+  deeds: (Deed & { at: string })[];
   speakers: string[];
   topics: string[];
   decision: boolean;
@@ -101,16 +106,21 @@ export function toSession(row: HubRow, { text, line }: Cleaner): IncomingSession
   };
 }
 
-export function toChunk(row: HubRow, { text, line }: Cleaner): IncomingChunk {
+export function toChunk(row: HubRow, clean: Cleaner): IncomingChunk {
+  const { text, line } = clean;
   const body = recordOf(row.body);
+  const rowLines = stringOf(body.rows) ?? "";
+  const said = cleanRows({ content: stringOf(row.content)?.slice(0, TEXT_MAX) ?? "", rowLines }, text);
   return {
     session: Number(row.session),
     idx: Number(row.idx),
     hash: typeof row.hash === "string" ? Buffer.from(row.hash, "hex") : undefined,
     at: timeOf(row.at),
-    content: text(row.content),
+    content: said.content,
     header: text(body.header),
     tools: text(body.tools),
+    rowLines: said.rowLines,
+    deeds: (Array.isArray(body.deeds) ? body.deeds : []).map((deed) => toDeed(deed, clean)),
     speakers: textsIn(body.speakers).filter((speaker) => speaker === "user" || speaker === "assistant"),
     topics: textsIn(body.topics).map(line),
     decision: body.decision === true,

@@ -18,6 +18,8 @@ import { sharedProject } from "./shared-projects.ts";
 /** A session on its way to the hub. */
 export interface LocalSession extends SessionKey {
   agent: Agent;
+  /** The index's number of it. */
+  number: number;
   /** The id that the index has it under, which differs where two files have one id. */
   storedId: string;
   /** The host's id. */
@@ -90,6 +92,7 @@ function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Contex
   return {
     agent,
     id: hubId({ id: hostId, parentId }),
+    number: Number(row.number),
     storedId,
     hostId,
     parentId,
@@ -111,7 +114,7 @@ function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Contex
 function readRows(store: Store): Row[] {
   return store.db
     .prepare(
-      `SELECT id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
+      `SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
        FROM sessions JOIN index_state ON session_id = id
        WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`,
     )

@@ -9,11 +9,14 @@ import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { compilePatterns, redact } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
+import { projectDirectories } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/exclusion.ts";
-import { homeRemover } from "./home-paths.ts";
+import { cleanRows } from "./clean-rows.ts";
+import { homeRemover, rootRemover, withoutForeignPaths } from "./home-paths.ts";
 import type { LocalSession } from "./local-sessions.ts";
+import { deedsByChunk, type SharedDeed } from "./shared-deeds.ts";
 
 /** A chunk as it is sent. */
 export interface OutgoingChunk {
@@ -37,6 +40,9 @@ export interface ChunkBody {
   tokens: number;
   header: string;
   tools: string;
+  /** Where its messages begin, and on which lines: `0:118 340:121`. */
+  rows: string;
+  deeds: SharedDeed[];
 }
 
 /** What a model or a rule made of a session. */
@@ -57,7 +63,7 @@ export interface OutgoingSession {
 
 const HASH_BYTES = 16;
 const COLUMNS = `chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
-  exchange_line, token_count, content, context_content, tools`;
+  exchange_line, token_count, content, context_content, tools, row_lines`;
 
 export type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
 
@@ -65,18 +71,21 @@ export type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
 export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }): Prepare {
   const patterns = compilePatterns(config.settings.redact.extra);
   const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());
-  const clean = (text: string) => withoutHome(redact(text, patterns));
   const { hasText } = exclusion;
   return (store, session) => {
-    const rows = store.db
+    const root = projectDirectories(session.cwd)[0] ?? session.cwd;
+    const withoutRoot = rootRemover(root);
+    const clean = (text: string) => withoutHome(withoutRoot(redact(text, patterns)));
+    const all = store.db
       .prepare(`SELECT ${COLUMNS} FROM session_chunks WHERE session_id = ? ORDER BY chunk_index`)
       .all(session.storedId);
-    const chunks = rows.filter((row) => !hasText(`${row.context_content}\n${row.tools}`));
-    const lines = rows.reduce((last, row) => Math.max(last, Number(row.last_line)), 0);
+    const rows = all.filter((row) => !hasText(`${row.context_content}\n${row.tools}`));
+    const places = rows.map((row) => ({ idx: Number(row.chunk_index), first: Number(row.first_line) }));
+    const deeds = deedsByChunk(store, { number: session.number, chunks: places }, { clean, hasText, root });
     return {
       session,
-      lines,
-      chunks: chunks.map((row) => toOutgoing(row, clean)),
+      lines: all.reduce((last, row) => Math.max(last, Number(row.last_line)), 0),
+      chunks: rows.map((row) => toOutgoing(row, deeds.get(Number(row.chunk_index)) ?? [], clean)),
       ...readDerived(session, { config, clean, hasText }),
     };
   };
@@ -113,12 +122,13 @@ function readDerived(
   };
 }
 
-function toOutgoing(row: Row, clean: (text: string) => string): OutgoingChunk {
+function toOutgoing(row: Row, deeds: SharedDeed[], clean: (text: string) => string): OutgoingChunk {
   const content = String(row.content);
   const context = String(row.context_content);
+  const said = cleanRows({ content, rowLines: String(row.row_lines) }, clean);
   const sent = {
     at: String(row.timestamp),
-    content: clean(content),
+    content: said.content,
     body: {
       speakers: JSON.parse(String(row.speakers)) as string[],
       topics: (JSON.parse(String(row.topic_tags)) as string[]).map(clean),
@@ -129,7 +139,9 @@ function toOutgoing(row: Row, clean: (text: string) => string): OutgoingChunk {
       exchange: Number(row.exchange_line),
       tokens: Number(row.token_count),
       header: clean(context.slice(0, context.length - content.length)),
-      tools: clean(String(row.tools)),
+      tools: withoutForeignPaths(clean(String(row.tools))),
+      rows: said.rowLines,
+      deeds,
     },
   };
   const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);

@@ -11,8 +11,9 @@ import { shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/exclusion.ts";
+import type { Deed } from "../transcripts/session.ts";
 import type { Hub, HubRow } from "./hub.ts";
-import { cleaner, toChunk, toListed, toSession } from "./incoming.ts";
+import { cleaner, type IncomingChunk, toChunk, toListed, toSession } from "./incoming.ts";
 import {
   emptyShared,
   type Feed,
@@ -69,7 +70,11 @@ function readAnewWhereRulesChanged({ replica, config }: PullOptions): void {
   const before = readFact(replica, "share_rules");
   if (before === rules) return;
   replica.db.transaction(() => {
-    if (before !== undefined) replica.db.exec("UPDATE shared_sessions SET held_seq = 0");
+    if (before !== undefined) {
+      replica.db.exec(
+        "UPDATE shared_sessions SET held_seq = 0; UPDATE session_chunks SET content_hash = x''",
+      );
+    }
     writeFact(replica, "share_rules", rules);
   });
 }
@@ -170,13 +175,19 @@ function plan({ replica, config, exclusion, own }: PullOptions): {
   dropped: SharedSession[];
 } {
   let room = config.settings.share?.maxChunks ?? 0;
+  const here = new Set(
+    replica.db
+      .prepare("SELECT id FROM sessions")
+      .all()
+      .map(({ id }) => String(id)),
+  );
   const wanted: SharedSession[] = [];
   const dropped: SharedSession[] = [];
   for (const session of readShared(replica)) {
     const isOut = own.has(keyOf(session)) || isExcluded(session, exclusion);
     if (!isOut) room -= session.chunks;
     if (isOut || room < 0) {
-      if (session.heldSeq > 0) dropped.push(session);
+      if (here.has(session.storedId)) dropped.push(session);
     } else if (session.heldSeq !== session.seq) wanted.push(session);
   }
   return { wanted, dropped };
@@ -226,40 +237,48 @@ async function fetchBatch(
 ): Promise<number> {
   const clean = cleaner(config.settings.redact.extra);
   const byNumber = new Map(batch.map((session) => [session.number, session]));
-  const described = await hub.query(
-    `SELECT number, seq, name, folder, parent_id, started_at, updated_at, meta, observations
-     FROM session_memory.sessions WHERE number = ANY($1::bigint[])`,
-    [[...byNumber.keys()]],
-  );
+  const described = (await hub.query(DESCRIBE_SESSIONS, [[...byNumber.keys()]])).flatMap((row) => {
+    const shared = byNumber.get(Number(row.number));
+    const session = toSession(row, clean);
+    const isNamedOut = exclusion.hasText(session.name ?? "");
+    return shared ? [{ shared, session: isNamedOut ? { ...session, name: undefined } : session }] : [];
+  });
+  replica.db.transaction(() => {
+    for (const { shared, session } of described) rows.begin(shared, session);
+  });
   const indexes = new Map(batch.map(({ number }) => [number, new Set<number>()]));
   let count = 0;
+  const put = (row: HubRow) => {
+    const chunk = toChunk(row, clean);
+    const storedId = byNumber.get(chunk.session)?.storedId ?? "";
+    if (isChunkOut(chunk, exclusion)) return rows.remove(storedId, chunk.idx);
+    rows.put(storedId, withoutDeeds(chunk, exclusion));
+    indexes.get(chunk.session)?.add(chunk.idx);
+  };
   for await (const page of pagesOf(hub, batch)) {
-    replica.db.transaction(() => {
-      for (const row of page) {
-        const chunk = toChunk(row, clean);
-        const storedId = byNumber.get(chunk.session)?.storedId ?? "";
-        const isOut =
-          chunk.hash === undefined || exclusion.hasText(`${chunk.header}${chunk.content}\n${chunk.tools}`);
-        if (isOut) rows.remove(storedId, chunk.idx);
-        else {
-          rows.put(storedId, chunk);
-          indexes.get(chunk.session)?.add(chunk.idx);
-        }
-      }
-    });
+    replica.db.transaction(() => page.forEach(put));
     count += page.length;
   }
   replica.db.transaction(() => {
-    for (const row of described) {
-      const shared = byNumber.get(Number(row.number));
-      if (!shared) continue;
+    for (const { shared, session } of described) {
       if (shared.heldSeq === 0) rows.keep(shared.storedId, indexes.get(shared.number) ?? new Set());
-      const session = toSession(row, clean);
-      const isNamedOut = exclusion.hasText(session.name ?? "");
-      rows.finish(shared, isNamedOut ? { ...session, name: undefined } : session);
+      rows.finish(shared, session);
     }
   });
   return count;
+}
+
+const DESCRIBE_SESSIONS = `SELECT number, seq, name, folder, parent_id, started_at, updated_at, meta, observations
+  FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
+
+/** Gone at the hub, or kept out here. */
+function isChunkOut({ hash, header, content, tools }: IncomingChunk, { hasText }: Exclusion): boolean {
+  return hash === undefined || hasText(`${header}${content}\n${tools}`);
+}
+
+function withoutDeeds(chunk: IncomingChunk, { hasText }: Exclusion): IncomingChunk {
+  const isOut = ({ target, paths, input, result }: Deed) => [target, ...paths, input, result].some(hasText);
+  return { ...chunk, deeds: chunk.deeds.filter((deed) => !isOut(deed)) };
 }
 
 async function* pagesOf(hub: Hub, batch: readonly SharedSession[]): AsyncGenerator<HubRow[]> {

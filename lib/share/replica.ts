@@ -56,6 +56,13 @@ CREATE TABLE IF NOT EXISTS shared_sessions (
   observations TEXT,
   PRIMARY KEY (owner, agent, id)
 ) STRICT;
+-- which chunk a deed came with
+CREATE TABLE IF NOT EXISTS shared_deeds (
+  deed INTEGER PRIMARY KEY,
+  stored_id TEXT NOT NULL,
+  idx INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS shared_deeds_chunk ON shared_deeds(stored_id, idx);
 CREATE TABLE IF NOT EXISTS shared_feeds (
   project TEXT NOT NULL,
   origin TEXT NOT NULL,
@@ -167,6 +174,10 @@ export function emptyShared(replica: Store, storedId: string): void {
   const where = "(SELECT id FROM session_chunks WHERE session_id = ?)";
   db.prepare(`DELETE FROM chunks_fts WHERE rowid IN ${where}`).run(storedId);
   db.prepare("DELETE FROM session_chunks WHERE session_id = ?").run(storedId);
+  const deeds = "(SELECT deed FROM shared_deeds WHERE stored_id = ?)";
+  db.prepare(`DELETE FROM deeds_fts WHERE rowid IN ${deeds}`).run(storedId);
+  db.prepare(`DELETE FROM deeds WHERE id IN ${deeds}`).run(storedId);
+  db.prepare("DELETE FROM shared_deeds WHERE stored_id = ?").run(storedId);
   db.prepare("DELETE FROM index_state WHERE session_id = ?").run(storedId);
   db.prepare("DELETE FROM sessions WHERE id = ?").run(storedId);
   db.prepare(
