@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { forgetSessions } from "../lib/forget/forget-index.ts";
 import { forgetInLog } from "../lib/forget/forget-log.ts";
+import { forgetSessions } from "../lib/index/forget-rows.ts";
 import { heldSessions } from "../lib/index/held-sessions.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";

@@ -3,7 +3,7 @@
 import { renameSync } from "node:fs";
 import { readIfExists, remove, replaceFile } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
-import type { Forgetting } from "./forget-files.ts";
+import type { Forgetting } from "../store/forgetting.ts";
 
 /** A shorter id is too likely to stand in other words. */
 const TELLING_CHARS = 8;

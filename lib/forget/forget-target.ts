@@ -1,8 +1,12 @@
 /** Which sessions are meant to be forgotten: those there are, and those of which only our own notes are left. */
 
+import { existsSync } from "node:fs";
+import { cursorFileOf } from "../activity/marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
+import { ledgerFile } from "../observe/ledger.ts";
+import { hasMeta } from "../sessions/forget-metas.ts";
 import { foldName } from "../sessions/name-match.ts";
 import { projectDirectories, projectKey, projectKeys, realDirectory } from "../sessions/project.ts";
 import { resolveSession } from "../sessions/resolve.ts";
@@ -10,7 +14,6 @@ import { listSessions } from "../sessions/sessions.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { isInFiles } from "./forget-files.ts";
 
 /** A session that is to be forgotten. */
 export interface Target {
@@ -66,9 +69,15 @@ function namedTarget(reference: string, { paths, cwd, current, held }: TargetOpt
         { details: { candidates: ids }, hint: `use an id: ${ids.join(", ")}` },
       );
     }
-    if (isInFiles(reference, paths)) return unknownTarget(reference);
+    if (isHeldById(reference, paths)) return unknownTarget(reference);
     throw PLACE.test(reference) ? placeGiven(reference) : error;
   }
+}
+
+/** Whether anything but the index is about a session. */
+function isHeldById(id: string, paths: Paths): boolean {
+  const files = [ledgerFile(paths, id), cursorFileOf(paths.cursors, id).path];
+  return hasMeta(id, paths) || files.some((file) => existsSync(file));
 }
 
 function placeGiven(reference: string): SessionMemoryError {

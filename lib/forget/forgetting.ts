@@ -1,32 +1,27 @@
 /**
- * Forgets sessions, or whatever holds a text, everywhere we hold it: first it is kept out from now on, then removed,
- * and at last the bytes are written over. A run that was cut short is ended by the next one.
+ * Forgets sessions, or whatever holds a text, everywhere we hold it: first it is kept out from now on, then each store
+ * removes it, and at last the bytes are written over. A run that was cut short is ended by the next one.
  */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { forgetMarks } from "../activity/forget-marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import { remove } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { addExclusions } from "../config/exclude-file.ts";
+import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { forgetNotes } from "../naming/forget-notes.ts";
+import { forgetLedgers } from "../observe/forget-ledgers.ts";
+import { forgetMetas } from "../sessions/forget-metas.ts";
+import type { Forgetting } from "../store/forgetting.ts";
+import { eraseFreedState } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
-import { isAsWritten, removeWritten } from "../store/written-files.ts";
-import { type FileCounts, type Forgetting, forgetInFiles } from "./forget-files.ts";
-import {
-  chunksWith,
-  countSessions,
-  eraseFreed,
-  forgetChunks,
-  forgetSessions,
-  forksOf,
-  type IndexCounts,
-  isEraseDue,
-} from "./forget-index.ts";
+import { forgetWritten } from "../store/written-files.ts";
 import { forgetInLog } from "./forget-log.ts";
-import { findNotes, isInState } from "./forget-notes.ts";
 import type { Target } from "./forget-target.ts";
+import { removeLeftovers } from "./leftovers.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -44,7 +39,15 @@ export interface ForgetOptions {
 
 /** What went, or would go. */
 export interface Forgotten {
-  removed: IndexCounts & Omit<FileCounts, "otherMetas"> & { notes: string[]; logLines: number };
+  removed: IndexCounts & {
+    observations: number;
+    ledgers: number;
+    metaFiles: number;
+    /** Marks of how far a session was told, and of how far it has looked. */
+    cursors: number;
+    notes: string[];
+    logLines: number;
+  };
   /** Files outside the state folder that are about it and stay: others wrote them, or changed what we wrote. */
   keptFiles: string[];
   /** What config.json has now that it had not. */
@@ -117,68 +120,36 @@ type Found = Pick<Forgotten, "removed" | "keptFiles" | "forks">;
 
 /** What is held of it. */
 async function look(forgetting: Forgetting, options: Options): Promise<Found> {
-  const { paths, places = [] } = options;
-  const { counts, forks } = await inIndex(forgetting, options);
-  const { otherMetas, ...files } = await forgetInFiles(forgetting, { paths, dryRun: true });
-  const notes = notesOf(forgetting, options);
-  const logLines = forgetInLog(paths.log, forgetting, { places, dryRun: true });
+  const { notes, metas, ...counts } = await inFiles(forgetting, options, true);
+  const rows = withStore(options.paths, (store) => findRows(forgetting, store));
   return {
-    removed: { ...counts, ...files, notes: notes.ours, logLines },
-    keptFiles: [...notes.others, ...otherMetas],
-    forks,
+    removed: { ...(rows?.counts ?? NO_CHUNKS), ...counts, metaFiles: metas.ours.length, notes: notes.ours },
+    keptFiles: [...notes.others, ...metas.others],
+    forks: rows?.forks ?? [],
   };
-}
-
-/** What the index has of it. */
-async function inIndex(
-  forgetting: Forgetting,
-  { paths }: Options,
-): Promise<{ counts: IndexCounts; forks: string[] }> {
-  const read = withStore(paths, (store) => {
-    if ("hasText" in forgetting) {
-      const chunks = chunksWith(store, forgetting.hasText);
-      const vectors = chunks.filter(({ hasVector }) => hasVector).length;
-      return { counts: { chunks: chunks.length, vectors, cached: 0 }, forks: [] };
-    }
-    const sessions = chosen(store, forgetting.ids);
-    return { counts: countSessions(store, sessions), forks: forksOf(store, sessions) };
-  });
-  return read ?? { counts: NO_CHUNKS, forks: [] };
 }
 
 /** Removes everything there is now; tells whether its bytes are gone too. */
 async function removeOnce(forgetting: Forgetting, options: Options): Promise<boolean> {
-  const { paths, places = [] } = options;
-  removeNotes(notesOf(forgetting, options).ours, paths);
-  await forgetInFiles(forgetting, { paths, dryRun: false });
-  const erased = await alone(paths, () => withStore(paths, (store) => removeFromIndex(store, forgetting)));
-  forgetInLog(paths.log, forgetting, { places, dryRun: false });
+  const { paths } = options;
+  await inFiles(forgetting, options, false);
+  forgetWritten(forgetting, { paths, dryRun: false });
+  eraseFreedState(paths);
+  removeLeftovers(paths);
+  const erased = await alone(paths, () => withStore(paths, (store) => forgetRows(forgetting, store)));
   return erased ?? true;
 }
 
-function removeFromIndex(store: Store, forgetting: Forgetting): boolean {
-  if ("hasText" in forgetting) forgetChunks(store, forgetting.hasText);
-  else forgetSessions(store, chosen(store, forgetting.ids));
-  return eraseFreed(store);
-}
-
-/** Only in the state folder, or with the bytes we wrote, a note is ours. */
-function notesOf(
-  forgetting: Forgetting,
-  { paths, cwd, directories }: Options,
-): { ours: string[]; others: string[] } {
-  const files = findNotes(forgetting, { paths, directories: [cwd, ...directories] });
-  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
-  return { ours: files.filter(isOurs), others: files.filter((file) => !isOurs(file)) };
-}
-
-function removeNotes(files: readonly string[], paths: Paths): void {
-  for (const file of files) if (isInState(file, paths)) remove(file);
-  removeWritten(paths, files);
-}
-
-function chosen(store: Store, ids: ReadonlySet<string>): HeldSession[] {
-  return heldSessions(store).filter(({ id }) => ids.has(id));
+/** Counts, or removes, in all stores but the index. */
+async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean) {
+  const { paths, cwd, directories, places = [] } = options;
+  return {
+    notes: forgetNotes(forgetting, { paths, dryRun, directories: [cwd, ...directories] }),
+    metas: await forgetMetas(forgetting, { paths, dryRun }),
+    ...(await forgetLedgers(forgetting, { paths, dryRun })),
+    cursors: await forgetMarks(forgetting, { paths, dryRun }),
+    logLines: forgetInLog(paths.log, forgetting, { places, dryRun }),
+  };
 }
 
 /** While no indexing run is at it, or beside one that takes long. */

@@ -6,6 +6,7 @@ import { remove } from "../base/files.ts";
 import { sha256 } from "../base/hash.ts";
 import { bytesOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
+import { type ForgetIn, type Forgetting, isForgotten } from "./forgetting.ts";
 import { withExistingState, withState } from "./state.ts";
 import type { Store } from "./store.ts";
 
@@ -55,10 +56,12 @@ export function removeWritten(paths: StatePaths, files: readonly string[]): void
   });
 }
 
-/** Drops the records of these files. */
-export function forgetWritten(paths: StatePaths, isForgotten: (file: WrittenFile) => boolean): void {
-  const files = writtenFiles(paths).filter(isForgotten);
-  if (files.length === 0) return;
+/** Forgets which files were written about sessions, or with a text in their path. */
+export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetIn): void {
+  if (dryRun) return;
+  const files = writtenFiles(paths).filter(({ sessionId, path }) =>
+    isForgotten(forgetting, sessionId, [path]),
+  );
   withExistingState(paths, ({ db }) => {
     for (const { path } of files) db.prepare("DELETE FROM written_files WHERE path = ?").run(path);
   });

@@ -3,22 +3,37 @@
  * only those in the state folder, and those that still have the bytes we wrote, are ours to remove.
  */
 
-import { dirname, join, sep } from "node:path";
-import { readIfExists } from "../base/files.ts";
+import { dirname, join } from "node:path";
+import { readIfExists, remove } from "../base/files.ts";
 import { entriesOf, textOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
-import { sessionOfNote } from "../naming/note.ts";
-import { writtenFiles } from "../store/written-files.ts";
-import type { Forgetting } from "./forget-files.ts";
+import { type ForgetIn, type Forgetting, isForgotten, isInState } from "../store/forgetting.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";
+import { forgetMetaStates } from "./meta-state.ts";
+import { sessionOfNote } from "./note.ts";
 
 /** Where save-session puts notes by default. */
 const USUAL_FOLDER = "memory";
 
-/** The notes in the state folder, those that were recorded, and others in the same folders or in `memory` of these. */
-export function findNotes(
+/**
+ * Removes the notes that are ours, and returns them and the others that are about the same: those in the state folder,
+ * those recorded, and those beside them or in `memory` of these directories.
+ */
+export function forgetNotes(
   forgetting: Forgetting,
-  { paths, directories }: { paths: Paths; directories: Iterable<string> },
-): string[] {
+  { paths, dryRun, directories }: ForgetIn & { directories: Iterable<string> },
+): { ours: string[]; others: string[] } {
+  const files = findNotes(forgetting, paths, directories);
+  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
+  const found = { ours: files.filter(isOurs), others: files.filter((file) => !isOurs(file)) };
+  if (dryRun) return found;
+  for (const file of found.ours) if (isInState(file, paths)) remove(file);
+  removeWritten(paths, found.ours);
+  forgetMetaStates(paths, ({ sessionId, texts }) => isForgotten(forgetting, sessionId, texts));
+  return found;
+}
+
+function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<string>): string[] {
   const written = writtenFiles(paths).filter(({ path }) => path.endsWith(".md"));
   const own = entriesOf(paths.notes).filter((entry) => entry.isDirectory());
   const folders = [
@@ -31,11 +46,6 @@ export function findNotes(
     "ids" in forgetting ? forgetting.ids.has(sessionId) && readIfExists(path) !== undefined : false,
   );
   return [...new Set([...found, ...recorded.map(({ path }) => path)])];
-}
-
-/** Whether a file lies in the state folder, where all is ours. */
-export function isInState(file: string, { home }: Pick<Paths, "home">): boolean {
-  return file.startsWith(`${home}${sep}`);
 }
 
 function isMeant(file: string, forgetting: Forgetting): boolean {

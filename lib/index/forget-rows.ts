@@ -3,11 +3,12 @@
  * then their bytes out of its files.
  */
 
-import { removeChunk, removeSession } from "../index/chunk-rows.ts";
-import { mergeDeedText, removeDeedsWith } from "../index/deed-rows.ts";
-import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import type { Forgetting } from "../store/forgetting.ts";
 import { noteForgotten } from "../store/forgotten.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
+import { removeChunk, removeSession } from "./chunk-rows.ts";
+import { mergeDeedText, removeDeedsWith } from "./deed-rows.ts";
+import { type HeldSession, heldSessions } from "./held-sessions.ts";
 
 export interface IndexCounts {
   chunks: number;
@@ -16,12 +17,39 @@ export interface IndexCounts {
   cached: number;
 }
 
+export interface RowsFound {
+  counts: IndexCounts;
+  /** The sessions whose files begin with rows of forgotten ones. */
+  forks: string[];
+}
+
 /** There while bytes of what was forgotten may still stand in the files. */
 const ERASE_FACT = "erase_due";
 const CACHES = ["vector_cache", "topic_cache"] as const;
 
-/** The sessions whose files begin with rows of these. */
-export function forksOf(store: Store, sessions: readonly HeldSession[]): string[] {
+/** What would go. */
+export function findRows(forgetting: Forgetting, store: Store): RowsFound {
+  if ("ids" in forgetting) {
+    const sessions = chosen(store, forgetting.ids);
+    return { counts: countSessions(store, sessions), forks: forksOf(store, sessions) };
+  }
+  const chunks = chunksWith(store, forgetting.hasText);
+  const vectors = chunks.filter(({ hasVector }) => hasVector).length;
+  return { counts: { chunks: chunks.length, vectors, cached: 0 }, forks: [] };
+}
+
+/** Removes rows, and their bytes from the files. False when another process is reading them all the while. */
+export function forgetRows(forgetting: Forgetting, store: Store): boolean {
+  if ("ids" in forgetting) forgetSessions(store, chosen(store, forgetting.ids));
+  else forgetChunks(store, forgetting.hasText);
+  return eraseFreed(store);
+}
+
+function chosen(store: Store, ids: ReadonlySet<string>): HeldSession[] {
+  return heldSessions(store).filter(({ id }) => ids.has(id));
+}
+
+function forksOf(store: Store, sessions: readonly HeldSession[]): string[] {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
   return store.db
     .prepare(
@@ -32,8 +60,7 @@ export function forksOf(store: Store, sessions: readonly HeldSession[]): string[
     .map((row) => String(row.session_id));
 }
 
-/** What would go with these sessions. */
-export function countSessions(store: Store, sessions: readonly HeldSession[]): IndexCounts {
+function countSessions(store: Store, sessions: readonly HeldSession[]): IndexCounts {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
   const row = store.db
     .prepare(
@@ -63,10 +90,7 @@ export function forgetSessions(store: Store, sessions: readonly HeldSession[]): 
 }
 
 /** The chunks that hold a text. */
-export function chunksWith(
-  store: Store,
-  hasText: (text: string) => boolean,
-): { id: number; hasVector: boolean }[] {
+function chunksWith(store: Store, hasText: (text: string) => boolean): { id: number; hasVector: boolean }[] {
   const found: { id: number; hasVector: boolean }[] = [];
   const rows = store.db.prepare(
     "SELECT id, content, context_content, tools, embedder FROM session_chunks ORDER BY id",
@@ -80,7 +104,7 @@ export function chunksWith(
 }
 
 /** Removes the chunks and deeds that hold a text, and what sessions are called by it. */
-export function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
+function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
     for (const { id } of chunksWith(store, hasText)) removeChunk(store, id);
     removeDeedsWith(store, hasText);
