@@ -178,7 +178,7 @@ test("oneLine() cuts by code points, never inside a pair, and never exceeds the 
 const TRANSCRIPTS = join(ROOT, "..", "shared", "transcripts");
 
 test.skipIf(!existsSync(TRANSCRIPTS))(
-  "redact() changes next to nothing in real conversations (../shared/transcripts)",
+  "redact() changes nothing in real conversations (../shared/transcripts)",
   () => {
     const files = readdirSync(TRANSCRIPTS, { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".jsonl"))
@@ -198,6 +198,6 @@ test.skipIf(!existsSync(TRANSCRIPTS))(
       `${entries} entries, ${found.length} redactions${found.map((line) => `\n  ${line}`).join("")}`,
     );
     expect(entries).toBeGreaterThan(5000);
-    expect(found.length).toBeLessThan(5);
+    expect(found).toEqual([]);
   },
 );

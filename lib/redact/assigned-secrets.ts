@@ -13,8 +13,11 @@ const STRONG =
 const HARMLESS =
   /(?:public|primary|foreign|cache|partition|sort|idempotency|dedup\w*|lookup|object|map|query|row|unique|group|hash|site|publishable|page|next|continuation|sync|cursor|delta|design)[_. -]?(?:keys?|tokens?)$/i;
 const NAME =
-  /(?:password|passwd|passphrase|passcode|pwd|pass|secrets?|credentials?|authorization|auth|token|key|signature|sig)(?:[_-]?(?:base|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2}))?(?![A-Za-z0-9_])/gi;
-const SEPARATOR = /\\{0,3}["'`]?\]?[ \t]{0,8}(?::=|=>|[:=]={0,2})\s{0,8}/y;
+  /(?:password|passwd|passphrase|passcode|pwd|pass|secrets?|credentials?|authorization|auth|token|key|signature|sig)(?:[_-]?(?:base|data|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2}))?(?![A-Za-z0-9]|_(?!_(?:[:\s]|$)))/gi;
+const SEPARATOR =
+  /\\{0,3}["'`]?\]?(?:\*{1,3}|_{1,3})?(?: \[[^\]\n]{0,40}\])?[ \t]{0,8}(?::=|=>|[:=]={0,2})(?:\*{1,3}(?!\w)|__(?!\w))?\s{0,8}/y;
+/** A value in quotes that has blanks in it. */
+const PHRASE = /[^"'`\\\n<>]{1,200}(?=["'`])/y;
 const FLAG_SEPARATOR = /[ \t]{1,4}/y;
 const SCHEME = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]{1,4}/iy;
 const OPEN_QUOTE = /\\{0,3}["'`]/y;
@@ -47,7 +50,7 @@ const DIGIT_TAIL = -1;
 const NAME_END = new RegExp(`(?:${NAME.source}|cookie)$`, "i");
 /** The last three letters of all names and suffixes, as numbers. */
 const NAME_TAILS = new Set(
-  "kie ord swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary"
+  "kie ata ord swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary"
     .split(" ")
     .map((tail) => tailCode(tail, 3))
     .concat(DIGIT_TAIL),
@@ -60,10 +63,12 @@ function tailCode(text: string, end: number): number {
   return ((text.charCodeAt(end - 3) | 0x20) << 16) | ((text.charCodeAt(end - 2) | 0x20) << 8) | (last | 0x20);
 }
 
-/** White space, quotes, escapes, brackets and halves of longer separators. */
+/** White space, quotes, escapes, emphasis, brackets and halves of longer separators. */
 function isBetween(code: number): boolean {
   return (
     code === 0x20 ||
+    code === 0x2a ||
+    code === 0x5f ||
     code === 0x22 ||
     code === 0x27 ||
     code === 0x5c ||
@@ -127,15 +132,25 @@ function valueAfter(text: string, keyword: number, nameEnd: number): Value | und
   const sampleEnd = skip(quoted ? QUOTED_START : BARE_START, text, start);
   // a call or an index is code that gets the value from elsewhere
   if (!quoted && /[([]/.test(text[sampleEnd] ?? "")) return undefined;
+  const before = text[nameEnd - name.length - 1] ?? "";
+  const isAssigned = text[nameEnd] === "=" && afterName === nameEnd + 1;
+  const exact = start > open || (isAssigned && isExact(name, before));
+  const full = qualified(text, { name, nameEnd });
+  const strong = STRONG.test(full) || (flag && name.endsWith("token")) || signature;
+  if (quoted && exact && strong && text[sampleEnd] === " ") {
+    const phraseEnd = skip(PHRASE, text, start);
+    if (phraseEnd > sampleEnd && looksSecret(text.slice(start, phraseEnd), { strong, literal: true, exact }))
+      return { kind: kindOf(name), start, end: phraseEnd, secret: true };
+  }
   const sample = text.slice(start, sampleEnd);
   const end = skip(quoted ? QUOTED_REST : BARE_REST, text, sampleEnd);
-  const before = text[nameEnd - name.length - 1] ?? "";
-  const exact = start > open || (text[nameEnd] === "=" && afterName === nameEnd + 1 && isExact(name, before));
   const secret = looksSecret(sample, {
-    strong: STRONG.test(name.replace(SUFFIX, "")) || (flag && name.endsWith("token")) || signature,
+    // between words `access key: Alt+Shift+1` is none
+    strong: strong && (!full.includes(" ") || sample.length >= 16),
     literal:
       quoted || flag || exact || (/[0-9]/.test(sample) && isPasswordLine(text, { name, nameEnd, end })),
     exact,
+    token: /token$/i.test(name) && (quoted || exact),
   });
   return { kind: kindOf(name), start, end: quoted ? end : trimEnd(text, start, end), secret };
 }
@@ -162,7 +177,19 @@ function isPasswordLine(
 }
 
 const SUFFIX =
-  /[_-]?(?:base|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2})$/i;
+  /[_-]?(?:base|data|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2})$/i;
+
+/** `API key` and the like: the word before belongs to the name. */
+const QUALIFIER =
+  /\b(?:api|access|secret|private|auth|client|account|service|encryption|signing|bot|bearer|refresh) $/i;
+
+function qualified(text: string, { name, nameEnd }: { name: string; nameEnd: number }): string {
+  const start = nameEnd - name.length;
+  const word = /^(?:key|token)$/i.test(name)
+    ? (QUALIFIER.exec(text.slice(Math.max(0, start - 12), start))?.[0] ?? "")
+    : "";
+  return (word + name).replace(SUFFIX, "");
+}
 
 /** The name with what stands before the keyword: `DB_PASSWORD`, `client.secret`, `--api-key`. */
 function wholeName(text: string, keyword: number, end: number): string {

@@ -7,6 +7,8 @@ export interface ValueContext {
   literal: boolean;
   /** The value can be nothing but a literal: `DB_PASSWORD=…`, `Authorization: Bearer …`. */
   exact: boolean;
+  /** The name says token, and the value is a literal: an id or a hash counts too. */
+  token?: boolean;
 }
 
 /** Stand-ins for a value: templates, variables, masks. */
@@ -25,7 +27,7 @@ const HEX_SECRET_MIN = 24;
 const RANDOM_MIN = 16;
 
 /** Whether a value after a telling name is a secret. */
-export function looksSecret(value: string, { strong, literal, exact }: ValueContext): boolean {
+export function looksSecret(value: string, { strong, literal, exact, token }: ValueContext): boolean {
   const text = literal ? value : value.replace(/[.,:;!?]+$/, "");
   if (text.length < 6 || PLACEHOLDER.test(text) || PATH.test(text)) return false;
   if (NAME_CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""))) return false;
@@ -34,14 +36,15 @@ export function looksSecret(value: string, { strong, literal, exact }: ValueCont
     return looksRandom(text) || !(PLACEHOLDER_WORD.test(text) || (text.includes("/") && isWords(text)));
   }
   if (/^[\d.,_-]+$/.test(text)) return false;
-  if (UUID.test(text)) return strong;
-  if (HEX.test(text)) return strong && text.length >= HEX_SECRET_MIN;
+  if (UUID.test(text)) return strong || (token === true && exact);
+  if (HEX.test(text))
+    return (strong && text.length >= HEX_SECRET_MIN) || (token === true && text.length >= 32);
   if (looksRandom(strong ? text : longestPart(text))) return true;
   if (!strong || PLACEHOLDER_WORD.test(text)) return false;
   const mixed = /[A-Za-z]/.test(text) && /[0-9]/.test(text);
   const odd = /[^\w.:/|-]/.test(text);
   const shuffled = text.length >= RANDOM_MIN && countChanges(text) / text.length >= 0.3;
-  if (literal) return (mixed || odd || shuffled) && !isWords(text);
+  if (literal) return ((mixed || odd || shuffled) && !isWords(text)) || isScrambled(text);
   return text.length >= 8 && mixed && odd;
 }
 
@@ -52,6 +55,13 @@ export function looksRandom(text: string): boolean {
   const ratio = changes / text.length;
   if (new Set(text).size < 9) return false;
   return /[0-9]/.test(text) ? changes >= 5 && ratio >= 0.25 : ratio >= 0.42;
+}
+
+/** Letters alone, small and large in shorter runs than words have, or with no vowel for long. */
+function isScrambled(text: string): boolean {
+  if (!/^[A-Za-z]{10,}$/.test(text) || !/[a-z]/.test(text) || !/[A-Z]/.test(text)) return false;
+  if (/[A-Z]{3}|[A-Z]$|[bcdfghjklmnpqrstvwxz]{5}/.test(text)) return true;
+  return text.length / (text.match(/[A-Z]?[a-z]+|[A-Z]+/g)?.length ?? 1) < 4;
 }
 
 /** Cache keys and the like are words, versions and hashes in a row; a random value has a long piece of its own. */

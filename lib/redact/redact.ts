@@ -8,8 +8,9 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { truncate } from "../base/text.ts";
 import { endsSensitiveName, replaceAssigned, replaceCredentials } from "./assigned-secrets.ts";
+import { mayHaveContext, replaceInContext } from "./contexts.ts";
 import { replacePrivateKeys } from "./private-keys.ts";
-import { mayBeToken, replaceTokens } from "./token-formats.ts";
+import { mayBeToken, replaceTokens } from "./tokens.ts";
 
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** No token is shorter than this in its longest part. */
@@ -24,12 +25,16 @@ const WEBHOOK = /hooks\.slack|webhooks\/|webhookb2\//;
 
 /** A flag with a telling name; its value may follow after a space. */
 const SECRET_FLAG = /--(?=[A-Za-z])[\w-]{0,40}?(?:pass|pwd|secret|token|key|auth|credential)/i;
+/** Key files, and hashes of passwords, which are no long words. */
+const KEY_BLOCK =
+  /PRIVATE KEY|Private-Lines:|OpenVPN Static|\$(?:2[abxy]?\$|[15-7yPHS]\$|apr1\$|argon2)|\{S?SHA|pbkdf2[_:]|scrypt:|SCRAM-SHA|otpauth:|ANSIBLE_VAULT/;
 const SLASH = 0x2f;
 
 const CONTROL = 1;
 const TOKEN = 2;
 const ASSIGNMENT = 4;
 const CREDENTIAL = 8;
+const CONTEXT = 16;
 
 const WORD = 1;
 const SEPARATOR = 2;
@@ -112,7 +117,8 @@ export function oneLine(text: string, max: number): string {
 /** Which kinds of things to look for. */
 function inspect(text: string): number {
   let found = inspectCharacters(text);
-  if (text.includes("PRIVATE KEY") || hasTokenSign(text)) found |= TOKEN | CREDENTIAL;
+  if (KEY_BLOCK.test(text) || hasTokenSign(text)) found |= TOKEN | CREDENTIAL;
+  if (mayHaveContext(text)) found |= CONTEXT;
   if (text.includes("--") && SECRET_FLAG.test(text)) found |= ASSIGNMENT;
   if (text.includes("mysql")) found |= CREDENTIAL;
   if (found & CREDENTIAL && WEBHOOK.test(text)) found |= TOKEN;
@@ -151,7 +157,9 @@ function hasTokenSign(text: string): boolean {
     }
     let end = last + 1;
     while (isWord(text, end)) end++;
-    if (isUnusual(text, start, end) && mayBeToken(text.slice(Math.max(0, start - SIGN_REACH), end + 1)))
+    const isLong = isUnusual(text, start, end);
+    if (isLong && mayBeToken(text.slice(Math.max(0, start - SIGN_REACH), end + 1))) return true;
+    if (!isLong && isShuffled(text, start, end) && mayBeToken(text.slice(Math.max(0, start - 8), end + 1)))
       return true;
     start = end + 1;
   }
@@ -175,12 +183,31 @@ function isUnusual(text: string, start: number, end: number): boolean {
   return upper;
 }
 
-/** C1 controls, zero-width and direction-changing characters, and the first half of the invisible tag characters. */
+/** A token without a digit: small and large letters follow each other as in no name. */
+function isShuffled(text: string, start: number, end: number): boolean {
+  let changes = 0;
+  for (let at = start + 1; at < end; at++) {
+    if ((text.charCodeAt(at) ^ text.charCodeAt(at - 1)) & 0x20) changes++;
+  }
+  return changes >= 4;
+}
+
+/** What may be invisible: C1 controls, zero-width and direction-changing characters, fillers, variation selectors. */
 function isControl(code: number): boolean {
   if (code < 0xa0) return true;
-  if (code < 0x200b) return false;
-  if (code > 0x2069) return code === 0xfeff || code === 0xdb40;
-  return code === 0x200b || code >= 0x2060 || (code >= 0x202a && code <= 0x202e);
+  if (code < 0x200b) return code === 0xad || code === 0x34f || code === 0x61c || isFiller(code);
+  if (code <= 0x2069) return code <= 0x200f || code >= 0x2060 || (code >= 0x202a && code <= 0x202e);
+  if (code < 0xd834) return code === 0x206f || code === 0x3164 || (code > 0x2069 && code < 0x2070);
+  if (code <= 0xdb43) return code === 0xd834 || code >= 0xdb40;
+  return code >= 0xfe00 && (code <= 0xfe0f || code === 0xfeff || code === 0xffa0 || isAnnotation(code));
+}
+
+function isFiller(code: number): boolean {
+  return code === 0x115f || code === 0x1160 || code === 0x180e || (code >= 0x180b && code <= 0x180f);
+}
+
+function isAnnotation(code: number): boolean {
+  return code >= 0xfff9 && code <= 0xfffb;
 }
 
 function replaceSecrets(text: string, first: number): string {
@@ -191,6 +218,7 @@ function replaceSecrets(text: string, first: number): string {
     if (found & TOKEN) result = replaceTokens(replacePrivateKeys(result, mark("private-key")), mark);
     if (found & CREDENTIAL) result = replaceCredentials(result, mark);
     if (found & ASSIGNMENT) result = replaceAssigned(result, mark);
+    if (found & CONTEXT) result = replaceInContext(result, mark);
     if (result === before) break;
     found = inspect(result);
   }
@@ -212,12 +240,27 @@ function replaceOutsideMarkers(text: string, pattern: RegExp): string {
   return result + replace(text.slice(done));
 }
 
-/** Escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls. */
+/**
+ * Escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls. Joiners and
+ * a variation selector stay where scripts and emoji need them: beside a character beyond ASCII.
+ */
 function removeControls(text: string): string {
   return text
     .replace(/(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g, "")
-    .replace(/(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)/g, "")
+    .replace(STRING_SEQUENCE, "")
     .replace(/\x1b[ -/]*[0-~]?/g, "")
     .replace(/\r\n?/g, "\n")
-    .replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff]|\udb40[\udc00-\udc7f]/g, "");
+    .replace(INVISIBLE, "")
+    .replace(/[\ufe00-\ufe0f]+(?=[\ufe00-\ufe0f])/g, "")
+    .replace(JOINED, "");
 }
+
+/** The body ends where another one begins: each character is looked at once. */
+const STRING_SEQUENCE =
+  /(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f\n]*(?:\x07|\x1b\\|\x9c)/g;
+/** Joiners and selectors with nothing beyond ASCII beside them. */
+const JOINED = /(?<=^|[\n -~])(?:\u200c|\u200d|[\ufe00-\ufe0f])+(?=[\n -~]|$)/g;
+/** Shown as nothing wherever it stands; plane 14 holds nothing else. */
+const INVISIBLE =
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\udb40-\udb43][\udc00-\udfff]|\ud834[\udd73-\udd7a]/g;

@@ -4,7 +4,7 @@
  * Every pattern is linear: it starts at a literal, and what follows is one class with an upper bound or without a tail.
  */
 
-interface Format {
+export interface Format {
   kind: string;
   /** Texts without any of these literals cannot hold the format. */
   literals: readonly string[];
@@ -12,10 +12,12 @@ interface Format {
   start: "literal" | "bounded literal" | "anything";
   /** What follows the literal, or the whole pattern. */
   rest: string;
+  /** Whether names begin like this too, so that what follows has to look random. */
+  random?: boolean;
 }
 
 /** Not inside a word; a letter that belongs to an escape such as `\n` does not count. */
-const LEFT = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
+export const LEFT = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
 
 /** Prefixes that occur in nothing else, so they count even inside a longer word. */
 function distinct(kind: string, prefixes: string, rest: string): Format {
@@ -27,6 +29,11 @@ function word(kind: string, prefixes: string, rest: string): Format {
   return { kind, literals: prefixes.split(" "), start: "bounded literal", rest };
 }
 
+/** Prefixes with which names begin, too. */
+function ambiguous(format: Format): Format {
+  return { ...format, random: true };
+}
+
 /** Forms known by something in their middle. */
 function around(kind: string, literals: string, source: string): Format {
   return { kind, literals: literals.split(" "), start: "anything", rest: source };
@@ -36,26 +43,17 @@ const HEX = "[A-Fa-f0-9]";
 const BASE62 = "[A-Za-z0-9]";
 const URL64 = "[A-Za-z0-9_-]";
 const BASE64 = "[A-Za-z0-9+/]";
-const DIGIT_AHEAD = "(?=[A-Za-z_-]{0,80}[0-9])";
-
-let known: readonly Format[] | undefined;
-
-/** Made when first needed: a prompt hook loads this file each time and seldom needs it. */
-function formats(): readonly Format[] {
-  known ??= listFormats();
-  return known;
-}
 
 /** More telling forms stand before those that would match a part of them. */
-function listFormats(): Format[] {
+export function listFormats(): Format[] {
   return [
     // model providers
     distinct("anthropic-key", "sk-ant-", `${URL64}{16,}`),
     distinct("openrouter-key", "sk-or-v1-", `${HEX}{32,}`),
-    distinct("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-service-", `${DIGIT_AHEAD}${URL64}{20,}`),
+    ambiguous(distinct("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-service-", `${URL64}{20,}`)),
     around("openai-key", "T3BlbkFJ", `sk-${URL64}{16,200}?T3BlbkFJ${URL64}{16,}`),
     word("langfuse-key", "sk-lf-", `${HEX}{8}-[A-Fa-f0-9-]{27}`),
-    word("model-key", "sk-", `${DIGIT_AHEAD}${BASE62}{20,}`),
+    ambiguous(word("model-key", "sk-", `${BASE62}{20,}`)),
     distinct("google-key", "AIza", `${URL64}{30,}`),
     word("google-key", "AQ.Ab", `${URL64}{30,}`),
     distinct("google-token", "ya29. GOCSPX-", `[A-Za-z0-9_.-]{20,}`),
@@ -65,13 +63,13 @@ function listFormats(): Format[] {
     word("replicate-token", "r8_", `${BASE62}{30,}`),
     word("xai-key", "xai-", `${BASE62}{40,}`),
     word("perplexity-key", "pplx-", `${BASE62}{40,}`),
-    word("fireworks-key", "fw_", `${DIGIT_AHEAD}${BASE62}{20,}`),
+    ambiguous(word("fireworks-key", "fw_", `${BASE62}{20,}`)),
     distinct("together-key", "tgp_v1_", `${URL64}{30,}`),
     word("cerebras-key", "csk-", `${BASE62}{40,}`),
     distinct("nvidia-key", "nvapi-", `${URL64}{40,}`),
-    word("voyage-key", "pa-", `${DIGIT_AHEAD}${URL64}{40,}`),
+    ambiguous(word("voyage-key", "pa-", `${URL64}{40,}`)),
     word("jina-key", "jina_", `${BASE62}{40,}`),
-    word("tavily-key", "tvly-", `${DIGIT_AHEAD}${URL64}{20,}`),
+    ambiguous(word("tavily-key", "tvly-", `${URL64}{20,}`)),
     word("firecrawl-key", "fc-", `${HEX}{32}(?!${BASE62})`),
     word("elevenlabs-key", "sk_", `${HEX}{48}(?!${BASE62})`),
     distinct("langsmith-key", "lsv2_pt_ lsv2_sk_", `${HEX}{32}(?:_${HEX}{10})?`),
@@ -93,15 +91,15 @@ function listFormats(): Format[] {
     word("vercel-token", "vcp_ vci_ vca_ vcr_ vck_", `${BASE62}{20,}`),
     word("netlify-token", "nfp_", `${BASE62}{30,}`),
     word("fly-token", "fm1a_ fm1r_ fm2_ fo1_", `[A-Za-z0-9+/_-]{40,}={0,3}`),
-    word("render-key", "rnd_", `${DIGIT_AHEAD}${BASE62}{24,}`),
+    ambiguous(word("render-key", "rnd_", `${BASE62}{24,}`)),
     word("supabase-key", "sbp_", `${HEX}{40}`),
-    distinct("supabase-key", "sb_secret_", `${DIGIT_AHEAD}${URL64}{20,}`),
+    ambiguous(distinct("supabase-key", "sb_secret_", `${URL64}{20,}`)),
     distinct("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", `[A-Za-z0-9_.=-]{30,}`),
     word("neon-key", "napi_", `${BASE62}{40,}`),
-    word("alibaba-key", "LTAI", `${DIGIT_AHEAD}${BASE62}{16,}`),
+    ambiguous(word("alibaba-key", "LTAI", `${BASE62}{16,}`)),
     word("tencent-key", "AKID", `${BASE62}{32}(?!${BASE62})`),
     around("terraform-token", ".atlasv1.", `${LEFT}${BASE62}{14}\\.atlasv1\\.${URL64}{40,}`),
-    distinct("vault-token", "hvs. hvb. hvr.", `${DIGIT_AHEAD}${URL64}{24,}`),
+    ambiguous(distinct("vault-token", "hvs. hvb. hvr.", `${URL64}{24,}`)),
     word("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", `[A-Za-z0-9_.-]{40,}`),
     word("pulumi-token", "pul-", `${HEX}{40}`),
     distinct("tailscale-key", "tskey-", `[a-z]{2,20}-[0-9A-Za-z_]{8,40}-[0-9A-Za-z_]{16,}`),
@@ -125,7 +123,7 @@ function listFormats(): Format[] {
     distinct("npm-token", "npm_", `${BASE62}{36,}`),
     distinct("pypi-token", "pypi-AgE", `${URL64}{40,}`),
     distinct("rubygems-key", "rubygems_", `${HEX}{48}`),
-    word("crates-token", "cio", `${DIGIT_AHEAD}${BASE62}{32}(?!${BASE62})`),
+    ambiguous(word("crates-token", "cio", `${BASE62}{32}(?!${BASE62})`)),
     distinct("docker-token", "dckr_pat_ dckr_oat_", `${URL64}{20,}`),
     word("nuget-key", "oy2", `[a-z0-9]{43}(?!${BASE62})`),
     distinct("clojars-token", "CLOJARS_", "[A-Za-z0-9]{50,}"),
@@ -136,8 +134,8 @@ function listFormats(): Format[] {
     // chat, mail, telephone
     distinct(
       "slack-token",
-      "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp- xoxe. xwfp-",
-      "[A-Za-z0-9.-]{10,}",
+      "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp- xoxe. xwfp-",
+      "(?:[A-Za-z0-9.+/=_-]|%[0-9A-F]{2}){10,}",
     ),
     around(
       "slack-webhook",
@@ -159,8 +157,10 @@ function listFormats(): Format[] {
     word("resend-key", "re_", `${BASE62}{8}_${BASE62}{20,}`),
     word("twilio-key", "SK", `${HEX}{32}(?!${BASE62})`),
     distinct("intercom-token", "dG9rO", `${BASE64}{40,}={0,2}`),
-    distinct("facebook-token", "EAAC EAAB EAAG EAAJ EAAM", `${BASE62}{60,}`),
+    word("facebook-token", "EAAC EAAB EAAG EAAJ EAAM", `${BASE62}{60,}`),
     around("twitter-token", "AAAAAAAAAAAAAAAAAAAAA", `${LEFT}A{20,24}${BASE62}{1,100}%[A-Za-z0-9%]{40,}`),
+    word("mailersend-token", "mlsn.", `${HEX}{64}`),
+    distinct("hubspot-token", "pat-na1- pat-eu1- pat-ap1-", `${HEX}{8}-[A-Fa-f0-9-]{27}`),
     // payment, commerce
     word("stripe-key", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_", `${BASE62}{10,}`),
     word("stripe-secret", "whsec_", `${BASE64}{24,}={0,2}`),
@@ -180,10 +180,14 @@ function listFormats(): Format[] {
     distinct("shopify-token", "shpat_ shpca_ shppa_ shpss_", `${BASE62}{32,}`),
     word("shippo-token", "shippo_live_ shippo_test_", `${HEX}{40}`),
     word("easypost-key", "EZAK EZTK", `${BASE62}{54}(?!${BASE62})`),
+    distinct("duffel-token", "duffel_live_ duffel_test_", `${URL64}{40,}`),
+    // wallets
+    word("wallet-key", "xprv yprv zprv tprv uprv vprv", "[1-9A-HJ-NP-Za-km-z]{100,}"),
+    word("nostr-key", "nsec1", "[02-9ac-hj-np-z]{58}"),
     // work and design tools, monitoring
     distinct("linear-key", "lin_api_ lin_oauth_", "[A-Za-z0-9_]{32,}"),
     word("notion-token", "ntn_", `${BASE62}{40,}`),
-    word("notion-token", "secret_", `${DIGIT_AHEAD}${BASE62}{43}(?!${BASE62})`),
+    ambiguous(word("notion-token", "secret_", `${BASE62}{43}(?!${BASE62})`)),
     word("airtable-token", "pat", `${BASE62}{14}\\.${HEX}{64}`),
     distinct("figma-token", "figd_ figo_ figu_", `${URL64}{30,}`),
     distinct("postman-key", "PMAK-", `${HEX}{24}-${HEX}{34}`),
@@ -193,8 +197,55 @@ function listFormats(): Format[] {
     distinct("sentry-token", "sntrys_ sntryu_", "[A-Za-z0-9+/=_-]{40,}"),
     distinct("newrelic-key", "NRAK- NRAL- NRII-", "[A-Za-z0-9-]{27,}"),
     distinct("dynatrace-token", "dt0c01. dt0s01.", "[A-Z0-9]{24}\\.[A-Z0-9]{64}"),
-    word("dropbox-token", "sl.", `${DIGIT_AHEAD}${URL64}{100,}`),
+    ambiguous(word("dropbox-token", "sl.", `${URL64}{100,}`)),
     word("mapbox-token", "sk.eyJ", `${URL64}{20,}\\.${URL64}{10,}`),
+    distinct("honeycomb-key", "hcaik_ hcbik_ hcxik_ hcalk_", `${BASE62}{30,}`),
+    distinct("logfire-token", "pylf_v1_", "[A-Za-z0-9_]{40,}"),
+    distinct("axiom-token", "xaat- xapt-", `${HEX}{8}-[A-Fa-f0-9-]{27}`),
+    distinct("sourcegraph-token", "sgp_", "[A-Fa-f0-9_]{40,}"),
+    distinct("apify-token", "apify_api_", `${BASE62}{30,}`),
+    distinct("prefect-key", "pnu_ pnb_", `${BASE62}{36}`),
+    distinct("adafruit-key", "aio_", `${BASE62}{28}`),
+    distinct("docker-swarm-token", "SWMTKN-1-", "[a-z0-9]{50}-[a-z0-9]{25}"),
+    distinct("infracost-key", "ico-", `${BASE62}{32}(?!${BASE62})`),
+    distinct("wakatime-key", "waka_", `${HEX}{8}-[A-Fa-f0-9-]{27}`),
+    word("e2b-key", "e2b_", `${HEX}{40}`),
+    word("readme-key", "rdme_", "[a-z0-9]{70}"),
+    word("runpod-key", "rpa_", `${BASE62}{40,}`),
+    ambiguous(word("brave-key", "BSA", `${URL64}{28}(?!${URL64})`)),
+    // hashes of passwords, which are guessed offline
+    around("password-hash", "$2", String.raw`\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}`),
+    around(
+      "password-hash",
+      "$argon2",
+      String.raw`\$argon2(?:id|i|d)\$(?:v=\d{1,3}\$)?[a-z0-9=,]{5,60}\$[A-Za-z0-9+/]{8,}={0,2}\$[A-Za-z0-9+/]{16,}={0,2}`,
+    ),
+    around(
+      "password-hash",
+      "$1$ $5$ $6$ $apr1$ $y$ $7$",
+      String.raw`\$(?:1|5|6|y|7|apr1)\$(?:rounds=\d{1,9}\$|[./A-Za-z0-9]{1,10}\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{22,86}`,
+    ),
+    around("password-hash", "$P$ $H$ $S$", String.raw`\$[PHS]\$[./A-Za-z0-9]{31,52}`),
+    around(
+      "password-hash",
+      "SHA} SHA256} SHA512}",
+      String.raw`(?<=\{S?SHA(?:256|512)?\})[A-Za-z0-9+/]{27,}={0,2}`,
+    ),
+    around(
+      "password-hash",
+      "pbkdf2",
+      String.raw`pbkdf2[_:-]sha\d{1,3}[$:]\d{1,9}\$[^\s$"']{1,64}\$[A-Za-z0-9+/=]{20,}`,
+    ),
+    around(
+      "password-hash",
+      "scrypt:",
+      String.raw`scrypt:\d{1,8}:\d{1,3}:\d{1,3}\$[^\s$"']{1,64}\$[a-f0-9]{32,}`,
+    ),
+    around(
+      "password-hash",
+      "SCRAM-SHA",
+      String.raw`SCRAM-SHA-(?:1|256|512)\$\d{1,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}`,
+    ),
     // anyone's: each maximal run is tried once, because the left neighbour may not be of the same class
     around(
       "jwt",
@@ -202,59 +253,4 @@ function listFormats(): Format[] {
       String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]{8,}|\.(?=\.)){1,4}`,
     ),
   ];
-}
-
-/** A chat bot's token has no literal, only three parts of known lengths. */
-const BOT_TOKEN = /[MNO][A-Za-z0-9_-]{23,27}\./;
-
-/** Whether a long word, with some characters before it, may be part of a token. A cheap first look. */
-export function mayBeToken(text: string): boolean {
-  return (
-    formats().some(({ literals, start }) =>
-      literals.some((literal) => holds(text, literal, start === "bounded literal")),
-    ) ||
-    text.includes("earer ") ||
-    BOT_TOKEN.test(text)
-  );
-}
-
-function holds(text: string, literal: string, bounded: boolean): boolean {
-  if (literal === ".") return false;
-  for (let at = text.indexOf(literal); at !== -1; at = text.indexOf(literal, at + 1)) {
-    if (!bounded || isLeft(text, at)) return true;
-  }
-  return false;
-}
-
-/** What `LEFT` says, of one place. */
-function isLeft(text: string, at: number): boolean {
-  return !/[A-Za-z0-9]/.test(text.charAt(at - 1)) || /\\[nrt]/.test(text.slice(Math.max(0, at - 2), at));
-}
-
-const compiled = new Map<Format, RegExp>();
-
-function patternOf(format: Format): RegExp {
-  const ready = compiled.get(format);
-  if (ready) return ready;
-  const { literals, start, rest } = format;
-  const left = start === "bounded literal" ? LEFT : "";
-  const begin = start === "anything" ? "" : `${left}(?:${literals.map(escapeLiteral).join("|")})`;
-  const pattern = new RegExp(begin + rest, "g");
-  compiled.set(format, pattern);
-  return pattern;
-}
-
-function escapeLiteral(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-}
-
-/** The text with each token replaced. */
-export function replaceTokens(text: string, mark: (kind: string) => string): string {
-  let result = text;
-  for (const format of formats()) {
-    if (format.literals.some((literal) => result.includes(literal))) {
-      result = result.replace(patternOf(format), mark(format.kind));
-    }
-  }
-  return result;
 }
