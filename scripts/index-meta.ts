@@ -9,11 +9,13 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { counted } from "../lib/base/text.ts";
 import { note, print, printJson, type Run, runScript, startProgress, usageError, warn } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
-import { formatCost } from "../lib/model/spend.ts";
+import { noteTaker } from "../lib/model/note-taker.ts";
+import { formatCost, formatPrice, openSpendLedger } from "../lib/model/spend.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
@@ -32,6 +34,7 @@ Options:
       --new              Sessions that are due, unchanged ones unopened (default)
       --all              All sessions, each one opened and listed
       --force            Also sessions that are not due
+      --dry-run          What would be sent and its price, by these flags; send and write nothing
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
       --json             One JSON document
       --quiet            No progress and warnings
@@ -84,6 +87,7 @@ const FLAGS = {
   new: { type: "boolean", default: false },
   all: { type: "boolean", default: false },
   force: { type: "boolean", default: false },
+  "dry-run": { type: "boolean", default: false },
 } as const;
 
 async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void> {
@@ -97,19 +101,59 @@ async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void>
   const sessions =
     words.length > 0 ? named(words, config) : listSessions(config.paths, { cwd: process.cwd() });
   const progress = startProgress("sessions");
-  const outcomes = await indexSessions(sessions, {
+  const options = {
     paths: config.paths,
     settings: config.settings,
-    complete: await configuredModel(config),
     force: values.force,
     thorough: values.all || words.length > 0,
     progress: progress.update,
-  });
+  };
+  if (values["dry-run"]) {
+    await showPlan(config, { sessions, options, json: values.json });
+    progress.end();
+    return;
+  }
+  const outcomes = await indexSessions(sessions, { ...options, complete: await configuredModel(config) });
   progress.end();
   for (const { warning } of outcomes) if (warning) warn(warning);
   if (values.json) printJson({ sessions: outcomes.map(toJson) });
   else report(outcomes, { all: values.all || words.length > 0 });
   refuseFailures(outcomes);
+}
+
+/** Names the sessions whose words would be sent, and the price of one answer for each. */
+async function showPlan(
+  config: Config,
+  { sessions, options, json }: { sessions: readonly Session[]; options: IndexAllOptions; json: boolean },
+): Promise<void> {
+  const { llm } = config.settings;
+  if (!llm) {
+    if (json) printJson({ sessions: [], host: null, tokens: 0, usd: 0 });
+    else print("nothing would be sent: no llm in config.json");
+    return;
+  }
+  const made = {
+    name: "to be named",
+    description: "to be made",
+    summary: "to be made",
+    tags: ["to be made"],
+  };
+  const { complete, tokens } = noteTaker(llm.model, () => made);
+  const outcomes = await indexSessions(sessions, { ...options, complete, dryRun: true });
+  const asked = outcomes.flatMap(({ sessionId, usage }) =>
+    usage ? [{ sessionId, tokens: usage.input + usage.output }] : [],
+  );
+  const host = new URL(llm.baseUrl ?? "https://api.openai.com").host;
+  const price = openSpendLedger(config.paths.home, config.settings).price({ kind: "chat", ...llm }, tokens);
+  const total = tokens.input + tokens.output;
+  if (json) {
+    printJson({ sessions: asked, host, tokens: total, usd: price.usd });
+    return;
+  }
+  for (const session of asked) print(`${session.sessionId}: at most ${session.tokens} tokens`);
+  print(
+    `${counted(asked.length, "session")} would be sent to ${host}: ${formatPrice(price)} (at most ${total} tokens)`,
+  );
 }
 
 function named(references: readonly string[], { paths, currentSession }: Config): Session[] {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { namesIn } from "../lib/base/probe.ts";
 import { defaultSettings, loadConfig } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta } from "../lib/naming/session-meta.ts";
@@ -337,6 +338,31 @@ test("a transport failure is not retried and leaves the present meta as it was",
   expect([exitCode, server.chats().length]).toEqual([1, 2]);
   expect(stderr).not.toContain("    at ");
   expect(meta()).toEqual(before);
+});
+
+test("--dry-run names the sessions that the same command then sends, and writes nothing", async () => {
+  expect((await run("--dry-run")).stdout).toBe("nothing would be sent: no llm in config.json\n");
+  configure({});
+  const ids = ["1", "2", "3"].map((digit) => `11111111-aaaa-4aaa-8aaa-00000000000${digit}`);
+  for (const [at, id] of ids.entries()) writeClaude(home, { id, rows: chain(turns(at === 2 ? 1 : 5)) });
+  const idsOf = (sessions: { sessionId: string }[]) => sessions.map(({ sessionId }) => sessionId);
+  for (const [flags, sent] of [
+    [["--new"], 2],
+    [["--new"], 0],
+    [["--force", "--all"], 3],
+  ] as const) {
+    server.requests.length = 0;
+    const files = namesIn(home.paths.meta);
+    const { json: plan } = await run(...flags, "--dry-run", "--json");
+    expect([server.requests.length, namesIn(home.paths.meta)]).toEqual([0, files]);
+    const { json } = await run(...flags, "--json");
+    const asked = json.sessions.filter(({ usd }: { usd: number }) => usd > 0);
+    expect(plan).toMatchObject({ host: new URL(server.baseUrl).host });
+    expect([idsOf(plan.sessions), plan.sessions.length]).toEqual([idsOf(asked), sent]);
+    const words = server.chats().map(({ body }) => body.messages.map(({ content }: Row) => content).join(""));
+    expect(plan.tokens).toBeGreaterThanOrEqual(words.join("").length / 4);
+  }
+  expect((await run("--force", "--dry-run")).stdout).toContain("3 sessions would be sent to 127.0.0.1:");
 });
 
 test("a model without a known price is refused where the dearest known model would pass the cap", async () => {

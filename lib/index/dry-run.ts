@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
-import type { CompleteJson, JsonRequest } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-embedder.ts";
+import { noteTaker } from "../model/note-taker.ts";
 import { type Price, type PricedModel, type Tokens, tokenUpperBound } from "../model/prices.ts";
 import { openSpendLedger } from "../model/spend.ts";
 import { openDatabase } from "../store/sqlite.ts";
@@ -101,17 +101,9 @@ function noteVectors(dimensions: number) {
 }
 
 function noteTopics() {
-  const tokens: Tokens = { input: 0, output: 0 };
-  const answer = {
-    topics: Array.from({ length: CHUNKS_PER_CALL }, (_, i) => ({ chunk: i + 1, tags: ["to be tagged"] })),
-  };
-  const complete: CompleteJson = async <T>({ system, prompt, schema, maxTokens = 0 }: JsonRequest<T>) => {
-    tokens.input += tokenUpperBound(system) + tokenUpperBound(prompt);
-    tokens.output += maxTokens;
-    const usage = { input: 0, output: 0 };
-    return { value: schema.parse(answer), model: PLAN, usage, tokens: 0, usd: 0 };
-  };
-  return { tokens, complete };
+  const chunks = Array.from({ length: CHUNKS_PER_CALL }, (_, i) => i + 1);
+  const answer = { topics: chunks.map((chunk) => ({ chunk, tags: ["to be tagged"] })) };
+  return noteTaker(PLAN, () => answer);
 }
 
 function sessionsWith(store: Store, sent: ReadonlySet<number>): number {

@@ -8,7 +8,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 
 /** Answers asked for in all: the first and two re-prompts. */
 const ATTEMPTS = 3;
-const DEFAULT_MAX_TOKENS = 1500;
+export const DEFAULT_MAX_TOKENS = 1500;
 /** An invalid answer is shown to the model again up to here. */
 const SHOWN_ANSWER_CHARS = 4000;
 /** An answer has its object near its front or back; a hostile one has a brace at each byte. */

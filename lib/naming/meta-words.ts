@@ -35,6 +35,8 @@ export interface MetaOptions {
   complete?: CompleteJson | undefined;
   /** Whether it is made although it is not due. @default {false} */
   force?: boolean;
+  /** Whether nothing is written: the model takes notes of what it would be sent. @default {false} */
+  dryRun?: boolean;
   /** The last look at this session, if any. */
   state?: MetaState | undefined;
   /** How long another process may hold the file. @default {120000} */

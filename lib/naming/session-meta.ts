@@ -8,6 +8,7 @@ import {
   metaFile,
   type ReadMeta,
   RULES,
+  readMeta,
   type SessionMeta,
   updateMeta,
 } from "../sessions/meta.ts";
@@ -75,10 +76,11 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     keepMetaState(options.paths, { ...state, newUsers, byRules, name, given, failedAt, unasked });
     making.reading?.end(written);
   };
+  const make = (current: ReadMeta) =>
+    isOut() ? undefined : makeMeta(session, Object.assign(making, { current }));
   try {
-    await updateMeta(file, { waitMs, done }, (current) =>
-      isOut() ? undefined : makeMeta(session, Object.assign(making, { current })),
-    );
+    if (options.dryRun) await make(readMeta(file));
+    else await updateMeta(file, { waitMs, done }, make);
   } catch (error) {
     if (!(error instanceof SessionMemoryError) && !isSystemError(error)) throw error;
     fail(outcome, error);
