@@ -248,25 +248,16 @@ async function validate(sessions: readonly Session[], { json }: Flags): Promise<
 }
 
 async function showPlan(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
-  const [{ planRun }, { formatPrice }] = await Promise.all([
-    import("../lib/index/dry-run.ts"),
-    import("../lib/model/spend.ts"),
-  ]);
+  const { planRun } = await import("../lib/index/dry-run.ts");
   const planned = await planRun(runOptions(config, sessions, flags));
   if (flags.json) {
-    const [first = NOTHING, ...more] = planned.map(({ what, price, ...rest }) => ({
-      ...rest,
-      usd: price.usd,
-    }));
+    const [first = NOTHING, ...more] = planned.map(({ what: _, text: __, ...rest }) => rest);
     printJson(more[0] ? { ...first, topics: more[0] } : first);
     return;
   }
   if (planned.length === 0) print("nothing would be sent: no embedding in config.json");
-  for (const { what, sessions, chunks, tokens, host, price } of planned)
-    print(
-      `${what}: ${counted(sessions, "session")}, ${counted(chunks, "chunk")} would be sent to ${host}: ` +
-        `${formatPrice(price)} (at most ${tokens} tokens)`,
-    );
+  for (const { what, sessions, chunks, text } of planned)
+    print(`${what}: ${counted(sessions, "session")}, ${counted(chunks, "chunk")} would be sent to ${text}`);
 }
 
 const NOTHING = { sessions: 0, chunks: 0, tokens: 0, host: null, usd: 0 };

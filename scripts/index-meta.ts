@@ -14,8 +14,8 @@ import { note, print, printJson, type Run, runScript, startProgress, usageError,
 import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
-import { noteTaker } from "../lib/model/note-taker.ts";
-import { formatCost, formatPrice, openSpendLedger } from "../lib/model/spend.ts";
+import { noteTaker, pricePlan } from "../lib/model/note-taker.ts";
+import { formatCost } from "../lib/model/spend.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
@@ -138,22 +138,18 @@ async function showPlan(
     summary: "to be made",
     tags: ["to be made"],
   };
-  const { complete, tokens } = noteTaker(llm.model, () => made);
+  const { complete, notes } = noteTaker(llm.model, () => made);
   const outcomes = await indexSessions(sessions, { ...options, complete, dryRun: true });
   const asked = outcomes.flatMap(({ sessionId, usage }) =>
     usage ? [{ sessionId, tokens: usage.input + usage.output }] : [],
   );
-  const host = new URL(llm.baseUrl ?? "https://api.openai.com").host;
-  const price = openSpendLedger(config.paths.home, config.settings).price({ kind: "chat", ...llm }, tokens);
-  const total = tokens.input + tokens.output;
+  const { text, ...plan } = pricePlan(config, { kind: "chat", ...llm }, notes.tokens);
   if (json) {
-    printJson({ sessions: asked, host, tokens: total, usd: price.usd });
+    printJson({ sessions: asked, ...plan });
     return;
   }
   for (const session of asked) print(`${session.sessionId}: at most ${session.tokens} tokens`);
-  print(
-    `${counted(asked.length, "session")} would be sent to ${host}: ${formatPrice(price)} (at most ${total} tokens)`,
-  );
+  print(`${counted(asked.length, "session")} would be sent to ${text}`);
 }
 
 function named(references: readonly string[], { paths, currentSession }: Config): Session[] {

@@ -9,6 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { counted } from "../lib/base/text.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -24,6 +25,8 @@ import {
 } from "../lib/cli.ts";
 import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
+import { pricePlan } from "../lib/model/note-taker.ts";
+import { planObserving } from "../lib/observe/dry-run.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
@@ -71,6 +74,7 @@ Options:
   --set <key=value>   Keep a threshold: observerTokens, reflectorTokens, retainTokens, stepTokens,
                       auto, rules
   --sessions <path>   Read this file or folder instead of the agents' own (repeatable)
+  --dry-run           What --observe, --rebuild, --reflect would send and its price; send nothing
   --json              One JSON document    --quiet  No remarks on stderr
 
 Examples:
@@ -95,27 +99,9 @@ const FLAGS = {
   set: { type: "string", multiple: true },
   recall: { type: "string" },
   sessions: { type: "string", multiple: true },
+  "dry-run": { type: "boolean", default: false },
   json: { type: "boolean", default: false },
 } as const;
-
-/** What one run was asked for. */
-interface Input {
-  reference: string;
-  focus: string | undefined;
-  observe: boolean;
-  reflect: boolean;
-  render: boolean;
-  status: boolean;
-  dump: boolean;
-  rebuild: boolean;
-  maxChars: number | undefined;
-  view: "obs" | "raw" | undefined;
-  lines: number;
-  recall: string | undefined;
-  changes: Record<string, string>;
-  sessions: string[] | undefined;
-  json: boolean;
-}
 
 /** What came of it: one property per action, in the order they ran. */
 interface Output {
@@ -130,7 +116,9 @@ interface Output {
   records?: readonly unknown[];
 }
 
-function parseInput(args: string[]): Input {
+type Input = ReturnType<typeof parseInput>;
+
+function parseInput(args: string[]) {
   const { values, words } = parseFlags(args, FLAGS, { max: 2 + args.length });
   const pairs = [...(values.set ?? []), ...(values.set ? words.filter((word) => /^\w+=/.test(word)) : [])];
   const rest = values.set ? words.filter((word) => !/^\w+=/.test(word)) : words;
@@ -138,7 +126,8 @@ function parseInput(args: string[]): Input {
   const mode = choiceFlag("--mode", values.mode, ["buffered", "blocking"] as const);
   const changes = Object.fromEntries(pairs.map(parsePair));
   const view = choiceFlag("--view", values.view, ["obs", "raw"] as const);
-  const { observe, reflect, render, dump, rebuild, recall, json } = values;
+  const { reflect, render, dump, rebuild, recall, json, "dry-run": dryRun } = values;
+  const observe = values.observe || (dryRun && !reflect && !rebuild);
   const isAsked =
     observe || reflect || render || dump || rebuild || view !== undefined || recall !== undefined;
   return {
@@ -152,6 +141,7 @@ function parseInput(args: string[]): Input {
     view,
     recall,
     json,
+    dryRun,
     status: values.status || (!isAsked && Object.keys(changes).length === 0 && mode === undefined),
     maxChars:
       values["max-chars"] === undefined
@@ -194,13 +184,8 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
   const { id, name, agent, file } = session;
   const output: Output = { session: { id, name: name ?? null, agent, file } };
   if (input.rebuild && file === "") {
-    throw new SessionMemoryError(
-      "NOT_FOUND",
-      "Cannot rebuild: the transcript is gone, its ledger is all there is",
-      {
-        hint: "see it with --render",
-      },
-    );
+    const message = "Cannot rebuild: the transcript is gone, its ledger is all there is";
+    throw new SessionMemoryError("NOT_FOUND", message, { hint: "see it with --render" });
   }
   if (input.observe || input.rebuild) {
     const observing = input.rebuild
@@ -259,6 +244,20 @@ function report(output: Output): void {
   if (records) for (const record of records) print(JSON.stringify(record));
 }
 
+/** Later steps are sent with what the model noted in earlier ones, which is not known: their tokens are an estimate. */
+async function showPlan(input: Input, session: Session, context: SessionContext): Promise<void> {
+  const { llm } = context.settings;
+  const quiet = { ...input, render: false, status: false, view: undefined, recall: undefined, dump: false };
+  const { calls, tokens } = llm
+    ? await planObserving(session, context.paths, (plan) => run(quiet, session, { ...context, ...plan }))
+    : NOTHING_SENT;
+  const { text, ...plan } = pricePlan(context, { kind: "chat", model: "", ...llm }, tokens);
+  if (input.json) printJson({ calls, ...plan, host: llm ? plan.host : null });
+  else print(llm ? `${counted(calls, "call")} to ${text}` : "nothing would be sent: no llm in config.json");
+}
+
+const NOTHING_SENT = { calls: 0, tokens: { input: 0, output: 0 } };
+
 async function main(args: string[]): Promise<void> {
   const input = parseInput(args);
   const config = await loadConfig(process.env, process.cwd());
@@ -276,6 +275,11 @@ async function main(args: string[]): Promise<void> {
     complete: input.observe || input.rebuild || input.reflect ? await configuredModel(config) : undefined,
     onStep: progress.update,
   };
+  if (input.dryRun) {
+    await showPlan(input, session, context);
+    progress.end();
+    return;
+  }
   const changed =
     Object.keys(input.changes).length > 0
       ? setObserveSettings(paths, { settings: settings.observe, changes: input.changes })
@@ -288,12 +292,8 @@ async function main(args: string[]): Promise<void> {
     printJson(output);
     return;
   }
-  if (changed)
-    note(
-      `set: ${Object.entries(input.changes)
-        .map(([key, value]) => `${key}=${value}`)
-        .join(", ")}`,
-    );
+  const set = Object.entries(input.changes).map(([key, value]) => `${key}=${value}`);
+  if (changed) note(`set: ${set.join(", ")}`);
   report(output);
 }
 

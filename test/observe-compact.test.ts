@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { ledgerFile } from "../lib/observe/ledger.ts";
 import { readBackoff } from "../lib/observe/observe-state.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { type Finished, runScript } from "./support/run.ts";
 
 const ID = "3f2a9c10-1111-4111-8111-111111111111";
@@ -261,4 +262,43 @@ test("an impossible time in a row is no time, and stops nothing", async () => {
   const { stdout, stderr, exitCode } = await run(id, "--observe", "--render");
   expect({ stderr, exitCode }).toEqual({ stderr: "observed: 2 observations in 1 steps\n", exitCode: 0 });
   expect(stdout).toContain("### undated\n- 🔴 User: fix the gateway");
+});
+
+test("--dry-run makes as many calls as the same command then makes, and leaves the ledger as it is", async () => {
+  using own = temporaryHome();
+  const server = await startFakeOpenAI();
+  const words = "The release notes say more about it. ".repeat(60);
+  const rows = Array.from({ length: 9 }, (_, i) => [
+    claudeUser({ text: `request ${i}: ${words}` }),
+    ...claudeAssistant({ text: `Answer ${i}. ${words}` }),
+  ]);
+  const file = writeClaude(own, { id: ID, rows: rows.flat() });
+  const run = (...args: string[]) => runScript("observe-compact", [file, ...args], { env: own.env });
+  expect((await run("--dry-run")).stdout).toBe("nothing would be sent: no llm in config.json\n");
+  write(
+    own.paths.config,
+    JSON.stringify({ llm: { baseUrl: server.baseUrl, model: "fake" }, observe: { stepTokens: 2000 } }),
+  );
+  server.script(({ body }) => {
+    const line = /<new-conversation>\n\[(\d+)\]/.exec(body.messages.at(-1).content)?.[1];
+    return JSON.stringify({
+      observations: [{ priority: "red", text: "It is asked for", sources: [Number(line)] }],
+    });
+  });
+  for (const action of ["--observe", "--rebuild"]) {
+    server.requests.length = 0;
+    const before = existsSync(ledgerFile(own.paths, ID))
+      ? readFileSync(ledgerFile(own.paths, ID), "utf8")
+      : "";
+    const plan = JSON.parse((await run(action, "--dry-run", "--json")).stdout);
+    const after = existsSync(ledgerFile(own.paths, ID))
+      ? readFileSync(ledgerFile(own.paths, ID), "utf8")
+      : "";
+    expect([server.requests.length, after]).toEqual([0, before]);
+    await run(action);
+    expect([plan.calls, plan.host]).toEqual([server.chats().length, new URL(server.baseUrl).host]);
+    expect(plan.calls).toBeGreaterThan(2);
+  }
+  expect((await run("--observe", "--dry-run")).stdout).toStartWith("0 calls to 127.0.0.1:");
+  await server.close();
 });

@@ -3,17 +3,15 @@
  * instead of sending. Whatever the run skips, reuses or sends twice, the plan does too.
  */
 
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
 import type { EmbedTexts } from "../model/configured-embedder.ts";
-import { noteTaker } from "../model/note-taker.ts";
-import { type Price, type PricedModel, type Tokens, tokenUpperBound } from "../model/prices.ts";
-import { openSpendLedger } from "../model/spend.ts";
-import { openDatabase } from "../store/sqlite.ts";
-import { openStore, type Store } from "../store/store.ts";
+import { noteTaker, pricePlan } from "../model/note-taker.ts";
+import { type PricedModel, type Tokens, tokenUpperBound } from "../model/prices.ts";
+import { copyDatabase, openStore, type Store } from "../store/store.ts";
 import { embedSessions, type RunOptions } from "./index-run.ts";
 import { CHUNKS_PER_CALL } from "./topic-run.ts";
 
@@ -26,7 +24,9 @@ export interface Planned {
   chunks: number;
   /** At most: of an answer as many as it may have. */
   tokens: number;
-  price: Price;
+  usd: number;
+  /** Host, price and tokens in words. */
+  text: string;
 }
 
 type Counts = Pick<Planned, "sessions" | "chunks"> & { tokens: Tokens };
@@ -38,7 +38,9 @@ const PLAN = "plan";
 export async function planRun(options: Omit<RunOptions, "store" | "models">): Promise<Planned[]> {
   const { paths, settings } = options.config;
   const home = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
-  const store = openCopy(paths.database, join(home, "memory.db"));
+  const copy = join(home, "memory.db");
+  copyDatabase(paths.database, copy);
+  const store = openStore(copy);
   try {
     const vectors = noteVectors(settings.embedding?.dimensions ?? 0);
     const topics = noteTopics();
@@ -50,7 +52,7 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
     const sent = { sessions: sessionsWith(store, vectors.sent), chunks: vectors.sent.size };
     return describe(options, {
       vectors: { ...sent, tokens: vectors.tokens },
-      topics: { sessions: sessionsTagged(store), chunks, tokens: topics.tokens },
+      topics: { sessions: sessionsTagged(store), chunks, tokens: topics.notes.tokens },
     });
   } finally {
     store.close();
@@ -63,28 +65,14 @@ function describe(
   counts: Record<Planned["what"], Counts>,
 ): Planned[] {
   const { embedding, llm } = config.settings;
-  const { price } = openSpendLedger(config.paths.home, config.settings);
   const planned = (what: Planned["what"], model: PricedModel): Planned => {
     const { tokens, ...rest } = counts[what];
-    const host = new URL(model.baseUrl ?? "https://api.openai.com").host;
-    return { what, host, ...rest, tokens: tokens.input + tokens.output, price: price(model, tokens) };
+    return { what, ...rest, ...pricePlan(config, model, tokens) };
   };
   return [
     ...(embedding && vectors !== false ? [planned("vectors", { kind: "embedding", ...embedding })] : []),
     ...(llm && topics ? [planned("topics", { kind: "chat", ...llm })] : []),
   ];
-}
-
-function openCopy(database: string, copy: string): Store {
-  if (existsSync(database)) {
-    const original = openDatabase(database, { create: false });
-    try {
-      original.exec(`VACUUM INTO '${copy.replaceAll("'", "''")}'`);
-    } finally {
-      original.close();
-    }
-  }
-  return openStore(copy);
 }
 
 function noteVectors(dimensions: number) {

@@ -1,7 +1,9 @@
-/** A model that takes notes of what it would be sent, for the dry run of work that asks one. */
+/** Dry runs of work that asks a model: one that takes notes of what it would be sent, and what that would cost. */
 
+import type { Config } from "../config/config.ts";
 import { type CompleteJson, DEFAULT_MAX_TOKENS, type JsonRequest } from "./answers.ts";
-import { type Tokens, tokenUpperBound } from "./prices.ts";
+import { type PricedModel, type Tokens, tokenUpperBound } from "./prices.ts";
+import { formatPrice, openSpendLedger } from "./spend.ts";
 
 export interface Notes {
   calls: number;
@@ -13,20 +15,30 @@ export interface Notes {
 export function noteTaker(
   model: string,
   answerTo: (request: Pick<JsonRequest<unknown>, "feature" | "prompt">) => unknown,
-): Notes & { complete: CompleteJson } {
-  const tokens: Tokens = { input: 0, output: 0 };
-  const taker = {
-    calls: 0,
-    tokens,
+): { notes: Notes; complete: CompleteJson } {
+  const notes: Notes = { calls: 0, tokens: { input: 0, output: 0 } };
+  return {
+    notes,
     complete: async <T>(request: JsonRequest<T>) => {
       const input = tokenUpperBound(request.system) + tokenUpperBound(request.prompt);
       const output = request.maxTokens ?? DEFAULT_MAX_TOKENS;
-      taker.calls++;
-      tokens.input += input;
-      tokens.output += output;
+      notes.calls++;
+      notes.tokens.input += input;
+      notes.tokens.output += output;
       const value = request.schema.parse(answerTo(request));
       return { value, model, usage: { input, output }, tokens: input + output, usd: 0 };
     },
   };
-  return taker;
+}
+
+/** Returns who would get so many tokens, and the price at which a call of them would be recorded. */
+export function pricePlan(
+  { paths, settings }: Pick<Config, "paths" | "settings">,
+  model: PricedModel,
+  { input, output }: Tokens,
+): { host: string; tokens: number; usd: number; text: string } {
+  const host = new URL(model.baseUrl ?? "https://api.openai.com").host;
+  const price = openSpendLedger(paths.home, settings).price(model, { input, output });
+  const tokens = input + output;
+  return { host, tokens, usd: price.usd, text: `${host}: ${formatPrice(price)} (at most ${tokens} tokens)` };
 }

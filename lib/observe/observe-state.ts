@@ -13,7 +13,8 @@ import { fileStem } from "./ledger.ts";
 type ObserveSettings = Settings["observe"];
 type Places = Pick<Paths, "observations" | "state">;
 
-const OVERRIDES = "settings.json";
+/** The file of settings made at run time. */
+export const OVERRIDES = "settings.json";
 const OLD_SUFFIX = ".backoff.json";
 const BACKOFF_FIRST_MS = 60_000;
 const BACKOFF_MAX_MS = 6 * 3_600_000;

@@ -1,5 +1,6 @@
 /** The index file: opening it at the current schema version, and the facts it keeps about itself. */
 
+import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openDatabase, type SqlDatabase, storageError } from "./sqlite.ts";
@@ -48,6 +49,17 @@ function schemaVersion(db: SqlDatabase, known: number): number {
     );
   }
   return version;
+}
+
+/** Copies a database that others may be writing, as of one moment; none is made where there is none. */
+export function copyDatabase(from: string, to: string): void {
+  if (!existsSync(from)) return;
+  const original = openDatabase(from, { create: false });
+  try {
+    original.exec(`VACUUM INTO '${to.replaceAll("'", "''")}'`);
+  } finally {
+    original.close();
+  }
 }
 
 /** A fact the index keeps about itself. */
