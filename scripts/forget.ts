@@ -9,7 +9,6 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { counted } from "../lib/base/text.ts";
 import {
   confirm,
   note,
@@ -31,6 +30,15 @@ import {
   type Settings,
   seeingExcluded,
 } from "../lib/config/config.ts";
+import { type EverythingForgotten, forgetEverything } from "../lib/forget/everything.ts";
+import {
+  type Asked,
+  everythingLines,
+  excludedParts,
+  forgottenLines,
+  remarks,
+  transcriptsOf,
+} from "../lib/forget/forget-lines.ts";
 import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
   type ForgetOptions,
@@ -41,24 +49,27 @@ import {
   isAnything,
   readHeld,
 } from "../lib/forget/forgetting.ts";
+import { undoExclusion } from "../lib/forget/undo.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { readExclusion } from "../lib/transcripts/exclusion.ts";
 
 const USAGE = `\
-Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pattern <regex>… [options]
+Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pattern <regex>… | --everything
+       bun scripts/forget.ts --undo <session|project|pattern>
 
-Removes sessions, or whatever holds a text, from everything session-memory has: index, vectors, names,
-observations, saved notes, marks and log. What went is kept out from then on ("exclude" in config.json).
-What would go is shown and asked about first. The transcripts of Claude Code, pi and Codex are theirs and stay.
+Removes sessions, or whatever holds a text, from all that session-memory holds (index, names, observations,
+notes, log) and excludes it from then on. Shows what would go and asks first. Transcripts are the hosts' and stay.
 <session>: its id, the start of its id (4+), its exact name, its transcript's path, or "last".
 
 Options:
   --project <p>      All sessions of a project: its directory, or its name
   --before <t>       All sessions that did nothing since: 2026-02-03, yesterday, 7d (with --project: of it)
   --pattern <regex>  Chunks, observations, names and notes that match (repeatable; case counts)
+  --everything       All we hold but config.json; names what remains
+  --undo <what>      Take it out of "exclude" in config.json: the next indexing reads it again
   --dry-run          Show what would go; change nothing
   --yes              Do not ask; needed where there is no terminal
-  --no-exclude       Do not keep it out: the next indexing reads it again
+  --no-exclude       Do not exclude it: the next indexing reads it again
   --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
   --json             One JSON document       --quiet  No remarks on stderr
   -h, --help         Show this help
@@ -67,9 +78,6 @@ Examples:
   bun scripts/forget.ts discord --dry-run
   bun scripts/forget.ts --project ~/code/secret
 `;
-
-const SHOWN_MAX = 10;
-const NAME_MAX = 60;
 
 type Exclude = Settings["exclude"];
 type Flags = ReturnType<typeof readFlags>["values"];
@@ -80,6 +88,8 @@ async function main(args: string[]): Promise<void> {
   useConfig(loaded);
   const reading = readingAnyVolute(pathsReading(loaded, values.sessions, process.cwd()));
   const config = { ...loaded, paths: seeingExcluded(reading) };
+  if (values.undo !== undefined) return await undo(values.undo, config, values);
+  if (values.everything) return await forgetAll(config.paths, values);
   if (!values["dry-run"]) finishErasing(config.paths);
   if (values.pattern) await forgetPatterns(values.pattern, config, values);
   else await forgetSessions(words, config, values);
@@ -92,6 +102,8 @@ function readFlags(args: string[]) {
     before: { type: "string" },
     pattern: { type: "string", multiple: true },
     "dry-run": off,
+    everything: off,
+    undo: { type: "string" },
     yes: off,
     "no-exclude": off,
     sessions: { type: "string", multiple: true },
@@ -99,11 +111,13 @@ function readFlags(args: string[]) {
   });
   const { values, words } = parsed;
   const isRange = values.project !== undefined || values.before !== undefined;
-  const ways = [words.length > 0, isRange, values.pattern !== undefined].filter(Boolean).length;
+  const { pattern, everything, undo } = values;
+  const asked = [words.length > 0, isRange, pattern !== undefined, everything, undo !== undefined];
+  const ways = asked.filter(Boolean).length;
   if (ways === 0) throw usageError("Expected what to forget", "name a session, or see --help");
   if (ways > 1) {
     throw usageError(
-      "Cannot combine sessions, --project or --before, and --pattern",
+      "Cannot combine sessions, --project or --before, --pattern, --everything and --undo",
       "forget one after the other",
     );
   }
@@ -180,15 +194,54 @@ async function confirmed(
     return;
   }
   if (!values.yes) {
-    const preview = { ...values, "dry-run": true };
-    for (const line of describe(await forget(true), targets, preview)) (values.json ? note : print)(line);
-    if (!(await confirm("Forget this?"))) {
-      throw new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
-        hint: "add --yes",
-      });
-    }
+    const lines = forgottenLines(await forget(true), targets, { ...askedFor(values), dryRun: true });
+    for (const line of lines) (values.json ? note : print)(line);
+    await refuseWithoutYes();
   }
   report(await forget(false), targets, values);
+}
+
+function askedFor(values: Flags): Asked {
+  return {
+    dryRun: values["dry-run"],
+    isExcluded: !values["no-exclude"],
+    hasPattern: values.pattern !== undefined,
+    hasTime: values.before !== undefined,
+  };
+}
+
+async function refuseWithoutYes(): Promise<void> {
+  if (await confirm("Forget this?")) return;
+  throw new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
+    hint: "add --yes",
+  });
+}
+
+/** Takes what was named back out of `exclude`. */
+async function undo(what: string, { paths, env }: Config, values: Flags): Promise<void> {
+  const project = projectEntry(projectPath(what, env), process.cwd());
+  const dryRun = values["dry-run"];
+  const undone = await undoExclusion(what, { paths, project, dryRun });
+  if (values.json) printJson({ dryRun, undone });
+  else {
+    print(
+      `${dryRun ? "would no longer exclude" : "no longer excluded"}: ${excludedParts(undone).join(", ")}`,
+    );
+    print("what the hosts still have of it is indexed again by the next run of embed or search");
+  }
+}
+
+async function forgetAll(paths: Config["paths"], values: Flags): Promise<void> {
+  const show = (found: EverythingForgotten, dryRun: boolean) => everythingLines(found, { paths, dryRun });
+  if (!values.yes && !values["dry-run"]) {
+    for (const line of show(forgetEverything(paths, { dryRun: true }), true)) {
+      (values.json ? note : print)(line);
+    }
+    await refuseWithoutYes();
+  }
+  const forgotten = forgetEverything(paths, { dryRun: values["dry-run"] });
+  if (values.json) printJson({ dryRun: values["dry-run"], ...forgotten });
+  else for (const line of show(forgotten, values["dry-run"])) print(line);
 }
 
 function nothingFits({ project, before }: Flags): SessionMemoryError {
@@ -215,80 +268,9 @@ function report(forgotten: Forgotten, targets: readonly Target[], values: Flags)
     const dryRun = values["dry-run"];
     const transcripts = transcriptsOf(targets);
     printJson({ dryRun, sessions, removed, keptFiles, excluded, forks, transcripts, erased });
-    for (const remark of remarks(forgotten, targets, values)) note(remark);
-  } else for (const line of describe(forgotten, targets, values)) print(line);
+    for (const remark of remarks(forgotten, targets, askedFor(values))) note(remark);
+  } else for (const line of forgottenLines(forgotten, targets, askedFor(values))) print(line);
   if (!erased) refuseUnerased();
-}
-
-function describe(forgotten: Forgotten, targets: readonly Target[], values: Flags): string[] {
-  return [
-    ...sessionLines(targets, values["dry-run"]),
-    ...removedLines(forgotten.removed),
-    ...excludedLines(forgotten.excluded),
-    ...remarks(forgotten, targets, values),
-  ];
-}
-
-function sessionLines(targets: readonly Target[], dryRun: boolean): string[] {
-  const verb = dryRun ? "would forget" : "forgot";
-  const matches = dryRun ? "would forget what matches" : "forgot what matched";
-  const shown = targets.slice(0, SHOWN_MAX).map(({ id, agent, name }) => {
-    const called = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
-    return `- ${oneLine(redact(id), 255)}${called}${agent === undefined ? "" : ` (${agent})`}`;
-  });
-  const more = targets.length > SHOWN_MAX ? [`- … ${targets.length - SHOWN_MAX} more`] : [];
-  return [targets.length > 0 ? `${verb} ${counted(targets.length, "session")}` : matches, ...shown, ...more];
-}
-
-function transcriptsOf(targets: readonly Target[]): string[] {
-  return targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
-}
-
-function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
-  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines } = counts;
-  return [
-    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}, ${cached} cached`,
-    `observations: ${observations} in ${counted(ledgers, "ledger")}`,
-    `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
-    `notes: ${notes.length}`,
-    ...notes.map((file) => `- ${redact(file)}`),
-  ];
-}
-
-function excludedLines({ sessions, projects, patterns }: Exclude): string[] {
-  const parts = [
-    sessions.length > 0 ? counted(sessions.length, "session") : "",
-    ...projects.map((project) => `project ${redact(project)}`),
-    ...patterns.map((pattern) => `pattern ${redact(pattern)}`),
-  ].filter(Boolean);
-  return parts.length > 0 ? [`kept out from now on: ${parts.join(", ")} (exclude in config.json)`] : [];
-}
-
-function remarks({ forks, keptFiles }: Forgotten, targets: readonly Target[], values: Flags): string[] {
-  const transcripts = transcriptsOf(targets);
-  const lines: string[] = [];
-  if (forks.length > 0) {
-    lines.push(`began as copies and hold the same rows, forget them too: ${redact(forks.join(", "))}`);
-  }
-  if (keptFiles.length > 0) {
-    lines.push("not removed, since we did not write them as they are now, to delete with rm:");
-    lines.push(...keptFiles.map((file) => `- ${redact(file)}`));
-  }
-  if (transcripts.length > 0) {
-    lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts, to delete with rm:`);
-    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${redact(file)}`));
-    if (transcripts.length > SHOWN_MAX) lines.push(`- … ${transcripts.length - SHOWN_MAX} more`);
-  }
-  if (targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined)) {
-    lines.push("what our extension wrote into pi's session files (observations, updates) is in those files");
-  }
-  if (values.pattern) lines.push("transcripts of the hosts still hold it");
-  if (values["no-exclude"] && !values["dry-run"])
-    lines.push("not kept out: the next indexing reads it again");
-  if (values.before !== undefined && !values["no-exclude"]) {
-    lines.push("only these sessions are kept out, one by one: a time cannot be");
-  }
-  return lines;
 }
 
 function refuseUnerased(): never {

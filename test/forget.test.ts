@@ -589,6 +589,138 @@ describe("forget", () => {
     expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions).toEqual([id]);
   }, 30_000);
 
+  test("--undo takes a session, a project or a pattern back out of exclude, and it is found again", async () => {
+    using home = temporaryHome();
+    const [one, two] = ["one", "two"].map((who) => {
+      const id = uuidFrom(`undo ${who}`);
+      const cwd = join(home.root, who);
+      mkdirSync(cwd);
+      writeClaude(home, {
+        id,
+        cwd,
+        rows: [claudeUser({ text: `${MARK}${who} parser`, cwd, sessionId: id })],
+      });
+      return { id, cwd };
+    }) as [{ id: string; cwd: string }, { id: string; cwd: string }];
+    await ok(home, "embed", []);
+    await ok(home, "forget", [one.id, "--yes"]);
+    await ok(home, "forget", ["--project", two.cwd, "--yes"]);
+    await ok(home, "forget", ["--pattern", "harmless \\w+", "--yes"]);
+    const found = async () =>
+      JSON.parse(await ok(home, "search", [`${MARK}one`, `${MARK}two`, "parser", "--json"])).results.length;
+    expect(await found()).toBe(0);
+    const undone = async (what: string) =>
+      JSON.parse(await ok(home, "forget", ["--undo", what, "--json"])).undone;
+    const none = { sessions: [], projects: [], patterns: [] };
+    expect(await undone(one.id.slice(0, 8))).toEqual({ ...none, sessions: [one.id] });
+    expect(await undone(two.cwd)).toEqual({ ...none, projects: [two.cwd] });
+    expect(await undone("harmless \\w+")).toEqual({ ...none, patterns: ["harmless \\w+"] });
+    expect(JSON.parse(readFileSync(home.paths.config, "utf8"))).toEqual({ exclude: none });
+    expect(await found()).toBe(2);
+    expect(await run(home, "forget", ["--undo", "nothing of it"])).toEqual({
+      stdout: "",
+      stderr:
+        'error: NOT_FOUND: Cannot undo "nothing of it": exclude in config.json does not have it\nhint: it has nothing\n',
+      exitCode: 1,
+    });
+  }, 30_000);
+
+  test("--everything removes all we hold but the settings, and names what remains", async () => {
+    using home = homeWithAll();
+    for (const kind of AGENTS) writeSession(home, kind, { who: "victim", mark: MARK });
+    const ids = AGENTS.map((kind) => idOf(kind, "victim"));
+    await holdEverything(home, ids);
+    const foreign = write(join(home.project, "memory", "mine.md"), `${MARK} by hand\n`);
+    const edited = filesUnder(join(home.project, "memory")).find((file) => file !== foreign) ?? "";
+    write(edited, "my own words now\n");
+    expect((await run(home, "forget", ["--everything"])).exitCode).toBe(1);
+    expect(holding(home, MARK).length).toBeGreaterThan(5);
+    const config = readFileSync(home.paths.config, "utf8");
+    const told = JSON.parse(await ok(home, "forget", ["--everything", "--yes", "--json"]));
+    expect(filesUnder(home.paths.home)).toEqual([home.paths.config]);
+    expect(readFileSync(home.paths.config, "utf8")).toBe(config);
+    expect(holding(home, MARK)).toEqual(["/shop/memory/mine.md"]);
+    expect(existsSync(edited)).toBe(true);
+    expect(told).toMatchObject({ dryRun: false, keptFiles: [edited] });
+    expect(told.written).toHaveLength(4);
+    expect(told.remains).toEqual([
+      home.paths.config,
+      join(home.paths.claude, "projects"),
+      join(home.paths.pi, "sessions"),
+      join(home.paths.codex, "sessions"),
+    ]);
+    expect(await ok(home, "search", [`${MARK}user`])).toContain(MARK); // from the transcripts, which are the hosts'
+  }, 60_000);
+
+  test("what is excluded is neither listed, named nor read", async () => {
+    using home = temporaryHome();
+    const hidden = uuidFrom("hidden project");
+    const titled = uuidFrom("hidden title");
+    const secret = join(home.root, "secret");
+    mkdirSync(secret);
+    const title = (id: string, customTitle: string) => claudeState("custom-title", { customTitle }, id);
+    writeClaude(home, {
+      id: hidden,
+      cwd: secret,
+      rows: [
+        claudeUser({ text: `${MARK}user`, cwd: secret, sessionId: hidden }),
+        title(hidden, "night watch"),
+      ],
+    });
+    writeClaude(home, {
+      id: titled,
+      rows: [
+        claudeUser({ text: "a harmless talk", cwd: home.project, sessionId: titled }),
+        ...claudeAssistant({ text: "Yes", sessionId: titled }),
+        title(titled, `${MARK}title`),
+      ],
+    });
+    await ok(home, "embed", []);
+    await ok(home, "index-meta", ["--all"]);
+    await ok(home, "forget", ["--project", secret, "--yes"]);
+    await ok(home, "forget", ["--pattern", MARK, "--yes"]);
+    await ok(home, "embed", ["--all"]);
+    await ok(home, "index-meta", ["--all", "--force"]);
+    const exits: [string, string[]][] = [
+      ["session-reader", ["--list"]],
+      ["session-reader", ["--list", "--json"]],
+      ["session-reader", [hidden]],
+      ["session-reader", ["night watch"]],
+      ["session-reader", [titled]],
+      ["session-reference", [`@@${hidden} and @@"night watch" and @@${titled.slice(0, 8)}`]],
+      ["search", ["harmless talk"]],
+      ["search", ["harmless talk", "--json"]],
+      ["search", [`${MARK}user`, "night watch"]],
+      ["embed", ["--status"]],
+      ["query-session", [hidden, "what?"]],
+      ["save-session", [hidden]],
+      ["observe-compact", [hidden, "--observe", "--render"]],
+      ["index-meta", [hidden, "--force"]],
+      ["activity-summary", ["--scope", "all", "--since", "2020-01-01", "--current", uuidFrom("nobody")]],
+      ["hooks/claude/user-prompt-submit.ts", []],
+    ];
+    for (const [name, args] of exits) {
+      const stdin = args.length > 0 ? undefined : promptOf(home, `and @@"night watch" @@${titled}?`);
+      const { stdout } = await run(home, name, args, stdin);
+      expect([name, args, stdout.includes(MARK), stdout.includes(secret)]).toEqual([
+        name,
+        args,
+        false,
+        false,
+      ]);
+      if (!args.includes("night watch") && !stdin) {
+        expect([name, args, stdout.includes("night watch")]).toEqual([
+          name,
+          args,
+          name === "session-reference",
+        ]);
+      }
+    }
+    expect((await run(home, "session-reader", [hidden])).stderr).toContain("exclude");
+    expect(holding(home, MARK)).toEqual([]);
+    expect(holding(home, "night watch").filter((file) => !file.endsWith("log.ndjson"))).toEqual([]);
+  }, 60_000);
+
   test("while indexing, embedding and observing go on, nothing comes back", async () => {
     using home = homeWithAll();
     configure(home);
@@ -700,7 +832,7 @@ describe("forget", () => {
     };
     expect(await usage()).toBe("error: Expected what to forget");
     expect(await usage("a", "--project", "b")).toBe(
-      "error: Cannot combine sessions, --project or --before, and --pattern",
+      "error: Cannot combine sessions, --project or --before, --pattern, --everything and --undo",
     );
     expect(await usage("--pattern", "(")).toStartWith('error: Cannot use --pattern "("');
     expect(await usage("--pattern", "x*")).toStartWith('error: Cannot use --pattern "x*"');

@@ -18,22 +18,52 @@ const KEYS = ["sessions", "projects", "patterns"] as const;
  * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
  */
 export async function addExclusions(config: string, wanted: Exclude): Promise<Exclude> {
+  return await changeExclude(config, (key, present) => {
+    const added = [...new Set(wanted[key])].filter((entry) => !present.includes(entry));
+    return { changed: added, next: [...present, ...added] };
+  });
+}
+
+/**
+ * Removes the entries that are chosen, and returns them.
+ *
+ * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
+ */
+export async function removeExclusions(
+  config: string,
+  isChosen: (key: keyof Exclude, entry: string) => boolean,
+): Promise<Exclude> {
+  return await changeExclude(config, (key, present) => {
+    const isGone = (entry: unknown) => typeof entry === "string" && isChosen(key, entry);
+    return {
+      changed: present.filter((entry): entry is string => isGone(entry)),
+      next: present.filter((entry) => !isGone(entry)),
+    };
+  });
+}
+
+type Change = (
+  key: keyof Exclude,
+  present: readonly unknown[],
+) => { changed: string[]; next: readonly unknown[] };
+
+async function changeExclude(config: string, change: Change): Promise<Exclude> {
   // The file may be a link into somebody's dotfiles: what it leads to is replaced.
   const file = existsSync(config) ? realpathSync(config) : config;
   return await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
     const settings = parseConfig(config, readIfExists(file) ?? "{}");
     const present = isRecord(settings.exclude) ? settings.exclude : {};
-    const added: Exclude = { sessions: [], projects: [], patterns: [] };
+    const all: Exclude = { sessions: [], projects: [], patterns: [] };
     const exclude: Record<string, unknown> = { ...present };
     for (const key of KEYS) {
-      const known = arrayOf(present[key]);
-      added[key] = [...new Set(wanted[key])].filter((entry) => !known.includes(entry));
-      if (added[key].length > 0) exclude[key] = [...known, ...added[key]];
+      const { changed, next } = change(key, arrayOf(present[key]));
+      all[key] = changed;
+      if (changed.length > 0) exclude[key] = next;
     }
-    if (KEYS.some((key) => added[key].length > 0)) {
+    if (KEYS.some((key) => all[key].length > 0)) {
       replaceFile(file, `${JSON.stringify({ ...settings, exclude }, null, 2)}\n`);
     }
-    return added;
+    return all;
   });
 }
 

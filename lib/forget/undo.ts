@@ -1,0 +1,55 @@
+/** Takes entries back out of `exclude` in config.json. */
+
+import { SessionMemoryError } from "../base/errors.ts";
+import { defaultSettings, type Paths, readHookSettings, type Settings } from "../config/config.ts";
+import { removeExclusions } from "../config/exclude-file.ts";
+import { oneLine, redact } from "../redact/redact.ts";
+
+type Exclude = Settings["exclude"];
+
+const PREFIX_MIN = 4;
+const SHOWN_MAX = 10;
+const SHOWN_CHARS = 60;
+
+/**
+ * Removes what is excluded under this name, and returns it. `project` is the same as a project's directory.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` when nothing is excluded under it.
+ */
+export async function undoExclusion(
+  what: string,
+  { paths, project, dryRun }: { paths: Paths; project: string; dryRun: boolean },
+): Promise<Exclude> {
+  const isChosen = excludedAs(what, project);
+  const { exclude } = readHookSettings(paths) ?? defaultSettings();
+  const found = filterExclude(exclude, isChosen);
+  if (countOf(found) === 0) throw notExcluded(what, exclude);
+  return dryRun ? found : await removeExclusions(paths.config, isChosen);
+}
+
+/** A session by its id or the start of it, a project by its directory or name, a pattern as it was given. */
+function excludedAs(what: string, project: string): (key: keyof Exclude, entry: string) => boolean {
+  return (key, entry) => {
+    if (key === "projects") return entry === what || entry === project;
+    return entry === what || (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
+  };
+}
+
+function filterExclude(exclude: Exclude, isChosen: (key: keyof Exclude, entry: string) => boolean): Exclude {
+  const chosen = (key: keyof Exclude) => exclude[key].filter((entry) => isChosen(key, entry));
+  return { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
+}
+
+function countOf({ sessions, projects, patterns }: Exclude): number {
+  return sessions.length + projects.length + patterns.length;
+}
+
+function notExcluded(what: string, exclude: Exclude): SessionMemoryError {
+  const all = [...exclude.sessions, ...exclude.projects, ...exclude.patterns];
+  const shown = all.slice(-SHOWN_MAX).map((entry) => oneLine(redact(entry), SHOWN_CHARS));
+  return new SessionMemoryError(
+    "NOT_FOUND",
+    `Cannot undo "${oneLine(redact(what), 200)}": exclude in config.json does not have it`,
+    { hint: shown.length > 0 ? `it has ${shown.join(", ")}` : "it has nothing" },
+  );
+}
