@@ -25,8 +25,9 @@ import { readActiveBranch } from "../lib/transcripts/transcript.ts";
 const USAGE = `\
 Usage: bun scripts/query-session.ts [options] <session> <question>
 
-Reads the whole session (of a long one: first request, compaction summaries, the passages nearest to the question, the
-end) and answers in Markdown, with confidence and cited lines. Citations that do not stand in their line are dropped.
+Reads a session of up to 96 kB whole, of a longer one the first request, compaction summaries, the passages nearest to the
+question and the end, and answers in Markdown, with confidence and cited lines. Citations not found in their line are
+dropped.
 
 Options:
       --subagents        <session> may be a subagent's

@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { basename, delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join, relative } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { parseSettings, settingKeys } from "../lib/config/schema.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import { claudeFolder, layFixtures, temporaryHome } from "./support/home.ts";
-import { ROOT, runCommand } from "./support/run.ts";
+import { ROOT, runCommand, runScript } from "./support/run.ts";
 
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
 const LINES_MAX = 150;
@@ -114,3 +114,33 @@ test("the package scripts and the files that are named are there", () => {
   );
   expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
 });
+
+test("outside the state folder only what the section on privacy names is written: pi's names and the notes asked for", async () => {
+  using home = temporaryHome();
+  layFixtures(home);
+  const places = () =>
+    readdirSync(home.root, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => relative(home.home, join(parentPath, name)))
+      // what the runtime keeps of its own
+      .filter((path) => !path.startsWith(".bun/") && !path.startsWith(".session-memory/"));
+  const before = new Set(places());
+  const options = { env: home.env, cwd: home.project };
+  for (const [script, ...args] of [
+    ["embed"],
+    ["index-meta", "--all"],
+    ["observe-compact", "last", "--observe"],
+    ["search", "posting frequency"],
+    ["activity-summary", "--current", "last", "--since", "90d"],
+    ["save-session", "last"],
+    ["health"],
+  ] as const)
+    await runScript(script, [...args], options);
+  const kinds = places()
+    .filter((path) => !before.has(path))
+    .map((path) => path.replace(/[^/]+\.meta\.json$/, "ID.meta.json").replace(/[^/]+\.md$/, "NOTE.md"));
+  expect([...new Set(kinds)].toSorted()).toEqual([
+    "../shop/memory/NOTE.md",
+    ".pi/agent/sessions-meta/ID.meta.json",
+  ]);
+}, 30_000);
