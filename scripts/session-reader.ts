@@ -1,82 +1,91 @@
 #!/usr/bin/env bun
 
 /**
- * Prints what was said and done in another session, newest part first found, oldest line first shown.
+ * Prints what was said and done in another session, each entry with its line of the transcript.
  *
  * Reads the transcript from its end, so a huge one takes no longer than a small one.
  *
  * @module
  */
 
+import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { alignColumns } from "../lib/base/terminal.ts";
+import { shortId } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
-import {
-  choiceFlag,
-  integerFlag,
-  note,
-  parseFlags,
-  print,
-  printJson,
-  runMain,
-  timeFlag,
-  usageError,
-  useConfig,
-} from "../lib/cli.ts";
-import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
+import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
+import type { Paths } from "../lib/config/config.ts";
 import { oneLine } from "../lib/redact/redact.ts";
-import { resolveSession } from "../lib/sessions/resolve.ts";
-import { describeSession, listSessions } from "../lib/sessions/sessions.ts";
-import { offsetOfLine, withFile } from "../lib/transcripts/jsonl.ts";
+import { lastTime } from "../lib/sessions/ends.ts";
+import { firstWords, listByLastRow } from "../lib/sessions/listing.ts";
+import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
+import { resolvePlace } from "../lib/sessions/resolve.ts";
+import { fitSteps, formatStep, type LogStyle, stepJson } from "../lib/transcripts/log.ts";
+import { readLastSteps, readStepsAt } from "../lib/transcripts/read-steps.ts";
+import { isWithin, readRewound } from "../lib/transcripts/rewound.ts";
 import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
-import type { Agent, Entry, Session } from "../lib/transcripts/session.ts";
-import {
-  type Head,
-  numberLines,
-  readEntries,
-  readHead,
-  readLastEntries,
-} from "../lib/transcripts/transcript.ts";
+import type { Agent, Session } from "../lib/transcripts/session.ts";
+import type { Step, StepFilter } from "../lib/transcripts/steps.ts";
+import { type Head, readHead } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
-Usage: bun scripts/session-reader.ts <session> [options]
-       bun scripts/session-reader.ts --list [options]
+Usage: bun scripts/session-reader.ts <session>[:<line>|:<from>-<to>] [options]
+       bun scripts/session-reader.ts --list [--agent <a>] [--project <folder or name>] [--since <t>] [-n <count>]
 
-<session>: id, unique start of an id (4+), name, part of a name, transcript path, or "last".
+<session>: id or its start (4+), name or part of it, transcript path, "last"; with lines as search prints them.
 
-Options:
-  --lines <n>       Last entries to print (default: 50)
-  --line <l>        Print the entry at this transcript line and those around it
-  --around <k>      With --line: entries before and after (default: 10)
-  --since <t>       Only entries (sessions) since then: 2026-02-03, yesterday, 7d, "last week"
-  --utc             Times in UTC (default: the configured or system's time zone)
-  --full            Whole compaction summaries and tool calls
-  --list            List sessions, newest first; --agent claude|pi|codex|plain,
-                    --project <folder or name>, -n <count> (default: 20)
-  --subagents       Subagents' sessions too
-  --sessions <path> Read this file or folder instead of the agents' own (repeatable)
-  --json            One JSON document       --quiet  No remarks on stderr
-  -h, --help        Show this help
+  --lines <n>        Last entries to print (default: 50)
+  --line <l|l-m>     Entries at these lines; --around <k> more on both sides (default: 10, of a range 0)
+  --outline          One page: what the user said, what was done, failed, committed, decided
+  --speaker <who>    Only what user or assistant said
+  --grep <words>     Only entries that hold all the words; in inputs and results too with --tools
+  --tools, --no-tools  Whole inputs and results of tool calls; no tool calls
+  --since, --until <t>  2026-02-03, yesterday, 7d, "last week"
+  --max-chars <n>    Only as many of the newest entries as fit
+  --full             Nothing is cut: compaction summaries, inputs, results
+  --utc              Times in UTC (default: the configured or system's time zone)
+  --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|plain)
+  --subagents        Subagents' sessions too
+  --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
+  --json             One JSON document       --quiet  No remarks on stderr
 
 Examples:
-  bun scripts/session-reader.ts discord --lines 50
-  bun scripts/session-reader.ts --list --agent pi -n 5
+  bun scripts/session-reader.ts 8463c716:1329-1363 --tools
+  bun scripts/session-reader.ts discord --grep "deploy" --speaker user
 `;
 
-/** A tool call's line is cut here, brackets included. */
-const TOOL_LINE_MAX = 160;
-/** No path is longer, so none is cut. */
-const PATH_MAX = 4096;
-const LIST_TITLE_MAX = 80;
-/** The first request stands here, or is not looked for. */
-const BEGINNING_BYTES = 256 * 1024;
-const AGENTS = ["claude", "pi", "codex", "plain"] as const;
+const FLAGS = {
+  lines: { type: "string" },
+  line: { type: "string" },
+  around: { type: "string" },
+  outline: { type: "boolean", default: false },
+  speaker: { type: "string" },
+  grep: { type: "string" },
+  tools: { type: "boolean", default: false },
+  "no-tools": { type: "boolean", default: false },
+  since: { type: "string" },
+  until: { type: "string" },
+  "max-chars": { type: "string" },
+  utc: { type: "boolean", default: false },
+  full: { type: "boolean", default: false },
+  list: { type: "boolean", default: false },
+  agent: { type: "string" },
+  project: { type: "string" },
+  n: { type: "string", short: "n" },
+  subagents: { type: "boolean", default: false },
+} as const;
 
-/** How a log is written out. */
-export interface LogStyle {
-  /** IANA name. */
-  timezone: string;
-  full: boolean;
-}
+const AGENTS = ["claude", "pi", "codex", "plain"] as const;
+const SPEAKERS = ["user", "assistant"] as const;
+const HEADER_TITLE_MAX = 160;
+const LIST_TITLE_MAX = 80;
+const PATH_MAX = 4096; // no path is longer, so none is cut
+const OUTLINE_CHARS = 4000;
+/** Of a larger file the index is asked for the place of a line; opening it costs as much as counting in this many bytes. */
+const SMALL_BYTES = 16 * 1024 * 1024;
+const AROUND = 10;
+
+type Values = Run<typeof FLAGS>["values"];
 
 /** A transcript's last `lines` entries as text. */
 export function readSessionLog(options: {
@@ -86,112 +95,176 @@ export function readSessionLog(options: {
   lines?: number;
 }): string {
   const agent: Agent = options.format === "agent-sdk" ? "claude" : options.format;
-  const head: Head = { ...readHead(options.jsonlPath), agent };
-  const { entries } = readLastEntries(options.jsonlPath, {
-    rules: ownRules(),
-    count: options.lines ?? 50,
-    head,
-  });
-  const style = { timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, full: false };
-  return entries.map((entry) => formatEntry(entry, style)).join("\n");
+  const file = options.jsonlPath;
+  const filter = { words: [], tools: true, insideTools: false };
+  const head: Head = { ...readHead(file), agent };
+  const { steps } = readLastSteps(file, { rules: ownRules(), filter, head, count: options.lines ?? 50 });
+  const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const style = { timezone, full: false, tools: false, isRewound: rewoundIn(file, statSync(file).size) };
+  return steps.map((step) => formatStep(step, style)).join("\n");
 }
 
-/** The entries of a session around one of its lines: `around` before it, those at it, `around` after it. */
-export function readAround(
-  file: string,
-  { rules, line, around }: { rules: Rules; line: number; around: number },
-): Entry[] {
-  const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, line, size));
-  if (offset === undefined) {
-    throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${line}: "${file}" has fewer lines`, {
-      hint: "leave out --line to see its end",
-    });
-  }
-  const before = readLastEntries(file, { rules, count: around, before: offset }).entries;
-  numberLines(file, before, { line, offset });
-  const entries = before;
-  let after = 0;
-  const from = { offset, line: line - 1 };
-  for (const entry of readEntries(file, { rules, from, unterminated: "accept" })) {
-    if (entry.line !== line && ++after > around) break;
-    entries.push(entry);
-  }
-  return entries;
+/** What is asked for. */
+interface Request {
+  lines: LineRange | undefined;
+  around: number | undefined;
+  count: number;
+  filter: StepFilter;
+  style: Pick<LogStyle, "timezone" | "full" | "tools">;
+  maxChars: number;
 }
 
-/** One entry as it is printed. */
-function formatEntry(entry: Entry, { timezone, full }: LogStyle): string {
-  const time = `[${entry.at ? formatLocal(entry.at, timezone) : "no time"}]`;
-  const { text } = entry;
-  switch (entry.kind) {
-    case "user":
-      return `${time} User: ${text}`;
-    case "assistant":
-      return `${time} Assistant: ${text}`;
-    case "summary":
-      if (full) return `${time} [Compacted]\n${text}`;
-      return `${time} [Compacted: ${[...text].length} characters, --full to show]`;
-    default:
-      return `${time} [${full ? text : oneLine(text, TOOL_LINE_MAX - 2)}]`;
-  }
+function requestOf(values: Values, timezone: string): Request {
+  const tools = values.tools || (values.full && !values["no-tools"]);
+  const time = (flag: "since" | "until", edge: "start" | "end") =>
+    values[flag] === undefined
+      ? undefined
+      : timeFlag(`--${flag}`, values[flag], timezone, edge).toISOString();
+  return {
+    lines: lineFlag(values.line),
+    around: values.around === undefined ? undefined : integerFlag("--around", values.around, AROUND),
+    count: integerFlag("--lines", values.lines, 50, { min: 1 }),
+    filter: {
+      speaker: choiceFlag("--speaker", values.speaker, SPEAKERS),
+      words: (values.grep ?? "").toLowerCase().split(/\s+/).filter(Boolean),
+      tools: !values["no-tools"],
+      insideTools: tools,
+      since: time("since", "start"),
+      until: time("until", "end"),
+    },
+    style: { timezone, full: values.full, tools },
+    maxChars: integerFlag("--max-chars", values["max-chars"], Number.MAX_SAFE_INTEGER, { min: 1 }),
+  };
 }
 
-function entryJson({ line, at, kind, text, tool }: Entry) {
-  if (!tool) return { line, at: at ?? null, kind, text };
-  const { name, target, action } = tool;
-  return { line, at: at ?? null, kind, text, tool: { name, target, action } };
+function lineFlag(value: string | undefined): LineRange | undefined {
+  const lines = linesIn(value ?? "");
+  if (lines || value === undefined) return lines;
+  throw usageError(`Cannot use --line "${value}": expected a line or a range`, "try --line 118 or 118-140");
 }
 
-function sessionJson({ id, name, agent, cwd, file }: Session, { clean }: Rules) {
-  const shown = (text: string | undefined) => (text === undefined ? null : clean(text));
-  return { id: shown(id), name: shown(name), agent, cwd: shown(cwd), file: shown(file) };
-}
-
-/** The part of a session that was asked for. */
-function readPart(
+async function readAsked(
   session: Session,
-  { lines, line, around }: { lines: number; line: number | undefined; around: number },
-  { rules, since }: { rules: Rules; since: Date | undefined },
-): { entries: Entry[]; skipped: number } {
-  if (line !== undefined) return { entries: readAround(session.file, { rules, line, around }), skipped: 0 };
-  const { entries, skipped } = readLastEntries(session.file, { rules, count: lines });
-  if (!since) return { entries, skipped };
-  const after = since.toISOString();
-  const recent = entries.filter((entry) => (entry.at ?? after) >= after);
-  if (recent.length === lines)
-    note(`the last ${lines} entries since then, there may be more: --lines ${lines * 10}`);
-  return { entries: recent, skipped };
-}
-
-function header(session: Session, rules: Rules): string {
-  const title = oneLine(rules.clean(session.name ?? session.id), TOOL_LINE_MAX);
-  return `# ${title} · ${identity(session, rules)}`;
-}
-
-/** Ids and folders come from files: they may hold line breaks and control characters too. */
-function identity({ id, agent, cwd = "?" }: Session, { clean }: Rules): string {
-  const [shownId, folder] = [id, cwd].map((text) => oneLine(clean(text), PATH_MAX));
-  return `${agent} · ${shownId} · ${folder}`;
-}
-
-function printList(
-  sessions: Session[],
-  { rules, timezone, json }: { rules: Rules; timezone: string; json: boolean },
-): void {
-  if (json) {
-    const rows = sessions.map((session) => {
-      const { updatedAt, size } = session;
-      return { ...sessionJson(session, rules), updatedAt, size };
-    });
-    printJson({ sessions: rows });
-    return;
+  { lines, around, count, filter }: Request,
+  { rules, paths }: { rules: Rules; paths: Paths },
+): Promise<{ steps: Step[]; skipped: number }> {
+  const { file } = session;
+  if (!lines) {
+    const known = await knownLine(session, paths);
+    return readLastSteps(file, { rules, filter, count, known });
   }
+  const { from, to, isRange } = lines;
+  const steps = readStepsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
+  if (steps) return { steps, skipped: 0 };
+  throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${from}: "${file}" has fewer lines`, {
+    hint: "leave out the line to see its end",
+  });
+}
+
+/** SQLite costs as much as counting the lines of a small file. */
+async function knownLine(session: Session, { database }: Paths) {
+  if (session.size <= SMALL_BYTES) return undefined;
+  return (await import("../lib/index/known-line.ts")).knownLine(database, session);
+}
+
+function rewoundIn(file: string, size: number): LogStyle["isRewound"] {
+  if (size > SMALL_BYTES) return () => false;
+  const spans = readRewound(file);
+  return ({ entry }) => isWithin(spans, entry.line);
+}
+
+function header(session: Session, { clean }: Rules): string {
+  const { name, id, agent, cwd = "?" } = session;
+  // Ids and folders come from files: they may hold line breaks too.
+  const [title, ...rest] = [name ?? id, agent, id, cwd].map((text, i) =>
+    oneLine(clean(text), i === 0 ? HEADER_TITLE_MAX : PATH_MAX),
+  );
+  return `# ${[title, ...rest].join(" · ")}`;
+}
+
+async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
+  const { values, config, cwd, show } = run;
+  const { paths, settings, currentSession: current } = config;
+  const rules = readRules(settings);
+  const { session, lines } = resolvePlace(reference, { paths, cwd, current, subagents: values.subagents });
+  request.lines ??= lines;
+  if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
+  const { steps, skipped } = await readAsked(session, request, { rules, paths });
+  if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
+  if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
+  const style: LogStyle = { ...request.style, isRewound: rewoundIn(session.file, session.size) };
+  const head = header(session, rules);
+  const data = () => ({
+    session: sessionJson(session, rules),
+    entries: steps.map((step) => stepJson(step, style)),
+    skipped,
+  });
+  if (values.json) return void show(data(), []);
+  if (values.outline) {
+    const { outline } = await import("../lib/naming/outline.ts");
+    const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - [...head].length - 1;
+    return void show(undefined, [head, ...outline(steps, { ...style, maxChars })]);
+  }
+  const texts = steps.map((step) => formatStep(step, style));
+  const [first = 0, ...others] = steps.map(({ entry }) => entry.line);
+  const goOn = (to: number) => `${shortId(session.id)}:${first}-${[first, ...others][to]}`;
+  show(undefined, [head, ...fitSteps(texts, request.maxChars - [...head].length - 1, goOn)]);
+}
+
+function isFiltered({ speaker, grep, since, until }: Values): boolean {
+  return [speaker, grep, since, until].some((value) => value !== undefined);
+}
+
+function sessionJson({ id, name, agent, cwd, file, startedAt, updatedAt }: Session, { clean }: Rules) {
+  const shown = (text: string | undefined) => (text === undefined ? null : clean(text));
+  return {
+    id: shown(id),
+    name: shown(name),
+    agent,
+    cwd: shown(cwd),
+    file: shown(file),
+    startedAt: startedAt ?? null,
+    updatedAt: lastTime(file) ?? updatedAt,
+  };
+}
+
+/** The sessions by their last row. */
+function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
+  const { paths, settings } = config;
+  const { project, subagents } = values;
+  const rules = readRules(settings);
+  const timezone = values.utc ? "UTC" : settings.timezone;
+  const limit = integerFlag("-n", values.n, 20, { min: 1 });
+  const agent = choiceFlag("--agent", values.agent, AGENTS);
+  const since = values.since === undefined ? "" : timeFlag("--since", values.since, timezone).toISOString();
+  const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
   if (sessions.length === 0) note("no sessions found");
-  for (const session of sessions) {
-    const { updatedAt, size } = session;
-    const parts = [formatLocal(updatedAt, timezone), titleOf(session, rules), identity(session, rules)];
-    print([...parts.filter(Boolean), formatSize(size)].join(" · "));
-  }
+  const rows = sessions.map((session) => ({
+    ...sessionJson(session, rules),
+    updatedAt: session.updatedAt,
+    size: session.size,
+  }));
+  show({ sessions: rows }, listLines(sessions, { rules, timezone }));
+}
+
+function listLines(
+  sessions: readonly Session[],
+  { rules, timezone }: { rules: Rules; timezone: string },
+): string[] {
+  const rows = sessions.map((session) => {
+    const { id, agent, cwd = "?", updatedAt, size } = session;
+    const [shown, folder] = [shortId(id), cwd].map((text) => oneLine(rules.clean(text), PATH_MAX));
+    return [
+      formatLocal(updatedAt, timezone).slice(0, 16),
+      titleOf(session, rules),
+      shown ?? "",
+      agent,
+      folder ?? "",
+      formatSize(size),
+    ];
+  });
+  const isTerminal = process.getBuiltinModule("node:tty").isatty(1);
+  return isTerminal ? alignColumns(rows) : rows.map((cells) => cells.filter(Boolean).join(" · "));
 }
 
 /** A session's name, or the words it began with in quotes: an id alone tells nobody what it was about. */
@@ -201,93 +274,27 @@ function titleOf({ name, file }: Session, rules: Rules): string {
   return words === undefined ? "" : `"${oneLine(words, LIST_TITLE_MAX - 2)}"`;
 }
 
-function firstWords(file: string, rules: Rules): string | undefined {
-  try {
-    for (const { kind, text } of readEntries(file, { rules, to: BEGINNING_BYTES, unterminated: "accept" })) {
-      if (kind === "user") return text;
-    }
-  } catch {
-    // gone since it was listed
-  }
-  return undefined;
-}
-
 function formatSize(bytes: number): string {
   const kib = Math.ceil(bytes / 1024);
   return kib < 1024 ? `${kib} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
 }
 
-async function main(args: string[]): Promise<void> {
-  const { values, words } = parseFlags(
-    args,
-    {
-      lines: { type: "string" },
-      line: { type: "string" },
-      around: { type: "string" },
-      since: { type: "string" },
-      utc: { type: "boolean", default: false },
-      full: { type: "boolean", default: false },
-      list: { type: "boolean", default: false },
-      agent: { type: "string" },
-      project: { type: "string" },
-      n: { type: "string", short: "n" },
-      subagents: { type: "boolean", default: false },
-      sessions: { type: "string", multiple: true },
-      json: { type: "boolean", default: false },
-    },
-    { max: 1 },
-  );
-  const limit = integerFlag("-n", values.n, 20, { min: 1 });
-  const agent = choiceFlag("--agent", values.agent, AGENTS);
-  const input = {
-    lines: integerFlag("--lines", values.lines, 50, { min: 1 }),
-    line: values.line === undefined ? undefined : integerFlag("--line", values.line, 1, { min: 1 }),
-    around: integerFlag("--around", values.around, 10),
-  };
-  if (!values.list && words[0] === undefined) {
+async function main(run: Run<typeof FLAGS>): Promise<void> {
+  const { values, words, config } = run;
+  const [reference] = words;
+  const request = requestOf(values, values.utc ? "UTC" : config.settings.timezone);
+  if (values.tools && values["no-tools"]) {
+    throw usageError("Cannot use --tools with --no-tools", "leave out one of them");
+  }
+  if (values.list) {
+    if (reference === undefined) return printList(run);
+    throw usageError(`Cannot use argument "${reference}" with --list`, "leave out one of them");
+  }
+  if (reference === undefined) {
     throw usageError("Expected a session", 'name one, or see them with --list; "last" is the most recent');
   }
-  if (values.list && words[0] !== undefined) {
-    throw usageError(`Cannot use argument "${words[0]}" with --list`, "leave out one of them");
-  }
-  const config = await loadConfig(process.env, process.cwd());
-  useConfig(config);
-  const paths = readingAnyVolute(pathsReading(config, values.sessions, process.cwd()));
-  const rules = readRules(config.settings);
-  const timezone = values.utc ? "UTC" : config.settings.timezone;
-  const since = values.since === undefined ? undefined : timeFlag("--since", values.since, timezone);
-  if (values.list) {
-    const { project, subagents, json } = values;
-    const sessions = listSessions(paths, { agent, project, subagents, limit, described: true });
-    const changed = since ? sessions.filter(({ updatedAt }) => updatedAt >= since.toISOString()) : sessions;
-    printList(changed, { rules, timezone, json });
-    return;
-  }
-  const session = describeSession(
-    resolveSession(words[0] ?? "", {
-      paths,
-      cwd: process.cwd(),
-      current: config.currentSession,
-      subagents: values.subagents,
-    }),
-    paths,
-  );
-  const { entries, skipped } = readPart(session, input, { rules, since });
-  if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
-  if (values.json) {
-    if (input.line === undefined) numberLines(session.file, entries);
-    const { startedAt, updatedAt } = session;
-    printJson({
-      session: { ...sessionJson(session, rules), startedAt: startedAt ?? null, updatedAt },
-      entries: entries.map(entryJson),
-      skipped,
-    });
-    return;
-  }
-  print(header(session, rules));
-  const style = { timezone, full: values.full };
-  if (entries.length > 0) print(entries.map((entry) => formatEntry(entry, style)).join("\n"));
-  else note(since ? "nothing was said since then" : "nothing was said yet");
+  await printSession(run, reference, request);
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main)
+  await runScript({ usage: USAGE, flags: FLAGS, words: { max: 1 }, readsAnyVolute: true }, main);

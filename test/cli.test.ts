@@ -166,7 +166,7 @@ test("a session's folder and id cannot write to the terminal", async () => {
   const row = claudeUser({ text: "hi", cwd: "/home/\u001b[2Jdev\n# forged · claude" });
   writeFileSync(join(folder, "a\u001b[31mb.jsonl"), jsonl([row]));
   const list = await run("session-reader", ["--list", "--sessions", folder]);
-  expect(list.stdout).toMatch(/ · claude · ab · \/home\/dev # forged · claude · 1 KiB\n$/);
+  expect(list.stdout).toMatch(/ · ab · claude · \/home\/dev # forged · claude · 1 KiB\n$/);
   const log = await run("session-reader", ["last", "--sessions", folder]);
-  expect(log.stdout).toStartWith("# ab · claude · ab · /home/dev # forged · claude\n[");
+  expect(log.stdout).toStartWith("# ab · claude · ab · /home/dev # forged · claude\nL1 [");
 });

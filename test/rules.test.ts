@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { readLastEntries } from "../lib/transcripts/backward.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
-import { readActiveBranch, readEntries, readLastEntries } from "../lib/transcripts/transcript.ts";
+import { readActiveBranch, readEntries } from "../lib/transcripts/transcript.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
@@ -15,8 +16,8 @@ const rules = readRules({
 });
 
 /** Texts of an entry, in one. */
-function textsOf({ text, tool }: Entry): string {
-  return JSON.stringify({ text, tool });
+function textsOf({ text, tool, patch }: Entry): string {
+  return JSON.stringify({ text, tool, patch });
 }
 
 const secrets = `${KEY} and ${OWN}`;
@@ -50,7 +51,7 @@ describe("entries of the reader", () => {
       readActiveBranch(file, { rules, results: true }).entries,
     ]) {
       expect(entries.map(({ kind, text }) => [kind, text] as string[])).toEqual(expected);
-      expect(entries[3]?.tool).toEqual({
+      expect(entries[3]?.tool).toMatchObject({
         name: "Edit",
         target: "/home/dev/[redacted:custom]/a.ts",
         action: "edit",

@@ -25,13 +25,13 @@ describe("session-reader <session>", () => {
     expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
     expect(stdout).toBe(`\
 # 019b1e77-30aa-7c22-9d81-4f6b2e8c7a90 · codex · 019b1e77-30aa-7c22-9d81-4f6b2e8c7a90 · /home/dev/shop
-[2025-12-14 11:30:02] User: Write the deploy script for the shop: build, push, restart.
-[2025-12-14 11:30:05] [shell ls deploy]
-[2025-12-14 11:30:10] Assistant: There is a compose file only. I write deploy/deploy.sh with the three steps.
-[2025-12-14 11:30:19] [Compacted: 81 characters, --full to show]
-[2025-12-14 11:30:32] User: It must stop when a step fails.
-[2025-12-14 11:30:35] [apply_patch deploy/deploy.sh]
-[2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it ends at the first step that fails.
+L4 [2025-12-14 11:30:02] User: Write the deploy script for the shop: build, push, restart.
+L5 [2025-12-14 11:30:05] [shell ls deploy]
+L7 [2025-12-14 11:30:10] Assistant: There is a compose file only. I write deploy/deploy.sh with the three steps.
+L8 [2025-12-14 11:30:19] [Compacted: 81 characters, --full to show]
+L11 [2025-12-14 11:30:32] User: It must stop when a step fails.
+L12 [2025-12-14 11:30:35] [apply_patch deploy/deploy.sh] +1
+L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it ends at the first step that fails.
 `);
   });
 
@@ -66,7 +66,7 @@ describe("session-reader <session>", () => {
 
   test("leaves out what was said before --since", async () => {
     const { stdout } = await fixtures(["019b1e77", "--utc", "--since", "2025-12-14 11:30:30"]);
-    expect(stdout.split("\n")[1]).toStartWith("[2025-12-14 11:30:32] User: It must stop");
+    expect(stdout.split("\n")[1]).toStartWith("L11 [2025-12-14 11:30:32] User: It must stop");
   });
 
   test("gives one JSON document with null where nothing is known", async () => {
@@ -157,6 +157,7 @@ describe("session-reader --list", () => {
       "agent",
       "cwd",
       "file",
+      "startedAt",
       "updatedAt",
       "size",
     ]);
@@ -170,7 +171,10 @@ describe("session-reader --list", () => {
     const cwd = own.project;
     const [unnamed, named] = [uuidFrom("unnamed"), uuidFrom("named")];
     const first = `deploy with ${token}\nto "staging" ${"and on ".repeat(20)}`;
-    const rows = [claudeUser({ text: first, cwd }), ...Array(20_000).fill(claudeUser({ text: "more", cwd }))];
+    const rows = [
+      claudeUser({ text: first, cwd }),
+      ...Array(20_000).fill(claudeUser({ text: "more", cwd, at: "2026-02-03T14:31:00.000Z" })),
+    ];
     const files = [
       writeClaude(own, {
         id: named,
@@ -183,16 +187,19 @@ describe("session-reader --list", () => {
     const words = 'deploy with [redacted:github-token] to "staging" and on and on and on and on…';
     const size = (statSync(files[1] ?? "").size / 1024 / 1024).toFixed(1);
     expect(stdout).toBe(`\
-2027-01-15 08:00:01 · "${words}" · claude · ${unnamed} · ${cwd} · ${size} MiB
-2027-01-15 08:00:00 · release · claude · ${named} · ${cwd} · 1 KiB
+2026-02-03 14:31 · "${words}" · ${unnamed.slice(0, 8)} · claude · ${cwd} · ${size} MiB
+2026-02-03 14:30 · release · ${named.slice(0, 8)} · claude · ${cwd} · 1 KiB
 `);
   });
 
   test("lists only what changed since a time, when asked", async () => {
     using own = temporaryHome();
-    const old = writeClaude(own, { id: uuidFrom("old"), rows: [claudeUser({ text: "hi" })] });
-    utimesSync(old, 1_700_000_000, 1_700_000_000);
-    const recent = writeClaude(own, { id: uuidFrom("new"), rows: [claudeUser({ text: "hi" })] });
+    const session = (name: string, at: string) =>
+      writeClaude(own, { id: uuidFrom(name), rows: [claudeUser({ text: "hi", at })] });
+    const old = session("old", "2023-11-14T22:13:20.000Z");
+    const recent = session("new", new Date().toISOString());
+    // A copy of a file has a time of its own.
+    utimesSync(recent, 1_600_000_000, 1_600_000_000);
     const run = (args: string[]) =>
       runScript("session-reader", ["--list", "--json", ...args], { env: own.env, cwd: own.project });
     const filesOf = ({ stdout }: { stdout: string }) =>
@@ -337,10 +344,10 @@ test("readSessionLog() gives the log of a transcript in the format it is told", 
     ),
   );
   expect(readSessionLog({ jsonlPath: file, format: "agent-sdk" })).toBe(`\
-[2026-02-12 10:30:05] User: how do I deploy this?
-[2026-02-12 10:30:05] Assistant: Two steps
-[2026-02-12 10:30:05] [Edit home/MEMORY.md]`);
+L1 [2026-02-12 10:30:05] User: how do I deploy this?
+L2 [2026-02-12 10:30:05] Assistant: Two steps
+L2 [2026-02-12 10:30:05] [Edit home/MEMORY.md]`);
   expect(readSessionLog({ jsonlPath: file, format: "agent-sdk", lines: 1 })).toBe(
-    "[2026-02-12 10:30:05] [Edit home/MEMORY.md]",
+    "L2 [2026-02-12 10:30:05] [Edit home/MEMORY.md]",
   );
 });

@@ -4,6 +4,7 @@ import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readJson } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { isoTime } from "../transcripts/format.ts";
 import { parseLine, readHeadBytes, readTailBytes } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 
@@ -47,6 +48,21 @@ export function lastDirectory(file: string): string | undefined {
     for (const row of rowsBackward([readTailBytes(file, END_BYTES)], '"cwd"')) {
       const cwd = stringOf(row.cwd);
       if (cwd !== undefined) return cwd;
+    }
+  } catch {
+    // gone since it was listed, or not ours to read
+  }
+  return undefined;
+}
+
+/** The time of a session's last dated row, which copying a file does not change; undefined where no row has one. */
+export function lastTime(file: string): string | undefined {
+  try {
+    for (const bytes of [END_BYTES / 16, END_BYTES]) {
+      for (const row of rowsBackward([readTailBytes(file, bytes)], '"timestamp"')) {
+        const time = isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp);
+        if (time !== undefined) return time;
+      }
     }
   } catch {
     // gone since it was listed, or not ours to read

@@ -109,3 +109,8 @@ function pairs(text: string): Set<string> {
   for (let i = 0; i + 1 < text.length; i++) found.add(text.slice(i, i + 2));
   return found;
 }
+
+/** Whether an id begins with a prefix in lower case. Folding thousands that begin otherwise would be in vain. */
+export function startsAlike(id: string, prefix: string): boolean {
+  return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
+}

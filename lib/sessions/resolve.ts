@@ -5,19 +5,23 @@
  * `.jsonl` file reaches the file system.
  */
 
-import { basename, join, resolve } from "node:path";
+import { basename } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
 import { findTranscripts } from "./find.ts";
 import { isKeptOut, refuseKeptOut } from "./kept-out.ts";
+import { lastSession } from "./listing.ts";
 import { metaFile } from "./meta.ts";
-import { foldName, likeName, type Named, nearest } from "./name-match.ts";
+import { foldName, likeName, type Named, nearest, startsAlike } from "./name-match.ts";
 import { type KnownNames, type NamedMeta, withNames } from "./names.ts";
-import { agentOfFile, type TranscriptFile } from "./places.ts";
-import { type MetaName, readMetaName } from "./session-name.ts";
-import { describeSession, hasConversation, listSessions, sessionAt } from "./sessions.ts";
+import type { TranscriptFile } from "./places.ts";
+import { type LineRange, pathOf, placeIn, splitMachine } from "./reference-syntax.ts";
+import { readMetaName } from "./session-name.ts";
+import { describeSession, sessionAt } from "./sessions.ts";
+import { withoutTranscript } from "./unlisted.ts";
 import { ambiguous, notFound } from "./unresolved.ts";
 
 export interface ResolveContext {
@@ -30,6 +34,8 @@ export interface ResolveContext {
   subagents?: boolean | undefined;
   /** Whether only the name itself names a session, not a part of it or something like it. @default {false} */
   exact?: boolean | undefined;
+  /** Whether only names as they were kept are looked at, not each as it stands now. @default {false} */
+  quick?: boolean | undefined;
 }
 
 /** Shorter beginnings of ids are too likely to be words. */
@@ -37,42 +43,63 @@ const PREFIX_MIN = 4;
 const NEAREST_SHOWN = 3;
 const CANDIDATES_SHOWN = 5;
 
+/** A session and, where a reference says so, lines of its transcript. */
+export interface ResolvedPlace {
+  session: Session;
+  lines: LineRange | undefined;
+}
+
 /**
- * The one session that a reference means, described.
+ * The one session that a reference means, described. A place in a session means the session, unless `exact`.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
  */
 export function resolveSession(reference: string, context: ResolveContext): Session {
+  return resolvePlace(reference, context).session;
+}
+
+/**
+ * The session and the lines that a reference means: the whole reference is tried as a name first.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
+ */
+export function resolvePlace(reference: string, context: ResolveContext): ResolvedPlace {
   const wanted = reference
     .trim()
     .replace(/^@@/, "")
     .replace(/^"(.*)"$/, "$1");
   // What no name or path of ours can hold is not worth looking for.
   if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
-  const session =
-    wanted === "last" ? lastSession(context) : (atPath(wanted, context) ?? named(wanted, context));
+  const place = context.exact ? undefined : placeIn(wanted);
+  if (!place) return { session: resolveWhole(wanted, context), lines: undefined };
+  const whole = sessionNamed(wanted, { ...context, exact: true, quick: place.isId });
+  if (whole) return { session: whole, lines: undefined };
+  return { session: resolveWhole(place.session, context), lines: place.lines };
+}
+
+function last({ paths, cwd, current }: ResolveContext): Session {
+  const session = lastSession(paths, { cwd, current });
+  if (!session) throw notFound("last");
+  return session;
+}
+
+function resolveWhole(wanted: string, context: ResolveContext): Session {
+  const session = wanted === "last" ? last(context) : (atPath(wanted, context) ?? named(wanted, context));
   return describeSession(session, context.paths);
+}
+
+function sessionNamed(name: string, context: ResolveContext): Session | undefined {
+  try {
+    return resolveWhole(name, context);
+  } catch (error) {
+    if (error instanceof SessionMemoryError && error.type === "NOT_FOUND") return undefined;
+    throw error;
+  }
 }
 
 function atPath(wanted: string, { cwd }: ResolveContext): Session | undefined {
   const path = pathOf(wanted, cwd);
   return path === undefined ? undefined : sessionAt(path);
-}
-
-/** A path is told by its suffix, so that no other file is ever touched on a reference's word. */
-function pathOf(wanted: string, cwd: string): string | undefined {
-  if (!wanted.endsWith(".jsonl")) return undefined;
-  if (!wanted.startsWith("~/")) return resolve(cwd, wanted);
-  // Asked for, not imported: the module costs a tenth of an empty start.
-  return join(process.getBuiltinModule("node:os").homedir(), wanted.slice(2));
-}
-
-function lastSession({ paths, cwd, current }: ResolveContext): Session {
-  const last = listSessions(paths, { cwd }).find(
-    (session) => session.id !== current && hasConversation(session),
-  );
-  if (!last) throw notFound("last");
-  return last;
 }
 
 /** What a reference may mean: a transcript, or a meta file whose transcript is gone. */
@@ -92,7 +119,7 @@ interface Searched {
 
 /** Looks in the order of cost: at file names, at names as they were kept, at every name as it stands now. */
 function named(reference: string, context: ResolveContext): Session {
-  const { paths, cwd, subagents = false, exact } = context;
+  const { paths, cwd, subagents = false, exact, quick } = context;
   const { wanted, machine } = splitMachine(reference, paths.synced);
   const found = findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") }).filter(
     (file) => machine === undefined || file.machine === machine,
@@ -101,13 +128,13 @@ function named(reference: string, context: ResolveContext): Session {
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
   const searched = searchedIn(found, { paths, subagents });
   const path = pathOf(wanted, cwd);
-  return withNames(paths, (names) => byNames(wanted, { searched, names }, { exact, path }));
+  return withNames(paths, (names) => byNames(wanted, { searched, names }, { exact, quick, path }));
 }
 
 function byNames(
   wanted: string,
   search: Search,
-  { exact, path }: { exact: boolean | undefined; path: string | undefined },
+  { exact, quick, path }: Pick<ResolveContext, "exact" | "quick"> & { path: string | undefined },
 ): Session {
   const { searched, names } = search;
   const { paths } = searched;
@@ -118,6 +145,7 @@ function byNames(
   if (called.length === 1 && called.every((session) => isCalled(session, wanted, paths))) {
     return one(wanted, called, paths);
   }
+  if (quick) throw notFound(wanted);
   // Any other answer may be another one by names that were not looked at.
   names.update(searched.files, { thorough: true });
   const same = withName(wanted, search);
@@ -129,15 +157,6 @@ function byNames(
   if (like.length > 0) return one(wanted, like, paths);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
   throw notFound(wanted, { near: nearestTo(wanted, all, searched), paths });
-}
-
-/** `<session>@<machine>`: a session of another machine whose transcripts are synced to this one. */
-function splitMachine(
-  reference: string,
-  synced: Paths["synced"],
-): { wanted: string; machine?: string | undefined } {
-  const [, wanted = "", machine] = /^(.+)@([^@]+)$/.exec(reference) ?? [];
-  return synced.some((folder) => folder.machine === machine) ? { wanted, machine } : { wanted: reference };
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
@@ -184,11 +203,6 @@ function withBeginning(wanted: string, search: Search): Session[] {
   const begun = sessionsFrom(search, { metas, files });
   const exact = begun.filter(({ id }) => id === wanted);
   return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
-}
-
-/** Folding thousands of ids that begin otherwise would be in vain. */
-function startsAlike(id: string, prefix: string): boolean {
-  return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
 }
 
 function withName(wanted: string, search: Search): Session[] {
@@ -257,23 +271,6 @@ function sessionsOf(known: readonly Known[], { byId, paths }: Searched): Session
     if (meta) sessions.push(withoutTranscript(meta, paths));
   }
   return newestCopies(sessions.filter((session) => session !== undefined));
-}
-
-/** A session whose transcript the host has deleted, or keeps where we do not look. */
-function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
-  if (meta.sessionFile === undefined) return undefined;
-  const there = sessionAt(meta.sessionFile);
-  if (there?.id === meta.id) return there;
-  const time = Date.parse(meta.updatedAt ?? "");
-  return {
-    id: meta.id,
-    agent: agentOfFile(meta.sessionFile, paths),
-    file: meta.sessionFile,
-    name: meta.name,
-    cwd: meta.cwd,
-    updatedAt: new Date(Number.isNaN(time) ? 0 : time).toISOString(),
-    size: 0,
-  };
 }
 
 /** Whether the name that was found is still the one that the files say. */

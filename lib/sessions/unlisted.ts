@@ -1,4 +1,4 @@
-/** Files that lie where transcripts do and are none: no session is listed for them, but somebody should be told. */
+/** Sessions that no listing has: files beside transcripts that are none, and sessions whose transcript is gone. */
 
 import { basename } from "node:path";
 import { changedAt, statOf } from "../base/probe.ts";
@@ -6,6 +6,9 @@ import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { sessionOf } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
+import { agentOfFile } from "./places.ts";
+import type { MetaName } from "./session-name.ts";
+import { sessionAt } from "./sessions.ts";
 
 /** The files that no session could be made of, as sessions of unknown kind. */
 export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): Session[] {
@@ -20,4 +23,21 @@ export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): S
     const updatedAt = changedAt(stat);
     return [{ id, agent: found.agent ?? "plain", file: found.file, updatedAt, size: stat.size }];
   });
+}
+
+/** A session whose transcript the host has deleted, or keeps where we do not look. */
+export function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
+  if (meta.sessionFile === undefined) return undefined;
+  const there = sessionAt(meta.sessionFile);
+  if (there?.id === meta.id) return there;
+  const time = Date.parse(meta.updatedAt ?? "");
+  return {
+    id: meta.id,
+    agent: agentOfFile(meta.sessionFile, paths),
+    file: meta.sessionFile,
+    name: meta.name,
+    cwd: meta.cwd,
+    updatedAt: new Date(Number.isNaN(time) ? 0 : time).toISOString(),
+    size: 0,
+  };
 }

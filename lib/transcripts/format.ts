@@ -185,6 +185,12 @@ function briefCall(name: string, input: unknown): ToolCall {
     const paths = patchedPaths(patch);
     return { name, target: paths.join(" ") || oneLine(patch), action: "edit", paths };
   }
+  if (isRecord(input) && name === "AskUserQuestion") {
+    const asked = arrayOf(input.questions).map((each) =>
+      isRecord(each) ? (stringOf(each.question) ?? "") : "",
+    );
+    return { name, target: oneLine(asked.join(" ")), action, paths: [] };
+  }
   if (!isRecord(input))
     return { name, target: oneLine(typeof input === "string" ? input : ""), action, paths: [] };
   const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;

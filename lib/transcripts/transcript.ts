@@ -1,6 +1,5 @@
 /**
- * A transcript file as entries, redacted and without what is excluded: forward from a cursor, backward from the end,
- * active branch.
+ * A transcript file as entries, redacted and without what is excluded: forward from a cursor, and the active branch.
  *
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
@@ -8,9 +7,9 @@
 import { closeSync, openSync, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { callCheck } from "./calls.ts";
-import { type Head, type RawEntry, type Results, type TreeNode, textOf } from "./format.ts";
+import { type Head, type Results, type TreeNode, textOf } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
-import { countLines, linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
+import { countLines, linesForward, parseLine, withFile } from "./jsonl.ts";
 import { entryFilter, ownRules, type Rules } from "./rules.ts";
 import type { Cursor, Entry } from "./session.ts";
 import { notAbandoned, onPath } from "./tree.ts";
@@ -85,78 +84,6 @@ function* readRecords(
   } finally {
     closeSync(descriptor); // also when the taker stops early
   }
-}
-
-/**
- * The last `count` entries of a transcript, oldest first, read from its end. `line` is 0 in them: counting lines
- * means reading the file (`numberLines`).
- */
-export function readLastEntries(
-  file: string,
-  options: ReadLastOptions,
-): { entries: Entry[]; skipped: number } {
-  const { rules, count, head = readHead(file), results = false, before } = options;
-  if (!head || count <= 0) return { entries: [], skipped: 0 };
-  const format = formatOf(head.agent);
-  return withFile(file, (descriptor, size) => {
-    const entries: Entry[] = [];
-    let pending: RawEntry[] = [];
-    const calls = openCalls();
-    // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
-    const takePending = () => {
-      const check = callCheck({ cwd: head.cwd, results });
-      const checked = pending.reverse().flatMap((raw) => check(raw) ?? []);
-      entries.push(...checked.flatMap(entryFilter(rules)).reverse());
-      pending = [];
-    };
-    let skipped = 0;
-    for (const line of linesBackward(descriptor, Math.min(before ?? size, size))) {
-      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
-      if (damaged && line.terminated) skipped++;
-      if (damaged && !line.terminated) continue;
-      const place = { line: 0, offset: line.offset, end: line.end };
-      const found = records.flatMap((record) => format.entries(record, place, { head, results }));
-      pending.push(...found.reverse());
-      if (calls.areOpen(found)) continue;
-      if (rules.hasPatterns && !found.some(({ kind }) => kind === "user")) continue;
-      takePending();
-      if (entries.length >= count) break;
-    }
-    takePending();
-    return { entries: entries.slice(0, count).reverse(), skipped };
-  });
-}
-
-/** How far back a result's call is looked for: calls of one message come back in any order, but soon. */
-const CALL_LINES_MAX = 300;
-
-/** Tells, of lines from the last to the first, whether results were met whose calls were not. */
-function openCalls(): { areOpen(found: readonly RawEntry[]): boolean } {
-  const open = new Map<string, number>();
-  let line = 0;
-  return {
-    areOpen(found) {
-      line++;
-      for (const { callId, tool, kind, settle } of found) {
-        if (callId === undefined) continue;
-        if (tool) open.delete(callId);
-        else if (kind === "result" || settle) open.set(callId, line);
-      }
-      for (const [callId, since] of open) if (line - since > CALL_LINES_MAX) open.delete(callId);
-      return open.size > 0;
-    },
-  };
-}
-
-export interface ReadLastOptions {
-  /** What is redacted in the entries, and which are left out. */
-  rules: Rules;
-  count: number;
-  /** Byte offset of a line's start to read back from. @default the file's end */
-  before?: number;
-  head?: Head | undefined;
-  /** Whether tool results are wanted too. @default {false} */
-  results?: boolean;
 }
 
 /** Fills in `line` of entries that were read from the end, counting on from a line whose place is known. */

@@ -1,5 +1,6 @@
 /** The transcript reader for tests that are not about config.json: with our own rules unless told otherwise. */
 
+import * as backward from "../../lib/transcripts/backward.ts";
 import { ownRules } from "../../lib/transcripts/rules.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
 import * as transcript from "../../lib/transcripts/transcript.ts";
@@ -13,8 +14,8 @@ export function readEntries(
   return transcript.readEntries(file, { rules: ownRules(), ...options });
 }
 
-export function readLastEntries(file: string, options: Without<transcript.ReadLastOptions>) {
-  return transcript.readLastEntries(file, { rules: ownRules(), ...options });
+export function readLastEntries(file: string, options: Without<backward.ReadLastOptions>) {
+  return backward.readLastEntries(file, { rules: ownRules(), ...options });
 }
 
 export function readActiveBranch(

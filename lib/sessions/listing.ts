@@ -1,0 +1,56 @@
+/** Sessions as a listing shows them: by the time of their last row, with the words they began with. */
+
+import type { Paths } from "../config/config.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import type { Session } from "../transcripts/session.ts";
+import { readEntries } from "../transcripts/transcript.ts";
+import { lastTime } from "./ends.ts";
+import { describeSession, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
+
+/** The first request is in these bytes, or is not looked for. */
+const BEGINNING_BYTES = 256 * 1024;
+
+/** The newest sessions by their last row, described; a file's own time says nothing after it was copied. */
+export function listByLastRow(
+  paths: Paths,
+  { since, limit, ...options }: Omit<ListOptions, "described"> & { since: string; limit: number },
+): Session[] {
+  const dated = listSessions(paths, options)
+    .map((session) => ({ ...session, updatedAt: lastTime(session.file) ?? session.updatedAt }))
+    .filter(({ updatedAt }) => updatedAt >= since)
+    .sort((a, b) => Number(a.updatedAt < b.updatedAt) - Number(a.updatedAt > b.updatedAt));
+  const listed: Session[] = [];
+  for (const session of dated) {
+    if (listed.length >= limit) break;
+    if (hasConversation(session)) listed.push(describeSession(session, paths));
+  }
+  return listed;
+}
+
+/** The session with the newest last row, other than the current one. */
+export function lastSession(
+  paths: Paths,
+  { cwd, current }: { cwd: string; current: string | undefined },
+): Session | undefined {
+  let last: { session: Session; at: string } | undefined;
+  for (const session of listSessions(paths, { cwd })) {
+    // No row is newer than its file: what follows is older.
+    if (last && session.updatedAt < last.at) break;
+    const at = lastTime(session.file) ?? session.updatedAt;
+    if (session.id === current || (last && at <= last.at) || !hasConversation(session)) continue;
+    last = { session, at };
+  }
+  return last?.session;
+}
+
+/** The first thing the user said in a session. */
+export function firstWords(file: string, rules: Rules): string | undefined {
+  try {
+    for (const { kind, text } of readEntries(file, { rules, to: BEGINNING_BYTES, unterminated: "accept" })) {
+      if (kind === "user") return text;
+    }
+  } catch {
+    // gone since it was listed
+  }
+  return undefined;
+}

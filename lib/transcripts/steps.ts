@@ -1,0 +1,97 @@
+/** A conversation as a log shows it: what was said, and each tool call together with its result. */
+
+import { countChanges } from "./diff.ts";
+import type { DeedOutcome, Entry } from "./session.ts";
+import { deedKind } from "./tool-input.ts";
+
+/** One thing said or done. */
+export interface Step {
+  /** Never a result. */
+  entry: Entry;
+  /** On tool calls, where the transcript holds it. */
+  result?: Entry | undefined;
+}
+
+/** Which steps are wanted. */
+export interface StepFilter {
+  speaker?: "user" | "assistant" | undefined;
+  /** Words that all must occur, in lower case. */
+  words: readonly string[];
+  /** Whether tool calls are wanted. */
+  tools: boolean;
+  /** Whether words may occur in tools' inputs and results too. */
+  insideTools: boolean;
+  /** ISO times. */
+  since?: string | undefined;
+  until?: string | undefined;
+}
+
+/** Pairs calls with their results. A result without its call is left out. */
+export function stepsOf(entries: readonly Entry[]): Step[] {
+  const results = new Map<string, Entry>();
+  for (const entry of entries) {
+    if (entry.kind === "result" && entry.callId !== undefined) results.set(entry.callId, entry);
+  }
+  return entries
+    .filter(({ kind }) => kind !== "result")
+    .map((entry) => {
+      const result = entry.tool && entry.callId !== undefined ? results.get(entry.callId) : undefined;
+      return result ? { entry, result } : { entry };
+    });
+}
+
+/** Whether a step is wanted. Steps without a time are, whatever the times. */
+export function isWanted(
+  step: Step,
+  { speaker, words, tools, insideTools, since, until }: StepFilter,
+): boolean {
+  const { kind, at } = step.entry;
+  if (speaker !== undefined && kind !== speaker) return false;
+  if (kind === "tool" && !tools) return false;
+  if (at !== undefined && ((since !== undefined && at < since) || (until !== undefined && at > until)))
+    return false;
+  if (words.length === 0) return true;
+  const text = searchedText(step, insideTools).toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+function searchedText({ entry, result }: Step, insideTools: boolean): string {
+  if (!entry.tool || !insideTools) return entry.text;
+  return [entry.text, entry.tool.input ?? "", result?.text ?? "", result?.patch ?? ""].join("\n");
+}
+
+/** What came of a call. */
+export function outcomeOf(result: Entry | undefined): DeedOutcome {
+  if (!result) return "unknown";
+  return result.state ?? (result.isError ? "failed" : "done");
+}
+
+/** What came of a call in a word: `failed`, the lines that an edit added and removed, or nothing to speak of. */
+export function outcomeWord({ entry: { tool }, result }: Step): string {
+  const outcome = outcomeOf(result);
+  if (outcome === "failed" || outcome === "rejected" || outcome === "running") return outcome;
+  if (tool?.action !== "edit") return "";
+  const { added, removed } = countChanges(changeOf({ tool, result }));
+  if (added + removed === 0) return "";
+  return removed === 0 ? `+${added}` : `+${added} -${removed}`;
+}
+
+/** The diff of an edit, or a written file as one. */
+function changeOf({ tool, result }: { tool: NonNullable<Entry["tool"]>; result: Entry | undefined }): string {
+  if (result?.patch !== undefined) return result.patch;
+  const input = tool.input ?? "";
+  if (deedKind(tool.name, tool.action) !== "write") return input;
+  return input === "" ? "" : input.replace(/\n$/, "").replace(/^/gm, "+");
+}
+
+/** What a call was given and what it gave back, each as text, "" where there is none. */
+export function insideOf({ entry: { tool }, result }: Step): { input: string; result: string } {
+  if (!tool) return { input: "", result: "" };
+  const kind = deedKind(tool.name, tool.action);
+  const isFailed = result?.isError === true;
+  const text = result?.text.trim() ?? "";
+  const input = (kind === "edit" ? result?.patch : undefined) ?? tool.input ?? "";
+  // Hosts answer an edit with a copy of the file.
+  const isCopy = (kind === "edit" || kind === "write") && !isFailed;
+  return { input, result: isCopy ? "" : text };
+}
