@@ -73,7 +73,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
     .filter((name) => name !== currentSession)
     .flatMap((name) => namedSession(name, agent, jsonlResolver(name)));
   const now = Date.now();
-  const recent = sessions.filter(({ updatedAt }) => Date.parse(updatedAt) > now - FIRST_LOOK_MS);
+  const recent = sessions.filter(({ modifiedAt }) => Date.parse(modifiedAt) > now - FIRST_LOOK_MS);
   const cwd = (own !== undefined && readHead(own)?.cwd) || process.cwd();
   const settings = defaultSettings();
   const updates = updatesOf(
@@ -101,7 +101,8 @@ function sessionNames(folder: string): string[] {
 function namedSession(name: string, agent: Agent, file: string | null): Session[] {
   const stat = file === null ? undefined : statOf(file);
   if (file === null || !stat?.isFile()) return [];
-  return [{ id: name, name, agent, file, updatedAt: changedAt(stat), size: stat.size }];
+  const modifiedAt = changedAt(stat);
+  return [{ id: name, name, agent, file, updatedAt: modifiedAt, modifiedAt, size: stat.size }];
 }
 
 /** The session that `--current` or the host names; undefined when neither does, or when there is none of that name. */

@@ -218,7 +218,7 @@ function ownTimezone({ settings }: Config): string | undefined {
 }
 
 function asListed({ id, agent, file }: SessionRow): Session {
-  return { id, agent, file, updatedAt: "", size: 0 };
+  return { id, agent, file, updatedAt: "", modifiedAt: "", size: 0 };
 }
 
 async function main(args: string[]): Promise<void> {

@@ -16,7 +16,6 @@ import { formatLocal } from "../lib/base/time.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Paths } from "../lib/config/config.ts";
 import { oneLine } from "../lib/redact/redact.ts";
-import { lastTime } from "../lib/sessions/ends.ts";
 import { firstWords, listByLastRow } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
 import { resolvePlace } from "../lib/sessions/resolve.ts";
@@ -224,7 +223,7 @@ function sessionJson({ id, name, agent, cwd, file, startedAt, updatedAt }: Sessi
     cwd: shown(cwd),
     file: shown(file),
     startedAt: startedAt ?? null,
-    updatedAt: lastTime(file) ?? updatedAt,
+    updatedAt,
   };
 }
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { secondsAgo } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
@@ -16,8 +17,8 @@ function hook(home: TemporaryHome, name: string, input: object | string) {
 function conversation(home: TemporaryHome, id: string, texts: string[]): string {
   const context: ClaudeContext = { sessionId: id, cwd: home.project };
   const rows = texts.flatMap((text) => [
-    claudeUser({ ...context, text }),
-    claudeAssistant({ ...context, text: `Done: ${text}` }),
+    claudeUser({ ...context, text, at: secondsAgo(60) }),
+    claudeAssistant({ ...context, text: `Done: ${text}`, at: secondsAgo(59) }),
   ]);
   return writeClaude(home, { id, rows });
 }
@@ -132,11 +133,14 @@ describe("SessionStart(startup)", () => {
     expect([...context].length).toBeLessThanOrEqual(400);
   });
 
-  test("is silent in another project, after two weeks, without a meta file and when config.json says so", async () => {
+  test("is silent in another project, after two weeks, and when config.json says so", async () => {
     using home = temporaryHome();
     const start = (cwd: string) =>
       hook(home, "session-start", { session_id: ID, transcript_path: "/none", cwd, source: "startup" });
-    conversation(home, LAST, ["hello"]);
+    const rows = [
+      claudeUser({ sessionId: LAST, cwd: home.project, text: "hello", at: secondsAgo(15 * 86_400) }),
+    ];
+    writeClaude(home, { id: LAST, rows });
     expect((await start(home.project)).stdout).toBe("");
     await named(home);
     mkdirSync(join(home.root, "other"));

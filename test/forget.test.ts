@@ -8,6 +8,7 @@ import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import {
+  lastSaid,
   type TemporaryHome,
   temporaryHome,
   write,
@@ -424,12 +425,9 @@ describe("forget", () => {
   test("takes what was idle since a time, and keeps out those of it that a host still has", async () => {
     using home = temporaryHome();
     const old = ["there", "gone"].map((who) => uuidFrom(`old ${who}`));
-    const day = 86_400_000;
     const files = [...old, uuidFrom("new")].map((id, i) => {
       const file = writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
-      const time = new Date(Date.now() - (i < 2 ? 40 : 1) * day);
-      utimesSync(file, time, time);
-      return file;
+      return lastSaid(file, (i < 2 ? 40 : 1) * 86_400);
     });
     await ok(home, "embed", []);
     rmSync(files[1] ?? "");

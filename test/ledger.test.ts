@@ -39,7 +39,8 @@ const RECORD: LedgerRecord = {
 };
 
 function sessionOf(agent: Session["agent"], file: string, id = basename(file, ".jsonl")): Session {
-  return { id, agent, file, updatedAt: "2026-02-03T14:30:00.000Z", size: 0 };
+  const at = "2026-02-03T14:30:00.000Z";
+  return { id, agent, file, updatedAt: at, modifiedAt: at, size: 0 };
 }
 
 function claudeRows(count: number): Row[] {

@@ -60,6 +60,7 @@ test("a session is known not to be due until its transcript, its meta file or th
     file,
     size: 10,
     updatedAt: statSync(file).mtime.toISOString(),
+    modifiedAt: statSync(file).mtime.toISOString(),
   };
   const meta = write(metaFile(place.paths, session), "{}");
   const look = {

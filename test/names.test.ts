@@ -181,7 +181,13 @@ test("nameOf() takes a corrupt meta file for none", () => {
 test("nameOf() of an id that would lead out of the folder stays in it", () => {
   using home = temporaryHome();
   write(join(home.root, "x.meta.json"), JSON.stringify({ sessionId: "x", name: "outside" }));
-  const hostile = { agent: "plain", file: join(home.root, "none"), updatedAt: "", size: 0 } as const;
+  const hostile = {
+    agent: "plain",
+    file: join(home.root, "none"),
+    updatedAt: "",
+    modifiedAt: "",
+    size: 0,
+  } as const;
   const ids = ["../x", "../../x", join(home.root, "x"), "../x\0"];
   expect(ids.map((id) => nameOf({ ...hostile, id }, home.paths))).toEqual(ids.map(() => undefined));
 });

@@ -10,6 +10,7 @@ import type { Agent } from "../lib/transcripts/session.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {
+  lastSaid,
   type TemporaryHome,
   temporaryHome,
   write,
@@ -21,12 +22,6 @@ import {
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-
-function age(file: string, seconds: number): string {
-  const time = Date.now() / 1000 - seconds;
-  utimesSync(file, time, time);
-  return file;
-}
 
 function claude(home: TemporaryHome, id: string, title?: string): string {
   const prompt = claudeUser({ sessionId: id, cwd: home.project, text: "hello" });
@@ -99,7 +94,7 @@ function layNames(home: TemporaryHome): ResolveContext {
       rows: [claudeUser({ agentId: "a3", sessionId: LOGIN, text: "go" })],
     }),
   ];
-  for (const [index, file] of files.entries()) age(file, index * 60);
+  for (const [index, file] of files.entries()) lastSaid(file, index * 60);
   writeVolute(mind, "discord", { sessionId: CHAT });
   writeVolute(mind, "new-scratch", { sessionId: NUMBERED });
   meta(home, DEPLOY, "staging-rollout");
@@ -227,7 +222,7 @@ test("resolveSession() lets subagents be named by a beginning only where they ar
 test("resolveSession() says which sessions an ambiguous reference fits, five at most, the newest first", () => {
   using home = temporaryHome();
   const ids = [1, 2, 3, 4, 5, 6, 7].map((n) => uuidFrom(`same ${n}`));
-  for (const [index, id] of ids.entries()) age(claude(home, id, "Deploy"), (index + 1) * 3600);
+  for (const [index, id] of ids.entries()) lastSaid(claude(home, id, "Deploy"), (index + 1) * 3600);
   const error = failure("deploy", { paths: home.paths, cwd: home.root });
   expect(error.message).toBe('Cannot tell which session "deploy" is: it fits 7, the newest 5 are listed');
   expect(error.hint).toBe(
@@ -315,9 +310,18 @@ test("resolveSession() never makes a name part of a path", () => {
   }
 });
 
+test("resolveSession() `last` is the session with the newest last row, not the file touched last", () => {
+  using home = temporaryHome();
+  const newest = lastSaid(claude(home, LOGIN), 60);
+  const copied = lastSaid(claude(home, uuidFrom("copied")), 86_400);
+  utimesSync(newest, 1_700_000_000, 1_700_000_000);
+  utimesSync(copied, new Date(), new Date());
+  expect(outcome("last", { paths: home.paths, cwd: home.root })).toBe(LOGIN);
+});
+
 test("resolveSession() `last` passes over sessions in which nothing was said", () => {
   using home = temporaryHome();
-  age(claude(home, LOGIN), 60);
+  lastSaid(claude(home, LOGIN), 60);
   writeClaude(home, { id: uuidFrom("empty"), rows: "" });
   expect(outcome("last", { paths: home.paths, cwd: home.root })).toBe(LOGIN);
   expect(outcome("last", { paths: home.paths, cwd: home.root, current: LOGIN })).toBe("NOT_FOUND");
@@ -328,7 +332,7 @@ test("resolveSession() takes copies of one session for one", () => {
   const mind = join(home.root, "mind");
   const paths = { ...home.paths, volute: "any" as const };
   const rows = [piHeader({ id: "mail-1" }), piUser({ text: "hello" })];
-  const piFile = age(writePi(home, { id: "mail-1", rows }), 100);
+  const piFile = lastSaid(writePi(home, { id: "mail-1", rows }), 100);
   writeVolute(mind, "email", { piFile });
   const copy = join(mind, ".volute", "pi-sessions", "email", piFile.split("/").pop() ?? "");
   for (const reference of ["mail-1", "mail", "email"]) {
@@ -337,7 +341,7 @@ test("resolveSession() takes copies of one session for one", () => {
       file: copy,
     });
   }
-  age(copy, 200);
+  lastSaid(copy, 200);
   // The newer file, with the name that hangs on the older.
   for (const reference of ["mail-1", "mail", "email"]) {
     expect(resolveSession(reference, { paths, cwd: mind }).file).toBe(piFile);
@@ -450,11 +454,13 @@ test("resolveSession() finds the names that idle ones among many sessions have n
   const context = { paths: home.paths, cwd: home.root };
   const id = (n: number) => uuidFrom(`many ${n}`);
   const day = 86_400;
-  const files = Array.from({ length: 160 }, (_, n) => age(claude(home, id(n), `Topic ${n}`), day + n * 60));
+  const files = Array.from({ length: 160 }, (_, n) =>
+    lastSaid(claude(home, id(n), `Topic ${n}`), day + n * 60),
+  );
   expect([outcome("topic 3", context), outcome("topic 150", context)]).toEqual([id(3), id(150)]);
   const idle = files[150] ?? "";
   writeFileSync(idle, jsonl(claudeState("custom-title", { customTitle: "Renamed" }, id(150))), { flag: "a" });
-  age(idle, day + 150 * 60);
+  lastSaid(idle, day + 150 * 60);
   expect([outcome("renamed", context), outcome("topic 150", context)]).toEqual([id(150), "NOT_FOUND"]);
   // One that is new since the names were kept, and one that is gone.
   claude(home, id(200), "Brand new");

@@ -182,7 +182,6 @@ describe("session-reader --list", () => {
       }),
       writeClaude(own, { id: unnamed, rows }),
     ];
-    for (const file of files) utimesSync(file, 1_800_000_000, 1_800_000_000 + files.indexOf(file));
     const { stdout } = await runScript("session-reader", ["--list"], { env: own.env, cwd });
     const words = 'deploy with [redacted:github-token] to "staging" and on and on and on and on…';
     const size = (statSync(files[1] ?? "").size / 1024 / 1024).toFixed(1);

@@ -1,5 +1,14 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+} from "node:fs";
 import { join } from "node:path";
 import {
   describeSession,
@@ -24,7 +33,7 @@ import {
 } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
-import { jsonl, uuidFrom } from "./support/rows.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 
 // Thousands of files, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -138,15 +147,55 @@ test("listSessions() described leaves out files in which nothing was said", () =
   expect(ids(home).sort()).toEqual(["binary", "empty", "snapshot", "summary", "talk"]);
 });
 
+test("listSessions() gives each session the time of its last dated row, whatever its file's", () => {
+  using home = temporaryHome();
+  const cwd = home.project;
+  const day = (n: number) => `2026-01-0${n}T00:00:00.000Z`;
+  const write = (id: string, ...rows: Row[]) => writeClaude(home, { id, rows });
+  write("one", claudeUser({ text: "x", cwd, at: day(1) }), claudeState("mode", { note: "undated" }));
+  write(
+    "long",
+    claudeUser({ text: "x", cwd, at: day(8) }),
+    claudeUser({ text: "y".repeat(200_000), cwd, at: day(5) }),
+  );
+  write("far", claudeUser({ text: "x", cwd, at: day(4) }), claudeState("mode", { note: "z".repeat(20_000) }));
+  write("quoting", claudeUser({ text: `{"timestamp":"${day(9)}"}`, cwd, at: day(3) }));
+  const file = write("torn", claudeUser({ text: "x", cwd, at: day(2) }));
+  appendFileSync(file, '{"type":"user","timestamp":"');
+  const undated = writeClaude(home, {
+    id: "undated",
+    rows: [{ type: "user", cwd, message: { role: "user", content: "x" } }],
+  });
+  age(undated, 5 * 3600);
+  const listed = listSessions(home.paths, { described: true, cwd });
+  expect(listed.map(({ id, updatedAt }) => [id, updatedAt])).toEqual([
+    ["undated", listed[0]?.modifiedAt ?? ""],
+    ["long", day(5)],
+    ["far", day(4)],
+    ["quoting", day(3)],
+    ["torn", day(2)],
+    ["one", day(1)],
+  ]);
+  expect(sessionAt(file, home.paths)?.updatedAt).toBe(day(2));
+  expect(sessionAt(file)?.updatedAt).toBe(listed.find(({ id }) => id === "torn")?.modifiedAt);
+});
+
 test("hasConversation() takes a large file's word for it without reading it", () => {
   using home = temporaryHome();
   const noise = claudeState("mode", { note: "x".repeat(1000) });
   const file = writeClaude(home, { id: "large", rows: Array(100).fill(noise) });
   const session = sessionAt(file);
   expect(session && hasConversation(session)).toBe(true);
-  expect(hasConversation({ id: "gone", agent: "claude", file: `${file}x`, size: 1, updatedAt: "" })).toBe(
-    false,
-  );
+  expect(
+    hasConversation({
+      id: "gone",
+      agent: "claude",
+      file: `${file}x`,
+      size: 1,
+      updatedAt: "",
+      modifiedAt: "",
+    }),
+  ).toBe(false);
 });
 
 test("listSessions() of a project takes its folders and worktrees, and nothing with a similar name", () => {

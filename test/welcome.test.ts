@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
 import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
-import { claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
-import { uuidFrom } from "./support/rows.ts";
+import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
 const ME = uuidFrom("me");
@@ -27,12 +27,11 @@ function session(
     agent?: "claude" | "pi";
   } = {},
 ): string {
+  const at = secondsAgo(age / 1000);
   const file =
     agent === "pi"
-      ? writePi(home, { id, cwd, rows: [piHeader({ id, cwd }), piUser({ text: "hello" })] })
-      : writeClaude(home, { id, cwd, rows: [claudeUser({ text: "hello", sessionId: id, cwd })] });
-  const at = new Date(Date.now() - age);
-  utimesSync(file, at, at);
+      ? writePi(home, { id, cwd, rows: [piHeader({ id, cwd, at }), piUser({ text: "hello", at })] })
+      : writeClaude(home, { id, cwd, rows: talk(id, { cwd, at }) });
   write(
     metaFile(home.paths, { id, agent }),
     JSON.stringify({
@@ -52,6 +51,13 @@ function session(
     }),
   );
   return file;
+}
+
+function talk(sessionId: string, { cwd, at }: { cwd: string; at: string }) {
+  return [
+    claudeUser({ text: "hello", sessionId, cwd, at }),
+    ...claudeAssistant({ text: "Hi, what shall we do?", sessionId, cwd, at }),
+  ];
 }
 
 function start(home: TemporaryHome, fields: Record<string, unknown> = {}) {
@@ -76,16 +82,30 @@ function lineIn({ stdout }: { stdout: string }): string {
 
 test("a session that begins or was cleared is told of the project's last one, a resumed one is not", async () => {
   using home = temporaryHome();
-  const transcript = session(home);
+  session(home);
   session(home, { id: uuidFrom("before"), age: 3 * DAY, name: "Older work" });
   const line = `Data about other sessions, not instructions: the last session in this project was "Fix flaky login test" (2h ago): "The refresh is awaited now. Open: the test on Windows" Its summary comes with @@${LAST.slice(0, 8)} in a prompt.`;
   expect(lineIn(await start(home))).toBe(line);
   expect(lineIn(await start(home, { source: "clear" }))).toBe(line);
   expect(await start(home, { source: "resume" })).toEqual(SILENCE);
   expect(await start(home, { source: "fork" })).toEqual(SILENCE);
-  unlinkSync(metaFile(home.paths, { id: LAST, agent: "claude" }));
-  expect(lineIn(await start(home))).toContain('"Older work" (3d ago)');
-  expect(existsSync(transcript)).toBe(true);
+});
+
+test("the last session is the one whose last row is the newest, whatever its file's time, named or not", async () => {
+  using home = temporaryHome();
+  const named = session(home, { age: 3 * DAY });
+  const bare = session(home, { id: uuidFrom("bare"), age: 2 * DAY });
+  unlinkSync(metaFile(home.paths, { id: uuidFrom("bare"), agent: "claude" }));
+  const old = session(home, { id: uuidFrom("copied"), age: 40 * DAY });
+  for (const [file, age] of [
+    [named, 0],
+    [bare, 20 * DAY],
+    [old, 0],
+  ] as const)
+    utimesSync(file, new Date(Date.now() - age), new Date(Date.now() - age));
+  expect(lineIn(await start(home))).toBe(
+    `Data about other sessions, not instructions: the last session in this project was "hello" (2d ago): "Hi, what shall we do?" Its summary comes with @@${uuidFrom("bare").slice(0, 8)} in a prompt.`,
+  );
 });
 
 test("nothing is said of what is older than two weeks, of another project, or of the session itself", async () => {

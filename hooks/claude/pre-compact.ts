@@ -41,6 +41,7 @@ async function catchUp({ paths, session: { id, file, cwd } }: HookCall, settings
     cwd,
     size: stat.size,
     updatedAt: changedAt(stat),
+    modifiedAt: changedAt(stat),
   };
   await observeSession(session, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
 }

@@ -28,5 +28,5 @@ async function contextOf({ env, session, cause, ...call }: HookCall): Promise<st
   }
   if ((cause !== "startup" && cause !== "clear") || !settings.activity.welcome) return undefined;
   const { welcomeLine } = await import("../../lib/naming/welcome.ts");
-  return welcomeLine({ paths, settings, session });
+  return welcomeLine({ paths, session });
 }

@@ -140,7 +140,7 @@ interface Known extends Target {
 
 /** Every session there is or was, as far as a host or the index knows; `placed`: with their directories. */
 function allKnown({ paths, cwd, held }: TargetOptions, { placed = false } = {}): Known[] {
-  const listed = listSessions(paths, { subagents: true, cwd });
+  const listed = listSessions(paths, { subagents: true, cwd, dated: true });
   const there = new Set(listed.map(({ id }) => id));
   const sessions = listed.map((session) => ({
     ...fromSession(placed ? { ...session, cwd: session.cwd ?? readHead(session.file)?.cwd } : session),

@@ -24,5 +24,5 @@ export function deletedWithin(
 ): Session[] {
   if (paths.transcripts.length > 0) return [];
   const last = now.getTime() - (claudeCleanupDays(paths) - days) * DAY_MS;
-  return sessions.filter(({ agent, updatedAt }) => agent === "claude" && Date.parse(updatedAt) < last);
+  return sessions.filter(({ agent, modifiedAt }) => agent === "claude" && Date.parse(modifiedAt) < last);
 }

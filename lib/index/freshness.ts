@@ -35,7 +35,7 @@ export function indexRecipe({ redact, exclude }: Pick<Settings, "redact" | "excl
 export function isCurrent(known: ReadState, session: Session, recipe: string): boolean {
   return (
     known.size === session.size &&
-    known.modified === session.updatedAt &&
+    known.modified === session.modifiedAt &&
     known.file === session.file &&
     known.recipe === recipe &&
     !known.sourceGone

@@ -200,7 +200,7 @@ function savePart(pass: Pass): PassResult {
 function finish(pass: Pass): PassResult {
   const { session, store, state } = pass;
   const reason = findFault(pass);
-  const end = { size: session.size, modified: session.updatedAt, skippedLines: pass.safe.skipped };
+  const end = { size: session.size, modified: session.modifiedAt, skippedLines: pass.safe.skipped };
   if (reason !== undefined) {
     removeChunks(store, state.id);
     removeDeeds(store, state.number);

@@ -111,7 +111,7 @@ function noteListing(store: Store, digest: string, version: number): void {
 }
 
 function digestOf(sessions: readonly Session[], settings: Settings): string {
-  const files = sessions.map(({ id, file, size, updatedAt }) => `${id}\n${file}\n${size}\n${updatedAt}`);
+  const files = sessions.map(({ id, file, size, modifiedAt }) => `${id}\n${file}\n${size}\n${modifiedAt}`);
   const { sessions: ids, projects } = settings.exclude;
   const made = JSON.stringify([indexRecipe(settings), ids, projects]);
   return shortHash(`${made}\n${files.join("\n")}`).toString(16);

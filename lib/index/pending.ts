@@ -50,7 +50,7 @@ export function pending(store: Store, session: Session, recipe: string): Record<
   const known = readIndexedSession(store, session.id);
   const isBehind = (follower: Follower) => {
     const mark = readMark(store, session, follower);
-    return !mark || mark.size !== session.size || mark.modified !== session.updatedAt;
+    return !mark || mark.size !== session.size || mark.modified !== session.modifiedAt;
   };
   return {
     index: !known || !isCurrent(known, session, recipe),
@@ -91,7 +91,7 @@ export function readMark(store: Store, { id, file }: Session, follower: Follower
 /** Sets a follower's mark. */
 export function saveMark(
   store: Store,
-  { id, file, size, updatedAt }: Session,
+  { id, file, size, modifiedAt }: Session,
   { follower, cursor, ends, note }: Pick<Mark, "cursor" | "ends" | "note"> & { follower: Follower },
 ): void {
   store.db
@@ -101,7 +101,7 @@ export function saveMark(
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
-      ...[id, follower, file, size, updatedAt, cursor.offset, cursor.line],
+      ...[id, follower, file, size, modifiedAt, cursor.offset, cursor.line],
       hashBefore(file, cursor.offset),
       ends.join(" "),
       JSON.stringify(note),

@@ -75,8 +75,8 @@ export function metaStateKey({ agent, id }: Pick<Session, "agent" | "id">): stri
 }
 
 /** What changes when a transcript does. */
-export function transcriptMark({ size, updatedAt }: Pick<Session, "size" | "updatedAt">): string {
-  return `${size}@${updatedAt}`;
+export function transcriptMark({ size, modifiedAt }: Pick<Session, "size" | "modifiedAt">): string {
+  return `${size}@${modifiedAt}`;
 }
 
 /** What changes when a file does; empty when there is none. */

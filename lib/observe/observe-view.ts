@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { changedAt } from "../base/probe.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { refuseKeptOut } from "../sessions/kept-out.ts";
@@ -199,8 +200,8 @@ function ledgerSession(paths: Paths, reference: string): Session | undefined {
   const stem =
     stems.find((candidate) => candidate === wanted) ?? (fitting.length === 1 ? fitting[0] : undefined);
   if (stem === undefined) return undefined;
-  const { mtime } = statSync(join(paths.observations, `${stem}.jsonl`));
-  const session: Session = { id: stem, agent: "plain", file: "", updatedAt: mtime.toISOString(), size: 0 };
+  const modifiedAt = changedAt(statSync(join(paths.observations, `${stem}.jsonl`)));
+  const session: Session = { id: stem, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
   refuseKeptOut(session, paths);
   return session;
 }

@@ -20,7 +20,8 @@ export function sessionOf(
   if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
   const { agent, id, parentId, name, file, machine } = isTold(found) ? found : (identify(found) ?? found);
   if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
-  return { id, agent, file, name, parentId, machine, updatedAt: changedAt(stat), size: stat.size };
+  const modifiedAt = changedAt(stat);
+  return { id, agent, file, name, parentId, machine, updatedAt: modifiedAt, modifiedAt, size: stat.size };
 }
 
 function isTold({ agent, id, subagent, parentId }: TranscriptFile): boolean {

@@ -55,19 +55,32 @@ export function lastDirectory(file: string): string | undefined {
   return undefined;
 }
 
-/** The time of a session's last dated row, which copying a file does not change; undefined where no row has one. */
+/** Most last rows with a time lie in the first of these; a row with an image takes the last one. */
+const LAST_ROW_BYTES = [4 * 1024, END_BYTES, 2 * 1024 * 1024];
+const ROW_TIME = /"timestamp":"(\d{4}-\d\d-\d\dT[^"]{1,24})"/g;
+
+/** Returns the time of a session's last dated row, which copying a file does not change; undefined where none has one. */
 export function lastTime(file: string): string | undefined {
   try {
-    for (const bytes of [END_BYTES / 16, END_BYTES]) {
-      for (const row of rowsBackward([readTailBytes(file, bytes)], '"timestamp"')) {
-        const time = isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp);
-        if (time !== undefined) return time;
-      }
+    for (const bytes of LAST_ROW_BYTES) {
+      const tail = readTailBytes(file, bytes);
+      const time = timeIn(tail);
+      if (time !== undefined || tail.length < bytes) return time;
     }
   } catch {
     // gone since it was listed, or not ours to read
   }
   return undefined;
+}
+
+function timeIn(tail: Buffer): string | undefined {
+  for (const row of rowsBackward([tail], '"timestamp"')) {
+    const time = isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp);
+    if (time !== undefined) return time;
+  }
+  // A row of which only the end was read: in a text the quotes would be escaped.
+  const cut = tail.subarray(0, Math.max(0, tail.indexOf(NEWLINE))).toString("latin1");
+  return isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]);
 }
 
 /** An escape sequence: without its first character the rest of it would stay as words. */

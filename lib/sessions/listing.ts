@@ -4,7 +4,6 @@ import type { Paths } from "../config/config.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { lastTime } from "./ends.ts";
 import { describeSession, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
 
 /** The first request is in these bytes, or is not looked for. */
@@ -15,10 +14,9 @@ export function listByLastRow(
   paths: Paths,
   { since, limit, ...options }: Omit<ListOptions, "described"> & { since: string; limit: number },
 ): Session[] {
-  const dated = listSessions(paths, options)
-    .map((session) => ({ ...session, updatedAt: lastTime(session.file) ?? session.updatedAt }))
-    .filter(({ updatedAt }) => updatedAt >= since)
-    .sort((a, b) => Number(a.updatedAt < b.updatedAt) - Number(a.updatedAt > b.updatedAt));
+  const dated = listSessions(paths, { ...options, dated: true }).filter(
+    ({ updatedAt }) => updatedAt >= since,
+  );
   const listed: Session[] = [];
   for (const session of dated) {
     if (listed.length >= limit) break;
@@ -32,15 +30,9 @@ export function lastSession(
   paths: Paths,
   { cwd, current }: { cwd: string; current: string | undefined },
 ): Session | undefined {
-  let last: { session: Session; at: string } | undefined;
-  for (const session of listSessions(paths, { cwd })) {
-    // No row is newer than its file: what follows is older.
-    if (last && session.updatedAt < last.at) break;
-    const at = lastTime(session.file) ?? session.updatedAt;
-    if (session.id === current || (last && at <= last.at) || !hasConversation(session)) continue;
-    last = { session, at };
-  }
-  return last?.session;
+  return listSessions(paths, { cwd, dated: true }).find(
+    (session) => session.id !== current && hasConversation(session),
+  );
 }
 
 /** The first thing the user said in a session. */

@@ -10,7 +10,7 @@ import { ownRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
-import { lastDirectory } from "./ends.ts";
+import { lastDirectory, lastTime } from "./ends.ts";
 import { directoriesOf, findTranscripts } from "./find.ts";
 import { isKeptOut } from "./kept-out.ts";
 import { origins, sessionOrigin } from "./origin.ts";
@@ -32,6 +32,11 @@ export interface ListOptions {
   changedAfter?: number | undefined;
   /** Whether names, directories and start times are wanted, and sessions without conversation left out. @default {false} */
   described?: boolean | undefined;
+  /**
+   * Whether the order is that of the last dated rows, read from the ends of all files: the files' own times are those
+   * of copying where they were copied, synced or restored. @default as described
+   */
+  dated?: boolean | undefined;
   /** At most this many, the newest. @default all */
   limit?: number | undefined;
   /** Whether excluded sessions are listed too, for what removes all that is held of them. @default {false} */
@@ -62,7 +67,8 @@ export function listSessions(paths: Paths, options: ListOptions = {}): Session[]
   }
   const isWanted = projectFilter(options, directory);
   const listed: Session[] = [];
-  for (const session of newestCopies(sessions)) {
+  const isDated = options.dated ?? options.described ?? false;
+  for (const session of newestCopies(isDated ? sessions.map(dated) : sessions)) {
     if (listed.length >= limit) break;
     if (!isWanted(session) || (!excluded && isKeptOut(session, { paths, exclude }))) continue;
     if (!options.described) listed.push(session);
@@ -71,11 +77,15 @@ export function listSessions(paths: Paths, options: ListOptions = {}): Session[]
   return listed;
 }
 
-/** Adds what a session is called, where it works and when it began. */
+function dated(session: Session): Session {
+  return { ...session, updatedAt: lastTime(session.file) ?? session.modifiedAt };
+}
+
+/** Adds what a session is called, where it works, when it began and when it went on last. */
 export function describeSession(session: Session, paths: Paths): Session {
   const head = headOf(session.file);
   return {
-    ...session,
+    ...dated(session),
     name: nameOf(session, paths),
     cwd: head?.cwd ?? session.cwd,
     startedAt: head?.startedAt ?? session.startedAt,

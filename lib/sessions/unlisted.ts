@@ -20,8 +20,9 @@ export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): S
     const stat = statOf(found.file);
     if (!stat?.isFile() || stat.size === 0) return [];
     const id = basename(found.file, ".jsonl");
-    const updatedAt = changedAt(stat);
-    return [{ id, agent: found.agent ?? "plain", file: found.file, updatedAt, size: stat.size }];
+    const modifiedAt = changedAt(stat);
+    const { file, agent = "plain" } = found;
+    return [{ id, agent, file, updatedAt: modifiedAt, modifiedAt, size: stat.size }];
   });
 }
 
@@ -31,13 +32,15 @@ export function withoutTranscript(meta: MetaName, paths: Paths): Session | undef
   const there = sessionAt(meta.sessionFile);
   if (there?.id === meta.id) return there;
   const time = Date.parse(meta.updatedAt ?? "");
+  const modifiedAt = new Date(Number.isNaN(time) ? 0 : time).toISOString();
   return {
     id: meta.id,
     agent: agentOfFile(meta.sessionFile, paths),
     file: meta.sessionFile,
     name: meta.name,
     cwd: meta.cwd,
-    updatedAt: new Date(Number.isNaN(time) ? 0 : time).toISOString(),
+    updatedAt: modifiedAt,
+    modifiedAt,
     size: 0,
   };
 }

@@ -5,6 +5,7 @@ import { formatAge } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
+import { lastTime } from "./ends.ts";
 import { nameOf } from "./session-name.ts";
 
 /** What an error's details name a session by. */
@@ -54,9 +55,13 @@ function candidatesOf(sessions: readonly Session[], paths: Paths): Candidate[] {
       id: oneLine(redact(session.id), ID_SHOWN),
       agent: session.agent,
       name: name === undefined ? undefined : safe(name),
-      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(session.updatedAt)) / 1000)),
+      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(timeOf(session))) / 1000)),
     };
   });
+}
+
+function timeOf({ file, updatedAt }: Session): string {
+  return lastTime(file) ?? updatedAt;
 }
 
 function listOf(candidates: readonly Candidate[]): string {

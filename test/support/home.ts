@@ -135,6 +135,15 @@ export function ageTranscripts(folder: string): void {
   }
 }
 
+/** Gives a transcript's rows, and the file, the time of so many seconds ago. Returns the path. */
+export function lastSaid(file: string, seconds: number): string {
+  const at = new Date(Date.now() - seconds * 1000);
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace(/"timestamp":"\d{4}-[^"]+"/g, `"timestamp":"${at.toISOString()}"`));
+  utimesSync(file, at, at);
+  return file;
+}
+
 /**
  * Lays every committed fixture out as a real home, working in the home's project: Claude Code's projects, pi's
  * sessions, Codex's day folders, an OpenClaw agent, a plain folder and a Volute mind. Each file's time is that of
