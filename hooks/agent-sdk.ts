@@ -6,14 +6,8 @@
  */
 
 import { takeLook } from "../lib/activity/look.ts";
-import {
-  currentDirectory,
-  type Environment,
-  type Paths,
-  resolvePaths,
-  type Settings,
-  trustedEnvironment,
-} from "../lib/config/config.ts";
+import { type Environment, type Paths, resolvePaths, type Settings } from "../lib/config/config.ts";
+import { currentDirectory, trustedEnvironment } from "../lib/config/environment.ts";
 import { logFailure } from "./failure.ts";
 import { readPrompt, requireSettings } from "./prompt.ts";
 import { answerPrompt, modelOf } from "./prompt-answer.ts";

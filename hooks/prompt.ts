@@ -2,13 +2,8 @@
 
 import type { Looker } from "../lib/activity/look.ts";
 import { isRecord, stringOf } from "../lib/base/json.ts";
-import {
-  type Environment,
-  type Paths,
-  readHookSettings,
-  type Settings,
-  withFolders,
-} from "../lib/config/config.ts";
+import { type Environment, type Paths, type Settings, withFolders } from "../lib/config/config.ts";
+import { readHookSettings } from "../lib/config/hook-settings.ts";
 
 export interface Prompt {
   /** The session it is written in. */

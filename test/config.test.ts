@@ -1,14 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  defaultSettings,
-  loadConfig,
-  readHookSettings,
-  resolvePaths,
-  trustedEnvironment,
-} from "../lib/config/config.ts";
+import { defaultSettings, loadConfig, resolvePaths } from "../lib/config/config.ts";
+import { trustedEnvironment } from "../lib/config/environment.ts";
 import { addExclusions } from "../lib/config/exclude-file.ts";
+import { readHookSettings } from "../lib/config/hook-settings.ts";
 import { temporaryHome } from "./support/home.ts";
 
 function homeWith(config?: string) {

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig, readHookSettings } from "../lib/config/config.ts";
+import { loadConfig } from "../lib/config/config.ts";
+import { readHookSettings } from "../lib/config/hook-settings.ts";
 import { isConflictCopy } from "../lib/sessions/conflict-copy.ts";
 import { originOf } from "../lib/sessions/origin.ts";
 import { normalizeRemote } from "../lib/sessions/remote.ts";

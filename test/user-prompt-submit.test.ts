@@ -302,6 +302,8 @@ test("the hook loads no more than it takes to look", () => {
     "lib/base/json.ts",
     "lib/base/probe.ts",
     "lib/config/config.ts",
+    "lib/config/environment.ts",
+    "lib/config/hook-settings.ts",
     "lib/config/machine.ts",
     "lib/sessions/conflict-copy.ts",
     "lib/sessions/find.ts",

@@ -2,13 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { recordOf, stringOf } from "../../lib/base/json.ts";
-import {
-  currentDirectory,
-  type Environment,
-  hookEnvironment,
-  type Paths,
-  resolvePaths,
-} from "../../lib/config/config.ts";
+import { type Environment, type Paths, resolvePaths } from "../../lib/config/config.ts";
+import { currentDirectory, hookEnvironment } from "../../lib/config/environment.ts";
 import { logFailure } from "../failure.ts";
 
 /** A hook's call, as far as we use it. */

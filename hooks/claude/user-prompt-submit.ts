@@ -8,13 +8,8 @@
 import { readFileSync } from "node:fs";
 import { isDue, type Look, takeLook } from "../../lib/activity/look.ts";
 import { recordOf } from "../../lib/base/json.ts";
-import {
-  type Environment,
-  hookEnvironment,
-  type Paths,
-  resolvePaths,
-  type Settings,
-} from "../../lib/config/config.ts";
+import { type Environment, type Paths, resolvePaths, type Settings } from "../../lib/config/config.ts";
+import { hookEnvironment } from "../../lib/config/environment.ts";
 import { type Prompt, readPrompt, requireSettings } from "../prompt.ts";
 
 const STDIN = 0;

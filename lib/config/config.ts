@@ -1,26 +1,19 @@
 /**
- * Every default, environment variable, settings key and path.
+ * Every default and path, and the whole configuration.
  *
- * `paths` and `readHookSettings` are plain checks for code that must start fast; `loadConfig` validates the whole
- * file and loads the schema (zod) only when there is a file to validate.
+ * `loadConfig` validates config.json and loads the schema (zod) only when there is a file to validate.
  */
 
 import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists } from "../base/files.ts";
-import { isRecord, parseJson } from "../base/json.ts";
-import { textOf } from "../base/probe.ts";
 import type { Environment } from "../base/runtime.ts";
-import { MACHINE_NAME } from "./machine.ts";
+import { isClean, trustedEnvironment } from "./environment.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
 export type { EmbeddingConfig, LlmConfig, Settings, ShareConfig, SyncedFolder } from "./schema.ts";
-
-/** The variables we read. One that the project folder's `.env` has put there is not the user's word. */
-const OWN_VARIABLE =
-  /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|CLAUDE_CODE_SESSION_ID|PI_CODING_AGENT_\w+|PI_SESSION_ID|CODEX_HOME)$/;
 
 /** Where everything lies. All absolute. */
 export interface Paths {
@@ -182,109 +175,6 @@ function callingSession(env: Environment): string | undefined {
 }
 
 /**
- * The environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads such
- * files by itself, and a project folder must not redirect our state, our reading or our key.
- */
-export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
-  const own = Object.keys(env).filter((name) => env[name] && OWN_VARIABLE.test(name));
-  if (own.length === 0) return { env, ignored: [] };
-  const planted = plantedValues(cwd, env.NODE_ENV);
-  const ignored = own.filter((name) => planted.get(name)?.includes(env[name] ?? ""));
-  if (ignored.length === 0) return { env, ignored };
-  const trusted = { ...env };
-  for (const name of ignored) delete trusted[name];
-  return { env: trusted, ignored };
-}
-
-/**
- * Whether no project folder can have put a variable into this process's environment: it was started without `.env`
- * files, and not by the dispatcher, whose own process may have read some.
- */
-function isClean(env: Environment): boolean {
-  return process.execArgv.includes("--no-env-file") && !env.SESSION_MEMORY_COMMAND;
-}
-
-/** Returns the environment of a hook or script of ours; the current directory is not trusted. */
-export function hookEnvironment(): { env: Environment; ignored: string[] } {
-  if (isClean(process.env)) return { env: process.env, ignored: [] };
-  return trustedEnvironment(process.env, currentDirectory());
-}
-
-/** The current directory; the root where it was removed under us, as worktrees are. */
-export function currentDirectory(): string {
-  try {
-    return process.cwd();
-  } catch {
-    return "/";
-  }
-}
-
-/** No `.env` file of people is larger; a link to a device is. */
-const ENV_FILE_MAX_BYTES = 16 * 1024 * 1024;
-
-/** Which runtime loads what: the union of Bun's and Deno's habits. */
-function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
-  const values = new Map<string, string[]>();
-  const names = [".env", ".env.local", `.env.${mode}`, `.env.${mode}.local`];
-  for (const usual of ["development", "production", "test"])
-    names.push(`.env.${usual}`, `.env.${usual}.local`);
-  for (const name of new Set(names)) {
-    const text = textOf(join(cwd, name), ENV_FILE_MAX_BYTES);
-    for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
-      const raw = match[2] ?? "";
-      const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");
-      const uncommented = raw.replace(/\s+#.*$/, "");
-      const known = values.get(match[1] ?? "") ?? [];
-      values.set(match[1] ?? "", [...known, raw, unquoted, uncommented, unquoted.replaceAll("\\n", "\n")]);
-    }
-  }
-  return values;
-}
-
-/** What the prompt hook needs of config.json, by plain checks; undefined when the file is there but invalid. */
-export function readHookSettings(paths: Pick<Paths, "config">): Settings | undefined {
-  const settings = defaultSettings();
-  const text = readIfExists(paths.config);
-  if (text === undefined) return settings;
-  let file: unknown;
-  try {
-    file = parseJson(text);
-  } catch {
-    return undefined;
-  }
-  if (!isRecord(file)) return undefined;
-  const { activity, exclude, redact, titles = false, transcripts = [] } = file;
-  const volute = stringList(file.volute);
-  if (typeof titles !== "boolean" || !volute) return undefined;
-  if (!Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
-  settings.transcripts = transcripts;
-  settings.titles = titles;
-  settings.volute = volute;
-  if (activity !== undefined) {
-    if (!isRecord(activity)) return undefined;
-    const { scope = "project", maxChars = 500, welcome = true } = activity;
-    if (scope !== "project" && scope !== "all") return undefined;
-    if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
-    if (typeof welcome !== "boolean") return undefined;
-    settings.activity = { scope, maxChars, welcome };
-  }
-  if (exclude !== undefined) {
-    if (!isRecord(exclude)) return undefined;
-    for (const key of ["sessions", "projects", "patterns"] as const) {
-      const list = stringList(exclude[key]);
-      if (!list) return undefined;
-      settings.exclude[key] = list;
-    }
-  }
-  if (redact !== undefined) {
-    const extra = isRecord(redact) ? stringList(redact.extra) : undefined;
-    if (!extra) return undefined;
-    settings.redact = { extra };
-  }
-  return settings;
-}
-
-/**
  * The whole configuration, validated.
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` with file, key, found and expected.
@@ -347,17 +237,6 @@ export function pathsReading(config: Config, sessions: readonly string[] | undef
 export function expandPath(path: string, env: Environment, cwd: string): string {
   if (path === "~" || path.startsWith("~/")) return join(userHome(env), path.slice(1));
   return isAbsolute(path) ? path : resolve(cwd, path);
-}
-
-function isSyncedFolder(value: unknown): value is SyncedFolder {
-  if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
-  return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);
-}
-
-function stringList(value: unknown): string[] | undefined {
-  if (value === undefined) return [];
-  if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
-  return value;
 }
 
 function deepFreeze<T>(value: T): T {

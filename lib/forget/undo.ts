@@ -1,8 +1,9 @@
 /** Takes entries back out of `exclude` in config.json. */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { defaultSettings, type Paths, readHookSettings, type Settings } from "../config/config.ts";
+import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
 import { removeExclusions } from "../config/exclude-file.ts";
+import { readHookSettings } from "../config/hook-settings.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 
 type Exclude = Settings["exclude"];

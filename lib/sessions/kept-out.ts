@@ -4,7 +4,8 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { type Paths, readHookSettings, type Settings } from "../config/config.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import { readHookSettings } from "../config/hook-settings.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";

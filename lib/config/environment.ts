@@ -1,0 +1,69 @@
+/** The environment without what a project folder put there: Bun loads its `.env` files by itself. */
+
+import { join } from "node:path";
+import { textOf } from "../base/probe.ts";
+import type { Environment } from "../base/runtime.ts";
+
+/** The variables we read. One that the project folder's `.env` has put there is not the user's word. */
+const OWN_VARIABLE =
+  /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|CLAUDE_CODE_SESSION_ID|PI_CODING_AGENT_\w+|PI_SESSION_ID|CODEX_HOME)$/;
+
+/**
+ * The environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads such
+ * files by itself, and a project folder must not redirect our state, our reading or our key.
+ */
+export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
+  const own = Object.keys(env).filter((name) => env[name] && OWN_VARIABLE.test(name));
+  if (own.length === 0) return { env, ignored: [] };
+  const planted = plantedValues(cwd, env.NODE_ENV);
+  const ignored = own.filter((name) => planted.get(name)?.includes(env[name] ?? ""));
+  if (ignored.length === 0) return { env, ignored };
+  const trusted = { ...env };
+  for (const name of ignored) delete trusted[name];
+  return { env: trusted, ignored };
+}
+
+/**
+ * Whether no project folder can have put a variable into this process's environment: it was started without `.env`
+ * files, and not by the dispatcher, whose own process may have read some.
+ */
+export function isClean(env: Environment): boolean {
+  return process.execArgv.includes("--no-env-file") && !env.SESSION_MEMORY_COMMAND;
+}
+
+/** Returns the environment of a hook or script of ours; the current directory is not trusted. */
+export function hookEnvironment(): { env: Environment; ignored: string[] } {
+  if (isClean(process.env)) return { env: process.env, ignored: [] };
+  return trustedEnvironment(process.env, currentDirectory());
+}
+
+/** The current directory; the root where it was removed under us, as worktrees are. */
+export function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return "/";
+  }
+}
+
+/** No `.env` file of people is larger; a link to a device is. */
+const ENV_FILE_MAX_BYTES = 16 * 1024 * 1024;
+
+/** Which runtime loads what: the union of Bun's and Deno's habits. */
+function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  const names = [".env", ".env.local", `.env.${mode}`, `.env.${mode}.local`];
+  for (const usual of ["development", "production", "test"])
+    names.push(`.env.${usual}`, `.env.${usual}.local`);
+  for (const name of new Set(names)) {
+    const text = textOf(join(cwd, name), ENV_FILE_MAX_BYTES);
+    for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
+      const raw = match[2] ?? "";
+      const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");
+      const uncommented = raw.replace(/\s+#.*$/, "");
+      const known = values.get(match[1] ?? "") ?? [];
+      values.set(match[1] ?? "", [...known, raw, unquoted, uncommented, unquoted.replaceAll("\\n", "\n")]);
+    }
+  }
+  return values;
+}
