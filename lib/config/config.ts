@@ -48,6 +48,8 @@ export interface Paths {
   synced: readonly SyncedFolder[];
   /** What is redacted and excluded wherever sessions are listed, named or resolved. */
   rules: Pick<Settings, "redact" | "exclude">;
+  /** Whether excluded sessions are looked at on purpose: their names are kept nowhere. */
+  seesExcluded?: true;
 }
 
 export interface Config {
@@ -208,7 +210,7 @@ export function readingAnyVolute(paths: Paths): Paths {
 
 /** The paths of a command that must see what is excluded: to forget it, or to bring it back. */
 export function seeingExcluded(paths: Paths): Paths {
-  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude } };
+  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude }, seesExcluded: true };
 }
 
 /**

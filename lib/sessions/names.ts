@@ -66,12 +66,13 @@ const META_SUFFIX = ".meta.json";
 
 /** Runs `work` on the host titles of transcripts and the names in meta files. */
 export function withNames<T>(paths: Paths, work: (names: KnownNames) => T): T {
+  const passing = { ...paths, state: ":memory:" };
   try {
-    return runWith(openNameTable(paths), { paths, work });
+    return runWith(openNameTable(paths.seesExcluded ? passing : paths), { paths, work });
   } catch (error) {
     if (!isStorageError(error)) throw error;
     // A full disk, a read-only home, a damaged file: names are read again, which takes its time.
-    return runWith(openNameTable({ ...paths, state: ":memory:" }), { paths, work });
+    return runWith(openNameTable(passing), { paths, work });
   }
 }
 
