@@ -52,7 +52,7 @@ const HANGING =
 const HANGING_WORTH = 0.75;
 /** Background to the request: how things are, after the opening sentence. */
 const TELLING_HOW_IT_IS =
-  /^(?:the|an?|all|each|this|these|your|our|you|it)\b.*?\b(?:is|are|was|were|has|have|lives?|been)\b/i;
+  /^(?:the|an?|all|each|this|these|your|our|you|it)\b.*?\b(?:is|are|was|were|has|have|lives?|been)\b|^\S+\.\w{1,5}`?\s+[-–—]\s/i;
 const BACKGROUND_WORTH = 0.5;
 /** A name whose last words waited for what was cut off ends before what it is about. */
 const CUT_WORTH = 0.85;
@@ -82,7 +82,7 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
 }
 
 function* statements(entries: readonly Entry[]): Generator<Statement> {
-  const requests = entries.filter(({ kind, text }) => kind === "user" && isRequest(text));
+  const requests = entries.filter(({ kind, text }) => kind === "user" && isRequest(text) && !isReply(text));
   for (const [position, { text }] of requests.slice(0, REQUESTS_MAX).entries()) {
     const said = sentences(spokenText(text)).slice(0, SENTENCES_PER_MESSAGE);
     const later = WORTH.request / (1 + position / 15);
@@ -129,8 +129,9 @@ function clauses(sentence: string): string[] {
 }
 
 /** A plan's or a ticket's title, as agents and trackers show it. */
-const HEADING = /(?:^|\\n|\n|")#\s+(?:plan:?\s+)?([^\n\\"]{8,90})/i;
-const TICKET = /(?<![\w-])(?:[a-z]\w*-(?:\d+|[a-z0-9]{2,4})(?:\.\d+)?|#\d+)(?![\w-])/gi;
+const HEADING = /(?:^|\\n|\n|")#\s+(?:plan:?\s+)?([^\n\\"#]{8,90})/i;
+const TICKET =
+  /(?<=\b(?:bead|issue|ticket|epic|task|show|implement|start|on|fix|close) )[a-z]\w*-[a-z0-9]{3}(?:\.\d+)?(?![\w-])|(?<![\w-])(?:[a-z]\w*-\d+(?:\.\d+)?|#\d+)(?![\w-])/gi;
 
 /** The title that a tracker shows for a ticket that the first request names. */
 function* ticketTitles(entries: readonly Entry[]): Generator<Statement> {
@@ -162,6 +163,11 @@ function mannerWorth({ name, isHanging, isCut }: Phrase): number {
   if (LOOKING.test(name)) worth *= LOOKING_WORTH;
   else if (DOING.test(name)) worth *= DOING_WORTH;
   return ASKING.test(name) ? worth * ASKING_WORTH : worth;
+}
+
+/** What a user answered to a tool: an option that the agent worded, or its plan. */
+function isReply(text: string): boolean {
+  return /^Approved the plan\b|\(asked: /.test(text);
 }
 
 function isRequest(text: string): boolean {
@@ -238,7 +244,7 @@ function lengthened(
   const typed = new Set(
     entries.flatMap(({ kind, text }) => (kind === "user" ? contentWords(spokenText(text)) : [])),
   );
-  const weighty = [...weights].filter(([word, weight]) => weight > 2 && word.length > 3);
+  const weighty = [...weights].filter(([word, weight]) => weight > 2.5 && word.length > 3);
   const all = weighty.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);
   const terms = all.filter((word) => typed.has(word));
   if (words.length >= WORDS_WANTED) {
