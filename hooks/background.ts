@@ -147,9 +147,12 @@ async function index(session: Session, { store, config }: Work): Promise<void> {
 }
 
 async function observe(session: Session, { store, config }: Work): Promise<void> {
-  const { observeSession } = await import("../lib/observe/observe-session.ts");
+  const [{ observeSession }, { observeSettings }] = await Promise.all([
+    import("../lib/observe/observe-session.ts"),
+    import("../lib/observe/observe-state.ts"),
+  ]);
   const { paths, settings } = config;
-  if (!settings.observe.auto) return;
+  if (!observeSettings(paths, settings.observe).auto) return;
   const complete = await model(config);
   await observeSession(session, { store, paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
 }

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { defaultSettings } from "../lib/config/config.ts";
+import { ledgerFile } from "../lib/observe/ledger.ts";
+import { setObserveSettings } from "../lib/observe/observe-state.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { secondsAgo } from "./support/rows.ts";
@@ -148,6 +151,22 @@ describe("SessionStart(startup)", () => {
     writeFileSync(home.paths.config, '{"activity": {"welcome": false}}');
     expect((await start(home.project)).stdout).toBe("");
   });
+});
+
+test("one switch turns observing off in PreCompact and after turns, in config.json or set at run time", async () => {
+  for (const turnOff of [
+    (home: TemporaryHome) => void write(home.paths.config, JSON.stringify({ observe: { auto: false } })),
+    (home: TemporaryHome) =>
+      void setObserveSettings(home.paths, { settings: defaultSettings().observe, changes: { auto: "off" } }),
+  ]) {
+    using home = temporaryHome();
+    const file = conversation(home, ID, ["Never use port 8080, it must be 8443.", "Fix src/gateway.ts"]);
+    turnOff(home);
+    expect((await hook(home, "pre-compact", input(home, file, { trigger: "manual" }))).stdout).toBe("");
+    await hook(home, "stop", input(home, file, { stop_hook_active: false }));
+    await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
+    expect(existsSync(ledgerFile(home.paths, ID))).toBe(false);
+  }
 });
 
 describe("Stop and SessionEnd", () => {

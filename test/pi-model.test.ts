@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import type { PiContext, PiModel, PiReply } from "../hooks/pi/api.ts";
-import { hostModel, type PiState } from "../hooks/pi/state.ts";
+import { namingModel, namingModelName } from "../hooks/pi/models.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
@@ -17,7 +17,7 @@ async function spendOf(
   const config = await loadConfig(home.env, home.project);
   const active: PiModel = { id: "m", provider: "p", cost: { input: 1, output: 2 }, ...model };
   const context = { model: active, modelRegistry: { complete: async () => reply } } as unknown as PiContext;
-  const complete = hostModel({ config, paths: config.paths } as PiState, context);
+  const complete = namingModel(config, context);
   const request = {
     feature: "meta",
     system: "",
@@ -82,4 +82,20 @@ test("pi's model without a price counts as the dearest known one, unless it is o
   expect(await spent({ cost: {}, baseUrl: "http://127.0.0.1:1/v1" })).toBe(0);
   expect(await spent({})).toBe(0.003);
   expect(await spent({}, { m: { input: 10, output: 10 } })).toBe(0.02);
+});
+
+test("names are asked of modelKeys, then of the llm block, then rules make them", async () => {
+  const active: PiModel = { id: "m", provider: "p" };
+  const context = { model: active, modelRegistry: { complete: async () => ({}) } } as unknown as PiContext;
+  const named = async (config: object) => {
+    using home = temporaryHome();
+    write(home.paths.config, JSON.stringify(config));
+    const loaded = await loadConfig(home.env, home.project);
+    return [namingModelName(loaded, context), namingModel(loaded, context) !== undefined];
+  };
+  const llm = { model: "tiny", baseUrl: "http://127.0.0.1:1/v1" };
+  expect(await named({ modelKeys: ["x/none", "active"], llm })).toEqual(["p/m", true]);
+  expect(await named({ modelKeys: ["x/none"], llm })).toEqual(["tiny", true]);
+  expect(await named({ llm })).toEqual(["tiny", true]);
+  expect(await named({})).toEqual([undefined, false]);
 });

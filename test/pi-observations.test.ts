@@ -2,13 +2,14 @@ import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import { alone } from "../hooks/pi/state.ts";
+import { estimateTokens } from "../lib/language/tokens.ts";
 import { LEDGER_ENTRY_TYPE } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readBackoff, setObserveSettings } from "../lib/observe/observe-state.ts";
 import { readSessionMemory } from "../lib/observe/session-memory.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import { temporaryHome } from "./support/home.ts";
-import { PI_SESSION, piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { PI_SESSION, piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { type PiHost, type PiHostOptions, piHost } from "./support/pi-host.ts";
 import type { Row } from "./support/rows.ts";
 
@@ -152,7 +153,7 @@ test("pi is asked to compact once enough has come together and is observed", asy
   await host.emit("agent_settled");
   await host.settled();
   expect(host.compactions).toBe(1);
-  expect(host.statuses).toEqual([
+  expect(host.statuses.slice(1)).toEqual([
     ["session-index-observations", "1 observation made (120 tokens, price unknown)"],
   ]);
 });
@@ -168,7 +169,7 @@ test("a failing model is told of in the status line, without the key that it quo
   });
   await host.emit("agent_settled");
   await host.settled();
-  expect(host.statuses).toEqual([
+  expect(host.statuses.slice(1)).toEqual([
     [
       "session-index-observations",
       expect.stringMatching(
@@ -215,6 +216,151 @@ test("where two pi work on one file, each observes its own branch", async () => 
   const given = (await compaction(host, { rows, firstKept: "u-two" })) as { compaction: { summary: string } };
   expect(given.compaction.summary).toContain("The port of line 2 stays");
 });
+
+test("by default the session's own model observes, said once a session; none, or the switch, turns it off", async () => {
+  const small = { retainTokens: 0, stepTokens: 600 };
+  const answer = async (prompt: string) => observed(prompt);
+  const asked = async (config: object, model?: null) => {
+    using host = await observingHost({
+      rows: turns("one", "two"),
+      config,
+      answer,
+      ...(model === null ? { model } : {}),
+    });
+    await host.emit("session_start");
+    await host.emit("agent_settled");
+    await host.settled();
+    await host.emit("agent_settled");
+    await host.settled();
+    return { asked: host.asked.length, said: host.statuses.filter(([key]) => key.endsWith("-observer")) };
+  };
+  expect(await asked({ observe: small })).toEqual({
+    asked: 1,
+    said: [
+      ["session-index-observer", "observing with fake/fake-1, at most $1.00 a day; /obs-auto-compact off"],
+    ],
+  });
+  const nothing = { asked: 0, said: [] };
+  expect(await asked({ observe: { ...small, model: "none" } })).toEqual(nothing);
+  expect(await asked({ observe: { ...small, auto: false } })).toEqual(nothing);
+  expect(await asked({ observe: small }, null)).toEqual(nothing);
+});
+
+test("observing has a cap of its own", async () => {
+  const observe = { retainTokens: 0, stepTokens: 600, dailyBudgetUsd: 0 };
+  const answer = async (prompt: string) => observed(prompt);
+  using host = await observingHost({ rows: turns("one", "two"), config: { observe }, answer });
+  await host.emit("agent_settled");
+  await host.settled();
+  expect(host.asked).toEqual([]);
+  expect(readBackoff(host.state.paths, PI_SESSION)?.reason).toContain("would pass the daily budget of $0.00");
+});
+
+test("a model that hangs holds a compaction no longer than observe.timeoutMs; what it observed before stands in", async () => {
+  const rows = turns("one", "two", "three", "four");
+  let calls = 0;
+  const answer = (prompt: string) =>
+    calls++ === 0 ? Promise.resolve(observed(prompt)) : new Promise<object>(() => {});
+  const observe = { observerTokens: 100_000, retainTokens: 0, stepTokens: 600, timeoutMs: 300 };
+  using host = await observingHost({ rows, config: { observe }, answer });
+  await host.emit("agent_settled");
+  while (host.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  const { compaction: made } = (await compaction(host, { rows, firstKept: "u-four" })) as {
+    compaction: { summary: string };
+  };
+  expect(made.summary).toContain("The port of line 2 stays");
+  expect(made.summary).toContain("User: three: keep port 8443.");
+  expect(host.statuses.map(([, text]) => text)).toContain("compaction: waiting for the observer");
+  await host.settled();
+});
+
+test("a model that hangs before it observed anything leaves the summary to pi", async () => {
+  const rows = turns("one", "two");
+  const observe = { mode: "blocking", timeoutMs: 200 };
+  using host = await observingHost({
+    rows,
+    config: { observe },
+    answer: () => new Promise<object>(() => {}),
+  });
+  expect(await compaction(host, { rows, firstKept: "u-two" })).toBeUndefined();
+  expect(host.statuses.map(([, text]) => text)).toContain("compaction: observing what is left");
+});
+
+test("a compaction whose details are of a later version is left alone", async () => {
+  const rows = turns("one", "two");
+  using host = await observingHost({ rows, config: MODEL, answer: async (prompt) => observed(prompt) });
+  const branchEntries = rows.slice(1).map(({ id }) => ({ id: String(id), type: "message" }));
+  const later = { id: "c", type: "compaction", details: { schemaVersion: 99 } };
+  const preparation = {
+    firstKeptEntryId: "u-two",
+    tokensBefore: 5000,
+    messagesToSummarize: [1],
+    turnPrefixMessages: [],
+  };
+  const event = {
+    preparation,
+    branchEntries: [...branchEntries.slice(0, 1), later, ...branchEntries.slice(1)],
+  };
+  expect(await host.emit("session_before_compact", event)).toBeUndefined();
+});
+
+test("the first, the second and the tenth compaction come at the same number of raw tokens", async () => {
+  const observe = { observerTokens: 30_000, retainTokens: 8000, stepTokens: 8000 };
+  const long = "The deploy notes say more about the gateway and its port. ".repeat(100);
+  const exchange = (n: number) => [
+    piUser({ id: `u${n}`, text: `${n}: keep port 8443. ${long}` }),
+    piAssistant({ id: `a${n}`, text: `Kept ${n}. ${long}` }),
+  ];
+  using host = await observingHost({
+    rows: piLinked([piHeader(), ...exchange(0)]),
+    config: { observe },
+    answer: async (prompt) => observed(prompt),
+  });
+  const tokensOf = (row: Row) => estimateTokens(JSON.stringify((row.message as Row)?.content ?? "")) + 4;
+  const raws: { before: number; at: number }[] = [];
+  let raw: Row[] = piLinked(exchange(0));
+  let total = 0;
+  for (let n = 1; raws.length < 10 && total < 600_000; n++) {
+    const before = raw.reduce((sum, row) => sum + tokensOf(row), 0);
+    const added = exchange(n);
+    host.add(added);
+    raw.push(...added);
+    const now = raw.reduce((sum, row) => sum + tokensOf(row), 0);
+    total += now - before;
+    const { compactions } = host;
+    await host.emit("agent_settled");
+    await host.settled();
+    if (host.compactions === compactions) continue;
+    raws.push({ before, at: now });
+    // As pi does: the newest 20,000 tokens stay as they are.
+    let kept = 0;
+    while (kept < raw.length && raw.slice(kept).reduce((sum, row) => sum + tokensOf(row), 0) > 20_000)
+      kept += 2;
+    raw = raw.slice(kept);
+    const firstKeptEntryId = String(raw[0]?.id);
+    host.add([
+      piEntry("compaction", {
+        id: `c${n}`,
+        summary: "s",
+        firstKeptEntryId,
+        tokensBefore: now,
+        fromHook: true,
+      }),
+    ]);
+    if (n % 3 === 0)
+      host.add([piEntry("branch_summary", { id: `b${n}`, fromId: "x", summary: "another branch" })]);
+  }
+  expect(raws).toHaveLength(10);
+  for (const { before, at } of raws) {
+    expect({
+      before,
+      at,
+      isFirst: before < 38_000 * 1.05 && at >= 38_000 * 0.95 && at <= 38_000 * 1.1,
+    }).toMatchObject({
+      isFirst: true,
+    });
+  }
+}, 60_000);
 
 test("the ledger lies in the session's own entries", async () => {
   using host = await observingHost({

@@ -10,6 +10,7 @@ import { loadConfig, type Settings } from "../../lib/config/config.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
 import { redactLedger } from "../../lib/observe/ledger-record.ts";
 import { observeSession } from "../../lib/observe/observe-session.ts";
+import { observeSettings } from "../../lib/observe/observe-state.ts";
 import { observationsToKeep } from "../../lib/observe/render-observations.ts";
 import { compilePatterns } from "../../lib/redact/redact.ts";
 import { type HookCall, runHook } from "./hook.ts";
@@ -23,6 +24,7 @@ const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 await runHook("pre-compact", async (call) => {
   const { settings } = await loadConfig(call.env, call.session.cwd);
+  if (!observeSettings(call.paths, settings.observe).auto) return;
   await catchUp(call, settings);
   const { records } = readLedgerFile(ledgerFile(call.paths, call.session.id));
   const ledger = redactLedger(records, compilePatterns(settings.redact.extra));

@@ -27,6 +27,16 @@ export interface PiReply {
   usage?: PiUsage;
 }
 
+/** A row of a session, as far as we look at it. */
+export interface PiEntry {
+  id: string;
+  type?: string;
+  message?: { role?: string };
+  /** On compactions. */
+  firstKeptEntryId?: string;
+  details?: unknown;
+}
+
 export interface PiContext {
   cwd: string;
   hasUI: boolean;
@@ -40,7 +50,7 @@ export interface PiContext {
     getSessionFile(): string | undefined;
     getSessionName?(): string | undefined;
     getLeafId(): string | null;
-    getBranch(): readonly { id: string; type: string; message?: { role?: string } }[];
+    getBranch(): readonly PiEntry[];
   };
   modelRegistry: {
     find?(provider: string, id: string): PiModel | undefined;
@@ -82,7 +92,7 @@ export interface PiEvent {
   reason?: string;
   signal?: AbortSignal;
   preparation?: unknown;
-  branchEntries?: readonly { id: string }[];
+  branchEntries?: readonly PiEntry[];
 }
 
 export interface PiApi {

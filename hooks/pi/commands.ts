@@ -4,7 +4,8 @@ import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config } from "../../lib/config/config.ts";
 import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiCommandContext } from "./api.ts";
-import { observing } from "./observing.ts";
+import { observingModelName } from "./models.ts";
+import { observing, rawInContext } from "./observing.ts";
 import { alone, type PiState } from "./state.ts";
 
 const VIEW_LINES = 160;
@@ -44,13 +45,14 @@ export function registerObservationCommands(state: PiState, config: Config): voi
     "obs-memory-status",
     "Observations: tokens, thresholds, mode, what is covered",
     async (_, context) => {
-      const { memory, common } = await current(context);
+      const { memory, canObserve } = await current(context);
       const { observationStatus, statusText } = await import("../../lib/observe/observe-view.ts");
-      const status = observationStatus(memory, config);
-      return statusText({
-        ...status,
-        observer: common.complete ? config.settings.modelKeys.join(", ") : "rules",
-      });
+      const observer = observingModelName(config, context) ?? (canObserve ? "rules" : undefined);
+      const { model } = memory.settings;
+      const reason =
+        model === "none" ? "observe.model is none" : `pi has no model to ask (observe.model is ${model})`;
+      const raw = await rawInContext(context, memory.entries);
+      return statusText(observationStatus(memory, config, { observer, reason, rawInContext: raw }));
     },
   );
   command(

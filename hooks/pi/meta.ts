@@ -7,29 +7,34 @@ import { formatCost } from "../../lib/model/spend.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import type { PiContext } from "./api.ts";
-import { afterTurn, currentSession, hostModel, inBackground, modelName, type PiState } from "./state.ts";
+import { namingModel, namingModelName } from "./models.ts";
+import { afterTurn, currentSession, inBackground, type PiState } from "./state.ts";
 import { showStatus } from "./status.ts";
 
 const TELEMETRY = "session-index:index";
 /** A model that failed at naming a session is not asked for it again after each turn. */
 const MODEL_REST_MS = 30 * 60_000;
 
+/** Rules read the whole session: one that has hardly grown has hardly another summary. */
+const GROWTH_SHARE = 0.05;
+
 /** Registers the command and the work after a turn. */
 export function registerMeta(state: PiState, config: Config): void {
   const { settings } = config;
-  /** User messages of each session at the last look: reading it again before there are enough new ones is in vain. */
-  const looked = new Map<string, number>();
+  /** Each session at its last look: reading it again before there is enough that is new is in vain. */
+  const looks = new Map<string, { users: number; size: number }>();
   let isRunning = false;
   afterTurn(state, "meta", (context) => {
-    const id = context.sessionManager.getSessionId();
+    const session = currentSession(context);
+    if (isRunning || !session) return;
     const users = userMessages(context);
-    const isSeen = users - (looked.get(id) ?? 0) < settings.minNewUserMessages;
-    if (isRunning || (looked.has(id) && isSeen)) return;
+    const look = looks.get(session.id);
+    if (look && !isWorthALook(look, { users, size: session.size }, { config, context })) return;
     isRunning = true;
     inBackground(state, "meta", async () => {
       try {
         const outcome = await makeMeta({ state, config, context, force: false });
-        looked.set(id, outcome?.status === "not-due" ? users - (outcome.newUsers ?? 0) : users);
+        looks.set(session.id, { users: users - (outcome?.newUsers ?? 0), size: session.size });
       } finally {
         isRunning = false;
       }
@@ -51,6 +56,17 @@ export function registerMeta(state: PiState, config: Config): void {
   });
 }
 
+/** A model is asked when there is enough for it; rules go on with each turn, of a long session when it has grown. */
+function isWorthALook(
+  look: { users: number; size: number },
+  now: { users: number; size: number },
+  { config, context }: { config: Config; context: PiContext },
+): boolean {
+  if (now.users - look.users >= config.settings.minNewUserMessages) return true;
+  if (namingModel(config, context)) return false;
+  return now.size - look.size > now.size * GROWTH_SHARE;
+}
+
 interface Making {
   state: PiState;
   config: Config;
@@ -67,21 +83,26 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
     import("../../lib/naming/summarize.ts"),
   ]);
   const { paths, settings } = config;
-  const complete = hostModel(state, context);
+  const complete = namingModel(config, context);
   const { signal } = state.abort;
   const restMs = force ? 0 : MODEL_REST_MS;
-  const outcome = await indexMeta(session, { paths, settings, complete, force, restMs, signal });
+  // After /tree the last row of the file may be of a branch that was left.
+  const leafId = context.sessionManager.getLeafId() ?? undefined;
+  const outcome = await indexMeta(session, { paths, settings, complete, force, restMs, signal, leafId });
   if (outcome.warning) {
     logEvent(paths.log, { event: "hook.pi.meta", ok: false, error: outcome.warning });
     context.ui.notify(outcome.warning, "warning");
   }
   if (outcome.status === "not-due") return outcome;
   const { name, usd, usage, error, model } = outcome;
+  offerTitle(outcome, { state, config, context, isCircumstantial });
+  // What rules do by themselves after each turn costs nothing and is no news.
+  if (!force && usage === undefined && error === undefined) return outcome;
   state.pi.appendEntry(TELEMETRY, {
     success: outcome.status === "indexed",
     sessionId: session.id,
     // A failed attempt tells which model failed.
-    model: error === undefined ? model : (modelName(state, context) ?? model),
+    model: error === undefined ? model : (namingModelName(config, context) ?? model),
     timestamp: new Date().toISOString(),
     ...(usage ? { usage } : {}),
     ...(error === undefined ? {} : { error }),
@@ -89,9 +110,21 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
   const cost = usage ? formatCost(usd, usage.input + usage.output) : "$0.0000";
   const remark = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
   showStatus(context, remark, { config });
-  if (settings.titles && name && !isCircumstantial(name) && !context.sessionManager.getSessionName?.())
-    state.pi.setSessionName?.(name);
   return outcome;
+}
+
+function offerTitle(
+  { name }: MetaOutcome,
+  {
+    state,
+    config,
+    context,
+    isCircumstantial,
+  }: Omit<Making, "force"> & { isCircumstantial: (name: string) => boolean },
+): void {
+  const { sessionManager } = context;
+  if (config.settings.titles && name && !isCircumstantial(name) && !sessionManager.getSessionName?.())
+    state.pi.setSessionName?.(name);
 }
 
 function userMessages({ sessionManager }: PiContext): number {

@@ -6,7 +6,8 @@ import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext } from "../../lib/observe/observe.ts";
 import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiContext } from "./api.ts";
-import { currentSession, hostModel, type PiState } from "./state.ts";
+import { observingModel } from "./models.ts";
+import { currentSession, type PiState } from "./state.ts";
 
 export interface Turn {
   config: Config;
@@ -33,9 +34,27 @@ export async function observing(state: PiState, { config, context }: Turn) {
     timezone: config.settings.timezone,
     redact: (text) => redact(text, patterns),
     append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
-    complete: hostModel(state, context),
+    complete: observingModel(config, context),
     signal: state.abort.signal,
     rowIds: true,
   };
   return { session, memory, common, canObserve: common.complete !== undefined || memory.settings.rules };
+}
+
+/** Tokens of the rows that the model sees as they are: the tail that the last compaction kept, and all since. */
+export async function rawInContext(
+  { sessionManager }: PiContext,
+  entries: Parameters<typeof import("../../lib/observe/observe-step.ts").rawTokens>[0],
+): Promise<number> {
+  const { rawTokens } = await import("../../lib/observe/observe-step.ts");
+  const branch = sessionManager.getBranch();
+  const kept = branch.findLast(({ type }) => type === "compaction")?.firstKeptEntryId;
+  const rows = branch.slice(
+    Math.max(
+      0,
+      branch.findIndex(({ id }) => id === kept),
+    ),
+  );
+  const ids = new Set(rows.map(({ id }) => id));
+  return rawTokens(entries.filter(({ kind, id }) => kind !== "summary" && (id === undefined || ids.has(id))));
 }

@@ -4,7 +4,8 @@ import { takeLook } from "../../lib/activity/look.ts";
 import type { Config } from "../../lib/config/config.ts";
 import { activityOf, referencesIn } from "../prompt-answer.ts";
 import type { PiContext } from "./api.ts";
-import { hostModel, on, type PiState, pathsOf } from "./state.ts";
+import { namingModel } from "./models.ts";
+import { on, type PiState, pathsOf } from "./state.ts";
 
 /** Registers the two messages. pi keeps each as an entry of its own and sends it after the user's words. */
 export function registerPrompt(state: PiState, config: Config): void {
@@ -24,7 +25,7 @@ export function registerPrompt(state: PiState, config: Config): void {
   });
   on(state, "before_agent_start", async ({ prompt = "" }, context) => {
     const paths = pathsOf(config, context);
-    const model = async () => hostModel(state, context);
+    const model = async () => namingModel(config, context);
     const mention = { text: prompt, session: sessionIn(context) };
     const { text, delivered } = await referencesIn(mention, { paths, settings, model });
     delivered();

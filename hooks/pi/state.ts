@@ -3,18 +3,12 @@
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { logEvent } from "../../lib/base/log.ts";
 import { type Config, loadConfig, type Paths, resolvePaths, withFolders } from "../../lib/config/config.ts";
-import { type CompleteJson, jsonCompleter } from "../../lib/model/answers.ts";
-import { tokenUpperBound } from "../../lib/model/prices.ts";
-import { openSpendLedger } from "../../lib/model/spend.ts";
-import { compilePatterns, redact } from "../../lib/redact/redact.ts";
+import { redact } from "../../lib/redact/redact.ts";
 import { sessionAt } from "../../lib/sessions/sessions.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
-import type { PiApi, PiContext, PiEvent, PiModel } from "./api.ts";
+import type { PiApi, PiContext, PiEvent } from "./api.ts";
+import { missingModels } from "./models.ts";
 
-/** The session's own model, as a `modelKeys` entry. */
-export const ACTIVE_MODEL = "active";
-/** How a provider's error begins that refused the request before any work: 408 and 499 are said during it. */
-const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** At the end pi waits this long for work that is nearly done; the rest is done another time. */
 const SHUTDOWN_GRACE_MS = 1500;
 
@@ -28,7 +22,12 @@ export interface PiState {
   /** Background work under way. */
   pending: Set<Promise<void>>;
   /** Ends when nobody observes this session any more, and how many wait for that. */
-  observer: { idle: Promise<unknown>; waiting: number };
+  observer: {
+    idle: Promise<unknown>;
+    waiting: number;
+    /** Ends the step under way: a compaction has waited for it long enough. */
+    step: AbortController | undefined;
+  };
 }
 
 /** Loads the configuration; an invalid one is said once and makes everything a no-op. */
@@ -39,7 +38,7 @@ export async function startState(pi: PiApi): Promise<PiState> {
     paths: resolvePaths(process.env),
     abort: new AbortController(),
     pending: new Set(),
-    observer: { idle: Promise.resolve(), waiting: 0 },
+    observer: { idle: Promise.resolve(), waiting: 0, step: undefined },
   };
   let problem = "";
   try {
@@ -51,7 +50,7 @@ export async function startState(pi: PiApi): Promise<PiState> {
   }
   on(state, "session_start", (_, context) => {
     if (problem) context.ui.notify(`session-memory does nothing: ${problem}`, "warning");
-    for (const key of missingModels(state, context)) {
+    for (const key of missingModels(state.config, context)) {
       context.ui.notify(`session-memory: model "${key}" of modelKeys is not there`, "warning");
       logEvent(state.paths.log, { event: "hook.pi.model", ok: false, error: `no model ${key}` });
     }
@@ -159,110 +158,4 @@ export function currentSession(context: PiContext): Session | undefined {
 /** The places that may be read for the session pi is in. */
 export function pathsOf({ paths, settings, env }: Config, { sessionManager }: PiContext): Paths {
   return withFolders(paths, { settings, env, transcript: sessionManager.getSessionFile() });
-}
-
-/** The first model of `modelKeys` that pi has, as something that answers in JSON. Undefined: rules are used. */
-export function hostModel({ config }: PiState, context: PiContext): CompleteJson | undefined {
-  const model = config && findModel(config, context);
-  if (!config || !model || !context.modelRegistry.complete) return undefined;
-  const { settings, paths } = config;
-  const budget = settings.llm ?? {
-    dailyBudgetUsd: 1,
-    apiKeyEnv: "",
-    model: model.id,
-    timeoutMs: 30_000,
-    prices: {},
-  };
-  const { input: inputPrice, output: outputPrice } = model.cost ?? {};
-  // pi's own price of the model, unless config.json names one.
-  const prices =
-    inputPrice === undefined || outputPrice === undefined
-      ? budget.prices
-      : { [model.id]: { input: inputPrice, output: outputPrice }, ...budget.prices };
-  const spend = openSpendLedger(paths.home, { llm: { ...budget, prices }, timezone: settings.timezone });
-  const patterns = compilePatterns(settings.redact.extra);
-  return jsonCompleter(async (messages, { feature, maxTokens, signal }) => {
-    const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
-    const reservation = await spend.reserve({
-      kind: "chat",
-      feature,
-      model: model.id,
-      baseUrl: model.baseUrl,
-      tokens: { input, output: maxTokens },
-    });
-    const asked = context.modelRegistry.complete?.(
-      model,
-      {
-        systemPrompt: messages
-          .filter(({ role }) => role === "system")
-          .map(({ content }) => content)
-          .join("\n\n"),
-        messages: messages
-          .filter(({ role }) => role !== "system")
-          .map(({ role, content }) => piMessage(role, redact(content, patterns), model)),
-      },
-      { maxTokens, signal: within(budget.timeoutMs, signal) },
-    );
-    const reply = await asked?.catch((error: unknown) => {
-      throw noAnswer(model, redact(describeError(error), patterns));
-    });
-    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
-      // What a provider refused is free; what failed on the way may be billed, and stays at its estimate.
-      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
-      throw noAnswer(model, redact(reply?.errorMessage ?? "none came", patterns));
-    }
-    const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
-    const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });
-    const text = reply.content.map((block) => (block.type === "text" ? (block.text ?? "") : "")).join("");
-    return {
-      text,
-      cut: reply.stopReason === "length",
-      model: `${model.provider}/${model.id}`,
-      tokens: paid.tokens,
-      usd: reply.usage?.cost?.total ?? paid.usd,
-    };
-  });
-}
-
-/** The caller's signal, or the end of the time a model is given. */
-function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
-  const limit = AbortSignal.timeout(timeoutMs);
-  return signal ? AbortSignal.any([signal, limit]) : limit;
-}
-
-/** Without the cause: a provider's error may quote the key that it refuses. */
-function noAnswer({ id }: PiModel, reason: string): SessionMemoryError {
-  const message = `Cannot get an answer of "${id}": ${reason}`;
-  return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true });
-}
-
-/** The `provider/model` that is asked; undefined where rules are used. */
-export function modelName({ config }: PiState, context: PiContext): string | undefined {
-  const model = config && findModel(config, context);
-  return model && context.modelRegistry.complete ? `${model.provider}/${model.id}` : undefined;
-}
-
-function findModel({ settings }: Config, { model, modelRegistry }: PiContext): PiModel | undefined {
-  for (const key of settings.modelKeys) {
-    const found = key === ACTIVE_MODEL ? model : modelOf(key, modelRegistry);
-    if (found) return found;
-  }
-  return undefined;
-}
-
-function missingModels({ config }: PiState, { model, modelRegistry }: PiContext): string[] {
-  const keys = config?.settings.modelKeys ?? [];
-  return keys.filter((key) => (key === ACTIVE_MODEL ? !model : !modelOf(key, modelRegistry)));
-}
-
-function modelOf(key: string, registry: PiContext["modelRegistry"]): PiModel | undefined {
-  const slash = key.indexOf("/");
-  return registry.find?.(key.slice(0, slash), key.slice(slash + 1));
-}
-
-function piMessage(role: string, text: string, model: PiModel): object {
-  const content = [{ type: "text", text }];
-  const timestamp = Date.now();
-  if (role === "user") return { role, content, timestamp };
-  return { role, content, timestamp, provider: model.provider, model: model.id, stopReason: "stop" };
 }

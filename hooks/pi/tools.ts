@@ -5,7 +5,8 @@ import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import type { Config } from "../../lib/config/config.ts";
 import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiContext, PiTool } from "./api.ts";
-import { hostModel, on, type PiState, pathsOf } from "./state.ts";
+import { namingModel } from "./models.ts";
+import { on, type PiState, pathsOf } from "./state.ts";
 
 /** A question to a session costs tens of thousands of tokens: in a loop that would be a bill. */
 const QUERIES_PER_TURN = 3;
@@ -67,11 +68,11 @@ export function registerTools(state: PiState, config: Config): void {
         },
       );
     }
-    const complete = hostModel(state, context);
+    const complete = namingModel(config, context);
     if (!complete) {
       throw new SessionMemoryError(
         "NO_MODEL",
-        "Cannot ask a session: modelKeys in config.json names no model that is there",
+        "Cannot ask a session: config.json names no model: neither modelKeys nor llm",
         {
           hint: "use session_search with filters.session",
         },

@@ -72,9 +72,13 @@ interface Row {
   unpriced?: true;
   /** Not yet, or never, answered: counted at its estimate. */
   open?: true;
+  /** Whose cap it counts against, where that is not the general one. */
+  purse?: string;
 }
 
 interface LedgerOptions {
+  /** Calls with a cap of their own: they count against it alone. @default {the general cap} */
+  purse?: string | undefined;
   /** @default {the clock} */
   now?: () => Date;
 }
@@ -83,7 +87,7 @@ interface LedgerOptions {
 export function openSpendLedger(
   home: string,
   settings: Pick<Settings, "llm" | "timezone">,
-  { now = () => new Date() }: LedgerOptions = {},
+  { now = () => new Date(), purse }: LedgerOptions = {},
 ): SpendLedger {
   const cap = settings.llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
   const price = (model: PricedModel, tokens: Tokens) => priceOf(model, tokens, settings.llm?.prices ?? {});
@@ -101,11 +105,12 @@ export function openSpendLedger(
       outputTokens: call.tokens.output,
       usd: estimate.usd,
       ...(estimate.isKnown ? {} : { unpriced: true }),
+      ...(purse === undefined ? {} : { purse }),
       open: true,
     };
     withSpend(home, (store) =>
       store.db.transaction(() => {
-        refuseOverCap(row, cap, readDay(store, row.day).usd);
+        refuseOverCap(row, cap, readDay(store, row.day, purse ?? "").usd);
         write(store, row);
       }),
     );
@@ -162,13 +167,15 @@ function refuseOverCap({ usd, unpriced, ...row }: Row, cap: number, spent: numbe
       recoverable: true,
       hint: unpriced
         ? `name its price in config.json: {"llm": {"prices": {"${row.model}": {"input": …, "output": …}}}}`
-        : "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json",
+        : `wait until tomorrow, or raise ${row.purse ?? "llm"}.dailyBudgetUsd in config.json`,
     },
   );
 }
 
-function readDay({ db }: Store, day: string): SpendToday {
-  return summed(db.prepare("SELECT * FROM spend WHERE day = ? ORDER BY at").all(day));
+/** What was spent on a day; of one purse, where one is given. */
+function readDay({ db }: Store, day: string, purse?: string): SpendToday {
+  const rows = db.prepare("SELECT * FROM spend WHERE day = ? ORDER BY at").all(day);
+  return summed(purse === undefined ? rows : rows.filter((row) => row.purse === purse));
 }
 
 function summed(rows: readonly SqlRow[]): SpendToday {
@@ -202,9 +209,21 @@ function stateIn(home: string): string {
 }
 
 function write({ db }: Store, row: Row, conflict: "REPLACE" | "IGNORE" = "REPLACE"): void {
-  const { id, at, day, feature, model, inputTokens, outputTokens, usd, unpriced, open } = row;
-  db.prepare(`INSERT OR ${conflict} INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
-    ...[id, at, day, feature, model, inputTokens, outputTokens, usd, unpriced ? 1 : 0, open ? 1 : 0],
+  const { id, at, day, feature, model, inputTokens, outputTokens, usd, unpriced, open, purse } = row;
+  db.prepare(`INSERT OR ${conflict} INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+    ...[
+      id,
+      at,
+      day,
+      feature,
+      model,
+      inputTokens,
+      outputTokens,
+      usd,
+      unpriced ? 1 : 0,
+      open ? 1 : 0,
+      purse ?? "",
+    ],
   );
 }
 
@@ -235,6 +254,7 @@ function readRow({ id, day, ...fields }: JsonRecord): Row | undefined {
     usd: written ?? price.usd,
     ...(isUnpriced ? { unpriced: true } : {}),
     ...(fields.open === true ? { open: true } : {}),
+    ...(typeof fields.purse === "string" ? { purse: fields.purse } : {}),
   };
 }
 

@@ -30,6 +30,8 @@ export interface MetaReading {
 interface ReadingOptions {
   meta: SessionMeta | undefined;
   store: Store | undefined;
+  /** The row that the host is at. @default {the file's last} */
+  leafId: string | undefined;
   /** Whether the whole is wanted whatever was read before. */
   wantsWhole: boolean;
   /** Whether the meta is continued by rule, which a doubled file is too much for. */
@@ -43,8 +45,9 @@ export function readForMeta(session: Session, options: ReadingOptions): MetaRead
 }
 
 function readAdded(session: Session, options: ReadingOptions): MetaReading | undefined {
-  const { meta, store, wantsWhole, byRules, rules } = options;
-  const mark = store && meta && !wantsWhole ? readMark(store, session, "names") : undefined;
+  const { meta, store, leafId, wantsWhole, byRules, rules } = options;
+  const mark =
+    store && meta && !wantsWhole && leafId === undefined ? readMark(store, session, "names") : undefined;
   if (!store || !mark || mark.note.knows !== meta?.lastIndexedLeafId) return undefined;
   if (byRules && session.size >= 2 * noted(mark, "whole")) return undefined;
   const appended = readAppended(session, mark, rules);
@@ -63,9 +66,9 @@ function readAdded(session: Session, options: ReadingOptions): MetaReading | und
   };
 }
 
-function readWhole(session: Session, { meta, store, rules }: ReadingOptions): MetaReading {
+function readWhole(session: Session, { meta, store, leafId, rules }: ReadingOptions): MetaReading {
   const results = session.size <= RESULTS_BYTES_MAX;
-  const { entries } = readActiveBranch(session.file, { rules, results });
+  const { entries } = readActiveBranch(session.file, { rules, results, leafId });
   const fresh = newEntries(entries, meta);
   const last = entries.at(-1);
   const known = entries[entries.length - 1 - fresh.length];

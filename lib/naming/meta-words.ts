@@ -31,6 +31,8 @@ export interface MetaOptions {
   settings: Pick<Settings, "minNewUserMessages" | "timezone" | "redact" | "exclude">;
   /** The open index: what was read is noted there, so that the next look reads on from it. */
   store?: Store | undefined;
+  /** The row that the host is at, where that may be another than the file's last. */
+  leafId?: string | undefined;
   /** The model; without one the meta is made by rule. */
   complete?: CompleteJson | undefined;
   /** Whether it is made although it is not due. @default {false} */

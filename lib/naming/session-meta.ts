@@ -110,7 +110,11 @@ async function makeMeta(session: Session, making: Making): Promise<SessionMeta |
   const { clean, hasText } = rules;
   const byRules = meta?.model === RULES;
   const read = (wantsWhole: boolean) => {
-    making.reading = readForMeta(session, { meta, store: options.store, wantsWhole, byRules, rules });
+    making.reading = readForMeta(session, {
+      ...{ meta, wantsWhole, byRules, rules },
+      store: options.store,
+      leafId: options.leafId,
+    });
     return making.reading;
   };
   let reading = read(force || (meta !== undefined && isCircumstantial(meta.name)));

@@ -1,5 +1,6 @@
 /** What a host that lets us summarise is given when it compacts: observations in the place of history (pi). */
 
+import type { CompleteJson } from "../model/answers.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { foldLedger, type Ledger } from "./observations.ts";
 import { type ObserveContext, type ObserveSettings, observe } from "./observe.ts";
@@ -21,6 +22,10 @@ export interface CompactionOptions extends ObserveContext {
   afterLine?: number | undefined;
   /** The summary before this one: the files it names are carried on. */
   previousSummary?: string | undefined;
+  /** How long the host is kept waiting for a model. @default no limit */
+  timeoutMs?: number | undefined;
+  /** Called when something is still to be observed. */
+  onGap?: (() => void) | undefined;
 }
 
 export interface CompactionSummary {
@@ -54,11 +59,17 @@ export async function compactionSummary(options: CompactionOptions): Promise<Com
     const part = { ...options, ledger, complete, when: "all" as const, beforeLine, afterLine, maxSteps };
     ledger = (await observe(part)).ledger;
   };
+  const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
   // A record that came late may tell of a branch that was left meanwhile: it must not speak for this one.
   await close(undefined, 0);
-  if (hasGap() && options.complete)
-    await close(options.complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
-  if (hasGap() && settings.rules) await close(undefined);
+  if (hasGap() && options.complete) {
+    options.onGap?.();
+    const complete = limit ? within(options.complete, limit) : options.complete;
+    await close(complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
+  }
+  // A model that hangs would hang the host's own summary too: what it observed before, and rules for the rest.
+  const isCutShort = limit?.aborted === true && foldLedger(ledger).observations.length > 0;
+  if (hasGap() && (settings.rules || isCutShort)) await close(undefined);
   if (hasGap() || options.signal?.aborted) return undefined;
   const summary = renderObservations(ledger, {
     earlier: filesIn(previousSummary),
@@ -77,6 +88,14 @@ export async function compactionSummary(options: CompactionOptions): Promise<Com
       observations: memory.observations.length,
       coversTo: memory.coversTo,
     },
+  };
+}
+
+/** A model that is asked within a limit. */
+function within(complete: CompleteJson, limit: AbortSignal): CompleteJson {
+  return (request) => {
+    const signal = request.signal ? AbortSignal.any([request.signal, limit]) : limit;
+    return complete({ ...request, signal });
   };
 }
 

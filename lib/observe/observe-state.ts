@@ -143,7 +143,7 @@ function oldBackoffs({ observations }: Places): string[] {
 function typed(text: string): unknown {
   if (text === "true" || text === "on") return true;
   if (text === "false" || text === "off") return false;
-  return /^\d+$/.test(text) ? Number(text) : text;
+  return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
 /** Why a value does not fit a key. */
@@ -153,6 +153,12 @@ function fault(key: string, value: unknown, settings: ObserveSettings): string |
     return value === "buffered" || value === "blocking" ? undefined : "expected buffered or blocking";
   if (key === "auto" || key === "rules")
     return typeof value === "boolean" ? undefined : "expected true or false";
+  if (key === "model")
+    return typeof value === "string" && /^(?:active|none|[^/\s]+\/\S+)$/.test(value)
+      ? undefined
+      : "expected active, none or provider/model";
+  if (key === "dailyBudgetUsd")
+    return typeof value === "number" && value >= 0 ? undefined : "expected an amount of USD";
   const least = key === "retainTokens" ? 0 : 1;
   return typeof value === "number" && Number.isInteger(value) && value >= least
     ? undefined

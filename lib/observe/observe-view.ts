@@ -19,8 +19,8 @@ import {
   observationTokens,
 } from "./observations.ts";
 import type { SessionContext } from "./observe-session.ts";
-import { readBackoff } from "./observe-state.ts";
-import { excerpt, rawTokens, uncovered } from "./observe-step.ts";
+import { type Backoff, readBackoff } from "./observe-state.ts";
+import { excerpt, rawTokens, splitTail, uncovered } from "./observe-step.ts";
 import type { SessionMemoryState } from "./session-memory.ts";
 
 /** Characters of one line of conversation. */
@@ -36,27 +36,43 @@ export interface ObservationStatus {
   coversTo: number;
   records: number;
   reflected: boolean;
+  /** What will happen by itself, and when; or why nothing will. */
+  next: string;
   backoff: { failures: number; until: string; reason: string } | null;
 }
 
-/** Where a session's memory stands. */
+/** How a host observes, where that is not by the `llm` block or by rule. */
+interface Observing {
+  /** The model's name; undefined where nothing observes. */
+  observer: string | undefined;
+  /** Tokens that are raw in the model's context, where the host lets us compact. */
+  rawInContext?: number | undefined;
+  /** Why nothing observes. */
+  reason?: string | undefined;
+}
+
+/** Returns where a session's memory is, and what comes next. */
 export function observationStatus(
   { entries, ledger, settings, session }: SessionMemoryState,
   { paths, settings: { llm } }: Pick<SessionContext, "paths" | "settings">,
+  observing: Observing = { observer: llm?.model ?? "rules" },
 ): ObservationStatus {
   const memory = foldLedger(ledger);
   const pending = uncovered(entries, memory);
   const backoff = readBackoff(paths, session.id);
+  const older = rawTokens(uncovered(splitTail(entries, settings.retainTokens).older, memory));
+  const tokens = observationTokens(memory.observations);
   return {
     settings,
-    observer: llm?.model ?? "rules",
+    observer: observing.observer ?? "none",
+    next: nextOf(settings, { ...observing, backoff, older, tokens }),
     raw: {
       messages: entries.filter(isMessage).length,
       tokens: rawTokens(entries),
       uncoveredMessages: pending.filter(isMessage).length,
       uncoveredTokens: rawTokens(pending),
     },
-    observations: { ...countObservations(memory), tokens: observationTokens(memory.observations) },
+    observations: { ...countObservations(memory), tokens },
     coversTo: memory.coversTo,
     records: ledger.length,
     reflected: memory.reflected !== undefined,
@@ -70,6 +86,25 @@ export function observationStatus(
   };
 }
 
+function nextOf(
+  { auto, mode, stepTokens, observerTokens, retainTokens, reflectorTokens }: Settings["observe"],
+  now: Observing & { backoff: Backoff | undefined; older: number; tokens: number },
+): string {
+  if (!auto) return "nothing by itself: automatic is off";
+  if (now.observer === undefined) return `nothing: ${now.reason ?? "no model"}`;
+  if (mode === "blocking")
+    return "a compaction observes what there is; nothing before that (mode is blocking)";
+  const { backoff, older, tokens, rawInContext: raw } = now;
+  if (backoff) return `a step after ${new Date(backoff.notBefore).toISOString()}, since the last ones failed`;
+  const left = (what: string, has: number, at: number) =>
+    has >= at ? `${what} is due` : `${what} after ${at - has} more tokens (${has} of ${at})`;
+  return [
+    left("a step", older, stepTokens),
+    ...(raw === undefined ? [] : [left("a compaction", raw, observerTokens + retainTokens)]),
+    left("a reflection", tokens, reflectorTokens),
+  ].join(", ");
+}
+
 function isMessage({ kind }: Entry): boolean {
   return kind === "user" || kind === "assistant";
 }
@@ -81,6 +116,7 @@ export function statusText({
   raw,
   observations,
   coversTo,
+  next,
   backoff,
 }: ObservationStatus): string {
   const { mode, auto, observerTokens, reflectorTokens, retainTokens, stepTokens } = settings;
@@ -91,6 +127,7 @@ export function statusText({
     `covered       ${coversTo > 0 ? `to line ${coversTo}` : "nothing yet"}; left: ${raw.uncoveredMessages} messages, ${raw.uncoveredTokens} tokens`,
     `observations  🔴 ${red} 🟡 ${yellow} 🟢 ${green}, ${open} open threads, ${observations.tokens} tokens`,
     `thresholds    step ${stepTokens}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`,
+    `next          ${next}`,
     ...(backoff
       ? [`failing       ${backoff.failures} times, next try ${backoff.until}: ${backoff.reason}`]
       : []),

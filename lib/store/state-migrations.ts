@@ -94,4 +94,8 @@ CREATE TABLE share_withdrawals (
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+-- whose cap a call counts against, where that is not the general one: pi's observer has its own
+ALTER TABLE spend ADD COLUMN purse TEXT NOT NULL DEFAULT '';
+`,
 ];

@@ -1,8 +1,16 @@
 /** pi as an extension sees it, without pi: events, a session file that entries are appended to, and one model. */
 
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { PiApi, PiCommandContext, PiContext, PiEvent, PiReply, PiTool } from "../../hooks/pi/api.ts";
+import type {
+  PiApi,
+  PiCommandContext,
+  PiContext,
+  PiEntry,
+  PiEvent,
+  PiReply,
+  PiTool,
+} from "../../hooks/pi/api.ts";
 import { type PiState, startState } from "../../hooks/pi/state.ts";
 import { type Config, loadConfig } from "../../lib/config/config.ts";
 import { type TemporaryHome, writePi } from "./home.ts";
@@ -39,6 +47,8 @@ export interface PiHostOptions {
   config: object;
   /** The model's answer to a prompt, as JSON. */
   answer?: (prompt: string, signal: AbortSignal | undefined) => Promise<object>;
+  /** `null`: pi has none. */
+  model?: null;
 }
 
 /** Starts it on a session of its own. */
@@ -110,7 +120,7 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
   const context: PiContext = {
     cwd: home.project,
     hasUI: false,
-    model,
+    model: options.model === null ? undefined : model,
     ui: {
       notify: (message) => void host.notices.push(message),
       setStatus(key, text) {
@@ -121,7 +131,7 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
       getSessionId: () => PI_SESSION,
       getSessionFile: () => file,
       getLeafId: () => leaf,
-      getBranch: () => [],
+      getBranch: () => branchOf(file, leaf),
     },
     modelRegistry: { complete, find: () => model },
     isIdle: () => true,
@@ -130,4 +140,17 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     },
   };
   return host;
+}
+
+/** The rows from the root to a leaf. */
+function branchOf(file: string, leaf: string): PiEntry[] {
+  const rows = readFileSync(file, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const branch: PiEntry[] = [];
+  for (let row = byId.get(leaf); row && row.type !== "session"; row = byId.get(row.parentId))
+    branch.unshift(row);
+  return branch;
 }
