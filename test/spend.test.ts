@@ -258,5 +258,28 @@ test("the ledger is for the user's eyes only and holds no text of any session", 
     "usd",
     "is_unpriced",
     "is_open",
+    "purse",
   ]);
+});
+
+test("a purse has a cap of its own: its calls count against it alone", async () => {
+  using home = temporaryHome();
+  const settings = {
+    llm: {
+      model: "m",
+      apiKeyEnv: "",
+      timeoutMs: 1,
+      dailyBudgetUsd: 0.01,
+      prices: { m: { input: 1, output: 1 } },
+    },
+    timezone: "UTC",
+  };
+  const call = { kind: "chat" as const, feature: "observe", model: "m", tokens: { input: 8000, output: 0 } };
+  const observer = openSpendLedger(home.paths.home, settings, { purse: "observe" });
+  const general = openSpendLedger(home.paths.home, settings);
+  await observer.reserve(call);
+  expect(observer.reserve(call)).rejects.toThrow("would pass the daily budget");
+  await general.reserve(call);
+  expect(general.reserve(call)).rejects.toThrow("would pass the daily budget");
+  expect(readSpendToday(home.paths.home, "UTC").usd).toBeCloseTo(0.016);
 });
