@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { ledgerFile } from "../lib/observe/ledger.ts";
@@ -8,6 +8,7 @@ import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { type Finished, runScript } from "./support/run.ts";
 
+setDefaultTimeout(30_000);
 const ID = "3f2a9c10-1111-4111-8111-111111111111";
 let home: TemporaryHome;
 
