@@ -33,6 +33,7 @@ import { formatResult, type SearchResult, toResults } from "../lib/search/result
 import { retrieve } from "../lib/search/retrieval.ts";
 import { type SearchFilters, toFilter } from "../lib/search/search-filters.ts";
 import { nameOf } from "../lib/sessions/session-name.ts";
+import { tendIndexes } from "../lib/store/given-indexes.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -120,6 +121,7 @@ export async function sessionSearch(
   const started = performance.now();
   const store = openStore(config.paths.database, { create: index });
   try {
+    tendIndexes(config.paths, new Date());
     const behind = await freshen(store, { config, index, signal });
     const { results, semantic } = await answer(store, request, { config, signal });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });

@@ -602,11 +602,14 @@ describe("embed.ts", () => {
       chunks: 1,
       quarantined: [{ file: join(folder, "noise.jsonl") }],
     });
-    const store = openHomeStore(home);
-    expect([chunksOf(store, "talk"), countMatches(store, "usual")]).toEqual([
+    const [name = ""] = readdirSync(home.paths.indexes).filter((each) => each.endsWith(".db"));
+    const given = openStore(join(home.paths.indexes, name));
+    expect([chunksOf(given, "talk"), countMatches(given, "usual")]).toEqual([
       ["User: given words\nAssistant: yes"],
       0,
     ]);
+    given.close();
+    const store = openHomeStore(home);
     const one = await runScript("embed", ["--session", ONE.slice(0, 8), "--quiet"], { env: home.env });
     expect([one.exitCode, countMatches(store, "usual")]).toEqual([0, 1]);
     store.close();

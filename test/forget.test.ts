@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { resolvePaths } from "../lib/config/config.ts";
 import { forgetInLog } from "../lib/forget/forget-log.ts";
 import { forgetSessions } from "../lib/index/forget-rows.ts";
 import { heldSessions } from "../lib/index/held-sessions.ts";
@@ -91,6 +92,7 @@ function homeWithAll(): TemporaryHome {
     join(home.root, "plain"),
   ];
   home.env.SESSION_MEMORY_SESSIONS = folders.join(":");
+  home.paths = resolvePaths(home.env);
   return home;
 }
 
@@ -208,12 +210,14 @@ describe("forget", () => {
     }
     await holdEverything(home, [...victims, ...others]);
     const before = ofOthers(home, others);
-    const places = holding(home, MARK).map((file) => file.replace(/[^/]+\.(meta\.json|jsonl|md)$/, "*.$1"));
+    const places = holding(home, MARK).map((file) =>
+      file.replace(/[^/]+\.(meta\.json|jsonl|md)$|(?<=indexes\/)[0-9a-f]+\.(db)$/, "*.$1$2"),
+    );
     expect([...new Set(places)].sort()).toEqual(
       [
         "/home/.pi/agent/sessions-meta/*.meta.json",
+        "/home/.session-memory/indexes/*.db",
         "/home/.session-memory/log.ndjson",
-        "/home/.session-memory/memory.db",
         "/home/.session-memory/observations/*.jsonl",
         "/home/.session-memory/sessions-meta/*.meta.json",
         "/home/.session-memory/state.db",

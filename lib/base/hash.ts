@@ -1,14 +1,10 @@
 /** Hashes: sha256 for content, and a fast one for keys of our own. */
 
 import type { Hash } from "node:crypto";
-import { createRequire } from "node:module";
-
-const require = createRequire(import.meta.url);
 
 /** Starts a sha256 hash. node:crypto is loaded here: it costs more than an empty start, and most runs hash nothing. */
 export function sha256(): Hash {
-  const { createHash } = require("node:crypto") as typeof import("node:crypto");
-  return createHash("sha256");
+  return process.getBuiltinModule("node:crypto").createHash("sha256");
 }
 
 /** Returns 53 bits of a text: an integer that SQLite and JavaScript both hold exactly. */

@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists } from "../base/files.ts";
+import { shortHash } from "../base/hash.ts";
 import type { Environment } from "../base/runtime.ts";
 import { isClean, trustedEnvironment } from "./environment.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
@@ -19,7 +20,10 @@ export type { EmbeddingConfig, LlmConfig, Settings, ShareConfig, SyncedFolder } 
 export interface Paths {
   /** All our state. */
   home: string;
+  /** The index in use: the main one, or that of given transcripts. */
   database: string;
+  /** The indexes of given transcripts. */
+  indexes: string;
   /** What is not derived from transcripts. */
   state: string;
   /** The replica of what others share. */
@@ -103,9 +107,14 @@ export function resolvePaths(env: Environment): Paths {
   const user = userHome(env);
   const place = (value: string | undefined, otherwise: string) => (value ? resolve(value) : otherwise);
   const home = place(env.SESSION_MEMORY_HOME, join(user, ".session-memory"));
+  const transcripts = (env.SESSION_MEMORY_SESSIONS ?? "")
+    .split(delimiter)
+    .filter(Boolean)
+    .map((path) => resolve(path));
   return {
     home,
-    database: join(home, "memory.db"),
+    database: databaseOf(home, transcripts),
+    indexes: join(home, "indexes"),
     shared: join(home, "shared.db"),
     state: join(home, "state.db"),
     notes: join(home, "notes"),
@@ -119,14 +128,18 @@ export function resolvePaths(env: Environment): Paths {
     piSessions: env.PI_CODING_AGENT_SESSION_DIR ? resolve(env.PI_CODING_AGENT_SESSION_DIR) : undefined,
     codex: place(env.CODEX_HOME, join(user, ".codex")),
     openclaw: join(user, ".openclaw"),
-    transcripts: (env.SESSION_MEMORY_SESSIONS ?? "")
-      .split(delimiter)
-      .filter(Boolean)
-      .map((path) => resolve(path)),
+    transcripts,
     volute: [],
     synced: [],
     rules: NO_RULES,
   };
+}
+
+/** Given transcripts have an index of their own, so that they never mix into the main one. */
+function databaseOf(home: string, transcripts: readonly string[]): string {
+  if (transcripts.length === 0) return join(home, "memory.db");
+  const key = shortHash([...new Set(transcripts)].sort().join("\0"));
+  return join(home, "indexes", `${key.toString(16)}.db`);
 }
 
 const NO_RULES: Paths["rules"] = {
@@ -228,7 +241,9 @@ export function pathsReading(config: Config, sessions: readonly string[] | undef
   const { paths, env } = config;
   const transcripts = isNamed ? sessions.map((path) => expandPath(path, env, cwd)) : paths.transcripts;
   const missing = transcripts.find((path) => !existsSync(path));
-  if (missing === undefined) return { ...paths, transcripts };
+  if (missing === undefined) {
+    return { ...paths, transcripts, database: databaseOf(paths.home, transcripts) };
+  }
   const reason = "there is no such file or folder";
   throw new SessionMemoryError("NOT_FOUND", `Cannot read sessions from "${missing}": ${reason}`, {
     hint: `correct ${isNamed ? "--sessions" : "SESSION_MEMORY_SESSIONS"}`,

@@ -16,6 +16,7 @@ import { forgetNotes } from "../naming/forget-notes.ts";
 import { forgetLedgers } from "../observe/forget-ledgers.ts";
 import { forgetMetas } from "../sessions/forget-metas.ts";
 import type { Forgetting } from "../store/forgetting.ts";
+import { allIndexes } from "../store/given-indexes.ts";
 import { eraseFreedState } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { forgetWritten } from "../store/written-files.ts";
@@ -59,20 +60,19 @@ export interface Forgotten {
 }
 
 const NOTHING: Exclude = { sessions: [], projects: [], patterns: [] };
-const NO_CHUNKS: IndexCounts = { chunks: 0, vectors: 0, cached: 0 };
 /** An indexing run may be in the middle of years of transcripts; going on beside it is safe. */
 const LOCK_WAIT_MS = 30_000;
 /** Work that was under way may have written something behind us. */
 const ROUNDS_MAX = 3;
 
-/** What the index holds; nothing where there is none. */
+/** What the indexes hold. */
 export function readHeld(paths: Paths): HeldSession[] {
-  return withStore(paths, (store) => heldSessions(store)) ?? [];
+  return inIndexes(paths, (store) => heldSessions(store)).flat();
 }
 
-/** Ends what a run that was cut short has left in the index's files. */
+/** Ends what a run that was cut short has left in the files of an index. */
 export function finishErasing(paths: Paths): void {
-  withStore(paths, (store) => isEraseDue(store) && eraseFreed(store));
+  inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
 /** Forgets these sessions. */
@@ -121,11 +121,19 @@ type Found = Pick<Forgotten, "removed" | "keptFiles" | "forks">;
 /** What is held of it. */
 async function look(forgetting: Forgetting, options: Options): Promise<Found> {
   const { notes, metas, ...counts } = await inFiles(forgetting, options, true);
-  const rows = withStore(options.paths, (store) => findRows(forgetting, store));
+  const rows = inIndexes(options.paths, (store) => findRows(forgetting, store));
+  const total = (key: keyof IndexCounts) => rows.reduce((sum, each) => sum + each.counts[key], 0);
   return {
-    removed: { ...(rows?.counts ?? NO_CHUNKS), ...counts, metaFiles: metas.ours.length, notes: notes.ours },
+    removed: {
+      chunks: total("chunks"),
+      vectors: total("vectors"),
+      cached: total("cached"),
+      ...counts,
+      metaFiles: metas.ours.length,
+      notes: notes.ours,
+    },
     keptFiles: [...notes.others, ...metas.others],
-    forks: rows?.forks ?? [],
+    forks: [...new Set(rows.flatMap(({ forks }) => forks))],
   };
 }
 
@@ -136,8 +144,8 @@ async function removeOnce(forgetting: Forgetting, options: Options): Promise<boo
   forgetWritten(forgetting, { paths, dryRun: false });
   eraseFreedState(paths);
   removeLeftovers(paths);
-  const erased = await alone(paths, () => withStore(paths, (store) => forgetRows(forgetting, store)));
-  return erased ?? true;
+  const erased = await alone(paths, () => inIndexes(paths, (store) => forgetRows(forgetting, store)));
+  return erased.every(Boolean);
 }
 
 /** Counts, or removes, in all stores but the index. */
@@ -162,12 +170,16 @@ async function alone<T>(paths: Paths, work: () => T): Promise<T> {
   }
 }
 
-function withStore<T>(paths: Paths, work: (store: Store) => T): T | undefined {
-  if (!existsSync(paths.database)) return undefined;
-  const store = openStore(paths.database);
-  try {
-    return work(store);
-  } finally {
-    store.close();
-  }
+/** The main index and those of given transcripts. */
+function inIndexes<T>(paths: Paths, work: (store: Store) => T): T[] {
+  return allIndexes(paths)
+    .filter((index) => existsSync(index))
+    .map((index) => {
+      const store = openStore(index);
+      try {
+        return work(store);
+      } finally {
+        store.close();
+      }
+    });
 }

@@ -2,10 +2,12 @@
 
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
+import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, indexRecipe, isCurrent, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
+import { allIndexes, givenIndexes, indexBytes } from "../store/given-indexes.ts";
 import { openStore, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
@@ -36,7 +38,7 @@ export function checkIndex(
     try {
       store = openStore(paths.database);
       for (const [id, session] of readIndexedSessions(store)) known.set(id, session);
-      metrics = readIndexMetrics(store, now);
+      metrics = readIndexMetrics(store, now, [...new Set([paths.database, ...allIndexes(paths)])]);
       findings.push(...checkVectors(store, settings));
     } catch (error) {
       if (!(error instanceof SessionMemoryError)) throw error;
@@ -45,6 +47,7 @@ export function checkIndex(
       store?.close();
     }
   }
+  findings.push(...checkGivenIndexes(paths));
   const behind = measureBehind(sessions, known, recipe);
   findings.push(...checkFreshness(behind, known, metrics), ...checkSources(known, metrics));
   const doomed = deletedWithin(RETENTION_DAYS, { sessions, paths, now });
@@ -54,6 +57,14 @@ export function checkIndex(
   });
   findings.push(...checkRetention(doomed, unsafe, paths));
   return { metrics, behind };
+}
+
+function checkGivenIndexes(paths: Paths): Finding[] {
+  const indexes = givenIndexes(paths);
+  if (indexes.length === 0) return [];
+  const bytes = indexes.reduce((sum, index) => sum + indexBytes(index), 0);
+  const what = `${counted(indexes.length, "index", "indexes")} of given transcripts, ${(bytes / 1e6).toFixed(1)} MB`;
+  return [{ level: "info", what, remedy: "each is removed after 30 days without use" }];
 }
 
 function checkVectors(store: Store, { embedding }: Settings): Finding[] {

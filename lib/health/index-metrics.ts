@@ -1,7 +1,7 @@
 /** The index in numbers. */
 
-import { statSync } from "node:fs";
 import { countRedactions } from "../redact/redact.ts";
+import { indexBytes } from "../store/given-indexes.ts";
 import type { Store } from "../store/store.ts";
 
 export interface IndexMetrics {
@@ -37,7 +37,7 @@ export const NO_METRICS: IndexMetrics = {
 
 const DAY_MS = 24 * 3_600_000;
 
-export function readIndexMetrics(store: Store, now: Date): IndexMetrics {
+export function readIndexMetrics(store: Store, now: Date, indexes = [store.db.path]): IndexMetrics {
   const { db } = store;
   const state = db
     .prepare(
@@ -62,7 +62,7 @@ export function readIndexMetrics(store: Store, now: Date): IndexMetrics {
       "SELECT count(*) AS n FROM session_chunks WHERE embedder IS NULL AND embedding_failures > 0",
     ),
     quarantinedSessions: Number(state?.quarantined ?? 0),
-    storageUsedMB: storageUsed(db.path),
+    storageUsedMB: Math.round(indexes.reduce((sum, index) => sum + indexBytes(index), 0) / 1e4) / 100,
     redactions: readRedactions(store),
   };
 }
@@ -73,11 +73,6 @@ function count(store: Store, sql: string, ...values: string[]): number {
 
 function rounded(value: unknown): number | null {
   return typeof value === "number" ? Math.round(value * 10) / 10 : null;
-}
-
-function storageUsed(path: string): number {
-  const sizes = ["", "-wal", "-shm"].map((end) => statSync(path + end, { throwIfNoEntry: false })?.size ?? 0);
-  return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 1e4) / 100;
 }
 
 /** Only chunks that the full text knows to hold a marker are read. */

@@ -11,6 +11,7 @@ import type { Config, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { configuredEmbedder, type EmbedTexts } from "../model/configured-embedder.ts";
 import { configuredModel } from "../model/configured-model.ts";
+import { tendIndexes } from "../store/given-indexes.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { hasAllVectors } from "./chunk-vectors.ts";
@@ -55,6 +56,7 @@ export interface RunReport extends IndexReport {
 export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const started = performance.now();
   const { signal } = options;
+  tendIndexes(options.config.paths, new Date());
   const progress = options.progress ?? (() => ({ update() {}, end() {} }));
   const { report, gone, pruned } = await readTranscripts(options, progress);
   const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;

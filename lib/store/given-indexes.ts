@@ -1,0 +1,41 @@
+/** The indexes of given transcripts: one each list of paths, removed when nobody has used it for a month. */
+
+import { statSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { remove } from "../base/files.ts";
+import { namesIn } from "../base/probe.ts";
+import type { Paths } from "../config/config.ts";
+
+const UNUSED_MS = 30 * 24 * 3_600_000;
+const PARTS = ["", "-wal", "-shm"] as const;
+
+/** Every index there may be: the main one first. */
+export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
+  return [join(home, "memory.db"), ...givenIndexes({ indexes })];
+}
+
+/** The indexes of given transcripts. */
+export function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
+  return namesIn(indexes)
+    .filter((name) => name.endsWith(".db"))
+    .map((name) => join(indexes, name));
+}
+
+/** Notes that the index in use is used, and removes those of given transcripts that have not been for long. */
+export function tendIndexes({ database, indexes }: Pick<Paths, "database" | "indexes">, now: Date): void {
+  for (const index of givenIndexes({ indexes })) {
+    if (index === database) utimesSync(index, now, now);
+    else if (now.getTime() - lastUse(index) > UNUSED_MS) for (const part of PARTS) remove(index + part);
+  }
+}
+
+/** The bytes of an index with all its files. */
+export function indexBytes(index: string): number {
+  const sizes = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.size ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function lastUse(index: string): number {
+  const times = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  return Math.max(...times);
+}
