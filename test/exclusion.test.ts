@@ -5,6 +5,7 @@ import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { scrub } from "../lib/base/json.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/exclude-file.ts";
+import { keptTitles, openNameTable } from "../lib/sessions/name-table.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readExclusion } from "../lib/transcripts/exclusion.ts";
@@ -81,6 +82,25 @@ describe("an excluded session", () => {
     } catch (error) {
       expect(String((error as SessionMemoryError).hint)).not.toContain("falcon");
     }
+  });
+
+  test("that was known by its name before is known no more, and a command that sees it keeps nothing of it", () => {
+    using home = temporaryHome();
+    const open = excluding(home, {});
+    const cwd = home.project;
+    expect(resolveSession("falcon plan", { paths: open, cwd }).id).toBe(out);
+    const exclude = { ...NOTHING, patterns: ["falcon"] };
+    const paths = withFolders(home.paths, { settings: { ...defaultSettings(), exclude }, env: home.env });
+    expect(() => resolveSession("falcon plan", { paths, cwd })).toThrow("Cannot find session");
+    const kept = () => {
+      const store = openNameTable(home.paths);
+      const titles = keptTitles(store).map(({ title }) => title ?? "");
+      store.close();
+      return titles.toSorted();
+    };
+    expect(kept()).toEqual(["", "shop plan"]);
+    expect(resolveSession("falcon plan", { paths: seeingExcluded(paths), cwd }).id).toBe(out);
+    expect(kept()).toEqual(["", "shop plan"]);
   });
 
   test("keeps an excluded text out of names: of the list, of a resolved session and of candidates", () => {
