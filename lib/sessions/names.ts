@@ -1,6 +1,7 @@
 /** What all sessions are called: host titles and meta files' names, kept so that few files are looked at again. */
 
 import { basename, join } from "node:path";
+import { shortHash } from "../base/hash.ts";
 import { namesIn, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { isStorageError } from "../store/sqlite.ts";
@@ -62,6 +63,8 @@ export interface KnownNames {
 const ACTIVE_COUNT = 100;
 /** A folder changed twice within a tick of its clock looks the same after both. */
 const SETTLED_MS = 2000;
+/** Under this name stands the key of the rules that names were read by. */
+const RULES = "rules";
 const META_SUFFIX = ".meta.json";
 
 /** Runs `work` on the host titles of transcripts and the names in meta files. */
@@ -85,13 +88,16 @@ function runWith<T>(store: Store, { paths, work }: { paths: Paths; work: (names:
 }
 
 function knownIn(store: Store, paths: Paths): KnownNames {
-  const keepsName = nameFilter(paths);
+  const rules = { key: String(shortHash(JSON.stringify(paths.rules))), keepsName: nameFilter(paths) };
   return {
     update(files, options) {
-      updateTitles(store, files, { ...options, keepsName, isAll: paths.transcripts.length === 0 });
+      const isNewRules = sourceState(store, RULES) !== rules.key;
+      const thorough = options.thorough || isNewRules;
+      updateTitles(store, files, { thorough, rules, isAll: paths.transcripts.length === 0 });
       for (const folder of [paths.meta, metaDirectory(paths, "pi")]) {
-        updateMetas(store, folder, { ...options, keepsName });
+        updateMetas(store, folder, { thorough, rules });
       }
+      if (isNewRules) keepSource(store, RULES, rules.key);
     },
     titled: (folded) => new Set(titledBy(store, folded)),
     metasNamed: (folded) => metasNamed(store, folded).flatMap(toNamed),
@@ -101,15 +107,21 @@ function knownIn(store: Store, paths: Paths): KnownNames {
   };
 }
 
+/** Which names may be kept; under another key every name is read again. */
+interface NameRules {
+  key: string;
+  keepsName: KeepsName;
+}
+
 interface UpdateOptions {
   thorough: boolean;
-  keepsName: KeepsName;
+  rules: NameRules;
 }
 
 function updateTitles(
   store: Store,
   files: readonly TranscriptFile[],
-  { thorough, keepsName, isAll }: UpdateOptions & { isAll: boolean },
+  { thorough, rules, isAll }: UpdateOptions & { isAll: boolean },
 ): void {
   const titled = files.filter(({ agent }) => agent === "claude" || agent === "pi");
   const kept = keptTitles(store, thorough ? -1 : ACTIVE_COUNT);
@@ -122,7 +134,7 @@ function updateTitles(
     : [...kept, ...(hasNew ? titled.filter(({ file }) => !known.has(file)) : [])];
   const changed = looked.map(({ file, agent = "plain" }) => {
     const before = known.get(file);
-    const now = readTitle({ file, agent }, { kept: before, keepsName });
+    const now = readTitle({ file, agent }, { kept: before, rules });
     return now === before ? undefined : { file, now };
   });
   // A listing of given files is not all there is.
@@ -147,16 +159,16 @@ function writeAll({ db }: Store, writes: readonly (() => void)[]): void {
 /** What was kept where it is still so. */
 function readTitle(
   { file, agent }: Pick<KeptTitle, "file" | "agent">,
-  { kept, keepsName }: { kept: KeptTitle | undefined; keepsName: KeepsName },
+  { kept, rules }: { kept: KeptTitle | undefined; rules: NameRules },
 ): KeptTitle | undefined {
   const stat = statOf(file);
   if (!stat?.isFile()) return undefined;
   const own = agent === "claude" ? stateOf(claudeTitleFile(file)) : "";
-  const state = `${stat.size} ${own}`;
+  const state = `${stat.size} ${own} ${rules.key}`;
   if (kept?.changed === stat.mtimeMs && kept.state === state) return kept;
   const name = hostTitle({ file, agent, size: stat.size });
   const id = (agent === "pi" ? piTranscript(file).id : undefined) ?? basename(file, ".jsonl");
-  const title = keepsName({ id, name }, () => readHead(file)?.cwd);
+  const title = rules.keepsName({ id, name }, () => readHead(file)?.cwd);
   return { file, agent, changed: stat.mtimeMs, state, title };
 }
 
@@ -178,16 +190,16 @@ function nameFilter(paths: Paths): KeepsName {
   };
 }
 
-function updateMetas(store: Store, folder: string, { thorough, keepsName }: UpdateOptions): void {
+function updateMetas(store: Store, folder: string, { thorough, rules }: UpdateOptions): void {
   const changed = statOf(folder)?.mtimeMs;
-  const state = changed !== undefined && Date.now() - changed > SETTLED_MS ? String(changed) : "";
+  const state = changed !== undefined && Date.now() - changed > SETTLED_MS ? `${changed} ${rules.key}` : "";
   const before = sourceState(store, folder);
   if (!thorough && state !== "" && before === state) return;
   const old = new Map(metasIn(store, folder).map((kept) => [kept.file, kept]));
   const files = namesIn(folder)
     .filter((name) => name.endsWith(META_SUFFIX))
     .map((name) => join(folder, name));
-  const metas = files.map((file) => readKept(file, { folder, kept: old.get(file), keepsName }));
+  const metas = files.map((file) => readKept(file, { folder, kept: old.get(file), rules }));
   const present = new Set(files);
   writeAll(store, [
     ...metas.filter((kept) => kept !== old.get(kept.file)).map((kept) => () => keepMeta(store, kept)),
@@ -198,12 +210,12 @@ function updateMetas(store: Store, folder: string, { thorough, keepsName }: Upda
 
 function readKept(
   file: string,
-  { folder, kept, keepsName }: { folder: string; kept: KeptMeta | undefined; keepsName: KeepsName },
+  { folder, kept, rules }: { folder: string; kept: KeptMeta | undefined; rules: NameRules },
 ): KeptMeta {
-  const state = stateOf(file);
+  const state = `${stateOf(file)} ${rules.key}`;
   if (kept?.state === state) return kept;
   const meta = readMetaName(file);
-  const name = meta && keepsName({ id: meta.id, name: meta.name }, () => meta.cwd);
+  const name = meta && rules.keepsName({ id: meta.id, name: meta.name }, () => meta.cwd);
   return { file, folder, state, id: name === undefined ? undefined : meta?.id, name };
 }
 
