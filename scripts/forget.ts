@@ -12,24 +12,15 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   confirm,
   note,
-  parseFlags,
   print,
   printJson,
-  runMain,
+  type Run,
+  runScript,
   timeFlag,
   usageError,
-  useConfig,
   warn,
 } from "../lib/cli.ts";
-import {
-  type Config,
-  expandPath,
-  loadConfig,
-  pathsReading,
-  readingAnyVolute,
-  type Settings,
-  seeingExcluded,
-} from "../lib/config/config.ts";
+import { type Config, expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
 import { type EverythingForgotten, forgetEverything } from "../lib/forget/everything.ts";
 import {
   type Asked,
@@ -80,14 +71,24 @@ Examples:
 `;
 
 type Exclude = Settings["exclude"];
-type Flags = ReturnType<typeof readFlags>["values"];
 
-async function main(args: string[]): Promise<void> {
-  const { values, words } = readFlags(args);
-  const loaded = await loadConfig(process.env, process.cwd());
-  useConfig(loaded);
-  const reading = readingAnyVolute(pathsReading(loaded, values.sessions, process.cwd()));
-  const config = { ...loaded, paths: seeingExcluded(reading) };
+const OFF = { type: "boolean", default: false } as const;
+const FLAGS = {
+  project: { type: "string" },
+  before: { type: "string" },
+  pattern: { type: "string", multiple: true },
+  "dry-run": OFF,
+  everything: OFF,
+  undo: { type: "string" },
+  yes: OFF,
+  "no-exclude": OFF,
+} as const;
+
+type Flags = Run<typeof FLAGS>["values"];
+
+async function main({ values, words, ...run }: Run<typeof FLAGS>): Promise<void> {
+  refuseContradictions(values, words);
+  const config = { ...run.config, paths: seeingExcluded(run.config.paths) };
   if (values.undo !== undefined) return await undo(values.undo, config, values);
   if (values.everything) return await forgetAll(config.paths, values);
   if (!values["dry-run"]) finishErasing(config.paths);
@@ -95,21 +96,7 @@ async function main(args: string[]): Promise<void> {
   else await forgetSessions(words, config, values);
 }
 
-function readFlags(args: string[]) {
-  const off = { type: "boolean", default: false } as const;
-  const parsed = parseFlags(args, {
-    project: { type: "string" },
-    before: { type: "string" },
-    pattern: { type: "string", multiple: true },
-    "dry-run": off,
-    everything: off,
-    undo: { type: "string" },
-    yes: off,
-    "no-exclude": off,
-    sessions: { type: "string", multiple: true },
-    json: off,
-  });
-  const { values, words } = parsed;
+function refuseContradictions(values: Flags, words: readonly string[]): void {
   const isRange = values.project !== undefined || values.before !== undefined;
   const { pattern, everything, undo } = values;
   const asked = [words.length > 0, isRange, pattern !== undefined, everything, undo !== undefined];
@@ -123,7 +110,6 @@ function readFlags(args: string[]) {
   }
   if (values.project?.trim() === "") throw usageError('Cannot use --project ""', "name a directory");
   for (const pattern of values.pattern ?? []) refuseBadPattern(pattern);
-  return parsed;
 }
 
 function refuseBadPattern(pattern: string): void {
@@ -281,4 +267,4 @@ function refuseUnerased(): never {
   });
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, readsAnyVolute: true }, main);

@@ -14,16 +14,14 @@ import {
   choiceFlag,
   integerFlag,
   note,
-  parseFlags,
   print,
   printJson,
-  runMain,
+  type Run,
+  runScript,
   startProgress,
   usageError,
-  useConfig,
   warn,
 } from "../lib/cli.ts";
-import { loadConfig, pathsReading, readingAnyVolute } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/note-taker.ts";
 import { planObserving } from "../lib/observe/dry-run.ts";
@@ -98,9 +96,7 @@ const FLAGS = {
   mode: { type: "string" },
   set: { type: "string", multiple: true },
   recall: { type: "string" },
-  sessions: { type: "string", multiple: true },
   "dry-run": { type: "boolean", default: false },
-  json: { type: "boolean", default: false },
 } as const;
 
 /** What came of it: one property per action, in the order they ran. */
@@ -118,8 +114,7 @@ interface Output {
 
 type Input = ReturnType<typeof parseInput>;
 
-function parseInput(args: string[]) {
-  const { values, words } = parseFlags(args, FLAGS, { max: 2 + args.length });
+function parseInput({ args, values, words }: Run<typeof FLAGS>) {
   const pairs = [...(values.set ?? []), ...(values.set ? words.filter((word) => /^\w+=/.test(word)) : [])];
   const rest = values.set ? words.filter((word) => !/^\w+=/.test(word)) : words;
   const { reference, focus } = splitFocus(args, rest, values.reflect);
@@ -149,7 +144,6 @@ function parseInput(args: string[]) {
         : integerFlag("--max-chars", values["max-chars"], 0, { min: 200 }),
     lines: integerFlag("--lines", values.lines, 160, { min: 1 }),
     changes: mode ? { ...changes, mode } : changes,
-    sessions: values.sessions,
   };
 }
 
@@ -258,13 +252,11 @@ async function showPlan(input: Input, session: Session, context: SessionContext)
 
 const NOTHING_SENT = { calls: 0, tokens: { input: 0, output: 0 } };
 
-async function main(args: string[]): Promise<void> {
-  const input = parseInput(args);
-  const config = await loadConfig(process.env, process.cwd());
-  useConfig(config);
-  const paths = readingAnyVolute(pathsReading(config, input.sessions, process.cwd()));
-  const { settings, currentSession: current } = config;
-  const reference = { paths, cwd: process.cwd(), current, subagents: true };
+async function main(asked: Run<typeof FLAGS>): Promise<void> {
+  const input = parseInput(asked);
+  const { config, cwd } = asked;
+  const { paths, settings, currentSession: current } = config;
+  const reference = { paths, cwd, current, subagents: true };
   const session = observedSession(input.reference, reference);
   if (session.file === "") note("the transcript is gone, its observations are left");
   const progress = startProgress("observed");
@@ -297,4 +289,4 @@ async function main(args: string[]): Promise<void> {
   report(output);
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, readsAnyVolute: true }, main);
