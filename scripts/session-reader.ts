@@ -15,6 +15,7 @@ import { shortId } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Paths } from "../lib/config/config.ts";
+import type { KnownLines } from "../lib/index/known-lines.ts";
 import { oneLine } from "../lib/redact/redact.ts";
 import { firstWords, listByLastRow } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
@@ -142,16 +143,13 @@ function lineFlag(value: string | undefined): LineRange | undefined {
   throw usageError(`Cannot use --line "${value}": expected a line or a range`, "try --line 118 or 118-140");
 }
 
-async function readAsked(
+function readAsked(
   session: Session,
   { lines, around, count, filter }: Request,
-  { rules, paths }: { rules: Rules; paths: Paths },
-): Promise<{ steps: Step[]; skipped: number }> {
+  { rules, known }: { rules: Rules; known: KnownLines | undefined },
+): { steps: Step[]; skipped: number } {
   const { file } = session;
-  if (!lines) {
-    const known = await knownLine(session, paths);
-    return readLastSteps(file, { rules, filter, count, known });
-  }
+  if (!lines) return readLastSteps(file, { rules, filter, count, known });
   const { from, to, isRange } = lines;
   const steps = readStepsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
   if (steps) return { steps, skipped: 0 };
@@ -160,15 +158,14 @@ async function readAsked(
   });
 }
 
-/** SQLite costs as much as counting the lines of a small file. */
-async function knownLine(session: Session, { database }: Paths) {
+/** SQLite costs as much as reading a small file whole. */
+async function knownLines(session: Session, { database }: Paths): Promise<KnownLines | undefined> {
   if (session.size <= SMALL_BYTES) return undefined;
-  return (await import("../lib/index/known-line.ts")).knownLine(database, session);
+  return (await import("../lib/index/known-lines.ts")).knownLines(database, session);
 }
 
-function rewoundIn(file: string, size: number): LogStyle["isRewound"] {
-  if (size > SMALL_BYTES) return () => false;
-  const spans = readRewound(file);
+function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["isRewound"] {
+  const spans = known?.rewound ?? (size > SMALL_BYTES ? [] : readRewound(file));
   return ({ entry }) => isWithin(spans, entry.line);
 }
 
@@ -188,10 +185,11 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const { session, lines } = resolvePlace(reference, { paths, cwd, current, subagents: values.subagents });
   request.lines ??= lines;
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
-  const { steps, skipped } = await readAsked(session, request, { rules, paths });
+  const known = await knownLines(session, paths);
+  const { steps, skipped } = readAsked(session, request, { rules, known });
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
-  const style: LogStyle = { ...request.style, isRewound: rewoundIn(session.file, session.size) };
+  const style: LogStyle = { ...request.style, isRewound: rewoundIn(session.file, session.size, known) };
   const head = header(session, rules);
   const data = () => ({
     session: sessionJson(session, rules),

@@ -198,3 +198,46 @@ describe("deeds in the index", () => {
     expect(bytes).toContain("12 pass");
   });
 });
+
+describe("rows that were taken back", () => {
+  const linked = (name: string, parent: string | null, text: string): Row =>
+    claudeUser({
+      sessionId: ONE,
+      uuid: uuidFrom(name),
+      parentUuid: parent === null ? null : uuidFrom(parent),
+      text,
+    });
+  const answered = (name: string, parent: string, text: string): Row[] =>
+    claudeAssistant({ sessionId: ONE, uuid: uuidFrom(name), parentUuid: uuidFrom(parent), text });
+  const marked = (store: Store) =>
+    store.db
+      .prepare("SELECT first_line, last_line FROM rewound")
+      .all()
+      .map((row) => Object.values(row));
+
+  test("are known by their lines, whether they were there at first or were taken back later", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const file = writeClaude(home, {
+      id: ONE,
+      rows: [
+        linked("a", null, "an idea"),
+        ...answered("b", "a", "which?"),
+        linked("c", "b", "this"),
+        ...answered("d", "c", "good"),
+      ],
+    });
+    await indexHome(home, store);
+    expect(marked(store)).toEqual([]);
+    appendFileSync(file, jsonl(linked("e", "d", "and this"), ...answered("f", "e", "fine")));
+    await indexHome(home, store);
+    expect(marked(store)).toEqual([]);
+    appendFileSync(file, jsonl(linked("g", "b", "no, that"), ...answered("h", "g", "better")));
+    await indexHome(home, store);
+    expect(marked(store)).toEqual([[3, 6]]);
+    writeFileSync(file, jsonl(linked("x", null, "all new")));
+    await indexHome(home, store);
+    expect(marked(store)).toEqual([]);
+    store.close();
+  });
+});

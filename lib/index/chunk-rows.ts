@@ -7,6 +7,7 @@ import { keepVector } from "./chunk-vectors.ts";
 import { contentHash } from "./content-hash.ts";
 import { removeDeeds } from "./deed-rows.ts";
 import { LISTING_FACT } from "./index-state.ts";
+import { removeRewound } from "./rewound-rows.ts";
 import { forgetRows } from "./row-claims.ts";
 
 /** What tells whether a chunk in the index is the same as a new one. */
@@ -117,6 +118,7 @@ export function removeSession(store: Store, session: { number: number; id: strin
     writeFact(store, LISTING_FACT, undefined);
     removeChunks(store, session.id);
     removeDeeds(store, session.number);
+    removeRewound(store, session.number);
     forgetRows(store, session);
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM read_marks WHERE session_id = ?").run(session.id);

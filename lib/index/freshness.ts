@@ -19,7 +19,7 @@ export type ReadState = Pick<
 >;
 
 /** Changed when chunks made before would be made otherwise now and should be. */
-const CHUNK_RECIPE = "exchanges-3";
+const CHUNK_RECIPE = "exchanges-4";
 
 /**
  * What the chunks of a session were made with. The user's own patterns are a part, since a text stored without them

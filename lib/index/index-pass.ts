@@ -18,6 +18,7 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
+import { removeRewound, updateRewound } from "./rewound-rows.ts";
 import { type RowClaims, releaseRows, sessionsWithCopies } from "./row-claims.ts";
 import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
 
@@ -126,7 +127,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     started: performance.now(),
     isFromStart: !isContinuing,
     isNew: known.lastIndexed === "" && before.size === 0,
-    watch: newWatch(),
+    watch: newWatch(session.agent),
     before,
     next: state.nextChunk,
     newChunks: 0,
@@ -238,6 +239,8 @@ function save(
     const firstKept = rows.removeBefore(state.id, next - SESSION_CHUNKS_MAX);
     pass.deeds.remove(state.number, { after: -1, to: firstKept - 1 });
   }
+  if (watch.branches.isBranched()) updateRewound(store, state.number, session);
+  else if (pass.isFromStart && !isNew) removeRewound(store, state.number);
   const { cursor, nextChunk } = pass.safe;
   pass.state = {
     ...state,

@@ -1,7 +1,8 @@
 /** A transcript's entries as indexing takes them: with what must be known of the lines between them. */
 
+import { type BranchWatch, branchWatch } from "../transcripts/rewound.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Cursor, Entry } from "../transcripts/session.ts";
+import type { Agent, Cursor, Entry } from "../transcripts/session.ts";
 import { type Head, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 
 /** Filled in while entries are taken. */
@@ -15,9 +16,10 @@ export interface Watch {
   isTorn: boolean;
   /** Whether reading ended before the file did. */
   isCut: boolean;
+  branches: BranchWatch;
 }
 
-export function newWatch(): Watch {
+export function newWatch(agent: Agent): Watch {
   return {
     progress: { offset: 0, line: 0, skipped: 0 },
     skippedBefore: new Map(),
@@ -25,6 +27,7 @@ export function newWatch(): Watch {
     messages: 0,
     isTorn: false,
     isCut: false,
+    branches: branchWatch(agent),
   };
 }
 
@@ -43,8 +46,15 @@ export function* watchedEntries(
   { rules, head, from, watch, isOver }: WatchOptions,
 ): Generator<Entry> {
   if (!head) return;
-  const { progress } = watch;
-  for (const entry of readEntries(file, { rules, from, head, progress, results: "ends" })) {
+  const { progress, branches } = watch;
+  for (const entry of readEntries(file, {
+    rules,
+    from,
+    head,
+    progress,
+    results: "ends",
+    onNode: branches.see,
+  })) {
     if (isOver?.()) {
       watch.isCut = true;
       return;

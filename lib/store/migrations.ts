@@ -181,4 +181,14 @@ INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('hashsize', 33554432);
 INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('automerge', 16);
 CREATE VIRTUAL TABLE deeds_vocab USING fts5vocab(deeds_fts, row);
 `,
+  `
+-- lines that the user took back: the conversation went on from a row before them
+CREATE TABLE rewound (
+  -- number of the session
+  session INTEGER NOT NULL,
+  first_line INTEGER NOT NULL,
+  last_line INTEGER NOT NULL,
+  PRIMARY KEY (session, first_line)
+) STRICT, WITHOUT ROWID;
+`,
 ];

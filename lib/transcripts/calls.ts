@@ -20,6 +20,7 @@ export interface CallOptions {
 const CALLS_HELD = 512;
 
 interface Call {
+  /** Its name and target: what it was given may be large. */
   tool: ToolCall;
   isOurs: boolean;
   /** Whether other commands ran beside ours. */
@@ -32,9 +33,10 @@ export function callCheck({ cwd = "/", results }: CallOptions): (raw: RawEntry) 
   return (raw) => {
     const { callId, tool, settle } = raw;
     if (tool) {
-      const call = { tool, ...checkedCall(tool, raw.workdir ?? cwd) };
-      if (callId !== undefined) hold(calls, callId, call);
-      return call.isOurs ? undefined : callEntry(raw, call.rest, results);
+      const { rest, isOurs, isMixed } = checkedCall(tool, raw.workdir ?? cwd);
+      const { input: _, ...brief } = tool;
+      if (callId !== undefined) hold(calls, callId, { tool: brief, isOurs, isMixed });
+      return isOurs ? undefined : callEntry(raw, rest, results);
     }
     if (callId === undefined) return raw;
     const call = calls.get(callId);

@@ -65,3 +65,33 @@ export function conversationTree(agent: Agent): ConversationTree {
     },
   };
 }
+
+/** Tells, row by row, whether the conversation went on from a row that was not its last. */
+export interface BranchWatch {
+  see(node: TreeNode): void;
+  /** Whether it did, or may have done so before what was seen. */
+  isBranched(): boolean;
+}
+
+/** A prompt goes on from one of the last rows. */
+const RECENT_MAX = 2000;
+
+export function branchWatch(agent: Agent): BranchWatch {
+  const recent = new Set<string>();
+  const promptParents = new Set<string>();
+  let last: string | undefined;
+  let isBranched = false;
+  return {
+    see({ id, parentId, isPrompt }) {
+      if (last !== undefined && parentId !== undefined) {
+        if (agent === "pi") isBranched ||= parentId !== last;
+        else if (isPrompt) isBranched ||= promptParents.has(parentId) || !recent.has(parentId);
+      }
+      if (isPrompt && parentId !== undefined) promptParents.add(parentId);
+      recent.add(id);
+      if (recent.size > RECENT_MAX) recent.delete(recent.values().next().value ?? "");
+      last = id;
+    },
+    isBranched: () => isBranched,
+  };
+}

@@ -37,6 +37,8 @@ export interface ReadOptions {
   /** What `readHead` found, to save reading it again. */
   head?: Head | undefined;
   progress?: ReadProgress;
+  /** Called with each row's place in the conversation tree. */
+  onNode?: ((node: TreeNode) => void) | undefined;
 }
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
@@ -48,12 +50,14 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   progress.skipped = 0;
   if (!head) return;
   const format = formatOf(head.agent);
-  const { results = false } = options;
+  const { results = false, onNode } = options;
   const settings = { head, results: results !== false };
   const checked = callCheck({ cwd: head.cwd, results });
   const shown = entryFilter(options.rules);
   for (const { place, records } of readRecords(file, progress, options)) {
     for (const record of records) {
+      const node = onNode && format.treeNode(record);
+      if (node) onNode(node);
       for (const raw of format.entries(record, place, settings)) {
         const entry = checked(raw);
         if (entry) yield* shown(entry);

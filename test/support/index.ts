@@ -71,6 +71,9 @@ export function contentOf(store: Store): unknown {
       `SELECT s.id, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input, outcome, result
        FROM deeds JOIN sessions s ON number = session ORDER BY s.id, line, deeds.id`,
     ),
+    rewound: all(
+      "SELECT id, first_line, last_line FROM rewound JOIN sessions ON number = session ORDER BY 1, 2",
+    ),
     deedWords: all("SELECT term, doc, cnt FROM deeds_vocab ORDER BY term"),
   };
 }

@@ -1,0 +1,31 @@
+/** Which lines of a session were taken back, as the index holds it. */
+
+import type { Store } from "../store/store.ts";
+import { type LineSpan, readRewound } from "../transcripts/rewound.ts";
+
+/** Reading a larger file whole for a few marks is not worth it. */
+const FILE_MAX = 256 * 1024 * 1024;
+
+/** The lines of a session that were taken back, in their order. */
+export function rewoundLines(store: Store, session: number): LineSpan[] {
+  return store.db
+    .prepare("SELECT first_line, last_line FROM rewound WHERE session = ? ORDER BY first_line")
+    .all(session)
+    .map(({ first_line, last_line }) => [Number(first_line), Number(last_line)]);
+}
+
+/** Reads anew which lines of a transcript were taken back. */
+export function updateRewound(
+  store: Store,
+  session: number,
+  { file, size }: { file: string; size: number },
+): void {
+  removeRewound(store, session);
+  const insert = store.db.prepare("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)");
+  for (const [first, last] of size > FILE_MAX ? [] : readRewound(file)) insert.run(session, first, last);
+}
+
+/** Forgets which lines of a session were taken back. */
+export function removeRewound({ db }: Store, session: number): void {
+  db.prepare("DELETE FROM rewound WHERE session = ?").run(session);
+}
