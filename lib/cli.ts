@@ -3,7 +3,7 @@
 import { commandLine, type Options, parseStrictly, usageError } from "./base/arguments.ts";
 import { asCalled, isDispatched } from "./base/command.ts";
 import { SessionMemoryError } from "./base/errors.ts";
-import { handOver } from "./base/output.ts";
+import { writeFully } from "./base/output.ts";
 import { refusalOf } from "./base/refusals.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
@@ -186,18 +186,18 @@ export function useConfig({ settings, ignored }: Pick<Config, "settings" | "igno
 
 /** Prints a result: all of it, or it fails (a full disk). Returns false when its reader has left. */
 export function print(text: string): boolean {
-  return handOver(`${clean(text)}\n`);
+  return writeFully(`${clean(text)}\n`);
 }
 
 /** Prints the one JSON document of `--json`. */
 export function printJson(value: unknown): boolean {
   const cleaned = (_: string, part: unknown) => (typeof part === "string" ? clean(part) : part);
-  return handOver(`${JSON.stringify(value, cleaned, 2)}\n`);
+  return writeFully(`${JSON.stringify(value, cleaned, 2)}\n`);
 }
 
 /** Not `console.error`: Bun paints its lines red wherever FORCE_COLOR stands, also in a file. */
 function say(line: string): void {
-  handOver(`${clean(line)}\n`, STDERR);
+  writeFully(`${clean(line)}\n`, STDERR);
 }
 
 /** A warning on stderr; nothing with `--quiet`. */
@@ -261,11 +261,11 @@ export function startProgress(what: string): {
       const rate = done / ((now - started) / 1000);
       const left = rate > 0 ? Math.ceil((total - done) / rate) : 0;
       const line = `${what} ${done}/${total} · ${rate.toFixed(rate < 10 ? 1 : 0)}/s · ${left} s left`;
-      if (live) handOver(`\r\x1b[K${line}`, STDERR);
+      if (live) writeFully(`\r\x1b[K${line}`, STDERR);
       else say(line);
     },
     end() {
-      if (live && shown) handOver("\r\x1b[K", STDERR);
+      if (live && shown) writeFully("\r\x1b[K", STDERR);
     },
   };
 }

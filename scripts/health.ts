@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 
 /**
- * Tells whether everything works, and what to do where it does not.
+ * Reports whether everything works, and what to do where it does not.
  *
  * Changes nothing and sends nothing.
  *

@@ -4,7 +4,7 @@
  */
 
 import { statSync } from "node:fs";
-import { handOver } from "../../lib/base/output.ts";
+import { writeFully } from "../../lib/base/output.ts";
 import { changedAt } from "../../lib/base/probe.ts";
 import { loadConfig, type Settings } from "../../lib/config/config.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
@@ -29,7 +29,7 @@ await runHook("pre-compact", async (call) => {
   const { records } = readLedgerFile(ledgerFile(call.paths, call.session.id));
   const ledger = redactLedger(records, compilePatterns(settings.redact.extra));
   const text = observationsToKeep(ledger, { maxChars: OUTPUT_MAX_CHARS });
-  if (text !== undefined) handOver(`${text}\n`);
+  if (text !== undefined) writeFully(`${text}\n`);
 });
 
 /** Observes by rule what was said since the last step: the retained tail is about to be summarised too. */

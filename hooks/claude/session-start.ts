@@ -4,7 +4,7 @@
  */
 
 import { logEvent } from "../../lib/base/log.ts";
-import { handOver } from "../../lib/base/output.ts";
+import { writeFully } from "../../lib/base/output.ts";
 import { requireSettings } from "../prompt.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
@@ -16,7 +16,7 @@ await runHook("session-start", async (call) => {
   if (text === undefined) return;
   const { paths, session } = call;
   const hookSpecificOutput = { hookEventName: "SessionStart", additionalContext: text };
-  const ok = handOver(`${JSON.stringify({ hookSpecificOutput })}\n`);
+  const ok = writeFully(`${JSON.stringify({ hookSpecificOutput })}\n`);
   logEvent(paths.log, { event: "injected", ok, session: session.id, text });
 });
 

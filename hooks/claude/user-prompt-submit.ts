@@ -57,8 +57,8 @@ async function answer(
     ...(title === undefined ? {} : { sessionTitle: title }),
   };
   const output = { hookSpecificOutput: { hookEventName: "UserPromptSubmit", ...said } };
-  const { handOver } = await import("../../lib/base/output.ts");
-  if (Object.keys(said).length > 0 && !handOver(`${JSON.stringify(output)}\n`)) return;
+  const { writeFully } = await import("../../lib/base/output.ts");
+  if (Object.keys(said).length > 0 && !writeFully(`${JSON.stringify(output)}\n`)) return;
   delivered();
   if (title === undefined) return;
   const { logEvent } = await import("../../lib/base/log.ts");

@@ -1,10 +1,10 @@
-/** How our commands are called here, for the hints that name one. */
+/** Names our commands the way this process was called, for the hints that name one. */
 
 import { dirname, join, relative } from "node:path";
 
 const COMMAND = /\bbun scripts\/([a-z-]+)\.ts\b/g;
 
-/** Whether `session-memory <script>` started this process. */
+/** True when `session-memory <script>` started this process. */
 export const isDispatched = process.env.SESSION_MEMORY_COMMAND === "session-memory";
 
 /**
@@ -27,7 +27,7 @@ function calledAs(): ((name: string) => string) | undefined {
   return isHere ? undefined : (name) => `${runtime} ${quoted(join(folder, `${name}${suffix}`))}`;
 }
 
-/** Whether a scripts folder is the one in the current directory. */
+/** Returns whether a scripts folder is the one in the current directory. */
 function isBelow(folder: string): boolean {
   try {
     return relative(process.cwd(), folder) === "scripts";

@@ -1,4 +1,4 @@
-/** The one error class: what could not be done, the next step, and from its type the exit code. */
+/** The only error class: what could not be done, the next step, and an exit code derived from its type. */
 
 export type ErrorType =
   | "USAGE"
@@ -25,7 +25,7 @@ interface ErrorOptions {
   cause?: unknown;
 }
 
-/** A failure that is the user's or the world's, not a bug; everything else uses the built-in errors. */
+/** A failure of the user's or of the environment, not a bug; everything else uses the built-in errors. */
 export class SessionMemoryError extends Error {
   readonly type: ErrorType;
   readonly details: Record<string, unknown>;
@@ -46,7 +46,7 @@ export class SessionMemoryError extends Error {
     return this.type === "USAGE" ? 2 : 1;
   }
 
-  /** The `error:` line and, when there is a next step, the `hint:` line. */
+  /** Returns the `error:` line and, when there is a next step, the `hint:` line. */
   format(): string {
     const what = this.type === "USAGE" ? this.message : `${this.type}: ${this.message}`;
     return `error: ${what}\n${this.hint ? `hint: ${this.hint}\n` : ""}`;
@@ -54,8 +54,8 @@ export class SessionMemoryError extends Error {
 }
 
 /**
- * The messages along an error's cause chain in one line (fetch says only "fetch failed"). One of ours says all by
- * itself, redacted where it quotes another: its cause is for the debugger.
+ * Joins the messages along an error's cause chain into one line (fetch says only "fetch failed"). Our own errors are
+ * complete, and redacted where they quote another: their cause is for the debugger.
  */
 export function describeError(error: unknown): string {
   const messages: string[] = [];
@@ -66,7 +66,7 @@ export function describeError(error: unknown): string {
   return messages.join(": ");
 }
 
-/** Whether an error is the file system's with one of these codes. */
+/** Returns whether an error comes from the file system with one of these codes. */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && codes.includes((error as NodeJS.ErrnoException).code ?? "");
 }

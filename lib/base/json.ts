@@ -1,28 +1,28 @@
-/** Narrowing of parsed JSON, whose shape is never to be trusted. */
+/** Narrows parsed JSON, whose shape is never trusted. */
 
 export type JsonRecord = Record<string, unknown>;
 
-/** Whether a value is an object that is no array. */
+/** Returns whether a value is an object other than an array. */
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value if it is an object, else an empty one. */
+/** Returns the value if it is an object, else an empty one. */
 export function recordOf(value: unknown): JsonRecord {
   return isRecord(value) ? value : {};
 }
 
-/** The value if it is a string that is not empty. */
+/** Returns the value if it is a non-empty string. */
 export function stringOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The value if it is a finite number. */
+/** Returns the value if it is a finite number. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
-/** The value if it is an array, else an empty one. */
+/** Returns the value if it is an array, else an empty one. */
 export function arrayOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
@@ -44,13 +44,13 @@ export function parseRecord(line: string): JsonRecord | undefined {
 
 interface Scrubbed {
   value: unknown;
-  /** How many texts and items went. */
+  /** Number of texts and items removed. */
   removed: number;
 }
 
 /**
- * Takes out what holds a text: of a list the item, of an object the field's value. An object in a list goes as a
- * whole: a note without its words is none.
+ * Removes what contains a text: the item of a list, the field of an object. An object in a list is removed as a whole: a
+ * note without its words is useless.
  */
 export function scrub(value: unknown, hasText: (text: string) => boolean): Scrubbed {
   if (typeof value === "string") return hasText(value) ? { value: "", removed: 1 } : { value, removed: 0 };

@@ -3,7 +3,7 @@
  *
  * A lock names the process that holds it: its id, when it started, and where an id means something (host, boot, pid
  * namespace). It is broken only when that process is provably gone; age proves nothing, since a run may take hours. The
- * lock of a process on another host or in another container is waited for, and the error says whose it is.
+ * lock of a process on another host or in another container is waited for, and the error names that process.
  */
 
 import { linkSync, readFileSync, readlinkSync, renameSync, statSync } from "node:fs";
@@ -12,17 +12,17 @@ import { hasCode, SessionMemoryError } from "./errors.ts";
 import { createFile, ensureDirectory, readIfExists, remove } from "./files.ts";
 import { recordOf, stringOf } from "./json.ts";
 
-/** A lock without a readable owner was cut off by a power failure; a writer on a slow network drive is given this long. */
+/** A lock without a readable owner is the remains of a power failure; a writer on a slow network drive gets this long. */
 const UNREADABLE_STALE_MS = 60_000;
 
-/** What tells a process from every other. Fields are undefined where the system does not say. */
+/** What distinguishes a process from every other. Fields are undefined where the system does not provide them. */
 interface Owner {
   pid: number;
-  /** When it started, in the kernel's own count: an id is given again. */
+  /** When it started, in clock ticks since boot: ids are reused. */
   started?: string | undefined;
   host?: string | undefined;
   boot?: string | undefined;
-  /** The pid namespace: containers of one kernel have the same ids for different processes. */
+  /** The pid namespace: in two containers of one kernel the same id means different processes. */
   namespace?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export function tryLock(path: string): (() => void) | undefined {
   return undefined;
 }
 
-/** Returns who holds a lock, in words, and whether that can be found out from here; undefined when nobody does. */
+/** Returns who holds a lock, and whether that can be verified from here; undefined when nobody does. */
 export function lockHolder(path: string): { who: string; isKnown: boolean } | undefined {
   const holder = readIfExists(path);
   if (holder === undefined || isStale(path, holder)) return undefined;
@@ -106,7 +106,7 @@ function isGone(owner: Owner): boolean {
   return started !== undefined && started !== owner.started;
 }
 
-/** Whether the owner's process id means something here. */
+/** Returns whether the owner's process id is meaningful here. */
 function isNear({ host, boot, namespace }: Owner): boolean {
   const own = self();
   // Version 0.1.0 wrote the id alone.
@@ -146,7 +146,7 @@ function self(): Owner {
   return own;
 }
 
-/** When a process started, in clock ticks since boot; undefined where there is no /proc or no such process. */
+/** Returns when a process started, in clock ticks since boot; undefined without /proc or without such a process. */
 function startOf(pid: number): string | undefined {
   const stat = readProc(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   // The name, in parentheses, may hold anything; the state is the field after it, the start the twentieth.
@@ -162,7 +162,7 @@ function readProc(read: () => string): string | undefined {
   }
 }
 
-/** Two waiters may both see a stale lock, and one may already have replaced it: only the stale one is removed. */
+/** Removes a stale lock. Two waiters may both see it, and one may already have replaced it with its own. */
 function breakLock(path: string, holder: string): void {
   const grave = `${path}.${crypto.randomUUID()}.stale`;
   try {

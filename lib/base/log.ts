@@ -1,4 +1,4 @@
-/** The event log `log.ndjson`: what hooks did, what was injected, what failed. Size-capped; never throws. */
+/** Writes the event log `log.ndjson`: what hooks did, what was injected, what failed. Size-capped; never throws. */
 
 import { appendFileSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";

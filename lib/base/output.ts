@@ -1,4 +1,4 @@
-/** Output whose arrival matters: what was told may be marked as told only once a reader has it. */
+/** Writes output whose arrival matters: news is marked as delivered only once a reader has it. */
 
 import { writeSync } from "node:fs";
 import { hasCode } from "./errors.ts";
@@ -9,9 +9,9 @@ const RETRY_MS = 2;
 /**
  * Writes text to stdout, or to another descriptor.
  *
- * @returns false when nobody reads it any more.
+ * @returns false when the reader is gone.
  */
-export function handOver(text: string, descriptor = STDOUT): boolean {
+export function writeFully(text: string, descriptor = STDOUT): boolean {
   const bytes = Buffer.from(text);
   const cell = new Int32Array(new SharedArrayBuffer(4));
   for (let written = 0; written < bytes.length; ) {

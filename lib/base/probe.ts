@@ -75,17 +75,17 @@ export function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Whether a path leads to a file. */
+/** Returns whether a path leads to a file. */
 export function isFile(path: string): boolean {
   return statOf(path)?.isFile() === true;
 }
 
-/** Whether a path leads to a folder. */
+/** Returns whether a path leads to a folder. */
 export function isDirectory(path: string): boolean {
   return statOf(path)?.isDirectory() === true;
 }
 
-/** Whether a path is a file itself, not a link to one. */
+/** Returns whether a path is itself a file, not a link to one. */
 export function isPlainFile(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;

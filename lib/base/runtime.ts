@@ -17,13 +17,13 @@ export interface Runtime {
   name: "bun" | "node" | "deno";
   /** Absolute path. */
   command: string;
-  /** What goes before the script's path. */
+  /** Arguments before the script's path. */
   flags: string[];
 }
 
 interface RuntimeOptions {
   env: Environment;
-  /** The project folder: what lies in it is not trusted, except what is ours. */
+  /** The project folder: nothing in it is trusted except what is ours. */
   cwd: string;
   /** Our own root folder. @default the one this file is in */
   root?: string | undefined;
@@ -41,7 +41,7 @@ const NODE_MIN = [22, 18];
 const DENO_FLAGS = ["run", "-A", "--quiet"];
 const VERSION_TIMEOUT_MS = 2000;
 
-/** The runtime for our scripts; undefined when there is none, and work must be done in slices in this process. */
+/** Finds the runtime for our scripts; undefined when there is none, and work must be done in slices in this process. */
 export function findRuntime({ env, cwd, root = ROOT }: RuntimeOptions): Runtime | undefined {
   const path = trustedPath(env, cwd, root);
   const home = env.HOME || env.USERPROFILE;
@@ -64,7 +64,7 @@ export function findProgram(name: string, env: Environment): string | undefined 
   return firstProgram(name, (env.PATH ?? "").split(delimiter).filter(isAbsolute));
 }
 
-/** The flags with which nothing in the working directory is loaded or run. */
+/** Returns the flags with which nothing in the working directory is loaded or run. */
 export function bunFlags(root: string = ROOT): string[] {
   return ["--no-env-file", "--no-install", `--config=${join(root, "bunfig.toml")}`];
 }

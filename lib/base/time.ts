@@ -25,7 +25,7 @@ const formatters = new Map<string, Intl.DateTimeFormat>();
 
 interface ParseTimeOptions {
   now: Date;
-  /** Which end of a day, month or year is meant: `--after` wants its start, `--before` its end. */
+  /** The end of a day, month or year that is meant: `--after` wants its start, `--before` its end. */
   edge: "start" | "end";
   /** IANA name. @default the system's */
   timezone?: string | undefined;
@@ -78,7 +78,7 @@ export function formatAge(seconds: number): string {
   return `${Math.floor(age / 86_400)}d`;
 }
 
-/** The wall clock of an instant in a time zone; the system's own without the milliseconds that loading zones costs. */
+/** Returns the wall clock of an instant in a time zone; the system's own zone needs none of the milliseconds that loading zones costs. */
 export function localTime(date: Date, timezone?: string): LocalTime {
   if (timezone === undefined) {
     return {
@@ -116,7 +116,7 @@ export function localTime(date: Date, timezone?: string): LocalTime {
   };
 }
 
-/** The instant at which a time zone's clock shows this; in a gap of summer time, the moment after it. */
+/** Returns the instant at which a time zone's clock shows this; in a gap of summer time, the moment after it. */
 export function instantOf(local: LocalTime, timezone: string): Date {
   const wall = Date.UTC(local.year, local.month - 1, local.day, local.hour, local.minute, local.second);
   let guess = wall;
@@ -130,7 +130,7 @@ export function instantOf(local: LocalTime, timezone: string): Date {
   return new Date(guess);
 }
 
-/** The system's time zone. */
+/** Returns the system's time zone. */
 function systemTimezone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -16,7 +16,7 @@ import type { Settings, SyncedFolder } from "./schema.ts";
 export type { Environment } from "../base/runtime.ts";
 export type { EmbeddingConfig, LlmConfig, Settings, ShareConfig, SyncedFolder } from "./schema.ts";
 
-/** Where everything lies. All absolute. */
+/** Absolute paths of everything. */
 export interface Paths {
   /** All our state. */
   home: string;
@@ -24,11 +24,11 @@ export interface Paths {
   database: string;
   /** The indexes of given transcripts. */
   indexes: string;
-  /** What is not derived from transcripts. */
+  /** State that is not derived from transcripts. */
   state: string;
   /** The replica of what others share. */
   shared: string;
-  /** Where automatic notes go. */
+  /** The folder of automatic notes. */
   notes: string;
   config: string;
   cursors: string;
@@ -37,7 +37,7 @@ export interface Paths {
   log: string;
   claude: string;
   pi: string;
-  /** Where pi keeps sessions when told to keep them elsewhere than under `pi`. */
+  /** pi's session folder where it is configured to be elsewhere than under `pi`. */
   piSessions: string | undefined;
   codex: string;
   openclaw: string;
@@ -50,24 +50,24 @@ export interface Paths {
   volute: readonly string[] | "any";
   /** Folders of transcripts from other machines, read beside the agents' own places. */
   synced: readonly SyncedFolder[];
-  /** What is redacted and excluded wherever sessions are listed, named or resolved. */
+  /** Redaction and exclusion rules for listing, naming and resolving sessions. */
   rules: Pick<Settings, "redact" | "exclude">;
-  /** Whether excluded sessions are looked at on purpose: their names are kept nowhere. */
+  /** Set where excluded sessions are read on purpose: their names are stored nowhere. */
   seesExcluded?: true;
 }
 
 export interface Config {
   readonly paths: Paths;
   readonly settings: Settings;
-  /** The session that runs us, when the host says so. */
+  /** The session that called us, when the host names it. */
   readonly currentSession: string | undefined;
-  /** The environment without what the project folder put there: keys are looked up here. */
+  /** The environment without what the project folder put there. API keys are looked up here. */
   readonly env: Environment;
   /** Names of the variables that were left out. */
   readonly ignored: string[];
 }
 
-/** The defaults of config.json's keys; `llm` and `embedding` have none but inside themselves. */
+/** Returns the defaults of config.json's keys; `llm`, `embedding` and `share` have defaults only inside the block. */
 export function defaultSettings(): Settings {
   return {
     transcripts: [],
@@ -102,7 +102,7 @@ export function defaultSettings(): Settings {
   };
 }
 
-/** Where things are, by the environment. */
+/** Returns the paths that the environment determines. */
 export function resolvePaths(env: Environment): Paths {
   const user = userHome(env);
   const place = (value: string | undefined, otherwise: string) => (value ? resolve(value) : otherwise);
@@ -184,13 +184,13 @@ function userHome(env: Environment): string {
   return env.HOME || env.USERPROFILE || process.getBuiltinModule("node:os").homedir();
 }
 
-/** The session that runs us, when the host says so. */
+/** Returns the session that called us, when the host names it. */
 function callingSession(env: Environment): string | undefined {
   return env.CLAUDE_CODE_SESSION_ID || env.PI_SESSION_ID || undefined;
 }
 
 /**
- * The whole configuration, validated.
+ * Loads the whole configuration, validated.
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` with file, key, found and expected.
  */
@@ -204,7 +204,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   return deepFreeze({ ...config, settings, paths: withFolders(paths, { settings, env: config.env }) });
 }
 
-/** The configuration where config.json says nothing, or nothing that can be used. */
+/** Returns the configuration for a missing or unusable config.json. */
 export function defaultConfig(env: Environment, cwd: string): Config {
   const trusted = isClean(env) ? { env, ignored: [] } : trustedEnvironment(env, cwd);
   return deepFreeze({
@@ -216,18 +216,18 @@ export function defaultConfig(env: Environment, cwd: string): Config {
   });
 }
 
-/** The paths of a command that a user or an agent runs in a folder: it may read whatever `.volute` lies there. */
+/** Returns the paths for a command that a user or an agent runs in a folder: it may read any `.volute` there. */
 export function readingAnyVolute(paths: Paths): Paths {
   return { ...paths, volute: "any" };
 }
 
-/** The paths of a command that must see what is excluded: to forget it, or to bring it back. */
+/** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
 export function seeingExcluded(paths: Paths): Paths {
   return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude }, seesExcluded: true };
 }
 
 /**
- * The paths, with what `--sessions` named to be read instead of the agents' own places.
+ * Returns the paths, with the transcripts of `--sessions` in place of the agents' own.
  *
  * @throws {SessionMemoryError} when that, or what `SESSION_MEMORY_SESSIONS` names, is not there.
  */
@@ -250,7 +250,7 @@ export function pathsReading(config: Config, sessions: readonly string[] | undef
   });
 }
 
-/** A path as a user wrote it: `~` is home, relative means from `cwd`. */
+/** Resolves a path as a user wrote it: `~` is home, a relative one is resolved against `cwd`. */
 export function expandPath(path: string, env: Environment, cwd: string): string {
   if (path === "~" || path.startsWith("~/")) return join(userHome(env), path.slice(1));
   return isAbsolute(path) ? path : resolve(cwd, path);

@@ -1,16 +1,16 @@
-/** The environment without what a project folder put there: Bun loads its `.env` files by itself. */
+/** Removes from the environment what a project folder put there: Bun loads its `.env` files by itself. */
 
 import { join } from "node:path";
 import { textOf } from "../base/probe.ts";
 import type { Environment } from "../base/runtime.ts";
 
-/** The variables we read. One that the project folder's `.env` has put there is not the user's word. */
+/** The variables we read. One set by the project folder's `.env` was not set by the user. */
 const OWN_VARIABLE =
   /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|CLAUDE_CODE_SESSION_ID|PI_CODING_AGENT_\w+|PI_SESSION_ID|CODEX_HOME)$/;
 
 /**
- * The environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads such
- * files by itself, and a project folder must not redirect our state, our reading or our key.
+ * Returns the environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads
+ * such files by itself, and a project folder must not redirect our state, our reading or our key.
  */
 export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
   const own = Object.keys(env).filter((name) => env[name] && OWN_VARIABLE.test(name));
@@ -24,7 +24,7 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
 }
 
 /**
- * Whether no project folder can have put a variable into this process's environment: it was started without `.env`
+ * Returns whether no project folder can have set a variable in this process's environment: it was started without `.env`
  * files, and not by the dispatcher, whose own process may have read some.
  */
 export function isClean(env: Environment): boolean {
@@ -37,7 +37,7 @@ export function hookEnvironment(): { env: Environment; ignored: string[] } {
   return trustedEnvironment(process.env, currentDirectory());
 }
 
-/** The current directory; the root where it was removed under us, as worktrees are. */
+/** Returns the current directory, or the root where it was removed meanwhile, as worktrees are. */
 export function currentDirectory(): string {
   try {
     return process.cwd();
@@ -46,10 +46,10 @@ export function currentDirectory(): string {
   }
 }
 
-/** No `.env` file of people is larger; a link to a device is. */
+/** Larger than any `.env` file written by a person, smaller than a device. */
 const ENV_FILE_MAX_BYTES = 16 * 1024 * 1024;
 
-/** Which runtime loads what: the union of Bun's and Deno's habits. */
+/** Returns the values that `.env` files set, of all files that Bun or Deno would load. */
 function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
   const values = new Map<string, string[]>();
   const names = [".env", ".env.local", `.env.${mode}`, `.env.${mode}.local`];

@@ -1,4 +1,4 @@
-/** config.json as the prompt hook reads it: the few values it needs, by plain checks, since the schema costs a start. */
+/** Reads from config.json the few values the prompt hook needs, with plain checks: loading the schema costs a start. */
 
 import { readIfExists } from "../base/files.ts";
 import { isRecord, parseJson } from "../base/json.ts";
@@ -6,7 +6,7 @@ import { defaultSettings, type Paths } from "./config.ts";
 import { MACHINE_NAME } from "./machine.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 
-/** What the prompt hook needs of config.json, by plain checks; undefined when the file is there but invalid. */
+/** Returns the settings the prompt hook needs; undefined when config.json exists and is invalid. */
 export function readHookSettings(paths: Pick<Paths, "config">): Settings | undefined {
   const settings = defaultSettings();
   const text = readIfExists(paths.config);

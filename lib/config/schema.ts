@@ -29,7 +29,7 @@ export interface ShareConfig {
   urlEnv: string;
   /** The certificate authority of the hub's certificate. */
   caFile?: string | undefined;
-  /** What people call this machine. @default its host name */
+  /** The name of this machine. @default its host name */
   machine?: string | undefined;
   /** The role that may read a project, by its normalised origin URL; `*` stands for any characters. */
   projects: Record<string, string>;
@@ -81,7 +81,7 @@ export interface Settings {
   volute: string[];
 }
 
-/** Of what a file holds a message repeats no more. */
+/** A message repeats no more than this of the file. */
 const FOUND_MAX_CHARS = 200;
 
 const positive = z.number().int().positive();
@@ -251,7 +251,7 @@ export function settingKeys(defaults: Settings, ...path: string[]): string[] {
   return keysAt(schema(defaults), path);
 }
 
-/** The parts of a zod schema that lead on to the schemas in it. */
+/** The parts of a zod schema that hold nested schemas. */
 interface Nested {
   _zod?: { def?: { innerType?: Nested; element?: Nested; valueType?: Nested } };
   shape?: Record<string, Nested>;

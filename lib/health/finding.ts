@@ -1,4 +1,4 @@
-/** Something a check has to say, and what to do about it. */
+/** The result of a check, with its remedy. */
 
 import type { SessionMemoryError } from "../base/errors.ts";
 
@@ -9,7 +9,7 @@ export interface Finding {
   remedy: string;
 }
 
-/** An error as a finding. */
+/** Turns an error into a finding. */
 export function fromError(error: SessionMemoryError): Finding {
   return { level: "error", what: `${error.type}: ${error.message}`, remedy: error.hint ?? "see --help" };
 }

@@ -1,4 +1,4 @@
-/** What is wrong or about to be, and what to do about each: the index, its sources, the hooks, the configuration. */
+/** Finds what is wrong or about to be, each with its remedy: the index, its sources, the hooks, the configuration. */
 
 import type { SessionMemoryError } from "../base/errors.ts";
 import { findRuntime } from "../base/runtime.ts";
@@ -31,9 +31,9 @@ export interface Health {
   findings: Finding[];
   metrics: IndexMetrics & { behind: Behind; spendToday: number };
   hooks: HookRuns[];
-  /** What leaves the machine. */
+  /** Receivers of what leaves the machine. */
   sends: string;
-  /** What background work runs on. */
+  /** The runtime of background work. */
   runtime: string;
 }
 
@@ -70,7 +70,7 @@ function statusOf(findings: readonly Finding[]): HealthStatus {
   return findings.some(({ level }) => level === "warning") ? "DEGRADED" : "OK";
 }
 
-/** A folder that came with a clone is left alone for good; one of the user's own is listed once. */
+/** Names a `.volute` folder that is not read: it may have come with a clone, or be the user's own. */
 function checkVolute(cwd: string, paths: Paths): Finding[] {
   const untaken = untakenVolute(cwd, paths.volute);
   if (!untaken) return [];

@@ -1,4 +1,4 @@
-/** Whether the hosts run our hooks, and whether those succeed. */
+/** Checks that the hosts run our hooks, and that those succeed. */
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -28,7 +28,7 @@ export function checkHooks({ log, sessions, paths, env, now }: HookCheck): Findi
     const what = "hooks are switched off by SESSION_MEMORY_DISABLE";
     return [...failures, { level: "info", what, remedy: "unset it to switch them on" }];
   }
-  // Transcripts that were named are no sign of a host on this machine.
+  // Transcripts given by path say nothing about the hosts on this machine.
   if (paths.transcripts.length > 0) return failures;
   return [...failures, ...HOSTS.flatMap((host) => checkHost(host, { log, sessions, now }))];
 }

@@ -1,4 +1,4 @@
-/** Hook runs as the event log has them: when each event last ran, what failed since yesterday, and when each host ran one. */
+/** Reads hook runs from the event log: when each event last ran, what failed since yesterday, and when each host ran one. */
 
 import { readIfExists } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
@@ -26,7 +26,7 @@ export interface HookLog {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** What only a hook, or a process that a hook started, writes: a script run by hand is no sign of life. */
+/** Events written only by a hook or by a process that a hook started: a script run by hand proves nothing. */
 const OF_HOOKS = /^(?:hook\.|background\.|injected$|activity$|title$)/;
 const ERROR_CHARS = 300;
 
@@ -50,7 +50,7 @@ export function readHookLog(log: string, sessions: readonly Session[], now: Date
   return { runs: [...runs.values()].sort((a, b) => (a.lastRun < b.lastRun ? 1 : -1)), lastBy };
 }
 
-/** The hosts that may have run a hook: all of them where the line does not say. */
+/** Returns the hosts that may have run a hook: all of them when the line names none. */
 function hostsOf(event: string, agent: string | undefined): readonly Host[] {
   if (event.startsWith("hook.pi.")) return ["pi"];
   if (event.startsWith("hook.")) return ["claude"];

@@ -1,4 +1,4 @@
-/** What is wrong or about to be with the index, its vectors and the transcripts it was made of. */
+/** Checks the index, its vectors and the transcripts it was made from. */
 
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
@@ -25,7 +25,7 @@ const RETENTION_DAYS = 7;
 /** More than this unindexed is no longer what a running session leaves behind. */
 const BEHIND_SESSIONS = 20;
 
-/** Reads the index's numbers and adds what is wrong with it and with its sources. */
+/** Reads the index's metrics and adds findings about it and its sources. */
 export function checkIndex(
   { paths, settings, sessions, now }: IndexCheck,
   findings: Finding[],

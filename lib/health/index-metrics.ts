@@ -1,4 +1,4 @@
-/** The index in numbers. */
+/** Metrics of the index. */
 
 import { countRedactions } from "../redact/redact.ts";
 import { indexBytes } from "../store/given-indexes.ts";

@@ -1,4 +1,4 @@
-/** Who receives anything of what was said on this machine. */
+/** Names who receives anything that was said on this machine. */
 
 import { isDirectory } from "../base/probe.ts";
 import type { Environment, Paths, Settings } from "../config/config.ts";
@@ -16,7 +16,7 @@ export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, 
   return receivers.length > 0 ? receivers.join(", ") : "nothing";
 }
 
-/** In pi observing needs no setting: the session's own model has received the conversation anyway. */
+/** In pi observing needs no setting: the session's own model receives the conversation anyway. */
 function observers({ observe }: Settings, { pi }: Pick<Paths, "pi">): string[] {
   if (!observe.auto || observe.model === "none" || !isDirectory(pi)) return [];
   const limit = `at most $${observe.dailyBudgetUsd.toFixed(2)} a day`;

@@ -1,4 +1,4 @@
-/** Which transcripts their host is about to delete. */
+/** Finds the transcripts that their host is about to delete. */
 
 import { join } from "node:path";
 import { readJson } from "../base/files.ts";
@@ -17,7 +17,7 @@ export function claudeCleanupDays({ claude }: Paths): number {
   return typeof days === "number" && days >= 0 ? days : CLEANUP_DAYS;
 }
 
-/** The sessions whose transcript will be deleted within `days`. Only Claude Code deletes any. */
+/** Returns the sessions whose transcript will be deleted within `days`. Only Claude Code deletes any. */
 export function deletedWithin(
   days: number,
   { sessions, paths, now }: { sessions: readonly Session[]; paths: Paths; now: Date },

@@ -1,4 +1,4 @@
-/** Whether our folder can be written, is private, and holds no lock that nobody can vouch for. */
+/** Checks that the state folder is writable and private, and holds no lock whose owner cannot be verified. */
 
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { isDirectory, namesIn, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import type { Finding } from "./finding.ts";
 
-/** What a turn writes, roughly. */
+/** About what a turn writes. */
 const PROBE_BYTES = 256 * 1024;
 const LOCK_AGE_MS = 3_600_000;
 const WRITABLE = 0o200;
@@ -23,7 +23,7 @@ export function checkStateFolder(paths: Paths, now: Date): Finding[] {
   return [...checkWriting(home), ...checkPrivacy(home), ...checkLocks(paths, now)];
 }
 
-/** The folder is made by the first run that writes: whatever lies above must allow that. */
+/** Checks the nearest existing parent: the first run that writes creates the folder. */
 function checkParent(home: string): Finding[] {
   let parent = dirname(home);
   while (statOf(parent) === undefined && dirname(parent) !== parent) parent = dirname(parent);
@@ -31,7 +31,7 @@ function checkParent(home: string): Finding[] {
 }
 
 function checkWriting(folder: string): Finding[] {
-  // The superuser may write where nobody else can; hooks do not run as one.
+  // The superuser may write where nobody else can, but hooks do not run as root.
   if (process.platform !== "win32" && (statSync(folder).mode & WRITABLE) === 0) return [readOnly(folder)];
   const file = join(folder, `.session-memory-${process.pid}.tmp`);
   try {

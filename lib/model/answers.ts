@@ -1,17 +1,17 @@
 /**
- * A model's answer as JSON that passes a schema, whoever the model is reached through: found inside fences, prose or
- * a tool call, and asked for again with what was wrong, at most twice. Sends nothing itself.
+ * Extracts from a model's answer the JSON that passes a schema, whatever the transport: found inside fences, prose or a
+ * tool call, and requested again with what was wrong, at most twice. Sends nothing itself.
  */
 
 import type { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
 
-/** Answers asked for in all: the first and two re-prompts. */
+/** Requests in all: the first and two re-prompts. */
 const ATTEMPTS = 3;
 export const DEFAULT_MAX_TOKENS = 1500;
-/** An invalid answer is shown to the model again up to here. */
+/** An invalid answer is sent back to the model up to this length. */
 const SHOWN_ANSWER_CHARS = 4000;
-/** An answer has its object near its front or back; a hostile one has a brace at each byte. */
+/** A hostile answer may have a brace at each byte; a usual one has its object near the start. */
 const MAX_OBJECT_STARTS = 40;
 
 export interface ChatMessage {
@@ -21,7 +21,7 @@ export interface ChatMessage {
 
 export interface ChatReply {
   text: string;
-  /** Whether it stopped at the token limit. */
+  /** True when it stopped at the token limit. */
   cut: boolean;
   model: string;
   tokens: { input: number; output: number };
@@ -97,7 +97,7 @@ async function askForJson<T>(send: SendChat, request: JsonRequest<T>): Promise<J
   });
 }
 
-/** The first object in a text that passes the schema, or what is wrong with the likeliest one. */
+/** Returns the first object in a text that passes the schema, or what is wrong with the likeliest one. */
 export function readAnswer<T>(text: string, schema: z.ZodType<T>): { value: T } | { wrong: string } {
   let wrong: string | undefined;
   for (const candidate of candidates(text)) {
@@ -108,7 +108,7 @@ export function readAnswer<T>(text: string, schema: z.ZodType<T>): { value: T } 
   return { wrong: wrong ?? (text.trim() === "" ? "it is empty" : "there is no JSON object in it") };
 }
 
-/** Values in a text that may be the answer, likeliest first. */
+/** Yields the values in a text that may be the answer, likeliest first. */
 function* candidates(text: string): Generator<unknown> {
   const whole = parse(text);
   if (whole !== undefined) {
@@ -126,7 +126,7 @@ function* candidates(text: string): Generator<unknown> {
   }
 }
 
-/** A value and what a tool-call shape around it carries: `{name, arguments}`, `{tool_calls: [{function: …}]}`. */
+/** Yields a value and the payload of a tool-call shape around it: `{name, arguments}`, `{tool_calls: [{function: …}]}`. */
 function* unwrapped(value: unknown, depth = 0): Generator<unknown> {
   yield value;
   if (depth > 3 || typeof value !== "object" || value === null) return;
@@ -141,7 +141,7 @@ function* unwrapped(value: unknown, depth = 0): Generator<unknown> {
   }
 }
 
-/** The outermost balanced `{…}` pieces of a text. */
+/** Returns the outermost balanced `{…}` pieces of a text. */
 function objectTexts(text: string): string[] {
   const found: string[] = [];
   let from = text.indexOf("{");

@@ -1,12 +1,12 @@
-/** The embedder that config.json names, ready to be asked. Loading the client costs five empty starts, so only then. */
+/** Provides the configured embedder. Its client is loaded only when one is configured: that costs five empty starts. */
 
 import type { Config } from "../config/config.ts";
 import type { Embedded } from "./llm.ts";
 
-/** Embeds texts, in their order. */
+/** Embeds texts in order. */
 export type EmbedTexts = (texts: string[], signal?: AbortSignal) => Promise<Embedded>;
 
-/** Undefined when config.json names no embedder. */
+/** Returns the configured embedder, or undefined when config.json names none. */
 export async function configuredEmbedder({ settings, env, paths }: Config): Promise<EmbedTexts | undefined> {
   const config = settings.embedding;
   if (!config) return undefined;

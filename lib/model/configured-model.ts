@@ -1,9 +1,9 @@
-/** The model that config.json names, ready to be asked. Loading the client costs five empty starts, so only then. */
+/** Provides the configured model. Its client is loaded only when one is configured: that costs five empty starts. */
 
 import type { Config } from "../config/config.ts";
 import type { CompleteJson } from "./answers.ts";
 
-/** Undefined when config.json names no model. */
+/** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel({ settings, env, paths }: Config): Promise<CompleteJson | undefined> {
   if (!settings.llm) return undefined;
   const [{ modelCompleter }, { openSpendLedger }, { compilePatterns, redact }] = await Promise.all([

@@ -1,7 +1,7 @@
 /**
- * OpenAI-compatible HTTP: embeds texts and completes chats at the host that config.json names and at no other.
+ * Embeds texts and completes chats over OpenAI-compatible HTTP, at the host that config.json names and no other.
  *
- * Every call is written into the spend ledger before it is made. Nothing is retried here: the caller knows whether
+ * Every call is recorded in the spend ledger before it is made. Nothing is retried here: the caller knows whether
  * somebody is waiting.
  */
 
@@ -23,14 +23,14 @@ import { readVectors } from "./vectors.ts";
 const OPENAI_URL = "https://api.openai.com/v1";
 /** Texts per embedding request. */
 const EMBEDDING_BATCH = 100;
-/** A local server on a slow machine takes its time for a batch. */
+/** A local server on a slow machine needs this long for a batch. */
 const EMBEDDING_TIMEOUT_MS = 120_000;
 /** Models that think before they answer spend output tokens on it, and take no temperature. */
 const REASONING_MODEL = /^(?:.*\/)?(?:o\d|gpt-[5-9])/;
 const REASONING_TOKENS = 4000;
-/** What Bun, Node and Deno say when no server took the request. */
+/** Matches what Bun, Node and Deno report when no server accepted the request. */
 const NOT_REACHED = /refused|ENOTFOUND|EAI_AGAIN|unable to connect|client error \(Connect\)|redirect/i;
-/** The headers that a request of ours has; the client would add what the environment says. */
+/** The only headers we send; the client would add others from the environment. */
 const SENT_HEADERS = ["accept", "authorization", "content-type"];
 
 interface Connection {
@@ -89,12 +89,12 @@ export async function completeJson<T>(options: LlmConnection & JsonRequest<T>): 
   return await modelCompleter(options)(options);
 }
 
-/** The configured model as a `CompleteJson`, for code that also runs on a host's own model. */
+/** Wraps the configured model as a `CompleteJson`, for code that also runs on a host's own model. */
 export function modelCompleter(connection: LlmConnection): CompleteJson {
   return jsonCompleter(chatSender(connection));
 }
 
-/** The configured model as a `SendChat`. */
+/** Wraps the configured model as a `SendChat`. */
 export function chatSender({ config, env, spend, ...rest }: LlmConnection, temperature?: number): SendChat {
   const reasons = REASONING_MODEL.test(config.model);
   return async (messages, { feature, maxTokens, signal }) => {
@@ -172,7 +172,7 @@ interface CallOptions {
   signals: (AbortSignal | undefined)[];
 }
 
-/** Makes one request within its time limit; a failure becomes an error that says whether it may pass. */
+/** Makes one request within its time limit; a failure becomes an error that says whether a retry may help. */
 async function call<T>(
   type: ErrorType,
   { reservation, timeoutMs, signals }: CallOptions,
@@ -198,7 +198,7 @@ async function call<T>(
   }
 }
 
-/** 408 and 499 are said of a request that a server had begun to answer. */
+/** 408 and 499 concern a request that a server had begun to answer. */
 function isRefusal(status: number): boolean {
   return status < 500 && status !== 408 && status !== 499;
 }
@@ -249,7 +249,7 @@ function unusable(type: ErrorType, reason: string): SessionMemoryError {
   return failed(type, reason, { kind: "malformed" });
 }
 
-/** A client that takes nothing from the environment but the named key, and goes to no other host than the named one. */
+/** Makes a client that takes only the named key from the environment and calls only the named host. */
 function connect(type: ErrorType, config: LlmConfig | EmbeddingConfig, env: Environment): OpenAI {
   const key = env[config.apiKeyEnv];
   if (!key && isOpenAI(config.baseUrl)) {
@@ -280,12 +280,12 @@ function isOpenAI(baseUrl: string | undefined): boolean {
   return baseUrl === undefined || new URL(baseUrl).hostname === "api.openai.com";
 }
 
-/** What may be sent of a text: redacted, and without lone surrogates, which make a server refuse the whole request. */
+/** Redacts a text for sending and removes lone surrogates, which make a server reject the whole request. */
 function outgoing(text: string, own: (text: string) => string = redact): string {
   return own(text).toWellFormed();
 }
 
-/** The text of an answer, or the arguments of a tool call given in its place. */
+/** Returns the text of an answer, or the arguments of a tool call in its place. */
 function answerText(message: OpenAI.Chat.Completions.ChatCompletionMessage): string {
   if (typeof message.content === "string" && message.content.trim() !== "") return message.content;
   const call = message.tool_calls?.[0];

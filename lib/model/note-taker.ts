@@ -1,4 +1,4 @@
-/** Dry runs of work that asks a model: one that takes notes of what it would be sent, and what that would cost. */
+/** Supports dry runs: a model that only notes what it would be sent, and the price of that. */
 
 import type { Config } from "../config/config.ts";
 import { type CompleteJson, DEFAULT_MAX_TOKENS, type JsonRequest } from "./answers.ts";
@@ -11,7 +11,7 @@ export interface Notes {
   tokens: Tokens;
 }
 
-/** Makes one; `answerTo` makes up what the work goes on with. */
+/** Makes a model that notes each request and answers with `answerTo`, so that the work can continue. */
 export function noteTaker(
   model: string,
   answerTo: (request: Pick<JsonRequest<unknown>, "feature" | "prompt">) => unknown,
@@ -31,7 +31,7 @@ export function noteTaker(
   };
 }
 
-/** Returns who would get so many tokens, and the price at which a call of them would be recorded. */
+/** Returns the host that would receive so many tokens, and the price at which such a call is recorded. */
 export function pricePlan(
   { paths, settings }: Pick<Config, "paths" | "settings">,
   model: PricedModel,

@@ -1,7 +1,7 @@
 /**
- * Prices of model calls: configured, free on loopback, listed, or that of the dearest known model.
+ * Prices model calls: configured, free on loopback, listed, or at the price of the dearest known model.
  *
- * Also the upper bound of a text's tokens, which a price is multiplied with before a call is made.
+ * Also bounds the tokens of a text, to price a call before it is made.
  */
 
 import type { LlmConfig } from "../config/config.ts";
@@ -22,7 +22,7 @@ export interface Tokens {
 
 type ModelKind = "chat" | "embedding";
 
-/** A model as the price of a call depends on it. */
+/** What the price of a call depends on. */
 export interface PricedModel {
   kind: ModelKind;
   model: string;
@@ -32,7 +32,7 @@ export interface PricedModel {
 
 export interface Price {
   usd: number;
-  /** False where the model's price is unknown and `usd` is that of the dearest known model of its kind. */
+  /** False when the model's price is unknown and `usd` is that of the dearest known model of its kind. */
   isKnown: boolean;
 }
 
@@ -79,7 +79,7 @@ export function tokenUpperBound(text: string): number {
   return Math.max(mostTokens(text), Math.ceil(Buffer.byteLength(text) / 3));
 }
 
-/** A dated or prefixed name (`openai/gpt-4o-mini-2024-07-18`) has the price of its model. */
+/** Finds a model's price; a dated or prefixed name (`openai/gpt-4o-mini-2024-07-18`) has the price of its model. */
 function knownRate({ kind, model, baseUrl }: PricedModel, configured: Prices): Rate | undefined {
   const bare = model.replace(/^.*\//, "");
   const own = rateIn(configured, model) ?? rateIn(configured, bare);

@@ -18,18 +18,18 @@ import { takeOver, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { type Price, type PricedModel, priceOf, type Tokens } from "./prices.ts";
 
-/** Where 0.1.0 kept its calls: one line each, the last one with an id counts. */
+/** The records of 0.1.0: one line a call, the last line with an id counts. */
 const OLD_FILE = "spend.ndjson";
 const DEFAULT_BUDGET_USD = 1;
 
-/** A call about to be made, with the most it can take. */
+/** A call about to be made, with an upper bound of its tokens. */
 export interface PlannedCall extends PricedModel {
-  /** What it is for: `meta`, `embed`, `query` … */
+  /** Its purpose: `meta`, `embed`, `query` … */
   feature: string;
   tokens: Tokens;
 }
 
-/** A call written down before it is made. */
+/** A call recorded before it is made. */
 export interface Reservation {
   /**
    * Records what the call took and returns its price; null where the price is unknown. A count that is no number of
@@ -38,10 +38,10 @@ export interface Reservation {
   settle(used: { [K in keyof Tokens]?: unknown }): { tokens: Tokens; usd: number | null };
 }
 
-/** Where paid calls are written down and refused. */
+/** Records paid calls, and refuses those beyond the cap. */
 export interface SpendLedger {
   /**
-   * Writes a call down at its estimate.
+   * Records a call at its estimate.
    *
    * @throws {SessionMemoryError} `BUDGET_EXCEEDED` when the day's calls and this one would cost more than the cap.
    */
@@ -137,7 +137,7 @@ export function openSpendLedger(
   return { reserve, price };
 }
 
-/** What was spent on the current local day. */
+/** Returns what was spent on the current local day. */
 export function readSpendToday(home: string, timezone: string, now: Date = new Date()): SpendToday {
   const day = localDay(now, timezone);
   if (!existsSync(stateIn(home)) && !existsSync(join(home, OLD_FILE))) return summed([]);
@@ -258,7 +258,7 @@ function readRow({ id, day, ...fields }: JsonRecord): Row | undefined {
   };
 }
 
-/** The value if it is an amount of something. */
+/** Returns the value if it is a non-negative number. */
 function countOf(value: unknown): number | undefined {
   const number = numberOf(value);
   return number !== undefined && number >= 0 ? number : undefined;

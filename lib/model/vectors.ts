@@ -1,4 +1,4 @@
-/** What an embedding server answered, as vectors: all of them, in the texts' order, of one size, and made of numbers. */
+/** Reads an embedding server's answer as vectors: all of them, in the texts' order, of one size, and made of numbers. */
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
