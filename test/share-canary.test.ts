@@ -91,7 +91,7 @@ describe.skipIf(!hasPostgres())("the hub", () => {
       rows: [claudeUser({ sessionId: uuid(3), cwd: alice.root, text: UNNAMED, at })],
     });
     write(
-      alice.paths.meta + `/${uuid(1)}.meta.json`,
+      `${alice.paths.meta}/${uuid(1)}.meta.json`,
       JSON.stringify(metaOf(`the light ${SECRET}`, `${inHome} ${OWN_PATTERN}`)),
     );
     write(

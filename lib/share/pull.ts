@@ -11,9 +11,9 @@ import { shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/exclusion.ts";
-import type { Deed } from "../transcripts/session.ts";
-import type { Hub, HubRow } from "./hub.ts";
-import { cleaner, type IncomingChunk, toChunk, toListed, toSession } from "./incoming.ts";
+import { fetchSessions } from "./fetch-sessions.ts";
+import type { Hub } from "./hub.ts";
+import { toListed } from "./incoming.ts";
 import {
   emptyShared,
   type Feed,
@@ -24,7 +24,6 @@ import {
   type SharedSession,
   writeFeeds,
 } from "./replica.ts";
-import { type ReplicaRows, replicaRows } from "./replica-rows.ts";
 import { keyOf } from "./share-state.ts";
 import { likePatterns } from "./shared-projects.ts";
 
@@ -46,8 +45,6 @@ export interface PullReport {
 }
 
 const DAY_MS = 86_400_000;
-/** Chunks of one statement's answer. */
-const PAGE = 1000;
 
 /** Brings the replica up to date. */
 export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> {
@@ -197,108 +194,6 @@ function isExcluded({ id, project, storedId }: SharedSession, { hasSession }: Ex
   const [parent = id, subagent] = id.split("/");
   const session = { id: subagent ?? parent, parentId: subagent && parent, project };
   return hasSession(session) || hasSession({ id: storedId });
-}
-
-async function fetchSessions(
-  hub: Hub,
-  wanted: readonly SharedSession[],
-  options: PullOptions,
-): Promise<number> {
-  const rows = replicaRows(options.replica);
-  const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
-  let done = 0;
-  for (const batch of batchesOf(wanted)) {
-    done += await fetchBatch(hub, batch, { ...options, rows });
-    options.onProgress?.(done, total);
-  }
-  return done;
-}
-
-function* batchesOf(sessions: readonly SharedSession[]): Generator<SharedSession[]> {
-  let batch: SharedSession[] = [];
-  let chunks = 0;
-  for (const session of sessions) {
-    if (batch.length > 0 && chunks + session.chunks > PAGE) {
-      yield batch;
-      batch = [];
-      chunks = 0;
-    }
-    batch.push(session);
-    chunks += session.chunks;
-  }
-  if (batch.length > 0) yield batch;
-}
-
-/** Reads some sessions whole, or what of them is new. */
-async function fetchBatch(
-  hub: Hub,
-  batch: readonly SharedSession[],
-  { replica, config, exclusion, rows }: PullOptions & { rows: ReplicaRows },
-): Promise<number> {
-  const clean = cleaner(config.settings.redact.extra);
-  const byNumber = new Map(batch.map((session) => [session.number, session]));
-  const described = (await hub.query(DESCRIBE_SESSIONS, [[...byNumber.keys()]])).flatMap((row) => {
-    const shared = byNumber.get(Number(row.number));
-    const session = toSession(row, clean);
-    const isNamedOut = exclusion.hasText(session.name ?? "");
-    return shared ? [{ shared, session: isNamedOut ? { ...session, name: undefined } : session }] : [];
-  });
-  replica.db.transaction(() => {
-    for (const { shared, session } of described) rows.begin(shared, session);
-  });
-  const indexes = new Map(batch.map(({ number }) => [number, new Set<number>()]));
-  let count = 0;
-  const put = (row: HubRow) => {
-    const chunk = toChunk(row, clean);
-    const storedId = byNumber.get(chunk.session)?.storedId ?? "";
-    if (isChunkOut(chunk, exclusion)) return rows.remove(storedId, chunk.idx);
-    rows.put(storedId, withoutDeeds(chunk, exclusion));
-    indexes.get(chunk.session)?.add(chunk.idx);
-  };
-  for await (const page of pagesOf(hub, batch)) {
-    replica.db.transaction(() => page.forEach(put));
-    count += page.length;
-  }
-  replica.db.transaction(() => {
-    for (const { shared, session } of described) {
-      if (shared.heldSeq === 0) rows.keep(shared.storedId, indexes.get(shared.number) ?? new Set());
-      rows.finish(shared, session);
-    }
-  });
-  return count;
-}
-
-const DESCRIBE_SESSIONS = `SELECT number, seq, name, folder, parent_id, started_at, updated_at, meta, observations
-  FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
-
-/** Gone at the hub, or kept out here. */
-function isChunkOut({ hash, header, content, tools }: IncomingChunk, { hasText }: Exclusion): boolean {
-  return hash === undefined || hasText(`${header}${content}\n${tools}`);
-}
-
-function withoutDeeds(chunk: IncomingChunk, { hasText }: Exclusion): IncomingChunk {
-  const isOut = ({ target, paths, input, result }: Deed) => [target, ...paths, input, result].some(hasText);
-  return { ...chunk, deeds: chunk.deeds.filter((deed) => !isOut(deed)) };
-}
-
-async function* pagesOf(hub: Hub, batch: readonly SharedSession[]): AsyncGenerator<HubRow[]> {
-  const wanted = JSON.stringify(
-    batch.map(({ number, heldSeq }) => ({ number, after: heldSeq === 0 ? -1 : heldSeq })),
-  );
-  let last: [number, number] = [-1, -1];
-  for (;;) {
-    const page = await hub.query(
-      `SELECT c.session, c.idx, encode(c.hash, 'hex') AS hash, c.at, c.body, c.content
-       FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
-       JOIN session_memory.chunks c ON c.session = w.number AND c.seq > w.after
-       WHERE (c.session, c.idx) > ($2::bigint, $3::integer) ORDER BY c.session, c.idx LIMIT ${PAGE}`,
-      [wanted, ...last],
-    );
-    if (page.length > 0) yield page;
-    const end = page.at(-1);
-    if (!end || page.length < PAGE) return;
-    last = [Number(end.session), Number(end.idx)];
-  }
 }
 
 function feedKey({ project, origin }: { project: string; origin: string }): string {
