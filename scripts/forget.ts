@@ -42,6 +42,7 @@ import {
 } from "../lib/forget/forgetting.ts";
 import { undoExclusion } from "../lib/forget/undo.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
+import { heldShared } from "../lib/share/forget-shared.ts";
 import { readExclusion } from "../lib/transcripts/exclusion.ts";
 
 const USAGE = `\
@@ -129,7 +130,8 @@ function refuseBadPattern(pattern: string): void {
 
 async function forgetSessions(words: readonly string[], config: Config, values: Flags): Promise<void> {
   const { paths, env, currentSession: current } = config;
-  const options = { paths, cwd: process.cwd(), current, held: readHeld(paths) };
+  const shared = values.before === undefined ? heldShared(paths) : [];
+  const options = { paths, cwd: process.cwd(), current, held: [...readHeld(paths), ...shared] };
   const project = values.project && projectEntry(projectPath(values.project, env), options.cwd);
   const before =
     values.before === undefined ? undefined : timeFlag("--before", values.before, config.settings.timezone);

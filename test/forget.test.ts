@@ -242,6 +242,7 @@ describe("forget", () => {
       cursors: 4,
       notes: expect.any(Array),
       logLines: expect.any(Number),
+      sharedChunks: 0,
     });
     expect(told.removed.notes).toHaveLength(4);
     expect(told.transcripts.map((file: string) => existsSync(file))).toEqual([true, true, true, true]);

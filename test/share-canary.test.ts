@@ -8,7 +8,7 @@ import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.
 import { write, writeClaude } from "./support/home.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
 import { runScript } from "./support/run.ts";
-import { say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { initHub, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
@@ -25,12 +25,7 @@ describe.skipIf(!hasPostgres())("the hub", () => {
   let postgres: Postgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-    const url = postgres.url("hub_admin");
-    const env = { PATH: process.env.PATH, HOME: "/nonexistent", SESSION_MEMORY_HOME: postgres.folder };
-    const { stderr, exitCode } = await runScript("share", ["--init", "hub_users"], {
-      env: { ...env, SESSION_MEMORY_HUB_ADMIN_URL: url },
-    });
-    if (exitCode !== 0) throw new Error(stderr);
+    await initHub(postgres);
   });
   afterAll(() => postgres.stop());
 

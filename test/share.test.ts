@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import { write } from "./support/home.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
-import { runScript } from "./support/run.ts";
-import { conversation, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { conversation, initHub, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
@@ -15,14 +14,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
 
   beforeAll(async () => {
     postgres = await startPostgres();
-    const env = {
-      PATH: process.env.PATH,
-      HOME: "/nonexistent",
-      SESSION_MEMORY_HOME: postgres.folder,
-      SESSION_MEMORY_HUB_ADMIN_URL: postgres.url("hub_admin"),
-    };
-    const { stderr, exitCode } = await runScript("share", ["--init", "hub_users"], { env });
-    if (exitCode !== 0) throw new Error(stderr);
+    await initHub(postgres);
   }, 60_000);
   afterAll(() => postgres.stop());
 
@@ -170,13 +162,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     const database = "restored";
     postgres.sql("CREATE DATABASE restored OWNER hub_admin", "postgres", "postgres");
     const at = { url: (role: string) => postgres.url(role, { database }) };
-    const admin = {
-      PATH: process.env.PATH,
-      HOME: "/nonexistent",
-      SESSION_MEMORY_HOME: postgres.folder,
-      SESSION_MEMORY_HUB_ADMIN_URL: at.url("hub_admin"),
-    };
-    await runScript("share", ["--init", "hub_users"], { env: admin });
+    await initHub(at);
     using alice = sharer(at, { role: "alice", machine: "desk" });
     using bob = sharer(at, { role: "bob", machine: "laptop" });
     say(alice, uuid(6), ["first", "one"]);

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
+import { publishedAt } from "../share/forget-shared.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";
 import { removeLeftovers } from "./leftovers.ts";
 
@@ -60,9 +61,13 @@ function remainsOf(paths: Paths): string[] {
       .filter((name) => name.includes("session-memory"))
       .map((name) => join(folder, name)),
   );
-  return [paths.config, ...transcripts, ...installed].filter(
-    (path) => existsSync(path) && (path === paths.config || namesIn(path).length > 0),
-  );
+  const hub = publishedAt(paths);
+  return [
+    ...[paths.config, ...transcripts, ...installed].filter(
+      (path) => existsSync(path) && (path === paths.config || namesIn(path).length > 0),
+    ),
+    ...(hub === undefined ? [] : [`what was shared at ${hub}: run share.ts --leave before`]),
+  ];
 }
 
 function filesUnder(folder: string): string[] {

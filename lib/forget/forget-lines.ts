@@ -47,11 +47,13 @@ export function transcriptsOf(targets: readonly Target[]): string[] {
 }
 
 function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
-  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines } = counts;
+  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines, sharedChunks } =
+    counts;
   return [
     `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}, ${cached} cached`,
     `observations: ${observations} in ${counted(ledgers, "ledger")}`,
     `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
+    ...(sharedChunks > 0 ? [`shared by others: ${counted(sharedChunks, "chunk")}`] : []),
     `notes: ${notes.length}`,
     ...notes.map((file) => `- ${redact(file)}`),
   ];

@@ -8,6 +8,7 @@ import type { HeldSession } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { hasMeta } from "../sessions/forget-metas.ts";
 import { foldName } from "../sessions/name-match.ts";
+import { originOf } from "../sessions/origin.ts";
 import { projectDirectories, projectKey, projectKeys, realDirectory } from "../sessions/project.ts";
 import { resolveSession } from "../sessions/resolve.ts";
 import { listSessions } from "../sessions/sessions.ts";
@@ -127,9 +128,13 @@ export function targetsWhere(
   const exclude: Settings["exclude"] = { sessions: [], projects: project ? [project] : [], patterns: [] };
   const { hasSession } = readExclusion(exclude);
   const keyOf = projectKeys();
+  // What others share is of the same project where its origin is the same.
+  const origin = project?.startsWith("/") ? originOf(project) : undefined;
   const isWanted = ({ id, cwd, updatedAt, project: known }: Known) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
-    (project === undefined || hasSession({ id, cwd, project: known ?? (cwd && keyOf(cwd)) }));
+    (project === undefined ||
+      (origin !== undefined && known === origin) ||
+      hasSession({ id, cwd, project: known ?? (cwd && keyOf(cwd)) }));
   return distinct(allKnown(options, { placed: true }).filter(isWanted));
 }
 

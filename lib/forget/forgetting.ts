@@ -15,6 +15,7 @@ import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/forget-notes.ts";
 import { forgetLedgers } from "../observe/forget-ledgers.ts";
 import { forgetMetas } from "../sessions/forget-metas.ts";
+import { forgetShared, withdrawForgotten } from "../share/forget-shared.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { allIndexes } from "../store/given-indexes.ts";
 import { eraseFreedState } from "../store/state.ts";
@@ -48,6 +49,8 @@ export interface Forgotten {
     cursors: number;
     notes: string[];
     logLines: number;
+    /** What others share, here in the replica. */
+    sharedChunks: number;
   };
   /** Files outside the state folder that are about it and stay: others wrote them, or changed what we wrote. */
   keptFiles: string[];
@@ -79,7 +82,17 @@ export function finishErasing(paths: Paths): void {
 export async function forgetTargets(targets: readonly Target[], options: ForgetOptions): Promise<Forgotten> {
   const ids = new Set(targets.map(({ id }) => id));
   const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
-  return await forgetAll({ ids }, { ...options, directories });
+  const forgotten = await forgetAll({ ids }, { ...options, directories });
+  const { exclude, dryRun, paths } = options;
+  // Without an exclusion it is read and shared again.
+  if (exclude && !dryRun) {
+    const [project] = exclude.projects;
+    withdrawForgotten(
+      paths,
+      targets.map(({ id }) => ({ id, entry: project ?? id })),
+    );
+  }
+  return forgotten;
 }
 
 /** Forgets whatever holds a text. */
@@ -157,6 +170,7 @@ async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean
     ...(await forgetLedgers(forgetting, { paths, dryRun })),
     cursors: await forgetMarks(forgetting, { paths, dryRun }),
     logLines: forgetInLog(paths.log, forgetting, { places, dryRun }),
+    sharedChunks: forgetShared(forgetting, { paths, dryRun }),
   };
 }
 

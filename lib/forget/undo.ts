@@ -5,6 +5,7 @@ import { defaultSettings, type Paths, type Settings } from "../config/config.ts"
 import { removeExclusions } from "../config/exclude-file.ts";
 import { readHookSettings } from "../config/hook-settings.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { readmitForgotten } from "../share/forget-shared.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -25,7 +26,10 @@ export async function undoExclusion(
   const { exclude } = readHookSettings(paths) ?? defaultSettings();
   const found = filterExclude(exclude, isChosen);
   if (countOf(found) === 0) throw notExcluded(what, exclude);
-  return dryRun ? found : await removeExclusions(paths.config, isChosen);
+  if (dryRun) return found;
+  const removed = await removeExclusions(paths.config, isChosen);
+  readmitForgotten(paths, [...removed.sessions, ...removed.projects]);
+  return removed;
 }
 
 /** A session by its id or the start of it, a project by its directory or name, a pattern as it was given. */

@@ -86,6 +86,7 @@ export async function greetHub(
   state.db.transaction(() => {
     clearPublished(state);
     writeShareFact(state, "hub", hubId);
+    writeShareFact(state, "label", hub.label);
     if (!isSameHub) writeShareFact(state, "seq", undefined);
     writeShareFact(state, "rules", undefined);
   });

@@ -9,6 +9,8 @@
 
 import { shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
+import { currentExclude } from "../sessions/kept-out.ts";
+import { originOf } from "../sessions/origin.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/exclusion.ts";
 import { fetchSessions } from "./fetch-sessions.ts";
@@ -172,6 +174,7 @@ function plan({ replica, config, exclusion, own }: PullOptions): {
   dropped: SharedSession[];
 } {
   let room = config.settings.share?.maxChunks ?? 0;
+  const isOutOf = excludedOrigins(config);
   const here = new Set(
     replica.db
       .prepare("SELECT id FROM sessions")
@@ -181,13 +184,21 @@ function plan({ replica, config, exclusion, own }: PullOptions): {
   const wanted: SharedSession[] = [];
   const dropped: SharedSession[] = [];
   for (const session of readShared(replica)) {
-    const isOut = own.has(keyOf(session)) || isExcluded(session, exclusion);
+    const isOut = own.has(keyOf(session)) || isExcluded(session, exclusion) || isOutOf.has(session.project);
     if (!isOut) room -= session.chunks;
     if (isOut || room < 0) {
       if (here.has(session.storedId)) dropped.push(session);
     } else if (session.heldSeq !== session.seq) wanted.push(session);
   }
   return { wanted, dropped };
+}
+
+/** The projects that are kept out by their directory on this machine. */
+function excludedOrigins({ paths, settings }: Config): ReadonlySet<string | undefined> {
+  const { projects } = currentExclude(paths, settings.exclude);
+  const directories = projects.filter((project) => /^[/~]/.test(project));
+  const known = directories.map((path) => originOf(path)).filter((origin) => origin !== undefined);
+  return new Set(known);
 }
 
 function isExcluded({ id, project, storedId }: SharedSession, { hasSession }: Exclusion): boolean {

@@ -1,10 +1,6 @@
 /** What this machine knows of its sharing, in state.db: its origin, what it has published, what is to be withdrawn. */
 
-import type { Paths } from "../config/config.ts";
-import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-
-type StatePaths = Pick<Paths, "state">;
 
 /** A session by the names that hub and index agree on. */
 export interface SessionKey {
@@ -24,6 +20,7 @@ export interface PublishedNote extends SessionKey {
 export type FactName =
   | "origin"
   | "hub"
+  | "label"
   | "seq"
   | "count"
   | "rules"
@@ -96,31 +93,35 @@ export interface Withdrawal extends SessionKey {
   undone: boolean;
 }
 
-export function readWithdrawals(state: Store): Withdrawal[] {
+/** The withdrawals that the hub has not heard of. */
+export function pendingWithdrawals(state: Store): Withdrawal[] {
   return state.db
-    .prepare("SELECT agent, id, undone FROM share_withdrawals")
+    .prepare("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0")
     .all()
     .map(({ agent, id, undone }) => ({ agent: String(agent), id: String(id), undone: undone === 1 }));
 }
 
-export function dropWithdrawals(state: Store, done: readonly SessionKey[]): void {
-  const remove = state.db.prepare("DELETE FROM share_withdrawals WHERE agent = ? AND id = ?");
-  for (const { agent, id } of done) remove.run(agent, id);
+/** Notes that the hub has heard of these. */
+export function settleWithdrawals(state: Store, done: readonly Withdrawal[]): void {
+  const where = "WHERE agent = ? AND id = ?";
+  for (const { agent, id, undone } of done) {
+    if (undone) state.db.prepare(`DELETE FROM share_withdrawals ${where}`).run(agent, id);
+    else state.db.prepare(`UPDATE share_withdrawals SET sent = 1 ${where}`).run(agent, id);
+  }
 }
 
-/** Notes sessions that were forgotten here, or are wanted back: the next `share` tells the hub. */
-export function noteWithdrawals(
-  paths: StatePaths,
-  keys: readonly SessionKey[],
-  { undone = false } = {},
-): void {
-  if (keys.length === 0) return;
-  withState(paths, ({ db }) => {
-    const insert = db.prepare(
-      "INSERT OR REPLACE INTO share_withdrawals (agent, id, undone) VALUES (?, ?, ?)",
-    );
-    for (const { agent, id } of keys) insert.run(agent, id, undone ? 1 : 0);
-  });
+/** Notes sessions that were forgotten here, each with the entry of `exclude` that keeps it out. */
+export function noteWithdrawals(state: Store, keys: readonly (SessionKey & { entry: string })[]): void {
+  const insert = state.db.prepare(
+    "INSERT OR REPLACE INTO share_withdrawals (agent, id, entry) VALUES (?, ?, ?)",
+  );
+  for (const { agent, id, entry } of keys) insert.run(agent, id, entry);
+}
+
+/** Notes that what these entries of `exclude` kept out is wanted back. */
+export function undoWithdrawals(state: Store, entries: readonly string[]): void {
+  const undo = state.db.prepare("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?");
+  for (const entry of entries) undo.run(entry);
 }
 
 /** The text that a session is looked up by. */

@@ -6,11 +6,11 @@ import type { Hub } from "./hub.ts";
 import { publishedExclusion, shareRules } from "./local-sessions.ts";
 import {
   dropPublished,
-  dropWithdrawals,
+  pendingWithdrawals,
   readPublished,
   readShareFact,
-  readWithdrawals,
   type SessionKey,
+  settleWithdrawals,
   writeShareFact,
 } from "./share-state.ts";
 import { sharedProject } from "./shared-projects.ts";
@@ -20,7 +20,7 @@ const KEY_HASH = "sha256(convert_to(k.agent || ' ' || k.id, 'UTF8'))";
 
 /** Tells the hub what was forgotten here, or is wanted back. Returns how many of its sessions went. */
 export async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
-  const pending = readWithdrawals(state);
+  const pending = pendingWithdrawals(state);
   if (pending.length === 0) return 0;
   const [back, out] = [pending.filter(({ undone }) => undone), pending.filter(({ undone }) => !undone)];
   const removed = await hub.transaction(async () => {
@@ -39,7 +39,7 @@ export async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
   });
   state.db.transaction(() => {
     dropPublished(state, out);
-    dropWithdrawals(state, pending);
+    settleWithdrawals(state, pending);
   });
   return removed;
 }

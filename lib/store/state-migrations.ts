@@ -85,12 +85,14 @@ CREATE TABLE share_published (
   cwd TEXT,
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
--- forgotten sessions that the hub has not heard of yet
+-- forgotten sessions, for the hub to hear of
 CREATE TABLE share_withdrawals (
   agent TEXT NOT NULL,
   id TEXT NOT NULL,
-  -- whether the user wants it back
+  -- the entry of exclude that keeps it out: where that is taken back, so is this
+  entry TEXT NOT NULL,
   undone INTEGER NOT NULL DEFAULT 0,
+  sent INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
 `,

@@ -4,8 +4,8 @@ import { rmSync } from "node:fs";
 import { openStore, type Store } from "../../lib/store/store.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/postgres.ts";
 import { seeded } from "../support/random.ts";
-import { runScript, scriptPath } from "../support/run.ts";
-import { type Sharer, say, sharer, uuid } from "../support/share.ts";
+import { scriptPath } from "../support/run.ts";
+import { initHub, type Sharer, say, sharer, uuid } from "../support/share.ts";
 import { sentence } from "./corpus.ts";
 import { atMost, type BenchRow, bun, figure, interleaved, median, timeProcess } from "./measure.ts";
 
@@ -19,14 +19,7 @@ export async function rows(): Promise<BenchRow[]> {
   if (!hasPostgres()) return [];
   const postgres = await startPostgres();
   try {
-    const env = {
-      PATH: process.env.PATH,
-      HOME: "/nonexistent",
-      SESSION_MEMORY_HOME: `${postgres.folder}/admin`,
-    };
-    await runScript("share", ["--init", "hub_users"], {
-      env: { ...env, SESSION_MEMORY_HUB_ADMIN_URL: postgres.url("hub_admin") },
-    });
+    await initHub(postgres);
     return await measure(postgres);
   } finally {
     postgres.stop();

@@ -26,6 +26,16 @@ interface ShareAnswer {
   pulled?: { sessions: number; chunks: number; removed: number };
 }
 
+/** Makes the hub's tables, as its admin does once. */
+export async function initHub(postgres: Pick<Postgres, "url">, role = "hub_users"): Promise<void> {
+  using home = temporaryHome({ SESSION_MEMORY_HUB_ADMIN_URL: postgres.url("hub_admin") });
+  const { stderr, exitCode } = await runScript("share", ["--init", role], {
+    env: home.env,
+    cwd: home.project,
+  });
+  if (exitCode !== 0) throw new Error(stderr);
+}
+
 /** A person's machine whose project is a clone of `PROJECT`. */
 export function sharer(
   postgres: Pick<Postgres, "url">,

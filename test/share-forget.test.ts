@@ -1,0 +1,127 @@
+/** What was forgotten leaves the hub and every replica, and nothing brings it back. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { write } from "./support/home.ts";
+import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { conversation, initHub, say, sharer, uuid, wordsIn } from "./support/share.ts";
+
+// A test that takes too long has its processes killed, the server among them.
+setDefaultTimeout(60_000);
+
+describe.skipIf(!hasPostgres())("forget", () => {
+  let postgres: Postgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    await initHub(postgres);
+  });
+  afterAll(() => postgres.stop());
+
+  const rowsOf = (id: string) =>
+    postgres.sql(
+      `SELECT (SELECT count(*) FROM session_memory.sessions WHERE id = '${id}'),
+         (SELECT count(*) FROM session_memory.chunks c JOIN session_memory.sessions s ON s.number = c.session WHERE s.id = '${id}')`,
+    )[0];
+
+  test("of a session leaves no row at the hub, takes it from replicas, and no other machine brings it back", async () => {
+    using desk = sharer(postgres, { role: "alice", machine: "desk" });
+    using laptop = sharer(postgres, { role: "alice", machine: "laptop" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    const id = uuid(1);
+    say(desk, id, ["where is the marmot", "under the rock"]);
+    // the same transcript on the other machine, a little longer later
+    const file = join(laptop.paths.claude, "projects", "-shop", `${id}.jsonl`);
+    const rows = conversation(laptop.project, id, [
+      ["where is the marmot", "under the rock"],
+      ["and now", "asleep"],
+    ]);
+    write(file, rows.slice(0, 2));
+    await desk.share();
+    await laptop.share();
+    await bob.share();
+    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${id}`]);
+
+    const { exitCode, stderr } = await desk.run("forget", id, "--yes");
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(rowsOf(id)).toBe("1|1");
+    expect(await desk.share()).toMatchObject({ published: { withdrawn: 1 } });
+    expect(rowsOf(id)).toBe("0|0");
+    expect(await bob.share()).toMatchObject({ pulled: { removed: 1 } });
+    expect(wordsIn(bob.paths.shared)).toEqual({});
+
+    await laptop.share();
+    write(file, rows);
+    await laptop.share();
+    expect(rowsOf(id)).toBe("0|0");
+    expect(postgres.dump()).not.toContain("marmot");
+    expect(postgres.dump()).not.toContain(id);
+
+    await desk.run("forget", "--undo", id);
+    await desk.share();
+    await laptop.share();
+    expect(rowsOf(id)).not.toBe("0|0");
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("of a pattern takes the words from the hub and from replicas, and leaves the rest", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    const id = uuid(2);
+    say(alice, id, ["the walrus sings", "it does"], ["the seal swims", "it does too"]);
+    await alice.share();
+    await bob.share();
+    expect(wordsIn(bob.paths.shared)[`alice@desk:${id}`]).toHaveLength(2);
+    await alice.run("forget", "--pattern", "walrus", "--yes");
+    await alice.share();
+    await bob.share();
+    expect(wordsIn(bob.paths.shared)[`alice@desk:${id}`]).toEqual([
+      "User: the seal swims\nAssistant: it does too",
+    ]);
+    expect(postgres.dump()).not.toContain("walrus");
+  });
+
+  test("of a colleague's session takes it from the own replica for good, down to the bytes, and from nobody else", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    const id = uuid(3);
+    say(alice, id, ["where is the okapi", "in the wood"]);
+    await alice.share();
+    await bob.share();
+    const shown = await bob.run("forget", `alice@desk:${id}`, "--dry-run", "--json");
+    expect(JSON.parse(shown.stdout)).toMatchObject({ removed: { sharedChunks: 1 } });
+    await bob.run("forget", `alice@desk:${id}`, "--yes");
+    const held = () => readFileSync(bob.paths.shared, "latin1").includes("okapi");
+    expect(held()).toBe(false);
+    await bob.share();
+    expect(held()).toBe(false);
+    expect(rowsOf(id)).toBe("1|1");
+    await bob.run("forget", "--undo", `alice@desk:${id}`);
+    await bob.share();
+    expect(held()).toBe(true);
+  });
+
+  test("of a project takes own and others' sessions of it", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    say(alice, uuid(4), ["where is the lynx", "on the hill"]);
+    say(bob, uuid(5), ["where is the hare", "in the field"]);
+    await alice.share();
+    await bob.share();
+    await bob.run("forget", "--project", bob.project, "--yes");
+    expect(wordsIn(bob.paths.shared)).toEqual({});
+    await bob.share();
+    expect(wordsIn(bob.paths.shared)).toEqual({});
+    expect([rowsOf(uuid(4)), rowsOf(uuid(5))]).toEqual(["1|1", "0|0"]);
+  });
+
+  test("of everything names what is at the hub", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    say(alice, uuid(6), ["where is the vole", "gone"]);
+    await alice.share();
+    const { stdout } = await alice.run("forget", "--everything", "--dry-run", "--json");
+    expect(JSON.parse(stdout).remains).toContain(
+      `what was shared at 127.0.0.1:${postgres.port}/memory: run share.ts --leave before`,
+    );
+  });
+});
