@@ -123,7 +123,7 @@ const TRAPS = [
   ..."Q~|aaa8Q~|JQQJ9|a.atlasv1.|xoxb-|dp.pt.|-u a:| -u a:b|--user=a:|--password |--a|[redacted:|M.|password='".split(
     "|",
   ),
-  ..."Authorization: |key = key = |keykeykey|AAAAAAAAAAAAAAAAAAAAA%|AAAAAAAAAAAAAAAAAAAAAA|0-us1|<a|`|[Session |\n".split(
+  ..."Authorization: |\x9d|\x90\x9d|\x1b]\x9d|<password>|sshpass -p |password is |mnemonic: abc |${A_KEY:-|key = key = |keykeykey|AAAAAAAAAAAAAAAAAAAAA%|AAAAAAAAAAAAAAAAAAAAAA|0-us1|<a|`|[Session |\n".split(
     "|",
   ),
   `-----BEGIN ${"PRIVATE"} KEY-----`,

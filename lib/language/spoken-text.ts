@@ -2,15 +2,38 @@
 
 /** A user's message without what was not said: pasted code, logs and tables, tags that clients put in, addresses. */
 export function spokenText(text: string): string {
-  return text
-    .replace(/<([a-z][\w-]*)(?:\s[^>]*)?>[\s\S]*?<\/\1>/g, "\n")
+  return withoutElements(text)
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
     .replace(/^(?:diff --git|@@ |index [0-9a-f]+\.\.|--- |\+\+\+ )[\s\S]*/m, "\n")
-    .replace(/\[(?:redacted:[a-z0-9-]+|Image[^\]]*|REDACTED[^\]]*)\]/gi, "\n")
-    .replace(/\bhttps?:\/\/\S+|\b[\w.-]+@[\w-]+\.[\w.]+/g, " ")
+    .replace(/\[(?:redacted:[a-z0-9-]+|Image[^\][]{0,200}|REDACTED[^\][]{0,200})\]/gi, "\n")
+    .replace(/\bhttps?:\/\/\S+|(?<![\w.-])[\w.-]{1,64}@[\w-]{1,63}\.[\w.]+/g, " ")
     .split("\n")
     .filter((line) => !isPasted(line))
     .join("\n");
+}
+
+const OPENING = /<([a-z][\w-]{0,60})(?:\s[^<>]{0,400})?>/g;
+/** After so many elements that never end, text is taken for no markup. */
+const UNENDED_MAX = 50;
+
+/** The text without elements that end, in one pass. */
+function withoutElements(text: string): string {
+  const unended = new Set<string>();
+  let result = "";
+  let done = 0;
+  OPENING.lastIndex = 0;
+  for (let match = OPENING.exec(text); match && unended.size < UNENDED_MAX; match = OPENING.exec(text)) {
+    const closing = `</${match[1]}>`;
+    const end = unended.has(closing) ? -1 : text.indexOf(closing, OPENING.lastIndex);
+    if (end === -1) {
+      unended.add(closing);
+      continue;
+    }
+    result += `${text.slice(done, match.index)}\n`;
+    done = end + closing.length;
+    OPENING.lastIndex = done;
+  }
+  return result + text.slice(done);
 }
 
 /** A line that a program wrote: a log, a prompt, a stack frame, a table, code. */

@@ -29,7 +29,7 @@ const PART_WEIGHT = 0.5;
 const TERMS_MAX = 48;
 /** Something with an inner mark, an inner capital or a digit among letters. */
 const NAME =
-  /[\p{L}\p{N}_$@#]+(?:[-_./\\:#@]+[\p{L}\p{N}_$]+)+|\p{Ll}+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*/gu;
+  /(?<![\p{L}\p{N}_$@#])[_@#]*[\p{L}\p{N}$]+(?:[-_./\\:#@]+[\p{L}\p{N}$]+)+_*|(?<!\p{Ll})\p{Ll}+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*/gu;
 const QUOTED = /["“`]([^"”`]{3,120})["”`]/g;
 
 /** Reads questions. One that has only stop words is read with them. */
