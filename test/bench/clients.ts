@@ -6,7 +6,7 @@ import { startFakeAnthropic } from "../clients/fake-anthropic.ts";
 import { startFakeChat } from "../clients/fake-chat.ts";
 import { CLIENTS, installed } from "../clients/install.ts";
 import { piHome, runPi } from "../clients/pi.ts";
-import { type BenchRow, figure, interleaved, times } from "./measure.ts";
+import { atMost, type BenchRow, figure, interleaved, times } from "./measure.ts";
 
 const REPETITIONS = 9;
 
@@ -48,9 +48,23 @@ async function inPi(): Promise<BenchRow[]> {
       await runPi(command, home, [...flags, "-p", "hello"]);
       return firstRequestAfter(model.requests, started);
     };
-    const contestants = { ours: () => run([]), bare: () => run(["--no-extensions", "--no-skills"]) };
-    const { ours, bare } = await interleaved(contestants, REPETITIONS);
-    return [ratio("first request of pi -p, with us / without", ours, bare)];
+    const whole = async (flags: string[]) => {
+      const started = performance.now();
+      await runPi(command, home, [...flags, "-p", "hello"]);
+      return performance.now() - started;
+    };
+    const without = ["--no-extensions", "--no-skills"];
+    const afterInstall = (await whole([])) - (await whole(without));
+    const { ours, bare } = await interleaved({ ours: () => run([]), bare: () => run(without) }, REPETITIONS);
+    const runs = await interleaved({ ours: () => whole([]), bare: () => whole(without) }, REPETITIONS);
+    return [
+      ratio("first request of pi -p, with us / without", ours, bare),
+      atMost("a whole pi -p takes longer with us by", runs.ours - runs.bare, 350, {
+        unit: "ms",
+        detail: times(runs.ours, runs.bare),
+      }),
+      atMost("  the first one after the installation", afterInstall, 1000, { unit: "ms" }),
+    ];
   } finally {
     model.stop();
     home.remove();
