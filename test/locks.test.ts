@@ -73,7 +73,7 @@ test.if(process.platform === "linux")(
   "a process that ended and was not waited for holds nothing",
   async () => {
     const path = lockPath();
-    const parent = Bun.spawn(["sh", "-c", "true & echo $!; exec sleep 20"], { stdout: "pipe" });
+    const parent = Bun.spawn(["sh", "-c", "sleep 0.3 & echo $!; exec sleep 20"], { stdout: "pipe" });
     const { value } = await parent.stdout.getReader().read();
     const pid = Number(new TextDecoder().decode(value));
     while (!readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")) await Bun.sleep(5);
