@@ -14,7 +14,6 @@ import { indexSessions } from "../lib/index/indexing.ts";
 import { isAllIndexed } from "../lib/index/stale.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore } from "../lib/store/store.ts";
-import { writeCorpus } from "./bench/corpus.ts";
 import { claudeCompaction, claudeUser } from "./support/claude.ts";
 import { layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {
@@ -514,30 +513,6 @@ describe("indexSessions()", () => {
     expect(store.db.prepare("SELECT file FROM sessions").get()).toEqual({ file: moved });
     store.close();
   });
-
-  test("gives the same index when a second thread reads ahead, copies and damaged lines included", async () => {
-    using home = temporaryHome();
-    const { files } = writeCorpus(home.paths.claude, { sessions: 330, messages: 8500, seed: 4 });
-    const rows = readFileSync(files[7] ?? "", "utf8").split("\n");
-    const fork = join(home.paths.claude, "projects", "-home-dev-fork", `${uuidFrom("a fork")}.jsonl`);
-    write(fork, `${rows.slice(0, 12).join("\n")}\n{"broken\n${jsonl(turn("own words", "of the fork"))}`);
-    write(
-      join(home.paths.claude, "projects", "-home-dev-fork", `${uuidFrom("noise")}.jsonl`),
-      "noise\n".repeat(90),
-    );
-    const sessions = listSessions(home.paths, { subagents: true });
-    const bytes = sessions.reduce((sum, { size }) => sum + size, 0);
-    expect([bytes > 4 * 1024 * 1024, sessions.length > 64]).toEqual([true, true]);
-    const [ahead, alone] = [openStore(":memory:"), openStore(":memory:")];
-    const settings = settingsWith();
-    const first = await indexSessions({ store: ahead, sessions, settings });
-    const second = await indexSessions({ store: alone, sessions, settings, deadlineMs: 600_000 });
-    expect(first).toEqual(second);
-    expect(contentOf(ahead)).toEqual(contentOf(alone));
-    expect(first.quarantined).toHaveLength(1);
-    ahead.close();
-    alone.close();
-  }, 60_000);
 });
 
 describe("isAllIndexed()", () => {
