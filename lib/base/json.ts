@@ -42,6 +42,26 @@ export function parseRecord(line: string): JsonRecord | undefined {
   }
 }
 
+/** Nobody reads on deeper than this, and the runtime's own stack ends at some ten thousand levels. */
+const DEPTH_MAX = 64;
+
+/** Writes a value of any depth as JSON; what is nested deeper than 64 levels is "…". */
+export function jsonOf(value: unknown): string {
+  return JSON.stringify(cutBelow(value, DEPTH_MAX)) ?? "";
+}
+
+function cutBelow(value: unknown, depth: number): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === 0) return "…";
+  if (Array.isArray(value)) return value.map((item) => cutBelow(item, depth - 1));
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, cutBelow(field, depth - 1)]));
+}
+
+/** Returns the strings of a list that may hold anything. */
+export function stringsOf(value: unknown): string[] {
+  return arrayOf(value).filter((item) => typeof item === "string");
+}
+
 interface Scrubbed {
   value: unknown;
   /** Number of texts and items removed. */

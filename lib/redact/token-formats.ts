@@ -135,7 +135,7 @@ export function listFormats(): Format[] {
     distinct(
       "slack-token",
       "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp- xoxe. xwfp-",
-      "(?:[A-Za-z0-9.+/=_-]|%[0-9A-F]{2}){10,}",
+      "[A-Za-z0-9.+/=_%-]{10,}",
     ),
     around(
       "slack-webhook",

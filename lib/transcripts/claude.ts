@@ -1,6 +1,6 @@
 /** Claude Code's transcripts: one row per content block, a tree by `parentUuid`, and much that is not conversation. */
 
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import { type Answer, answerText, optionLabels } from "./answers.ts";
 import { patchText } from "./diff.ts";
 import {
@@ -164,7 +164,7 @@ function answersIn(questions: readonly unknown[], answers: JsonRecord): Answer[]
   return questions.filter(isRecord).flatMap((asked) => {
     const question = stringOf(asked.question) ?? "";
     const given = answers[question];
-    const answer = Array.isArray(given) ? given.join(", ") : stringOf(given);
+    const answer = Array.isArray(given) ? stringsOf(given).join(", ") : stringOf(given);
     return answer ? [{ question, options: optionLabels(asked.options), answer }] : [];
   });
 }

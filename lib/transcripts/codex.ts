@@ -1,6 +1,6 @@
 /** Codex rollouts: `{timestamp, type, payload}` rows in which events repeat the response items. */
 
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import { type Answer, answerText, optionLabels } from "./answers.ts";
 import {
   type EntryOptions,
@@ -132,14 +132,14 @@ function parsedArguments(text: unknown): unknown {
 function shellPatch(input: unknown): string | undefined {
   if (!isRecord(input)) return undefined;
   const command = input.command ?? input.cmd;
-  const text = arrayOf(command).length > 0 ? arrayOf(command).join("\n") : String(command ?? "");
+  const text = stringsOf(command).join("\n") || (stringOf(command) ?? "");
   return /(?:^|\n)\s*apply_patch\b[\s\S]*\*\*\* Begin Patch/.test(text) ? text : undefined;
 }
 
 /** `["bash", "-lc", "npm test"]` says no more than its last word. */
 function shellInput(input: unknown): unknown {
   if (!isRecord(input)) return input;
-  const words = arrayOf(input.command);
+  const words = stringsOf(input.command);
   if (
     words.length !== 3 ||
     !/(?:^|\/)(?:ba|z|da)?sh$/.test(String(words[0])) ||
@@ -166,7 +166,7 @@ function answersIn(output: string, call: string): Answer[] {
   const { answers } = recordOf(parsedArguments(output));
   const asked = arrayOf(recordOf(parsedArguments(call)).questions).filter(isRecord);
   return Object.entries(recordOf(answers)).flatMap(([id, given]) => {
-    const answer = arrayOf(recordOf(given).answers).join(", ");
+    const answer = stringsOf(recordOf(given).answers).join(", ");
     const question = asked.find((each) => each.id === id);
     if (answer === "") return [];
     return [

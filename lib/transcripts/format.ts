@@ -1,6 +1,6 @@
 /** What every transcript format gives, and what several of them write alike. */
 
-import { arrayOf, isRecord, type JsonRecord, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, jsonOf, stringOf } from "../base/json.ts";
 import type { Agent, Entry, ToolAction, ToolCall } from "./session.ts";
 import { inputText } from "./tool-input.ts";
 
@@ -214,7 +214,7 @@ function argumentText(value: unknown): string {
   if (Array.isArray(value) && value.every((item) => typeof item === "string"))
     return oneLine(value.join(" "));
   if (isRecord(value) && Object.keys(value).length === 0) return "";
-  return oneLine(JSON.stringify(value) ?? "");
+  return oneLine(jsonOf(value));
 }
 
 function oneLine(text: string): string {

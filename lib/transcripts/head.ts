@@ -68,7 +68,23 @@ function isComplete({ agent, id, cwd, startedAt, typedEvents }: Head): boolean {
   return agent === "claude" || (agent === "pi" && id !== undefined);
 }
 
-/** The format of an agent. */
+/** Returns an agent's format. A record that no stack is deep enough for gives no entry, and costs no other record. */
 export function formatOf(agent: Agent): Format {
-  return HOSTS.find((host) => host.agent === agent) ?? plain;
+  return TOLERANT.find((format) => format.agent === agent) ?? TOLERANT[0];
+}
+
+const TOLERANT = [tolerant(plain), ...HOSTS.map(tolerant)] as const;
+
+function tolerant(format: Format): Format {
+  return {
+    ...format,
+    entries(record, place, options) {
+      try {
+        return format.entries(record, place, options);
+      } catch (error) {
+        if (error instanceof RangeError) return [];
+        throw error;
+      }
+    },
+  };
 }

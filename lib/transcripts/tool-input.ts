@@ -1,6 +1,6 @@
 /** What a tool was called with, whole and as text: the command, the diff, the written file, or the arguments. */
 
-import { arrayOf, isRecord, type JsonRecord, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, jsonOf, stringOf, stringsOf } from "../base/json.ts";
 import { diffLines } from "./diff.ts";
 import type { DeedKind, ToolAction } from "./session.ts";
 
@@ -32,7 +32,7 @@ export function inputText(name: string, action: ToolAction, input: unknown): str
 function commandOf(input: JsonRecord): string {
   const command = input.command ?? input.cmd;
   if (typeof command === "string") return command;
-  const words = arrayOf(command);
+  const words = stringsOf(command);
   return words.length > 0 ? words.join(" ") : argumentsText(input);
 }
 
@@ -61,6 +61,6 @@ function firstString(record: JsonRecord, keys: readonly string[]): string | unde
 /** One line per argument. */
 function argumentsText(input: JsonRecord): string {
   return Object.entries(input)
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : jsonOf(value)}`)
     .join("\n");
 }
