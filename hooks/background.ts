@@ -1,6 +1,6 @@
 /**
  * What is due after a turn, in a process of its own that outlives its host: index the session, observe it, name it,
- * and save it as a note when it was cleared. One job's failure leaves the others their turn.
+ * save it as a note when it was cleared, and share. One job's failure leaves the others their turn.
  */
 
 import { existsSync } from "node:fs";
@@ -49,12 +49,15 @@ async function main(): Promise<void> {
       source: { type: "string", default: "claude" },
       "index-only": { type: "boolean", default: false },
       save: { type: "boolean", default: false },
+      "share-only": { type: "boolean", default: false },
     },
   });
   const { session: id, file, cwd, source, save } = values;
   const job = { id, file, cwd, source, save, isIndexOnly: values["index-only"] };
   try {
-    await work(job, await loadConfig(process.env, cwd));
+    const config = await loadConfig(process.env, cwd);
+    if (!values["share-only"]) await work(job, config);
+    if (config.settings.share) await performer(config, job)("share", () => share(config));
   } catch (error) {
     logFailure(resolvePaths(process.env), "background", error);
   }
@@ -202,6 +205,12 @@ function notesFolder(
   const { dir } = settings.notes;
   if (dir !== undefined) return expandPath(dir, env, cwd);
   return join(paths.notes, basename(projectKey(cwd)) || "root");
+}
+
+/** Not while another run is at it, nor soon after a failure. */
+async function share(config: Config): Promise<void> {
+  const { shareInBackground } = await import("../scripts/share.ts");
+  await shareInBackground({ config, publish: true, pull: true });
 }
 
 async function model(config: Config) {

@@ -230,10 +230,16 @@ describe("checkHealth()", () => {
     expect(sends({ modelKeys: ["active", "anthropic/small"] })).toBe(
       "conversation to pi's active model, conversation to anthropic/small through pi",
     );
-    const share = { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 10 };
+    const share = {
+      urlEnv: "SESSION_MEMORY_HUB_URL",
+      projects: { "github.com/acme/*": "acme" },
+      days: 365,
+      maxChunks: 10,
+    };
     const HUB = { SESSION_MEMORY_HUB_URL: "postgres://me:secret@hub.example.com:5433/memory" };
     expect(sends({ share }, HUB)).toBe("shared sessions to hub.example.com:5433");
     expect(sends({ share })).toBe("shared sessions to the hub of SESSION_MEMORY_HUB_URL, which is not set");
+    expect(sends({ share: { ...share, projects: {} } }, HUB)).toBe("nothing");
     mkdirSync(home.paths.pi, { recursive: true });
     expect(sends({})).toBe("conversation to pi's active model for observing (at most $1.00 a day)");
     expect(sends({ observe: { ...observe, model: "x/y", dailyBudgetUsd: 0.2 } })).toBe(

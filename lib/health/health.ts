@@ -13,6 +13,7 @@ import { type HookRuns, readHookLog } from "./hook-log.ts";
 import { checkIndex } from "./index-health.ts";
 import type { IndexMetrics } from "./index-metrics.ts";
 import { describeReceivers } from "./receivers.ts";
+import { checkSharing } from "./share-health.ts";
 import { checkStateFolder } from "./state-folder.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
@@ -49,6 +50,7 @@ export function checkHealth(options: HealthOptions): Health {
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
   findings.push(...checkRuntime(runtime, config.env), ...checkStateFolder(paths, now));
   findings.push(...checkVolute(options.cwd, paths));
+  if (!options.configError) findings.push(...checkSharing(config, now));
   const spend = readSpendToday(paths.home, settings.timezone, now);
   findings.push(...checkSpend(spend, settings));
   return {

@@ -11,7 +11,9 @@ export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, 
     ...(llm ? [`conversation to ${hostOf(llm.baseUrl)}`] : []),
     ...modelKeys.map((key) => `conversation to ${piModel(key)}`),
     ...observers(settings, paths),
-    ...(share ? [`shared sessions to ${hubOf(env[share.urlEnv], share.urlEnv)}`] : []),
+    ...(share && Object.keys(share.projects).length > 0
+      ? [`shared sessions to ${hubOf(env[share.urlEnv], share.urlEnv)}`]
+      : []),
   ];
   return receivers.length > 0 ? receivers.join(", ") : "nothing";
 }

@@ -39,8 +39,10 @@ export interface ProjectStatus {
   behind: number;
 }
 
+type Known = Pick<Config, "env" | "paths" | "settings">;
+
 /** What is shared with whom and how far behind it is; undefined where nothing is shared. */
-export function shareStatus(config: Config): ShareStatus | undefined {
+export function shareStatus(config: Known): ShareStatus | undefined {
   const share = shareConfig(config);
   if (!share) return undefined;
   const patternOf = (project: string) => sharedProject(project, share.projects)?.pattern;
@@ -69,7 +71,7 @@ export function shareStatus(config: Config): ShareStatus | undefined {
   };
 }
 
-function hubLabel(config: Config, variable: string): string | null {
+function hubLabel(config: Known, variable: string): string | null {
   try {
     return hubAddress(variable, config).label;
   } catch {
@@ -77,7 +79,7 @@ function hubLabel(config: Config, variable: string): string | null {
   }
 }
 
-function ownPatterns(config: Config): { published: (string | undefined)[]; due: (string | undefined)[] } {
+function ownPatterns(config: Known): { published: (string | undefined)[]; due: (string | undefined)[] } {
   const { paths, settings } = config;
   if (!existsSync(paths.database)) return { published: [], due: [] };
   const exclusion = readExclusion(currentExclude(paths, settings.exclude));
@@ -98,7 +100,7 @@ function ownPatterns(config: Config): { published: (string | undefined)[]; due: 
   }
 }
 
-function readFacts({ paths }: Config) {
+function readFacts({ paths }: Known) {
   const facts = withExistingState(paths, (state) => ({
     lastPublish: readShareFact(state, "last_publish"),
     lastPull: readShareFact(state, "last_pull"),
@@ -108,7 +110,7 @@ function readFacts({ paths }: Config) {
 }
 
 function withReplica<T>(
-  { paths }: Config,
+  { paths }: Known,
   work: (replica: ReturnType<typeof openReplica>) => T,
 ): T | undefined {
   if (!hasReplica(paths)) return undefined;

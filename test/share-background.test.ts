@@ -1,0 +1,149 @@
+/** Sharing beside a session: after a turn and at its start, with rests after failures, and never where somebody waits. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createServer, type Socket } from "node:net";
+import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { BUN_FLAGS, runCommand, runScript, scriptPath } from "./support/run.ts";
+import { initHub, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
+
+// A test that takes too long has its processes killed, the server among them.
+setDefaultTimeout(60_000);
+
+const after = (home: Sharer, id: string, file: string) =>
+  runScript("hooks/background.ts", ["--session", id, "--file", file, "--cwd", home.project], {
+    env: home.env,
+    cwd: home.project,
+  });
+const atStart = (home: Sharer) =>
+  runScript("hooks/background.ts", ["--share-only", "--cwd", home.project], {
+    env: home.env,
+    cwd: home.project,
+  });
+
+describe.skipIf(!hasPostgres())("in the background", () => {
+  let postgres: Postgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    await initHub(postgres);
+  });
+  afterAll(() => postgres.stop());
+
+  test("a turn is published when it has ended, and read at the start of a colleague's session", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    const file = say(alice, uuid(1), ["where is the heron", "by the pond"]);
+    await after(alice, uuid(1), file);
+    expect(postgres.sql("SELECT id FROM session_memory.sessions")).toEqual([uuid(1)]);
+    await atStart(bob);
+    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${uuid(1)}`]);
+  });
+
+  test("nothing is sent before config.json has a share block", async () => {
+    using eve = sharer(postgres, { role: "alice", machine: "desk", share: { projects: {} } });
+    const file = say(eve, uuid(2), ["where is the stork", "on the roof"]);
+    await after(eve, uuid(2), file);
+    expect(postgres.sql(`SELECT id FROM session_memory.sessions WHERE id = '${uuid(2)}'`)).toEqual([]);
+  });
+
+  test("after --leave it stays away until share.ts is run by hand", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    const file = say(alice, uuid(3), ["where is the crane", "in the marsh"]);
+    await alice.share();
+    await alice.run("share", "--leave");
+    await after(alice, uuid(3), file);
+    const there = () => postgres.sql(`SELECT id FROM session_memory.sessions WHERE id = '${uuid(3)}'`);
+    expect(there()).toEqual([]);
+    await alice.share();
+    expect(there()).toEqual([uuid(3)]);
+  });
+});
+
+describe("a hub that is away", () => {
+  test("is tried again after a while, not after each turn; health and --status say what fails", async () => {
+    const hub = await countingServer((socket) => socket.destroy());
+    using alice = sharer(hub, { role: "alice", machine: "desk" });
+    const file = say(alice, uuid(4), ["where is the ibis", "at the nile"]);
+    for (let turn = 0; turn < 3; turn++) await after(alice, uuid(4), file);
+    expect(hub.connections()).toBe(1);
+    await runScript("share", [], { env: alice.env, cwd: alice.project });
+    expect(hub.connections()).toBe(2);
+    const label = `127.0.0.1:${hub.port}/memory`;
+    const status = JSON.parse((await alice.run("share", "--status", "--json")).stdout);
+    const { error } = status;
+    expect([status.hub, status.lastPublish]).toEqual([label, null]);
+    expect(error).toStartWith(`Cannot reach the hub ${label}: `);
+    const health = JSON.parse((await alice.run("health", "--json")).stdout);
+    expect(health.sends).toContain(`shared sessions to 127.0.0.1:${hub.port}`);
+    const whats = health.findings.map(({ what }: { what: string }) => what);
+    expect(whats).toContain(`sharing fails: ${error}`);
+    expect(whats).toContain(`1 session not shared yet with ${label}`);
+    hub.close();
+  });
+
+  test("is never asked by a search, a prompt hook, a reader, a digest or a session's start itself", async () => {
+    const hub = await countingServer(() => {});
+    using alice = sharer(hub, { role: "alice", machine: "desk" });
+    const file = say(alice, uuid(5), ["where is the egret", "on the cow"]);
+    for (const [script, ...args] of [
+      ["search", "egret", "--json"],
+      ["session-reader", uuid(5)],
+      ["session-reader", "--list"],
+      ["activity-summary", "--current", uuid(5)],
+      ["health"],
+      ["share", "--status"],
+      ["share", "--dry-run"],
+    ] as const) {
+      expect([script, (await alice.run(script, ...args)).exitCode]).toEqual([script, 0]);
+    }
+    const prompt = {
+      session_id: uuid(5),
+      transcript_path: file,
+      cwd: alice.project,
+      prompt: "look at @@egret",
+      hook_event_name: "UserPromptSubmit",
+    };
+    const { exitCode } = await runCommand(
+      [process.execPath, ...BUN_FLAGS, scriptPath("hooks/claude/user-prompt-submit.ts")],
+      {
+        env: alice.env,
+        cwd: alice.project,
+        stdin: JSON.stringify(prompt),
+      },
+    );
+    expect([exitCode, hub.connections()]).toEqual([0, 0]);
+    hub.close();
+  });
+});
+
+interface CountingServer {
+  port: number;
+  url: Postgres["url"];
+  connections(): number;
+  close(): void;
+}
+
+function countingServer(answer: (socket: Socket) => void): Promise<CountingServer> {
+  let connections = 0;
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    connections++;
+    sockets.add(socket);
+    socket.on("error", () => {});
+    answer(socket);
+  });
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" && address ? address.port : 0;
+      resolve({
+        port,
+        url: (role) => `postgresql://${role}:${role}-pw@127.0.0.1:${port}/memory`,
+        connections: () => connections,
+        close() {
+          for (const socket of sockets) socket.destroy();
+          server.close();
+        },
+      });
+    });
+  });
+}
