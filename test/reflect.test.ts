@@ -260,3 +260,115 @@ test("the basis names what there is and the focus", () => {
   expect(reflectionBasis(items)).not.toBe(reflectionBasis(items, "x"));
   expect(reflectionBasis(items)).not.toBe(reflectionBasis(items.slice(1)));
 });
+
+const FILES = [
+  "auth",
+  "cache",
+  "gateway",
+  "invoice",
+  "parser",
+  "queue",
+  "router",
+  "session",
+  "store",
+  "worker",
+];
+const REASONS = [
+  "the refresh was not awaited",
+  "the clock was read in local time",
+  "two writers shared one temp file",
+  "the index was built before the migration",
+];
+/** Forty causes, each of a file and a reason of its own. */
+const CAUSES = FILES.flatMap((file) => REASONS.map((reason) => `${file}.ts failed on CI because ${reason}`));
+
+/** What a session gathers: causes among requests, results and noise, each reflection over the limit. */
+function sessionWithCauses(random: Random, part: number): Observation[] {
+  const causes = CAUSES.filter((_, index) => index % 3 === part);
+  const noise = Array.from({ length: 220 }, (_, index) => {
+    const id = `p${part}${index}`.padEnd(6, "z");
+    const words = Array.from({ length: 12 }, () => `w${random.integer(0, 4000)}x`).join(" ");
+    return item(id, {
+      priority: random.pick(["yellow", "green"] as const),
+      text: random.pick([`Assistant: ${words}`, `Ran \`bun test\` (${words})`, `✅ Committed: ${words}`]),
+      sources: [part * 1000 + index],
+    });
+  });
+  const planted = causes.map((text, index) =>
+    item(`c${part}${index}`.padEnd(6, "q"), { text, sources: [part * 1000] }),
+  );
+  const mixed = [...noise];
+  for (const cause of planted) mixed.splice(random.integer(0, mixed.length), 0, cause);
+  return mixed;
+}
+
+test.each([
+  ["by rule", false],
+  ["by a model that merges its noise", true],
+])("of 40 planted causes nine in ten survive three reflections %s", async (_, hasModel) => {
+  const random = seeded(fuzzSeed("planted causes"));
+  const records: LedgerRecord[] = [];
+  const limit = 8000;
+  for (let part = 0; part < 3; part++) {
+    records.push(...ledgerOf(sessionWithCauses(random, part)));
+    const memory = foldLedger(records);
+    expect(observationTokens(memory.observations)).toBeGreaterThan(limit);
+    const noise = memory.observations.filter(({ text }) => !text.includes("failed on CI"));
+    const causes = memory.observations.filter((observation) => !noise.includes(observation));
+    const complete = answering({
+      observations: [
+        ...causes.map(({ id, priority, text }) => ({ ids: [id], priority, text })),
+        ...Array.from({ length: 10 }, (_, index) => ({
+          ids: noise.filter((__, at) => at % 10 === index).map(({ id }) => id),
+          priority: "yellow",
+          text: `merged notes ${index} of ${random.integer(0, 99999)} alpha${index} beta${index} gamma${index}`,
+        })),
+      ],
+    });
+    await reflect({
+      ...context(records, { reflectorTokens: limit }),
+      ...(hasModel ? { complete } : {}),
+      force: true,
+    });
+  }
+  const left = foldLedger(records).observations.map(({ text }) => text);
+  const survived = CAUSES.filter((cause) => left.includes(cause)).length;
+  expect(survived).toBeGreaterThanOrEqual(36);
+  expect(observationTokens(foldLedger(records).observations)).toBeLessThan(limit);
+});
+
+test("a cause that something open rests on is kept, whatever its age and whatever the model leaves out", async () => {
+  const cause = item("cccccc", {
+    text: "upload_queue.ts failed because the lock was never released",
+    sources: [1],
+  });
+  const open = item("oooooo", {
+    priority: "red",
+    thread: true,
+    text: "User: make upload_queue.ts survive a restart",
+  });
+  const rest = Array.from({ length: 60 }, (_, index) =>
+    item(`r${index}`.padEnd(6, "z"), {
+      text: `cache.ts failed because of reason ${index} ${"word ".repeat(10)}`,
+      sources: [index + 2],
+    }),
+  );
+  const ruled = ledgerOf([cause, ...rest, open]);
+  await reflect({ ...context(ruled, { reflectorTokens: 500 }), force: true });
+  expect(foldLedger(ruled).observations).toContainEqual(cause);
+  const asked = ledgerOf([cause, ...rest, open]);
+  const complete = answering({ observations: [{ ids: ["oooooo"], priority: "red", text: open.text }] });
+  await reflect({ ...context(asked), complete, force: true });
+  expect(foldLedger(asked).observations).toEqual([cause, open]);
+});
+
+test("what a later observation says too is merged away before anything is dropped", () => {
+  const items = [
+    item("aaaaaa", { text: "auth.ts failed because the refresh was not awaited" }),
+    item("bbbbbb", { text: "The gateway keeps port 8443" }),
+    item("cccccc", {
+      text: "auth.ts failed on CI because the refresh was not awaited; fixed in the login flow",
+    }),
+  ];
+  expect(reflectByRule(foldLedger(ledgerOf(items)), { limit: 40_000 }).dropped).toEqual(["aaaaaa"]);
+});

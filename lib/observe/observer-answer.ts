@@ -84,7 +84,16 @@ export function acceptObservations(
 /** Judges a reflector's answer: which observations it drops, and what it merged them into. */
 export function acceptReflection(
   offered: readonly OfferedReflection[],
-  { memory, clean }: { memory: Memory; clean: (text: string) => string },
+  {
+    memory,
+    clean,
+    protectedItems = new Set(),
+  }: {
+    memory: Memory;
+    clean: (text: string) => string;
+    /** Kept word for word whether the answer names them or not. */
+    protectedItems?: ReadonlySet<Observation>;
+  },
 ): { drafts: Draft[]; dropped: string[] } | { refused: string } {
   const live = new Map(memory.observations.map((observation) => [observation.id, observation]));
   if (offered.length === 0) return { refused: "it kept nothing" };
@@ -97,7 +106,7 @@ export function acceptReflection(
   if (unknown.length > 0) return { refused: `it invented the id ${unknown[0]}` };
   const lost = memory.observations.filter((item) => isOpen(item, memory) && !named.has(item.id));
   if (lost.length > 0) return { refused: `it dropped ${lost.length} open 🔴, the first is ${lost[0]?.id}` };
-  const kept = new Set<Observation>();
+  const kept = new Set<Observation>(protectedItems);
   const drafts: Draft[] = [];
   for (const [index, { ids, priority }] of offered.entries()) {
     const merged = [...new Set(ids)].flatMap((id) => live.get(id) ?? []);
@@ -105,7 +114,10 @@ export function acceptReflection(
     const given = datesIn(merged.map((item) => `${item.text} ${item.local ?? ""}`).join(" "));
     if ([...datesIn(text)].some((date) => !given.has(date))) return { refused: "it invented a date" };
     // What is open stays word for word, and so does what was not merged with anything.
-    const stays = merged.length <= 1 || text === "" || merged.some((item) => isOpen(item, memory));
+    const stays =
+      merged.length <= 1 ||
+      text === "" ||
+      merged.some((item) => isOpen(item, memory) || protectedItems.has(item));
     if (stays) for (const item of merged) kept.add(item);
     else drafts.push(mergedDraft(merged, { priority, text }));
   }

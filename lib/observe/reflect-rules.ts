@@ -1,11 +1,13 @@
 /**
- * Reflection by rule: repeats, superseded states and what exceeds its priority's share are taken out.
+ * Reflection by rule: repeats, superseded states and what a later observation says too are merged away; then what exceeds
+ * its priority's share is taken out, causes last.
  *
  * It only ever drops, so the result is never larger; it keeps every open 🔴 and the newest of each priority, so it is
  * never empty; and what is kept keeps its order and dates.
  */
 
 import { createHash } from "node:crypto";
+import { contentWords } from "../language/wording.ts";
 import {
   isOpen,
   type Memory,
@@ -15,8 +17,10 @@ import {
   type ReflectedRecord,
 } from "./observations.ts";
 
+/** A text so much of which another one says adds nothing to it. */
+const CONTAINED_SHARE = 0.8;
 /** Share of the limit that each priority may fill: together less than half, so that the next reflection is far off. */
-const SHARES: Record<Priority, number> = { red: 0.25, yellow: 0.15, green: 0.05 };
+const SHARES: Record<Priority, number> = { red: 0.2, yellow: 0.2, green: 0.05 };
 /** After a reflection that could not get below the limit, the next one waits for this growth. */
 const GROWTH = 1.1;
 
@@ -42,23 +46,88 @@ export function isReflectionDue(memory: Memory, limit: number): boolean {
   return memory.reflected.tokens < limit || tokens >= memory.reflected.tokens * GROWTH;
 }
 
-/** Reflects by rule. A record that drops nothing is to be kept too: it says that this input was tried. */
+/** Reflects by rule: merges, then caps. A record that drops nothing is to be kept too: it says that this was tried. */
 export function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
+  const dropped = mergedAway(memory);
+  for (const priority of ["green", "yellow", "red"] as const)
+    dropExcess(memory, { dropped, priority, ...options });
+  return recordOf(memory, dropped, options);
+}
+
+/** Only merges, for a model that condenses what is left. */
+export function mergeByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
+  return recordOf(memory, mergedAway(memory), options);
+}
+
+function mergedAway(memory: Memory): Set<Observation> {
   const dropped = new Set<Observation>();
   dropRepeats(memory, dropped);
   dropSuperseded(memory, dropped);
-  for (const priority of ["green", "yellow", "red"] as const)
-    dropExcess(memory, { dropped, priority, ...options });
+  dropContained(memory, dropped);
+  return dropped;
+}
+
+function recordOf(
+  memory: Memory,
+  dropped: ReadonlySet<Observation>,
+  { focus }: ReflectOptions,
+): ReflectedRecord {
   const kept = memory.observations.filter((observation) => !dropped.has(observation));
   const record: ReflectedRecord = {
     kind: "reflected",
     observations: [],
     dropped: [...dropped].map(({ id }) => id),
-    basis: reflectionBasis(kept, options.focus),
+    basis: reflectionBasis(kept, focus),
     tokens: observationTokens(kept),
     by: "rules",
   };
-  return options.focus ? { ...record, focus: options.focus } : record;
+  return focus ? { ...record, focus } : record;
+}
+
+/** Says why something was so: what cannot be found out again by looking at the files. */
+const CAUSE =
+  /\b(?:because|caused by|(?:root )?cause|due to|turn(?:s|ed) out|the (?:real |actual )?(?:problem|reason|issue|bug) (?:is|was)|failed:|was (?:missing|stale|wrong|not awaited)|ursache|weil|liegt an|à cause|causa)\b/i;
+
+function isCause({ priority, text }: Observation): boolean {
+  return priority === "yellow" && CAUSE.test(text);
+}
+
+/** The causes that something open rests on: they name the same file, error or other rare thing. */
+export function causesOfOpen(memory: Memory): Set<Observation> {
+  const open = memory.observations.filter((item) => isOpen(item, memory));
+  const wanted = new Set(open.flatMap(({ text }) => thingsOf(text)));
+  const causes = memory.observations.filter((item) => isCause(item) && !isOpen(item, memory));
+  return new Set(causes.filter(({ text }) => thingsOf(text).some((thing) => wanted.has(thing))));
+}
+
+/** File names, errors and identifiers that a text names. */
+function thingsOf(text: string): string[] {
+  const found = text.match(
+    /[\w-]+\.[a-z]\w{0,5}\b|\b[A-Z]\w*(?:Error|Exception)\b|\bE[A-Z]{3,}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b/g,
+  );
+  return [...new Set(found ?? [])];
+}
+
+/** What a later observation says too, about the same file, error or decision. */
+function dropContained(memory: Memory, dropped: Set<Observation>): void {
+  const holders = new Map<string, { item: Observation; words: Set<string> }[]>();
+  for (const item of memory.observations.toReversed()) {
+    if (dropped.has(item)) continue;
+    const words = new Set(contentWords(item.text));
+    const things = thingsOf(item.text);
+    const others = things.flatMap((thing) => holders.get(thing) ?? []);
+    const isSaid = others.some((other) => share(words, other.words) >= CONTAINED_SHARE);
+    if (isSaid && item.priority !== "red" && !isOpen(item, memory)) dropped.add(item);
+    else for (const thing of things) holders.set(thing, [...(holders.get(thing) ?? []), { item, words }]);
+  }
+}
+
+/** The share of words that are among others. */
+function share(words: ReadonlySet<string>, others: ReadonlySet<string>): number {
+  if (words.size === 0) return 0;
+  let count = 0;
+  for (const word of words) if (others.has(word)) count++;
+  return count / words.size;
 }
 
 /** The same words again: the last time counts. */
@@ -86,22 +155,23 @@ interface Excess extends ReflectOptions {
   priority: Priority;
 }
 
-/** The oldest of a priority beyond its share; what the focus names goes last. */
+/**
+ * The oldest of a priority beyond its share; of the 🟡 causes go last, and those that something open rests on stay. What
+ * the focus names goes after all else.
+ */
 function dropExcess(memory: Memory, { dropped, priority, limit, focus }: Excess): void {
   const words = (focus ?? "").toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   const isFocused = ({ text }: Observation) => words.some((word) => text.toLowerCase().includes(word));
+  const resting = causesOfOpen(memory);
+  const rank = (item: Observation) => (isFocused(item) ? 0 : resting.has(item) ? 1 : isCause(item) ? 2 : 3);
   const candidates = memory.observations.filter(
     (observation) =>
       observation.priority === priority && !dropped.has(observation) && !isOpen(observation, memory),
   );
-  const newestFirst = candidates.toReversed();
-  const ordered = [
-    ...newestFirst.filter(isFocused),
-    ...newestFirst.filter((candidate) => !isFocused(candidate)),
-  ];
+  const ordered = candidates.toReversed().toSorted((a, b) => rank(a) - rank(b));
   let room = limit * SHARES[priority];
   for (const [index, observation] of ordered.entries()) {
     room -= observationTokens([observation]);
-    if (room < 0 && index > 0) dropped.add(observation);
+    if (room < 0 && index > 0 && !resting.has(observation)) dropped.add(observation);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Reflecting on a ledger when it has grown too large: by rule first, then by the model where there is one, whose answer
- * counts only when it is smaller and loses nothing that is open.
+ * Reflecting on a ledger when it has grown too large: first what belongs together is merged, by the model where there is
+ * one (its answer counts only when it is smaller and loses nothing that is open), then what has no room is taken out.
  */
 
 import { describeError, SessionMemoryError } from "../base/errors.ts";
@@ -14,7 +14,13 @@ import {
   observationTokens,
 } from "./observations.ts";
 import { cleaner, type ObserveContext } from "./observe.ts";
-import { isReflectionDue, reflectByRule, reflectionBasis } from "./reflect-rules.ts";
+import {
+  causesOfOpen,
+  isReflectionDue,
+  mergeByRule,
+  reflectByRule,
+  reflectionBasis,
+} from "./reflect-rules.ts";
 
 export interface ReflectOutcome {
   ledger: Ledger;
@@ -50,16 +56,24 @@ export async function reflect(
     await context.append(record);
     ledger.push(record);
   };
-  const byRule = reflectByRule(memory, { limit: settings.reflectorTokens, focus });
+  const options = { limit: settings.reflectorTokens, focus };
+  const { complete } = context;
+  const asksModel = complete !== undefined && (force || before >= settings.reflectorTokens / 2);
+  // A model merges what belongs together before anything is taken out for want of room.
+  const byRule = asksModel ? mergeByRule(memory, options) : reflectByRule(memory, options);
   await put(byRule);
   const outcome: ReflectOutcome = {
     ...nothing,
     dropped: byRule.dropped.length,
     tokens: { before, after: byRule.tokens },
   };
-  const { complete } = context;
-  if (!complete || (!force && byRule.tokens < settings.reflectorTokens / 2)) return outcome;
-  return await reflectByModel({ ...context, complete, put }, outcome);
+  if (!asksModel) return outcome;
+  const merged = await reflectByModel({ ...context, complete, put }, outcome);
+  const capped = reflectByRule(foldLedger(ledger), options);
+  if (capped.dropped.length === 0) return merged;
+  await put(capped);
+  const dropped = merged.dropped + capped.dropped.length;
+  return { ...merged, dropped, tokens: { before, after: capped.tokens } };
 }
 
 interface ModelReflection extends ObserveContext {
@@ -86,7 +100,11 @@ async function reflectByModel(context: ModelReflection, outcome: ReflectOutcome)
       ),
       signal,
     });
-    const accepted = acceptReflection(answer.value.observations, { memory, clean: cleaner(context) });
+    const accepted = acceptReflection(answer.value.observations, {
+      memory,
+      clean: cleaner(context),
+      protectedItems: causesOfOpen(memory),
+    });
     if ("refused" in accepted) {
       return {
         ...outcome,
