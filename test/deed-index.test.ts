@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { pruneSessions } from "../lib/index/prune.ts";
+import { migrate } from "../lib/store/migrate.ts";
 import { MIGRATIONS } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
-import { migrate, openStore, type Store } from "../lib/store/store.ts";
+import { openStore, type Store } from "../lib/store/store.ts";
 import { deedsIn } from "../lib/transcripts/deeds.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";

@@ -330,7 +330,7 @@ describe("health.ts", () => {
     expect([run.exitCode, health.status]).toEqual([1, "ERROR"]);
     expect(findingsOf(health).filter((finding) => finding.startsWith("error"))).toEqual([
       `error: CONFIG_INVALID: Cannot use "${home.paths.config}": unknown key "embeding"`,
-      `error: STORAGE_ERROR: Cannot open "${home.paths.database}": file is not a database`,
+      `error: STORAGE_ERROR: Cannot read "${home.paths.database}": it is damaged (file is not a database)`,
     ]);
     expect(health.findings[0]?.remedy).toBe('did you mean "embedding"?');
     expect(Object.keys(health.metrics).sort()).toEqual(

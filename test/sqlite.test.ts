@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { migrate } from "../lib/store/migrate.ts";
 import { MIGRATIONS } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
-import { migrate, openStore, readFact, writeFact } from "../lib/store/store.ts";
+import { openStore, readFact, writeFact } from "../lib/store/store.ts";
 
 function folder(): string {
   return mkdtempSync(join(tmpdir(), "session-memory-store-"));
@@ -51,7 +52,7 @@ describe("openDatabase()", () => {
     expect(() => openDatabase(path)).toThrow(
       expect.objectContaining({
         type: "STORAGE_ERROR",
-        message: `Cannot open "${path}": file is not a database`,
+        message: `Cannot read "${path}": it is damaged (file is not a database)`,
       }),
     );
     expect(readFileSync(path, "utf8")).toBe(before);

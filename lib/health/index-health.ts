@@ -1,6 +1,7 @@
 /** Checks the index, its vectors and the transcripts it was made from. */
 
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
@@ -8,6 +9,7 @@ import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, indexRecipe, isCurrent, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
 import { allIndexes, givenIndexes, indexBytes } from "../store/given-indexes.ts";
+import { setAsideIn } from "../store/repair.ts";
 import { openStore, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
@@ -47,7 +49,7 @@ export function checkIndex(
       store?.close();
     }
   }
-  findings.push(...checkGivenIndexes(paths));
+  findings.push(...checkGivenIndexes(paths), ...checkSetAside(paths));
   const behind = measureBehind(sessions, known, recipe);
   findings.push(...checkFreshness(behind, known, metrics), ...checkSources(known, metrics));
   const doomed = deletedWithin(RETENTION_DAYS, { sessions, paths, now });
@@ -65,6 +67,14 @@ function checkGivenIndexes(paths: Paths): Finding[] {
   const bytes = indexes.reduce((sum, index) => sum + indexBytes(index), 0);
   const what = `${counted(indexes.length, "index", "indexes")} of given transcripts, ${(bytes / 1e6).toFixed(1)} MB`;
   return [{ level: "info", what, remedy: "each is removed after 30 days without use" }];
+}
+
+function checkSetAside(paths: Paths): Finding[] {
+  return setAsideIn(paths).map((file) => ({
+    level: "info",
+    what: `${basename(file)} was damaged; what could be read of it was carried over`,
+    remedy: `delete ${file} when nothing is missed`,
+  }));
 }
 
 function checkVectors(store: Store, { embedding }: Settings): Finding[] {

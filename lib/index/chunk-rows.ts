@@ -214,6 +214,12 @@ function replaceText(store: Store, id: number): void {
     .run(id, content, header, tools, extra);
 }
 
+/** Makes the full text of all chunks anew. */
+export function remakeChunkText(store: Store): void {
+  for (const { id } of store.db.prepare("SELECT id FROM session_chunks").all())
+    replaceText(store, Number(id));
+}
+
 /** Removes a chunk; its vector stays in the cache. */
 export function removeChunk(store: Store, id: number): void {
   const { db } = store;

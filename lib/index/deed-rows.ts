@@ -43,9 +43,7 @@ export function deedRows(store: Store): DeedRows {
        outcome, result)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const insertText = store.db.prepare(
-    "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
-  );
+  const insertText = textInserter(store);
   return {
     add(deeds, { session, exchangeLine, timestamp }) {
       for (const {
@@ -75,13 +73,32 @@ export function deedRows(store: Store): DeedRows {
           outcome,
           result,
         );
-        const names = named === target ? target : `${target}\n${named}`;
-        const words = isFileText(kind, outcome) ? "" : result;
-        insertText.run(lastId, names, input, words, splitJoined(names, input));
+        insertText({ id: lastId, kind, target, paths, input, outcome, result });
       }
     },
     remove: (session, lines) => removeDeeds(store, session, lines),
   };
+}
+
+type DeedText = Pick<StoredDeed, "id" | "kind" | "target" | "paths" | "input" | "outcome" | "result">;
+
+function textInserter({ db }: Store): (deed: DeedText) => void {
+  const insert = db.prepare(
+    "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
+  );
+  return ({ id, kind, target, paths, input, outcome, result }) => {
+    const named = paths.join("\n");
+    const names = named === target ? target : `${target}\n${named}`;
+    const words = isFileText(kind, outcome) ? "" : result;
+    insert.run(id, names, input, words, splitJoined(names, input));
+  };
+}
+
+/** Makes the full text of all deeds anew. */
+export function remakeDeedText(store: Store): void {
+  const insert = textInserter(store);
+  store.db.exec("DELETE FROM deeds_fts");
+  for (const row of store.db.prepare(`SELECT ${DEED_COLUMNS} FROM deeds d`).all()) insert(deedFrom(row));
 }
 
 /** The end of a file that was read or changed is about whatever stands there: nobody looks for the deed by it. */

@@ -12,6 +12,7 @@ import type { Store } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Head, readHead } from "../transcripts/transcript.ts";
+import { finishCarryOver } from "./carried-over.ts";
 import { chunkRows, removeSession } from "./chunk-rows.ts";
 import { deedRows } from "./deed-rows.ts";
 import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
@@ -84,7 +85,8 @@ interface Run {
  * @throws {SessionMemoryError} `STORAGE_ERROR`: what was committed before stays, nothing after it.
  */
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
-  const run = startRun(options);
+  const isCarried = finishCarryOver(options.store);
+  const run = startRun(isCarried ? { ...options, known: undefined } : options);
   if (options.all) startAgain(run);
   const steps = indexFiles(run);
   let done = 0;

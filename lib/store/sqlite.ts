@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory } from "../base/files.ts";
+import { damaged, isDamage } from "./damage.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type NamedValues = Record<string, SqlValue>;
@@ -85,7 +86,7 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
     return wrapDriver(driver, path);
   } catch (error) {
     driver?.close();
-    throw storageError("open", path, error);
+    throw isDamage(error) ? damaged(path, error) : storageError("open", path, error);
   }
 }
 
@@ -108,15 +109,12 @@ export function storageError(action: string, path: string, cause: unknown): Sess
   return new SessionMemoryError("STORAGE_ERROR", `Cannot ${action} "${path}": ${reason}`, {
     cause,
     recoverable: /locked|busy/i.test(reason),
-    hint: hintFor(reason, path),
+    hint: hintFor(reason),
   });
 }
 
-function hintFor(reason: string, path: string): string {
+function hintFor(reason: string): string {
   if (/locked|busy/i.test(reason)) return "wait for the other run to end, then run again";
-  if (/not a database|malformed|corrupt/i.test(reason)) {
-    return `move "${path}" away and run bun scripts/embed.ts: the index is rebuilt from the transcripts`;
-  }
   if (/full|ENOSPC/i.test(reason)) return "free some disk space, then run again";
   return "check that the folder exists and may be written";
 }
@@ -226,11 +224,21 @@ function wrapDriver(driver: Driver, path: string): SqlDatabase {
       vectors ??= loadVectors(driver);
       return vectors;
     },
-    exec: (sql) => driver.exec(sql),
+    exec(sql) {
+      try {
+        driver.exec(sql);
+      } catch (error) {
+        throw noticed(path, error);
+      }
+    },
     prepare(sql) {
       let statement = statements.get(sql);
       if (!statement) {
-        statement = wrapStatement(driver.prepare(sql));
+        try {
+          statement = wrapStatement(driver.prepare(sql), path);
+        } catch (error) {
+          throw noticed(path, error);
+        }
         statements.set(sql, statement);
       }
       return statement;
@@ -245,6 +253,7 @@ function wrapDriver(driver: Driver, path: string): SqlDatabase {
         return result;
       } catch (error) {
         if (depth > 0) rollback(driver);
+        if (isDamage(error)) throw damaged(path, error);
         throw isSqliteError(error) ? storageError("write", path, error) : error;
       } finally {
         depth = 0;
@@ -262,15 +271,42 @@ function rollback(driver: Driver): void {
   }
 }
 
-function wrapStatement(statement: DriverStatement): Statement {
+/** Damage is an error of ours, with its remedy; everything else is for the caller. */
+function noticed(path: string, error: unknown): unknown {
+  return path !== ":memory:" && isDamage(error) ? damaged(path, error) : error;
+}
+
+function wrapStatement(statement: DriverStatement, path: string): Statement {
   return {
-    all: (...parameters) => statement.all(...parameters) as Row[],
-    get: (...parameters) => (statement.get(...parameters) ?? undefined) as Row | undefined,
-    run(...parameters) {
-      const { changes, lastInsertRowid } = statement.run(...parameters);
-      return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+    all(...parameters) {
+      try {
+        return statement.all(...parameters) as Row[];
+      } catch (error) {
+        throw noticed(path, error);
+      }
     },
-    iterate: (...parameters) => statement.iterate(...parameters) as IterableIterator<Row>,
+    get(...parameters) {
+      try {
+        return (statement.get(...parameters) ?? undefined) as Row | undefined;
+      } catch (error) {
+        throw noticed(path, error);
+      }
+    },
+    run(...parameters) {
+      try {
+        const { changes, lastInsertRowid } = statement.run(...parameters);
+        return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+      } catch (error) {
+        throw noticed(path, error);
+      }
+    },
+    *iterate(...parameters) {
+      try {
+        yield* statement.iterate(...parameters) as IterableIterator<Row>;
+      } catch (error) {
+        throw noticed(path, error);
+      }
+    },
   };
 }
 

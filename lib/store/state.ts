@@ -6,9 +6,11 @@
 import { existsSync } from "node:fs";
 import { readIfExists, remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
+import { migrate } from "./migrate.ts";
+import { repairDamaged } from "./repair.ts";
 import { openDatabase, storageError } from "./sqlite.ts";
 import { STATE_MIGRATIONS } from "./state-migrations.ts";
-import { migrate, type Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 type StatePaths = Pick<Paths, "state">;
 
@@ -18,6 +20,7 @@ type StatePaths = Pick<Paths, "state">;
  * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened or is newer than this program.
  */
 export function openState({ state }: StatePaths): Store {
+  repairDamaged(state, { migrations: STATE_MIGRATIONS, derived: ["titles", "meta_names", "name_sources"] });
   const db = openDatabase(state);
   try {
     db.exec("PRAGMA secure_delete = ON");

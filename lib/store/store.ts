@@ -1,14 +1,28 @@
 /** The index file: opening it at the current schema version, and the facts it keeps about itself. */
 
 import { existsSync } from "node:fs";
-import { SessionMemoryError } from "../base/errors.ts";
+import { basename } from "node:path";
+import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { repairDamaged } from "./repair.ts";
 import { openDatabase, type SqlDatabase, storageError } from "./sqlite.ts";
 
 /** An open index. Statements live with what they are about: index-state.ts, chunk-rows.ts, chunk-vectors.ts, candidates.ts. */
 export interface Store {
   readonly db: SqlDatabase;
   close(): void;
+}
+
+/** There while the full text of carried over rows is still to be made. */
+export const CARRIED_FACT = "carried_over";
+
+/** The replica of a hub is pulled again; of an index, what says that it is current is found out again. */
+function derivedIn(path: string): string[] | undefined {
+  return basename(path) === "shared.db" ? undefined : ["facts", "read_marks"];
+}
+
+function markCarried(db: SqlDatabase): void {
+  db.prepare("INSERT INTO facts (name, value) VALUES (?, '1')").run(CARRIED_FACT);
 }
 
 /**
@@ -18,6 +32,7 @@ export interface Store {
  * `create` is false.
  */
 export function openStore(path: string, options: { create?: boolean } = {}): Store {
+  repairDamaged(path, { migrations: MIGRATIONS, derived: derivedIn(path), finish: markCarried });
   const db = openDatabase(path, options);
   try {
     migrate(db, MIGRATIONS);
@@ -26,29 +41,6 @@ export function openStore(path: string, options: { create?: boolean } = {}): Sto
     throw storageError("migrate", path, error);
   }
   return { db, close: () => db.close() };
-}
-
-/** Brings a database to the last of `migrations`; all pending ones in one transaction. */
-export function migrate(db: SqlDatabase, migrations: readonly string[]): void {
-  if (schemaVersion(db, migrations.length) === migrations.length) return;
-  db.transaction(() => {
-    // read again under the lock: another process may have just done it
-    const version = schemaVersion(db, migrations.length);
-    for (const sql of migrations.slice(version)) db.exec(sql);
-    db.exec(`PRAGMA user_version = ${migrations.length}`);
-  });
-}
-
-function schemaVersion(db: SqlDatabase, known: number): number {
-  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
-  if (version > known) {
-    throw new SessionMemoryError(
-      "STORAGE_ERROR",
-      `Cannot open "${db.path}": schema version ${version}, this program knows ${known}`,
-      { hint: "update session-memory" },
-    );
-  }
-  return version;
 }
 
 /** Copies a database that others may be writing, as of one moment; none is made where there is none. */
