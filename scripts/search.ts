@@ -8,7 +8,6 @@
  * @module
  */
 
-import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -22,41 +21,44 @@ import {
   useConfig,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
-import { type Behind, indexRecipe } from "../lib/index/freshness.ts";
-import { isAllIndexed } from "../lib/index/stale.ts";
-import { compilePatterns } from "../lib/redact/redact.ts";
-import type { ChunkFilter } from "../lib/search/candidates.ts";
-import { logSearch, readIndexSize, type SessionRow } from "../lib/search/corpus.ts";
-import type { Nearest } from "../lib/search/nearest.ts";
-import { toPassages } from "../lib/search/passages.ts";
-import { formatResult, type SearchResult, toResults } from "../lib/search/results.ts";
-import { retrieve } from "../lib/search/retrieval.ts";
-import { type SearchFilters, toFilter } from "../lib/search/search-filters.ts";
-import { nameOf } from "../lib/sessions/session-name.ts";
-import { tendIndexes } from "../lib/store/given-indexes.ts";
-import { openStore, type Store } from "../lib/store/store.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
+import type { Hit } from "../lib/search/hit.ts";
+import type { SearchFilters } from "../lib/search/search-filters.ts";
+import {
+  defaultLimit,
+  type SearchAnswer,
+  type SearchMode,
+  searchAsText,
+  sessionTopics,
+} from "../lib/search/session-search.ts";
+
+export {
+  type SearchAnswer,
+  type SearchRequest,
+  type SearchResources,
+  searchAsText,
+  sessionSearch,
+} from "../lib/search/session-search.ts";
 
 const USAGE = `\
 Usage: bun scripts/search.ts <phrasing> [<phrasing>…] [options]
 
-Several phrasings of one question, in different words, find far more than one.
+Prints the rows that answer, each with its transcript line. Ask one question in 3 or 4 phrasings of different words.
 
 Options:
-  --limit <n>           Results to print (default: 5)
+  --limit <n>           Results (default: 5; 20 with --brief and --by-session)
+  --max-chars <n>       Characters of all output (default: 2500; --brief and --by-session 4000, --full 10000)
+  --brief, --by-session One line a result, or a session with its places
+  --full, --context <n> Whole exchanges; exchanges before and after each result (default: 0)
   --after, --before <t> Only then: 2026-02-03, 2026-02, yesterday, 7d, "last week"
-  --speaker <who>       What user or assistant said, not where they occur
-  --topic <t>           One of these topics (repeatable)
+  --speaker <who>       What user, assistant or a participant said
+  --topic <t>           One of these topics (repeatable); --topics lists them
   --decision, --action  Only where something was decided, or is left to do
   --session <s>, --agent <a>, --project <folder or name>
-  --context <n>         Exchanges before and after each result (default: 0)
-  --min-score <x>       Only results of at least this score, 0 to 1 (default: 0)
-  --no-index            Do not bring the index up to date first
-  --explain             Say where each score comes from
+  --min-score <x>       Only results of at least this score, 0 to 1 (default: 0); strong is 0.5
+  --no-index, --explain Do not bring the index up to date first; say where scores come from
   --subagents           Subagents' transcripts too
   --sessions <path>     Search this file or folder instead of the agents' own (repeatable)
-  --json                One JSON document       --quiet  No remarks on stderr
+  --json, --quiet       One JSON document; no remarks on stderr
 
 Examples:
   bun scripts/search.ts "why WAL" "sqlite journal mode" "readers block writers"
@@ -64,172 +66,22 @@ Examples:
 `;
 
 const AGENTS = ["claude", "pi", "codex", "plain"] as const;
-const SPEAKERS = ["user", "assistant"] as const;
-const LIMIT_DEFAULT = 5;
 const LIMIT_MAX = 100;
+const MAX_CHARS_LEAST = 200;
 const CONTEXT_MAX = 20;
-/** How long the index is brought up to date before an answer. */
-const INDEX_MS = 1000;
-/** Chunks by meaning that take part, for each phrasing. */
-const NEAREST = 50;
-
-export interface SearchRequest {
-  /** One question, or several phrasings of it. */
-  query: string | string[];
-  filters?: SearchFilters | undefined;
-  /** @default {5} */
-  limit?: number | undefined;
-  /** Exchanges before and after each result. @default {0} */
-  context?: number | undefined;
-  /** @default {0} */
-  minScore?: number | undefined;
-  /** @default {false} */
-  subagents?: boolean | undefined;
-  /** Whether results say where their scores come from. @default {false} */
-  explain?: boolean | undefined;
-}
-
-export interface SearchResources {
-  /** @default the environment's and config.json's */
-  config?: Config | undefined;
-  /** Whether the index is brought up to date first. @default {true} */
-  index?: boolean | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-export interface SearchAnswer {
-  /** Best first; empty when nothing is relevant. */
-  results: SearchResult[];
-  index: {
-    sessions: number;
-    chunks: number;
-    vectors: number;
-    /** What is not in the index yet. */
-    behind: Behind;
-    /** `on`, or `off: ` and why. */
-    semantic: string;
-  };
-}
-
-/** Searches past conversation. */
-export async function sessionSearch(
-  request: SearchRequest,
-  resources: SearchResources = {},
-): Promise<SearchAnswer> {
-  const { index = true, signal } = resources;
-  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
-  const started = performance.now();
-  const store = openStore(config.paths.database, { create: index });
-  try {
-    tendIndexes(config.paths, new Date());
-    const behind = await freshen(store, { config, index, signal });
-    const { results, semantic } = await answer(store, request, { config, signal });
-    logSearch(store, { tookMs: performance.now() - started, results: results.length });
-    return { results, index: { ...readIndexSize(store), behind, semantic } };
-  } finally {
-    store.close();
-  }
-}
-
-interface Surroundings {
-  config: Config;
-  signal: AbortSignal | undefined;
-}
-
-/** Brings the index up to date as far as a second goes; tells what is left. */
-async function freshen(
-  store: Store,
-  { config, index, signal }: Surroundings & { index: boolean },
-): Promise<Behind> {
-  const { settings, paths } = config;
-  const { sessions: ids, projects } = settings.exclude;
-  // Most people keep nothing out.
-  if (ids.length + projects.length > 0) {
-    (await import("../lib/index/held-sessions.ts")).removeKeptOut(store, settings.exclude);
-  }
-  if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
-  // what reads transcripts is half of the program, and mostly there is nothing new
-  const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([
-    import("../lib/sessions/sessions.ts"),
-    import("../lib/index/catch-up.ts"),
-  ]);
-  const sessions = listSessions(paths, { subagents: true, excluded: true });
-  if (!index) return howFarBehind({ store, sessions, settings });
-  return await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
-}
-
-async function answer(
-  store: Store,
-  request: SearchRequest,
-  { config, signal }: Surroundings,
-): Promise<{ results: SearchResult[]; semantic: string }> {
-  const { limit = LIMIT_DEFAULT, context = 0, minScore = 0, explain = false, subagents = false } = request;
-  const texts = [request.query].flat();
-  const filter = await toFilter(request.filters ?? {}, { store, config, subagents });
-  const { nearest, semantic } = await byMeaning(store, texts, { config, filter, signal });
-  const timezone = ownTimezone(config);
-  const found = retrieve([store], texts, { filter, limit, now: new Date(), timezone, nearest });
-  if (!found.isAnswered) return { results: [], semantic };
-  const passages = toPassages(store, found.chunks, { limit, around: context });
-  const results = toResults(passages, found, {
-    patterns: compilePatterns(config.settings.redact.extra),
-    nameOf: (session) => (session.sourceGone ? session.name : nameOf(asListed(session), config.paths)),
-    explain,
-  });
-  return { results: results.filter(({ relevance_score }) => relevance_score >= minScore), semantic };
-}
-
-/** The chunks nearest in meaning to each phrasing, where vectors are configured and at hand. */
-async function byMeaning(
-  store: Store,
-  texts: string[],
-  { config, filter, signal }: Surroundings & { filter: ChunkFilter },
-): Promise<{ nearest?: Nearest[][]; semantic: string }> {
-  const { embedding } = config.settings;
-  if (embedding === undefined) return { semantic: "off: no embedding in config.json" };
-  const { vectorSource } = await import("../lib/index/chunk-vectors.ts");
-  const source = vectorSource(store, embedding);
-  if (source.mode === "off") return { semantic: `off: ${source.why}` };
-  // the model client costs five empty starts
-  const [{ embedTexts }, { openSpendLedger }, { nearestChunks }] = await Promise.all([
-    import("../lib/model/llm.ts"),
-    import("../lib/model/spend.ts"),
-    import("../lib/search/nearest.ts"),
-  ]);
-  try {
-    const spend = openSpendLedger(config.paths.home, config.settings);
-    const redact = readRules(config.settings).clean;
-    const { vectors } = await embedTexts(texts, {
-      config: embedding,
-      env: config.env,
-      spend,
-      redact,
-      signal,
-    });
-    const nearest = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
-    return { nearest, semantic: "on" };
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError)) throw error;
-    return { semantic: `off: ${error.message}` };
-  }
-}
-
-/** The zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */
-function ownTimezone({ settings }: Config): string | undefined {
-  return Object.getOwnPropertyDescriptor(settings, "timezone")?.value;
-}
-
-function asListed({ id, agent, file }: SessionRow): Session {
-  return { id, agent, file, updatedAt: "", modifiedAt: "", size: 0 };
-}
 
 async function main(args: string[]): Promise<void> {
   const { values, words } = parseFlags(args, {
     limit: { type: "string" },
+    "max-chars": { type: "string" },
+    brief: { type: "boolean", default: false },
+    "by-session": { type: "boolean", default: false },
+    full: { type: "boolean", default: false },
     after: { type: "string" },
     before: { type: "string" },
     speaker: { type: "string" },
     topic: { type: "string", multiple: true },
+    topics: { type: "boolean", default: false },
     decision: { type: "boolean" },
     action: { type: "boolean" },
     session: { type: "string" },
@@ -243,39 +95,75 @@ async function main(args: string[]): Promise<void> {
     sessions: { type: "string", multiple: true },
     json: { type: "boolean", default: false },
   });
-  const request: SearchRequest = {
-    query: phrasings(words),
-    filters: {
-      after: values.after,
-      before: values.before,
-      speaker: choiceFlag("--speaker", values.speaker, SPEAKERS),
-      topics: values.topic,
-      has_decision: values.decision,
-      has_action: values.action,
-      session: values.session,
-      agent: choiceFlag("--agent", values.agent, AGENTS),
-      project: values.project,
-    },
-    limit: integerFlag("--limit", values.limit, LIMIT_DEFAULT, { min: 1, max: LIMIT_MAX }),
-    context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
-    minScore: scoreFlag(values["min-score"]),
-    subagents: values.subagents,
-    explain: values.explain,
-  };
   const loaded = await loadConfig(process.env, process.cwd());
   useConfig(loaded);
   const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
+  const mode = modeFlag(values);
+  const limit = integerFlag("--limit", values.limit, defaultLimit(mode), { min: 1, max: LIMIT_MAX });
+  const maxChars = integerFlag("--max-chars", values["max-chars"], 0, { min: MAX_CHARS_LEAST });
+  const options = { config, index: !values["no-index"] };
   for (const edge of ["after", "before"] as const) {
     const value = values[edge];
     if (value !== undefined) timeFlag(`--${edge}`, value, config.settings.timezone);
   }
-  const answer = await sessionSearch(request, { config, index: !values["no-index"] });
-  if (values.json) printJson(answer);
-  else
-    for (const [i, result] of answer.results.entries())
-      print(formatResult(result, { position: i + 1, timezone: ownTimezone(config) }));
-  if (answer.results.length === 0) note("nothing relevant found");
-  note(describeIndex(answer.index));
+  const filters: SearchFilters = {
+    after: values.after,
+    before: values.before,
+    speaker: speakerFlag(values.speaker, config),
+    topics: values.topic,
+    has_decision: values.decision,
+    has_action: values.action,
+    session: values.session,
+    agent: choiceFlag("--agent", values.agent, AGENTS),
+    project: values.project,
+  };
+  if (values.topics) {
+    const { topics, text } = await sessionTopics(options);
+    if (values.json) printJson({ topics });
+    else if (text !== "") print(text);
+    return;
+  }
+  const { text, found, index } = await searchAsText(
+    {
+      query: phrasings(words),
+      filters,
+      mode,
+      limit,
+      maxChars: maxChars === 0 ? undefined : maxChars,
+      context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
+      minScore: scoreFlag(values["min-score"]),
+      subagents: values.subagents,
+      explain: values.explain,
+    },
+    options,
+  );
+  if (values.json) printJson({ results: found.map(({ hit }): Hit => hit), index });
+  else if (text !== "") print(text);
+  if (found.length === 0) note("nothing relevant found");
+  note(describeIndex(index));
+}
+
+function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {
+  const { brief, "by-session": sessions, full } = values;
+  if ([brief, sessions, full].filter(Boolean).length > 1) {
+    throw usageError("Cannot use more than one of --brief, --by-session and --full", "choose one");
+  }
+  return brief ? "brief" : sessions ? "sessions" : full ? "full" : "rows";
+}
+
+/** A speaker by role, or by the name that config.json gives a participant. */
+function speakerFlag(value: string | undefined, { settings }: Config): "user" | "assistant" | undefined {
+  const { user, assistant } = settings.participants;
+  const is = (name: string) => value?.toLowerCase() === name.toLowerCase();
+  if (value === undefined || is("user") || is("assistant")) {
+    return value?.toLowerCase() as "user" | "assistant" | undefined;
+  }
+  if (is(user)) return "user";
+  if (is(assistant)) return "assistant";
+  throw usageError(
+    `Cannot use --speaker "${value}": expected user, assistant, ${user} or ${assistant}`,
+    "try --speaker user",
+  );
 }
 
 function phrasings(words: string[]): string[] {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { putVector, useEmbedder, vectorBytes, vectorSource } from "../lib/index/chunk-vectors.ts";
+import { findHits } from "../lib/search/hits.ts";
 import { nearestChunks } from "../lib/search/nearest.ts";
-import { retrieve } from "../lib/search/retrieval.ts";
 import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
@@ -122,14 +122,24 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
   const source = vectorSource(store, EMBEDDING);
   const ask = (text: string, vector: Float32Array) => {
     const nearest = [nearestChunks(store, vector, { source, filter: {}, limit: 20 })];
-    return retrieve([store], [text], { filter: {}, limit: 5, now: new Date(), timezone: "UTC", nearest });
+    return findHits([store], [text], {
+      filter: {},
+      limit: 5,
+      now: new Date(),
+      timezone: "UTC",
+      nearest,
+      clean: (said) => said,
+      nameOf: () => undefined,
+      maxChars: 2500,
+      around: 0,
+      explain: false,
+    }).map(({ hit: { session_id, strength } }) => ({ session_id, strength }));
   };
   const boat = ask("vessel disposal", vectors[1] ?? randomVector(random));
-  expect(boat.isAnswered).toBe(true);
-  expect(boat.chunks[0]?.row.sessionId).toBe(idOf(1));
+  expect(boat[0]).toEqual({ session_id: idOf(1), strength: "strong" });
   for (let round = 0; round < 20; round++) {
     const noisy = ask("where is the sextant", randomVector(random));
-    expect(noisy.chunks[0]?.row.sessionId).toBe(idOf(0));
+    expect(noisy[0]).toEqual({ session_id: idOf(0), strength: "strong" });
   }
   store.close();
 });

@@ -1,12 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  bestFirst,
-  fuse,
-  inverseFrequency,
-  isGoodEnough,
-  type RankedDocument,
-  rankDocuments,
-} from "../lib/search/rank.ts";
+import { bestFirst, fuse, inverseFrequency, type RankedDocument, rankDocuments } from "../lib/search/rank.ts";
 
 function document(counts: number[], more: Partial<RankedDocument> = {}): RankedDocument {
   return {
@@ -92,16 +85,4 @@ test("fuse() lifts what several phrasings of the same weight agree on", () => {
 test("inverseFrequency() is high for the rare and never negative", () => {
   expect(inverseFrequency(1000, 1)).toBeGreaterThan(inverseFrequency(1000, 100));
   expect(inverseFrequency(1000, 1000)).toBeGreaterThan(0);
-});
-
-test("isGoodEnough() takes a question that is all there, however common its words, and refuses a chance match", () => {
-  expect(isGoodEnough([{ strength: 0.4, coverage: 1 }], 5000)).toBe(true);
-  expect(isGoodEnough([{ strength: 4, coverage: 0.3 }], 5000)).toBe(false);
-  expect(isGoodEnough([{ strength: 10, coverage: 0.3 }], 5000)).toBe(true);
-  const weak = { strength: 9, coverage: 0.4 };
-  expect(isGoodEnough([weak, weak, weak], 5000)).toBe(false);
-  expect(isGoodEnough([{ strength: 12, coverage: 0.5 }, weak, { strength: 14, coverage: 0.6 }], 5000)).toBe(
-    true,
-  );
-  expect(isGoodEnough([{ strength: 0, coverage: 0 }], 0)).toBe(false);
 });

@@ -63,7 +63,7 @@ test("the example is what the command prints", async () => {
   for (const [index, line] of shown.entries()) {
     // What stands for a longer text is left out by …
     const pattern = line.split("…").map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-    expect(printed[index]).toMatch(new RegExp(`^${pattern.join(".*")}$`));
+    expect(printed[index]).toMatch(new RegExp(`^\\s*${pattern.join(".*")}$`));
   }
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChunkFilter, matchingChunks } from "../lib/search/candidates.ts";
-import { toPassages } from "../lib/search/passages.ts";
+import type { FoundHit } from "../lib/search/hit.ts";
+import { findHits } from "../lib/search/hits.ts";
 import { type Retrieved, retrieve } from "../lib/search/retrieval.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
@@ -15,8 +16,22 @@ function find(store: Store, query: string | string[], filter: ChunkFilter = {}):
   return retrieve([store], [query].flat(), { filter, limit: 100, now: NOW, timezone: "UTC" });
 }
 
-function passages(store: Store, found: Retrieved, limit = 5) {
-  return toPassages(store, found.chunks, { limit, around: 0 });
+function hits(
+  store: Store,
+  query: string | string[],
+  { filter = {}, limit = 5 }: { filter?: ChunkFilter; limit?: number } = {},
+): FoundHit[] {
+  return findHits([store], [query].flat(), {
+    filter,
+    limit,
+    now: NOW,
+    timezone: "UTC",
+    clean: (text) => text,
+    nameOf: ({ name }) => name,
+    maxChars: 2500,
+    around: 0,
+    explain: false,
+  });
 }
 
 describe("on the committed transcripts", () => {
@@ -36,13 +51,13 @@ describe("on the committed transcripts", () => {
 
   for (const { phrasings, answer } of OWN_QUESTIONS) {
     test(`${phrasings[0]}: ${answer ? `"${answer.holds}"` : "nothing"}`, () => {
-      const found = find(store, phrasings, { subagents: true });
-      const first = passages(store, found, 3).map(({ best, alsoIn, content }) => ({
-        sessions: [best.session.id, ...alsoIn],
-        content,
+      const found = hits(store, phrasings, { filter: { subagents: true } });
+      const strong = found.filter(({ hit }) => hit.strength === "strong");
+      if (!answer) return expect(strong.map(({ hit }) => hit.content)).toEqual([]);
+      const first = strong.slice(0, 3).map(({ hit }) => ({
+        sessions: [hit.session_id, ...hit.also_in],
+        content: hit.content,
       }));
-      if (!answer) return expect({ isAnswered: found.isAnswered }).toEqual({ isAnswered: false });
-      expect(found.isAnswered).toBe(true);
       const isRight = first.some(
         ({ sessions, content }) => sessions.includes(answer.session) && content.includes(answer.holds),
       );
@@ -95,8 +110,8 @@ describe("on made-up sessions", () => {
     startHome();
     say([["the chlorophyll assay drifts", "Recalibrated the photometer."]]);
     say([["what shall we cook", "Soup."]]);
-    const found = find(await index(), "why did our chlorophyll measurement go wrong yesterday evening?");
-    expect(passages(store as Store, found)[0]?.content).toContain("chlorophyll");
+    const found = hits(await index(), "why did our chlorophyll measurement go wrong yesterday evening?");
+    expect(found[0]?.hit.content).toContain("chlorophyll");
   });
 
   test("Chinese, Japanese and accented words are found", async () => {
@@ -202,10 +217,10 @@ describe("on made-up sessions", () => {
     expect(first("renderer work in January")).toBe(january);
     expect(first("renderer work in the summer of 2019")).toBeDefined();
     expect(first("what did we do on 24 December 2025?")).toBe(december);
-    expect(find(indexed, "what did we do on 24 December 2025?").isAnswered).toBe(true);
+    expect(hits(indexed, "what did we do on 24 December 2025?")[0]?.hit.strength).toBe("strong");
   });
 
-  test("each exchange is one result, with what stands beside the best chunk", async () => {
+  test("chunks that adjoin are one hit, and a long message is shown without what its pieces repeat", async () => {
     startHome();
     const long = Array.from(
       { length: 30 },
@@ -215,11 +230,10 @@ describe("on made-up sessions", () => {
       ["describe the quarantine procedure", long],
       ["thanks", "You are welcome."],
     ]);
-    const indexed = await index();
-    const found = passages(indexed, find(indexed, "quarantine procedure pallet cold store"), 10);
+    const found = hits(await index(), "quarantine procedure pallet cold store", { limit: 10 });
     expect(found.length).toBe(1);
-    expect(found[0]?.content.length).toBeGreaterThan(600);
-    const words = found[0]?.content.match(/Step \d+ of/g) ?? [];
+    expect(found[0]?.hit.content.length).toBeGreaterThan(600);
+    const words = found[0]?.hit.content.match(/Step \d+ of/g) ?? [];
     expect(new Set(words).size).toBe(words.length);
   });
 
@@ -238,8 +252,7 @@ describe("on made-up sessions", () => {
 
   test("an empty index finds nothing, without an error", async () => {
     startHome();
-    const found = find(await index(), "anything at all");
-    expect({ chunks: found.chunks, isAnswered: found.isAnswered }).toEqual({ chunks: [], isAnswered: false });
+    expect(hits(await index(), "anything at all")).toEqual([]);
   });
 
   test("filters give what a look at every chunk gives", async () => {

@@ -52,29 +52,34 @@ describe("on the committed transcripts", () => {
   test("sessionSearch() indexes first, then answers in the promised shape", async () => {
     const query = ["why was the staging container unhealthy", "health check port"];
     const answer = await sessionSearch({ query, limit: 1 }, { config: configOf(home) });
+    const [hit] = answer.results;
     expect(answer).toEqual({
       results: [
         {
           session_id: FIXTURES.claude.deploy.id,
           name: null,
           agent: "claude",
+          project: "shop",
           timestamp: "2026-02-01T09:12:07.000Z",
-          topics: ["deployment", "build"],
+          topics: expect.arrayContaining(["deployment", "build"]),
           speakers: ["user", "assistant"],
           has_decision: false,
-          has_action: false,
+          has_action: expect.any(Boolean),
           relevance_score: expect.any(Number),
-          content:
-            "User: how do I deploy this? staging still runs last week's build\n" +
-            "Assistant: Two steps: build the image, then restart the stack. Let me check what staging runs.\n" +
-            "Assistant: The container is unhealthy: the health check asks port 8080, but the server listens on 8081 since the last release.",
+          strength: "strong",
+          lines: expect.any(Array),
+          also: [[29, 33]],
+          content: expect.stringContaining(
+            "User: how do I deploy this? staging still runs last week's build\nAssistant: Two steps",
+          ),
           context: "User asks: how do I deploy this? staging still runs last week's build",
           before: [],
           after: [],
           also_in: [],
           file: expect.stringContaining(`${FIXTURES.claude.deploy.id}.jsonl`),
           first_line: 6,
-          last_line: 14,
+          last_line: expect.any(Number),
+          source_gone: false,
         },
       ],
       index: {
@@ -84,6 +89,11 @@ describe("on the committed transcripts", () => {
         behind: { sessions: 0, bytes: 0 },
         semantic: "off: no embedding in config.json",
       },
+    });
+    expect(hit?.lines).toContainEqual({
+      line: 14,
+      who: "assistant",
+      text: "The container is unhealthy: the health check asks port 8080, but the server listens on 8081 since the last release.",
     });
     const score = answer.results[0]?.relevance_score ?? 0;
     expect(score > 0 && score <= 1).toBe(true);
@@ -112,20 +122,20 @@ describe("on the committed transcripts", () => {
     expect(quiet).toEqual({ stdout: "", stderr: "", exitCode: 0 });
   });
 
-  test("search.ts prints place, time and score of each hit, with exchanges around it on request", async () => {
+  test("search.ts prints a head with place, time and strength, then rows with their lines", async () => {
     const { stdout } = await runScript(
       "search",
       ["--limit", "1", "--context", "1", "--explain", "migration 0042"],
-      {
-        env: home.env,
-      },
+      { env: home.env },
     );
     const [first = "", ...rest] = stdout.trimEnd().split("\n");
-    expect(first).toMatch(/^1\. .+ · claude · 2026-02-01 09:13 · \/.+\.jsonl:15-22 · [01]\.\d\d$/);
-    expect(rest[0]).toBe("[before]");
-    expect(rest).toContain("[found]");
-    expect(rest).toContain("[after]");
-    expect(rest.at(-1)).toMatch(/^\[why: phrasing 1 #1, holds 1 of it\]$/);
+    expect(first).toMatch(/^1\. \w{8}:\d+-\d+ · .*shop · 2026-02-01 09:13 · strong$/);
+    expect(rest.some((line) => /^ {3}L\d+ Assistant: .*Migration 0042 has not run yet/.test(line))).toBe(
+      true,
+    );
+    expect(rest.some((line) => line.startsWith("   before: "))).toBe(true);
+    expect(rest.some((line) => line.startsWith("   after: "))).toBe(true);
+    expect(rest.at(-1)).toBe("   why: phrasing 1 #1, holds 1 of it");
   });
 
   test("a reader that leaves after the first line breaks nothing", async () => {
@@ -237,7 +247,7 @@ test("the calling session's rows are left out up to its last compaction, unless 
   const config = configOf(home, {}, ID);
   const contents = async (filters: object) =>
     (await sessionSearch({ query: "sextant story", filters, limit: 9 }, { config })).results
-      .map(({ content }) => content.split("\n")[0])
+      .flatMap(({ content }) => content.split("\n").filter((line) => line.startsWith("User: ")))
       .sort();
   expect(await contents({})).toEqual(["User: another sextant story", "User: the old sextant story"]);
   expect(await contents({ session: ID })).toEqual([

@@ -38,13 +38,14 @@ export function registerTools(state: PiState, config: Config): void {
     });
 
   tool(SEARCH, async (input, context, signal) => {
-    const { sessionSearch } = await import("../../scripts/search.ts");
+    const { searchAsText } = await import("../../scripts/search.ts");
     const query = arrayOf(input.query).filter((phrasing) => typeof phrasing === "string");
-    const { results, index } = await sessionSearch(
+    const { text } = await searchAsText(
       {
         query: typeof input.query === "string" ? input.query : query,
         filters: recordOf(input.filters),
         limit: Math.min(numberOf(input.limit) ?? 5, LIMIT_MAX),
+        cwd: context.cwd,
       },
       {
         config: {
@@ -55,7 +56,7 @@ export function registerTools(state: PiState, config: Config): void {
         ...(signal ? { signal } : {}),
       },
     );
-    return JSON.stringify({ results, index }, null, 1);
+    return text === "" ? "nothing relevant found" : text;
   });
 
   tool(QUERY, async (input, context, signal) => {
@@ -114,7 +115,7 @@ const SEARCH = {
   name: "session_search",
   label: "Session search",
   description:
-    "Searches all past conversation with coding agents on this machine. Give 3-4 phrasings of one question in different words. Results carry file:line; read on there before relying on one.",
+    "Searches all past conversation with coding agents on this machine. Give 3-4 phrasings of one question in different words. Prints the rows that answer, each with its transcript line, strong hits alone where there are any; what was done ([Edit …], [Bash …]) is surer than what was said.",
   promptSnippet: "session_search: find what was said or decided in past sessions",
   parameters: {
     type: "object",

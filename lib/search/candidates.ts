@@ -3,6 +3,7 @@
 import type { NamedValues, Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
+import { readSessionRows, type SessionRow } from "./corpus.ts";
 
 /** What results are limited to. */
 export interface ChunkFilter {
@@ -39,6 +40,8 @@ export interface ChunkRow {
   exchangeLine: number;
   content: string;
   contextContent: string;
+  /** Where each message begins in the content and the line it is on; empty in chunks whose transcript is long gone. */
+  rowLines: string;
   tools: string;
   tokens: number;
   hasDecision: boolean;
@@ -49,7 +52,8 @@ export interface ChunkRow {
 }
 
 const CHUNK_COLUMNS = `c.id, c.session_id, c.chunk_index, c.timestamp, c.speakers, c.topic_tags, c.has_decision,
-  c.has_action, c.first_line, c.last_line, c.exchange_line, c.content, c.context_content, c.tools, c.token_count`;
+  c.has_action, c.first_line, c.last_line, c.exchange_line, c.content, c.context_content, c.row_lines, c.tools,
+  c.token_count`;
 /** So much more is asked for before filtering than after: most searches filter little. */
 const OVERFETCH = 4;
 
@@ -157,17 +161,19 @@ export function readChunkRange(
 }
 
 /** The forks that hold a copy of a session's rows up to some time, which are indexed only once. */
-export function sessionsWithCopy(store: Store, sessionId: string, at: string): string[] {
-  return store.db
+export function sessionsWithCopy(store: Store, sessionId: string, at: string): SessionRow[] {
+  const ids = store.db
     .prepare(
       `SELECT session_id FROM copies WHERE owner_id = $sessionId AND $at < coalesce(
          (SELECT min(timestamp) FROM session_chunks c WHERE c.session_id = copies.session_id), '9999')`,
     )
     .all({ sessionId, at })
     .map((row) => String(row.session_id));
+  return ids.length > 0 ? [...readSessionRows(store, ids).values()] : [];
 }
 
-function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
+/** The condition of a filter on chunks `c` and sessions `s`. */
+export function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
   const conditions: string[] = [];
   const values: NamedValues = {};
   const add = (condition: string, given: NamedValues = {}) => {
@@ -182,10 +188,9 @@ function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
   if (speaker !== undefined) add("instr(c.speakers, $speaker) > 0", { speaker: `"${speaker}"` });
   if (topics !== undefined && topics.length > 0) {
     add(
-      "EXISTS (SELECT 1 FROM json_each(c.topic_tags) WHERE lower(value) IN (SELECT value FROM json_each($topics)))",
-      {
-        topics: JSON.stringify(topics.map((topic) => topic.toLowerCase())),
-      },
+      `EXISTS (SELECT 1 FROM json_each(c.topic_tags)
+         WHERE replace(replace(lower(value), '-', ' '), '_', ' ') IN (SELECT value FROM json_each($topics)))`,
+      { topics: JSON.stringify(topics.map((topic) => topic.toLowerCase().replace(/[-_]/g, " "))) },
     );
   }
   if (filter.hasDecision !== undefined)
@@ -245,6 +250,7 @@ function toChunkRow(store: Store, row: Row): ChunkRow {
     exchangeLine: Number(row.exchange_line),
     content: String(row.content),
     contextContent: String(row.context_content),
+    rowLines: String(row.row_lines),
     tools: String(row.tools),
     tokens: Number(row.token_count),
   };

@@ -6,11 +6,14 @@ import type { Agent } from "../transcripts/session.ts";
 
 /** A session as the search needs it. */
 export interface SessionRow {
+  /** The store's own number of it. */
+  number: number;
   id: string;
   agent: Agent;
   file: string;
   name: string | undefined;
   cwd: string | undefined;
+  project: string | undefined;
   parentId: string | undefined;
   sourceGone: boolean;
 }
@@ -42,6 +45,8 @@ export function documentFrequencies(stores: readonly Store[], stems: Iterable<st
   return new Map(Array.from(stems, (stem) => [stem, having(stem)]));
 }
 
+const PREFIX_MIN = 8;
+
 export type TextColumn = "content" | "header" | "tools" | "extra";
 
 /** Where a stem occurs in some chunks of the store, one row for each time. */
@@ -64,7 +69,7 @@ export function readOccurrences(
 export function readSessionRows(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
   const rows = store.db
     .prepare(
-      `SELECT id, agent, file, name, cwd, parent_id, source_gone FROM sessions
+      `SELECT number, id, agent, file, name, cwd, project, parent_id, source_gone FROM sessions
        WHERE id IN (SELECT value FROM json_each($ids))`,
     )
     .all({ ids: JSON.stringify([...ids]) });
@@ -119,6 +124,29 @@ export function readCoveredTime(stores: readonly Store[]): { from: string; to: s
   return { from: String(known(firsts)[0] ?? ""), to: String(known(lasts).at(-1) ?? "") };
 }
 
+/** The topics of the store's chunks, most frequent first. */
+export function countTopics(store: Store): { topic: string; chunks: number }[] {
+  return store.db
+    .prepare(
+      `SELECT value AS topic, count(*) AS chunks FROM session_chunks, json_each(topic_tags)
+       GROUP BY value ORDER BY chunks DESC, topic`,
+    )
+    .all()
+    .map(({ topic, chunks }) => ({ topic: String(topic), chunks: Number(chunks) }));
+}
+
+/** The beginning of an id that names one session of the store, of at least eight characters. */
+export function uniquePrefix(store: Store, id: string): string {
+  const count = store.db.prepare(
+    "SELECT count(*) AS n FROM sessions WHERE substr(id, 1, length($start)) = $start",
+  );
+  for (let length = PREFIX_MIN; length < id.length; length++) {
+    const start = id.slice(0, length);
+    if (Number(count.get({ start })?.n ?? 0) <= 1) return start;
+  }
+  return id;
+}
+
 /** Notes how long a search took. */
 export function logSearch(store: Store, { tookMs, results }: { tookMs: number; results: number }): void {
   try {
@@ -136,11 +164,13 @@ export function logSearch(store: Store, { tookMs, results }: { tookMs: number; r
 
 function toSessionRow(row: Row): SessionRow {
   return {
+    number: Number(row.number),
     id: String(row.id),
     agent: String(row.agent) as Agent,
     file: String(row.file),
     name: textOf(row.name),
     cwd: textOf(row.cwd),
+    project: textOf(row.project),
     parentId: textOf(row.parent_id),
     sourceGone: row.source_gone === 1,
   };

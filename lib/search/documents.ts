@@ -1,8 +1,10 @@
 /** Chunks as ranking sees them: how often the asked terms occur in each, and which chunks adjoin. */
 
+import type { StoredDeed } from "../index/deed-rows.ts";
 import { splitJoined } from "../language/identifiers.ts";
 import type { ChunkRow } from "./candidates.ts";
 import { readOccurrences, type SessionRow } from "./corpus.ts";
+import { deedText } from "./deeds.ts";
 import type { RankedDocument } from "./rank.ts";
 import { findStems } from "./terms.ts";
 
@@ -12,6 +14,8 @@ export interface DocumentOptions {
   sessions: ReadonlyMap<string, SessionRow>;
   /** The chunks that may be results. */
   candidates: ReadonlySet<ChunkRow>;
+  /** The deeds that were found, by their chunk. */
+  deeds: ReadonlyMap<ChunkRow, readonly StoredDeed[]>;
   /** Only this speaker's words count. */
   speaker: "user" | "assistant" | undefined;
 }
@@ -20,12 +24,14 @@ export interface DocumentOptions {
 export const COLUMN_WEIGHTS = { content: 1, header: 0.7, tools: 0.5, extra: 0.5 };
 /** Parts of names count half. */
 const PART_WEIGHT = COLUMN_WEIGHTS.extra;
+/** What a word of the deeds beside a chunk counts. */
+const DEED_WEIGHT = 0.3;
 /** Length need not be exact, and counting words costs more than all else. */
 const WORD_CHARACTERS = 5.7;
 
 /** Counts chunks, given by session and position. */
 export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): RankedDocument[] {
-  const { numbers, speaker, candidates, sessions } = options;
+  const { numbers, speaker, candidates, sessions, deeds } = options;
   const documents = rows.map((row, i) => ({
     counts: new Float64Array(numbers.size),
     words: (row.contextContent.length + COLUMN_WEIGHTS.tools * row.tools.length) / WORD_CHARACTERS,
@@ -40,6 +46,7 @@ export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions)
     const number = numbers.get(stem) as number;
     if (document) document.counts[number] = (document.counts[number] as number) + count;
   };
+  countDeeds(rows, { numbers, deeds }, (i, stem, count) => add(documents[i], stem, count));
   if (speaker === undefined)
     countIndexed(rows, numbers.keys(), (i, stem, count) => add(documents[i], stem, count));
   else {
@@ -51,6 +58,26 @@ export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions)
     for (const document of documents) document.isCandidate &&= document.counts.some((count) => count > 0);
   }
   return documents;
+}
+
+/** Counts stems in the deeds of chunks, each once: code that repeats a word says no more than a sentence. */
+function countDeeds(
+  rows: readonly ChunkRow[],
+  { numbers, deeds }: Pick<DocumentOptions, "numbers" | "deeds">,
+  add: (row: number, stem: string, count: number) => void,
+): void {
+  const done = rows.flatMap((row, i) => (deeds.get(row) ?? []).map((deed) => ({ i, text: deedText(deed) })));
+  const counted = new Set<string>();
+  findStems(
+    numbers.keys(),
+    done.map(({ text }) => [text, splitJoined(text)]),
+    (stem, k) => {
+      const { i } = done[k] as { i: number };
+      if (counted.has(`${i} ${stem}`)) return;
+      counted.add(`${i} ${stem}`);
+      add(i, stem, DEED_WEIGHT);
+    },
+  );
 }
 
 /** Counts stems in chunks as the full-text index has them. */

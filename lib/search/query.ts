@@ -65,8 +65,19 @@ function contentWords(text: string): Map<string, number> {
     if (parts.length < 2) continue;
     for (const part of parts.map(foldText)) if (!words.has(part)) words.set(part, PART_WEIGHT);
   }
-  const content = [...words].filter(([word]) => isContent(word));
-  return content.length > 0 ? new Map(content) : words;
+  const beside = numbersBesideWords(text);
+  const content = [...words].filter(([word]) => isContent(word) || beside.has(word));
+  return content.some(([word]) => isContent(word)) ? new Map(content) : words;
+}
+
+/** Single digits and letters that belong to the word before them: `phase 5`, `plan B`. */
+function numbersBesideWords(text: string): Set<string> {
+  const found = new Set<string>();
+  const pairs = text.matchAll(/(\p{L}{2,24})[ .#-]([\p{L}\p{N}])(?![\p{L}\p{N}])/gu);
+  for (const [, word = "", single = ""] of pairs) {
+    if (isContent(foldText(word)) && !STOP_WORDS.has(foldText(single))) found.add(foldText(single));
+  }
+  return found;
 }
 
 function namesIn(text: string): string[] {

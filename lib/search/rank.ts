@@ -1,6 +1,6 @@
 /**
- * Which chunks answer a question best: bm25 with the neighbours' words and the session's, several phrasings into one
- * list, and whether the best is good enough to be shown. Pure: numbers in, numbers out.
+ * Which chunks answer a question best: bm25 with the neighbours' words and the session's, and several phrasings into one
+ * list. Pure: numbers in, numbers out.
  */
 
 /** A chunk as far as ranking goes. */
@@ -54,15 +54,6 @@ const LITERAL_PREFERENCE = 0.15;
 /** Only the best ranks of a phrasing count: with 60, as usual, a second weak list outvotes a strong one. */
 const FUSION_CONSTANT = 10;
 const FUSED_RANKS = 100;
-
-/** A chunk that holds so much of a phrasing answers it, however common the words. */
-const FULL_COVERAGE = 0.8;
-/** For one phrasing the best chunk must hold this much: about one word that stands nowhere else. */
-const ENOUGH_ALONE = 0.9;
-/** For several, strength and coverage of the middle one together: chance agrees with one, not with most. */
-const ENOUGH_AMONG_MANY = 1.4;
-/** In an index smaller than this even the rarest word is not very rare, and less is enough. */
-const SMALL_CHUNKS = 800;
 
 /** How rare a term is in `total` documents when `having` of them have it. */
 export function inverseFrequency(total: number, having: number): number {
@@ -184,28 +175,4 @@ export function bestFirst(scores: Float64Array): number[] {
   const found: number[] = [];
   for (const [position, score] of scores.entries()) if (score > 0) found.push(position);
   return found.sort((a, b) => (scores[b] as number) - (scores[a] as number) || a - b);
-}
-
-/** Whether what was found is worth showing, told by the raw lexical scores of the phrasings: fused ranks tell worse. */
-export function isGoodEnough(
-  rankings: readonly Pick<Ranking, "strength" | "coverage">[],
-  chunks: number,
-): boolean {
-  if (rankings.some(({ coverage }) => coverage >= FULL_COVERAGE)) return true;
-  const unit = Math.max(inverseFrequency(chunks, 0), inverseFrequency(SMALL_CHUNKS, 0)) * smallness(chunks);
-  const strengths = rankings.map(({ strength }) => strength / unit);
-  if (rankings.length === 1) return (strengths[0] ?? 0) >= ENOUGH_ALONE;
-  return median(rankings.map(({ coverage }, i) => (strengths[i] ?? 0) + coverage)) >= ENOUGH_AMONG_MANY;
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const upper = sorted[middle] ?? 0;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
-}
-
-/** 1 from `SMALL_CHUNKS` on, below it the square of how rare a word can be there. */
-function smallness(chunks: number): number {
-  return Math.min(1, inverseFrequency(chunks, 0) / inverseFrequency(SMALL_CHUNKS, 0)) ** 2;
 }

@@ -1,18 +1,19 @@
 /**
- * From phrasings to ranked chunks: candidates of each store by full text, by meaning and by the times a question names,
+ * From phrasings to ranked chunks: candidates of each store by full text and by the times a question names,
  * each read once with its neighbours, counted once for all phrasings, ranked for each, fused.
  */
 
+import type { StoredDeed } from "../index/deed-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/time-cues.ts";
 import type { Store } from "../store/store.ts";
 import { type AskedTerms, askTerms } from "./asked-terms.ts";
 import { type ChunkFilter, type ChunkRow, chunksBetween, matchingChunks } from "./candidates.ts";
 import { type Corpus, readCorpus, readCoveredTime, readSessionRows, type SessionRow } from "./corpus.ts";
+import { type FoundDeed, matchingDeeds } from "./deeds.ts";
 import { COLUMN_WEIGHTS, countLiterals, toDocuments } from "./documents.ts";
-import type { Nearest } from "./nearest.ts";
 import { readWithNeighbours } from "./neighbours.ts";
 import { matchExpression, type Question, readQuestions } from "./query.ts";
-import { bestFirst, fuse, isGoodEnough, type RankedDocument, type Ranking, rankDocuments } from "./rank.ts";
+import { bestFirst, fuse, type RankedDocument, type Ranking, rankDocuments } from "./rank.ts";
 
 export interface RetrievalOptions {
   filter: ChunkFilter;
@@ -21,8 +22,8 @@ export interface RetrievalOptions {
   now: Date;
   /** IANA name: times in questions are meant there. @default the system's */
   timezone?: string | undefined;
-  /** Chunks by meaning, for each phrasing best first. */
-  nearest?: readonly (readonly Nearest[])[] | undefined;
+  /** The project that leads among equals. */
+  project?: string | undefined;
 }
 
 /** A chunk as it was ranked. */
@@ -31,7 +32,7 @@ export interface RankedChunk {
   session: SessionRow;
   /** Comparable within one search only. */
   score: number;
-  /** Its position in each phrasing's list and then in each by meaning, from 1; undefined beyond the first hundred. */
+  /** Its position in each phrasing's list, from 1; undefined beyond the first hundred. */
   ranks: (number | undefined)[];
   /** By phrasing: the part of it that stands in the chunk itself, 0 to 1. */
   coverage: number[];
@@ -46,8 +47,9 @@ export interface Retrieved {
   rows: ChunkRow[];
   sessions: ReadonlyMap<string, SessionRow>;
   phrasings: Phrasing[];
-  /** Whether the best is worth showing. */
-  isAnswered: boolean;
+  asked: AskedTerms;
+  /** The deeds that were found, by their chunk. */
+  deeds: ReadonlyMap<ChunkRow, StoredDeed[]>;
 }
 
 export interface Phrasing {
@@ -61,15 +63,15 @@ const CANDIDATES = 50;
 const CANDIDATES_OF_MANY = 20;
 /** And so many times the results that are wanted. */
 const CANDIDATES_PER_RESULT = 3;
+/** Deeds that a phrasing finds at most. */
+const DEEDS = 30;
 /** The neighbours of so many of them are candidates too. */
 const WITH_NEIGHBOURS = 30;
-/** Beside words, meaning is heard but does not outvote them: its first is worth what their twelfth is. */
-const NEAREST_WEIGHT = 0.5;
 const RANKS_TOLD = 100;
 /** From this fit on, a chunk is of the time that was asked for. */
 export const TIMELY = 0.5;
-/** Cosine between the nearest and the fiftieth: models differ in height, less in this. */
-const STANDS_OUT = 0.15;
+/** Among equals the project of the working directory leads. */
+const OWN_PROJECT = 1.1;
 
 interface Search {
   options: RetrievalOptions;
@@ -95,7 +97,7 @@ export function retrieve(
   const covered = cues.some(Boolean) ? readCoveredTime(stores) : { from: "", to: "" };
   const isLending = questions.length === 1;
   const search: Search = { options, questions, asked, cues, isLending, covered };
-  const found = stores.map((store) => ({ store, ...gather(store, search) }));
+  const found = stores.map((store) => gather(store, search));
   const rows = found.flatMap((one) => one.rows).sort(byPlace);
   const candidates = new Set(found.flatMap((one) => [...one.candidates]));
   const sessions = new Map<string, SessionRow>();
@@ -103,8 +105,9 @@ export function retrieve(
     const ids = new Set(own.map(({ sessionId }) => sessionId));
     for (const [id, session] of readSessionRows(store, ids)) sessions.set(id, session);
   }
+  const deeds = deedsByChunk(rows, found);
   const { speaker } = options.filter;
-  const documents = toDocuments(rows, { numbers: asked.numbers, sessions, candidates, speaker });
+  const documents = toDocuments(rows, { numbers: asked.numbers, sessions, candidates, speaker, deeds });
   const averageWords = averageOf(corpus);
   const phrasings = questions.map((question, i) => {
     for (const [k, row] of rows.entries()) {
@@ -118,36 +121,58 @@ export function retrieve(
       ranking: rankDocuments(documents, asked.weigh(question), { averageWords, isLending }),
     };
   });
-  const nearest = options.nearest ?? [];
-  const chunks = fuseChunks(rows, { sessions, phrasings, nearest });
-  const isTimely = chunks[0]?.fits.some((fit) => fit >= TIMELY) ?? false;
-  const rankings = phrasings.map(({ ranking }) => ranking);
-  return {
-    chunks,
-    rows,
-    sessions,
-    phrasings,
-    isAnswered: isTimely || isGoodEnough(rankings, corpus.chunks) || nearest.some(standsOut),
-  };
+  const chunks = fuseChunks(rows, { sessions, phrasings, project: options.project });
+  return { chunks, rows, sessions, phrasings, asked, deeds };
 }
 
-/** The chunks of one store that may answer, with those around them. */
-function gather(store: Store, search: Search): { rows: ChunkRow[]; candidates: Set<ChunkRow> } {
+/** What one store gives: the chunks that may answer, those around them, and the deeds that match. */
+interface Gathered {
+  store: Store;
+  rows: ChunkRow[];
+  candidates: Set<ChunkRow>;
+  deeds: FoundDeed[];
+}
+
+function gather(store: Store, search: Search): Gathered {
   const { questions, options } = search;
   const candidates = new Set<number>();
   const adjoining = new Set<number>();
+  const deeds = new Map<number, FoundDeed>();
   for (const [i, question] of questions.entries()) {
     const found = findCandidates(store, search, { question, cues: search.cues[i] });
     for (const id of found) candidates.add(id);
     for (const id of found.slice(0, WITH_NEIGHBOURS / (questions.length > 2 ? 2 : 1))) adjoining.add(id);
+    for (const one of findDeeds(store, search, question)) deeds.set(one.deed.id, one);
   }
-  for (const near of options.nearest?.flat() ?? []) if (near.store === store) candidates.add(near.id);
-  return readWithNeighbours(store, {
-    candidates,
-    adjoining,
-    filter: options.filter,
-    isLending: search.isLending,
-  });
+  for (const { chunk } of deeds.values()) candidates.add(chunk);
+  const { filter } = options;
+  const { isLending } = search;
+  const read = readWithNeighbours(store, { candidates, adjoining, filter, isLending });
+  return { store, ...read, deeds: [...deeds.values()] };
+}
+
+/** Deeds are nobody's words: a search for what somebody said has none. */
+function findDeeds(
+  store: Store,
+  { options: { filter }, asked }: Search,
+  { terms, literals }: Question,
+): FoundDeed[] {
+  if (filter.speaker !== undefined) return [];
+  const rare = terms.filter((term) => !asked.isCommon(term));
+  const match = matchExpression(rare.length > 0 ? rare : terms, literals);
+  return match === undefined ? [] : matchingDeeds(store, match, { filter, limit: DEEDS });
+}
+
+function deedsByChunk(rows: readonly ChunkRow[], found: readonly Gathered[]): Map<ChunkRow, StoredDeed[]> {
+  const byChunk = new Map<ChunkRow, StoredDeed[]>();
+  for (const { store, deeds } of found) {
+    const own = new Map(rows.filter((row) => row.store === store).map((row) => [row.id, row]));
+    for (const { chunk, deed } of deeds) {
+      const row = own.get(chunk);
+      if (row) byChunk.set(row, [...(byChunk.get(row) ?? []), deed]);
+    }
+  }
+  return byChunk;
 }
 
 function byPlace(a: ChunkRow, b: ChunkRow): number {
@@ -158,21 +183,13 @@ function averageOf({ averageWords: [content = 0, header = 0, tools = 0, extra = 
   return Math.max(1, content + header + COLUMN_WEIGHTS.tools * (tools + extra));
 }
 
-/** Whether the nearest in meaning is clearly nearer than those that only happen to be near. */
-function standsOut(nearest: readonly Nearest[]): boolean {
-  const [first, last] = [nearest[0], nearest.at(-1)];
-  return first !== undefined && last !== undefined && first.similarity - last.similarity >= STANDS_OUT;
-}
-
 function findCandidates(
   store: Store,
   { options: { filter, limit: wanted }, questions, asked, covered }: Search,
   { question, cues }: { question: Question; cues: TimeCues | undefined },
 ): number[] {
-  const limit = Math.max(
-    questions.length > 2 ? CANDIDATES_OF_MANY : CANDIDATES,
-    CANDIDATES_PER_RESULT * wanted,
-  );
+  const least = questions.length > 2 ? CANDIDATES_OF_MANY : CANDIDATES;
+  const limit = Math.max(least, CANDIDATES_PER_RESULT * wanted);
   const rare = question.terms.filter((term) => !asked.isCommon(term));
   const match = matchExpression(rare.length > 0 ? rare : question.terms, question.literals);
   const found = match === undefined ? [] : matchingChunks(store, match, { filter, limit });
@@ -191,19 +208,21 @@ function fuseChunks(
   {
     sessions,
     phrasings,
-    nearest,
+    project,
   }: {
     sessions: ReadonlyMap<string, SessionRow>;
     phrasings: Phrasing[];
-    nearest: readonly (readonly Nearest[])[];
+    project: string | undefined;
   },
 ): RankedChunk[] {
   const weights = phrasings.map(({ ranking }) => ranking.strength * Math.sqrt(ranking.coverage));
-  const heaviest = Math.max(...weights) || 1;
   const lists = phrasings.map(({ ranking }, i) => ({ scores: ranking.scores, weight: weights[i] as number }));
-  for (const near of nearest)
-    lists.push({ scores: listScores(rows, near), weight: NEAREST_WEIGHT * heaviest });
-  const fused = lists.length === 1 ? (lists[0]?.scores ?? new Float64Array()) : fuse(lists);
+  const fused = lists.length === 1 ? (lists[0]?.scores ?? new Float64Array()).slice() : fuse(lists);
+  if (project !== undefined) {
+    for (const [i, row] of rows.entries()) {
+      if (sessions.get(row.sessionId)?.project === project) fused[i] = (fused[i] as number) * OWN_PROJECT;
+    }
+  }
   const ranks = lists.map(
     ({ scores }) =>
       new Map(
@@ -229,14 +248,4 @@ function fuseChunks(
     });
   }
   return chunks;
-}
-
-/** A list of chunks, best first, as scores by row. */
-function listScores(rows: readonly ChunkRow[], near: readonly Nearest[]): Float64Array {
-  const scores = new Float64Array(rows.length);
-  for (const [rank, { store, id }] of near.entries()) {
-    const i = rows.findIndex((row) => row.store === store && row.id === id);
-    if (i >= 0) scores[i] = 1 / (rank + 1);
-  }
-  return scores;
 }

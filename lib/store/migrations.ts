@@ -191,4 +191,8 @@ CREATE TABLE rewound (
   PRIMARY KEY (session, first_line)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+-- the chunk that a deed belongs to is the last one that begins before it
+CREATE INDEX session_chunks_line ON session_chunks(session_id, first_line);
+`,
 ];

@@ -17,6 +17,7 @@ export interface Answer {
   file: string;
   firstLine: number;
   lastLine: number;
+  isStrong?: boolean;
 }
 
 export interface BenchQuestion {
@@ -33,7 +34,8 @@ export interface Verdict {
   /** Rank of the first passage that touches the evidence, of the first of a right session; 0: none. */
   evidence: number;
   session: number;
-  isEmpty: boolean;
+  /** Whether the first right passage is a strong one; undefined where none is right. */
+  isRightStrong: boolean | undefined;
 }
 
 export interface Scores {
@@ -42,6 +44,8 @@ export interface Scores {
   evidence10: number;
   meanReciprocal: number;
   session1: number;
+  /** Of the questions whose evidence was found. */
+  strongRight: number;
   questions: number;
 }
 
@@ -89,7 +93,7 @@ export function judge(
       question,
       evidence: answers.findIndex((found) => touches(found, question)) + 1,
       session: sessions.findIndex((session) => right.has(session)) + 1,
-      isEmpty: answers.length === 0,
+      isRightStrong: answers.find((found) => touches(found, question))?.isStrong,
     };
   });
   return { verdicts, spans: spans.sort((a, b) => a - b) };
@@ -110,6 +114,9 @@ export function score(verdicts: readonly Verdict[], type?: string): Scores {
       (100 * counted.reduce((sum, { evidence }) => sum + (evidence > 0 ? 1 / evidence : 0), 0)) /
       counted.length,
     session1: share(({ session }) => session === 1),
+    strongRight:
+      (100 * counted.filter(({ isRightStrong }) => isRightStrong).length) /
+      counted.filter(({ evidence }) => evidence > 0).length,
     questions: counted.length,
   };
 }

@@ -1,0 +1,247 @@
+/**
+ * Which words of the rows found are shown: the sentences that hold the question's words, those beside them that settle
+ * it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
+ */
+
+import { splitJoined } from "../language/identifiers.ts";
+import { isDecision } from "../language/speech.ts";
+import type { Row } from "./rows.ts";
+import { findStems } from "./terms.ts";
+
+export interface ChooseOptions {
+  /** What each stem of the question is worth. */
+  worths: ReadonlyMap<string, number>;
+  /** Code points for the rows of all hits. */
+  budget: number;
+  /** What a row costs before its text. */
+  rowCost: (row: Row) => number;
+}
+
+/** A row with what is shown of it. */
+export interface ChosenRow {
+  row: Row;
+  /** Its chosen sentences in order, with `…` where words are left out. */
+  text: string;
+}
+
+/** A sentence or line of a row; a tool call's first unit is its head alone. */
+interface Unit {
+  hit: number;
+  row: number;
+  start: number;
+  end: number;
+  isFirst: boolean;
+  isLast: boolean;
+  /** How much of each stem it holds: 1, half for a part of a name. */
+  held: Float64Array;
+  /** What it is worth beside the question's words in it. */
+  around: number;
+}
+
+/** Longer lines are cut at sentences, longer sentences anywhere. */
+const UNIT_MAX = 300;
+const SENTENCE_MIN = 40;
+/** What a stem is worth the second time in a hit, the third time its square, and so on. */
+const AGAIN = 0.25;
+/** Worth against length: so many characters count as nothing, so that a short line is not the best one. */
+const FREE_CHARACTERS = 220;
+/** Each further hit is a little less likely to answer. */
+const NEXT_HIT = 0.92;
+/** Of rows around the passage. */
+const OUTSIDE = 0.8;
+/** What a word is worth in a tool call where it was said too. */
+const DONE = 0.4;
+/** Parts of its neighbours' worth that go to sentences by what they do. */
+const BESIDE = 0.05;
+const OPENS = 0.1;
+const CLOSES = 0.15;
+const SETTLES = 0.15;
+const ASKED = 0.1;
+/** How much of the budget the first hit may take. */
+const FIRST_SHARE = 0.6;
+const CUT = " … ";
+/** Marks at both ends of a row. */
+const ENDS = 4;
+
+/** Chooses from the rows of each hit, best hit first; returns the chosen rows of each in order. */
+export function chooseRows(hits: readonly (readonly Row[])[], options: ChooseOptions): ChosenRow[][] {
+  const units = readUnits(hits, options.worths);
+  addSurroundings(units, hits, options.worths);
+  const chosen = spend(units, hits, options);
+  return hits.map((rows, hit) =>
+    rows.flatMap((row, i) => {
+      const own = chosen.filter((unit) => unit.hit === hit && unit.row === i);
+      return own.length > 0 ? [{ row, text: textOf(row, own) }] : [];
+    }),
+  );
+}
+
+/** Cuts a text into lines, long ones into sentences. */
+export function cutUnits(text: string): [start: number, end: number][] {
+  const units: [number, number][] = [];
+  for (const { index, 0: line } of text.matchAll(/[^\n]*\S[^\n]*/g)) {
+    let from = 0;
+    const cutAt = (end: number) => {
+      for (; end - from > UNIT_MAX; from = whole(line, from + UNIT_MAX)) {
+        units.push([index + from, index + whole(line, from + UNIT_MAX)]);
+      }
+      if (end > from) units.push([index + from, index + end]);
+      from = end;
+    };
+    if (line.length > UNIT_MAX) {
+      for (const mark of line.matchAll(/[.!?;:]["')\]]*\s+|[。！？]/g)) {
+        const end = mark.index + mark[0].length;
+        if (end - from >= SENTENCE_MIN) cutAt(end);
+      }
+    }
+    cutAt(line.length);
+  }
+  return units;
+}
+
+/** A position that does not cut a surrogate pair. */
+function whole(text: string, position: number): number {
+  return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
+}
+
+function readUnits(hits: readonly (readonly Row[])[], worths: ReadonlyMap<string, number>): Unit[] {
+  const numbers = new Map([...worths.keys()].map((stem, number) => [stem, number]));
+  const units: Unit[] = [];
+  const texts: string[][] = [];
+  for (const [hit, rows] of hits.entries()) {
+    for (const [row, { text, tool }] of rows.entries()) {
+      const places = cutUnits(text);
+      if (tool !== undefined) places.unshift([0, 0]);
+      for (const [i, [start, end]] of places.entries()) {
+        const isHead = tool !== undefined && i === 0;
+        const said = isHead ? tool : text.slice(start, end);
+        texts.push([said, splitJoined(said)]);
+        const held = new Float64Array(numbers.size);
+        units.push({
+          hit,
+          row,
+          start,
+          end,
+          isFirst: i === 0,
+          isLast: i === places.length - 1,
+          held,
+          around: 0,
+        });
+      }
+    }
+  }
+  findStems(numbers.keys(), texts, (stem, i, column) => {
+    const { held } = units[i] as Unit;
+    const number = numbers.get(stem) as number;
+    held[number] = Math.max(held[number] as number, column === 0 ? 1 : 0.5);
+  });
+  discountDone(units, hits);
+  return units;
+}
+
+/** What was said needs no tool call to show it; a word that only a tool call holds is shown there. */
+function discountDone(units: readonly Unit[], hits: readonly (readonly Row[])[]): void {
+  const isDone = ({ hit, row }: Unit) => hits[hit]?.[row]?.who === "tool";
+  const said = hits.map(() => new Set<number>());
+  for (const unit of units) {
+    if (!isDone(unit)) for (const [i, share] of unit.held.entries()) if (share > 0) said[unit.hit]?.add(i);
+  }
+  for (const unit of units.filter(isDone)) {
+    for (const [i, share] of unit.held.entries()) {
+      if (said[unit.hit]?.has(i)) unit.held[i] = share * DONE;
+    }
+  }
+}
+
+/** What each unit gets for the words beside it, for its place, and for what it does. */
+function addSurroundings(
+  units: readonly Unit[],
+  hits: readonly (readonly Row[])[],
+  worths: ReadonlyMap<string, number>,
+): void {
+  const values = [...worths.values()];
+  const own = units.map(({ held }) => values.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0));
+  const ofRow = new Map<string, number>();
+  const key = ({ hit, row }: Unit, step = 0) => `${hit} ${row + step}`;
+  for (const [i, unit] of units.entries()) {
+    ofRow.set(key(unit), Math.max(own[i] as number, ofRow.get(key(unit)) ?? 0));
+  }
+  for (const [i, unit] of units.entries()) {
+    const row = hits[unit.hit]?.[unit.row] as Row;
+    const [here, before, after] = [0, -1, 1].map((step) => ofRow.get(key(unit, step)) ?? 0) as [
+      number,
+      number,
+      number,
+    ];
+    const beside = [i - 1, i + 1].map((k) => (units[k]?.hit === unit.hit ? (own[k] as number) : 0));
+    unit.around = BESIDE * Math.max(...beside);
+    if (unit.isFirst) unit.around += OPENS * Math.max(here, before);
+    if (unit.isLast) unit.around += CLOSES * here;
+    if (row.who === "user") unit.around += ASKED * Math.max(here, after);
+    if (isDecision(row.text.slice(unit.start, unit.end))) unit.around += SETTLES * Math.max(here, before);
+  }
+}
+
+/** Takes the unit that is worth most for its length, again and again, until the budget is spent. */
+function spend(
+  units: readonly Unit[],
+  hits: readonly (readonly Row[])[],
+  { worths, budget, rowCost }: ChooseOptions,
+): Unit[] {
+  const values = [...worths.values()];
+  const shown = hits.map(() => new Float64Array(values.length));
+  const spentOn = hits.map(() => 0);
+  const open = new Set(units);
+  const rows = new Set<string>();
+  const chosen: Unit[] = [];
+  let left = budget;
+  const costOf = (unit: Unit) => {
+    const row = hits[unit.hit]?.[unit.row] as Row;
+    const text = row.text.slice(unit.start, unit.end).replace(/\s+/g, " ").trim();
+    const begins = rows.has(`${unit.hit} ${unit.row}`) ? CUT.length : rowCost(row) + ENDS;
+    return [...text].length + begins;
+  };
+  const worthOf = ({ hit, row, held, around }: Unit) => {
+    let sum = around;
+    for (const [i, worth] of values.entries()) {
+      const share = held[i] as number;
+      if (share > 0) sum += worth * share * AGAIN ** ((shown[hit] as Float64Array)[i] as number);
+    }
+    return sum * NEXT_HIT ** hit * (hits[hit]?.[row]?.isInside ? 1 : OUTSIDE);
+  };
+  for (;;) {
+    let [best, most, price] = [undefined as Unit | undefined, 0, 0];
+    for (const unit of open) {
+      const cost = costOf(unit);
+      const isOver =
+        unit.hit === 0 && (spentOn[0] as number) + cost > FIRST_SHARE * budget && hits.length > 1;
+      if (cost > left || isOver) continue;
+      const value = worthOf(unit) / (cost + FREE_CHARACTERS);
+      if (value > most) [best, most, price] = [unit, value, cost];
+    }
+    if (!best) return chosen;
+    open.delete(best);
+    chosen.push(best);
+    left -= price;
+    spentOn[best.hit] = (spentOn[best.hit] as number) + price;
+    rows.add(`${best.hit} ${best.row}`);
+    const counts = shown[best.hit] as Float64Array;
+    for (const [i, share] of best.held.entries()) counts[i] = (counts[i] as number) + share;
+  }
+}
+
+/** The chosen units of a row on one line. */
+function textOf({ text, tool }: Row, units: readonly Unit[]): string {
+  const places = units.map(({ start, end }) => [start, end] as const).sort((a, b) => a[0] - b[0]);
+  let shown = "";
+  let last = 0;
+  for (const [start, end] of places) {
+    if (start === end) continue; // a tool call's head is shown anyway
+    const isGap = /\S/.test(text.slice(last, start)) && !(shown === "" && tool !== undefined);
+    if (isGap) shown += shown === "" ? "… " : CUT;
+    else if (shown !== "") shown += " ";
+    shown += text.slice(start, end).replace(/\s+/g, " ").trim();
+    last = end;
+  }
+  return shown !== "" && /\S/.test(text.slice(last)) ? `${shown} …` : shown;
+}

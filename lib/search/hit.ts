@@ -1,0 +1,67 @@
+/** What a search gives: the shape of a hit, as `--json` prints it and as text is made of it. */
+
+import type { Passage } from "./passages.ts";
+
+/** A row of a hit that answers. */
+export interface HitLine {
+  line: number;
+  who: "user" | "assistant" | "tool";
+  /** A tool call's name, target and outcome. */
+  tool?: string;
+  text: string;
+}
+
+/** One result, as `--json` prints it. */
+export interface Hit {
+  session_id: string;
+  name: string | null;
+  agent: string;
+  /** Name of the project's folder. */
+  project: string | null;
+  timestamp: string;
+  topics: string[];
+  speakers: string[];
+  has_decision: boolean;
+  has_action: boolean;
+  /** How much of the question it holds, 0 to 1, on the same scale in every index. */
+  relevance_score: number;
+  strength: "strong" | "weak";
+  lines: HitLine[];
+  /** Other places of the session where it is spoken of, best first. */
+  also: [from: number, to: number][];
+  content: string;
+  /** What the exchange is about, in one sentence. */
+  context: string;
+  /** Exchanges before and after. */
+  before: string[];
+  after: string[];
+  /** Sessions that hold a copy. */
+  also_in: string[];
+  file: string;
+  first_line: number;
+  last_line: number;
+  source_gone: boolean;
+  explain?: Explanation;
+}
+
+/** A hit with what is printed of it beside its JSON. */
+export interface FoundHit {
+  hit: Hit;
+  /** The beginning of its session's id that is unique. */
+  shortId: string;
+  /** Names of the sessions that hold a copy. */
+  copies: string[];
+  passage: Passage;
+}
+
+/** Where a score comes from. */
+export interface Explanation {
+  /** Position in each phrasing's list, from 1; null: not among its first hundred. */
+  ranks: (number | null)[];
+  /** Position by meaning, where vectors were asked. */
+  nearest: (number | null)[];
+  /** For each phrasing: the part of it that occurs in the chunk itself, 0 to 1. */
+  coverage: number[];
+  /** Whether the times a phrasing names fit. */
+  timely: boolean;
+}

@@ -1,0 +1,269 @@
+/** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
+
+import { headerContext } from "../index/header.ts";
+import type { Store } from "../store/store.ts";
+import {
+  type ChunkRow,
+  keepMatching,
+  readChunkRange,
+  sessionsWithCopy,
+  speakersOf,
+  topicsOf,
+} from "./candidates.ts";
+import { chooseRows } from "./choose.ts";
+import { type SessionRow, uniquePrefix } from "./corpus.ts";
+import { deedRowsOf } from "./deeds.ts";
+import { exchangesAround } from "./exchanges.ts";
+import type { Explanation, FoundHit, Hit } from "./hit.ts";
+import { readNear, standingOut } from "./near.ts";
+import type { Nearest } from "./nearest.ts";
+import { mergeRanges, type Passage, toPassages } from "./passages.ts";
+import { headOf, restOf, rowPrefix } from "./print.ts";
+import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve, TIMELY } from "./retrieval.ts";
+import { isNew, joinChunks, messagesOf, type Row, toLine } from "./rows.ts";
+import { measureStrength, STRONG } from "./strength.ts";
+import { fillWhole } from "./whole.ts";
+
+export interface HitOptions extends RetrievalOptions {
+  /** Chunks by meaning, for each phrasing best first. */
+  nearest?: readonly (readonly Nearest[])[] | undefined;
+  /** Redacts what was stored under older rules. */
+  clean: (text: string) => string;
+  /** What a session is called now. */
+  nameOf: (session: SessionRow) => string | undefined;
+  /** Code points that the rows of all hits may take together with their heads. */
+  maxChars: number;
+  /** Whether whole exchanges are shown, not the rows that answer. @default {false} */
+  isWhole?: boolean | undefined;
+  /** Exchanges wanted before and after. */
+  around: number;
+  explain: boolean;
+}
+
+/** Chunks of each phrasing's own list, and of the fused one, that are measured. */
+const MEASURED_OF_EACH = 25;
+const MEASURED = 40;
+/** Code points for the rows of weak hits. */
+const WEAK_CHARS = 600;
+const NAME_MAX = 60;
+/** A range grows by a few digits when its rows are known. */
+const RANGE_SLACK = 4;
+/** Rows so many lines before and behind a passage may be shown with it. */
+const AROUND_LINES = 20;
+
+/** Finds what answers a question, given in one or several phrasings; strong hits first, best first. */
+export function findHits(
+  stores: readonly Store[],
+  texts: readonly string[],
+  options: HitOptions,
+): FoundHit[] {
+  const found = retrieve(stores, texts, options);
+  const strengths = strengthsOf(found);
+  const passages = toPassages(found.chunks);
+  const strengthOf = (passage: Passage) =>
+    Math.max(0, ...passage.found.map(({ row }) => strengths.get(row) ?? 0));
+  const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
+  const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
+  const near = toPassages(readNear(standingOut(options.nearest ?? []), texts.length));
+  for (const { best } of near) strengths.set(best.row, STRONG);
+  const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
+  const ordered = [...withNear(strong, near, options.limit), ...weak.filter((passage) => !isNear(passage))];
+  const shown = ordered.slice(0, options.limit);
+  const others = ordered.slice(options.limit);
+  const hits = shown.map((passage, i) =>
+    toFoundHit(passage, {
+      options,
+      score: strengthOf(passage),
+      also: alsoOf(passage, { isFirst: isFirstOfSession(shown, i), others }),
+    }),
+  );
+  const isStrong = ({ hit }: FoundHit) => hit.strength === "strong";
+  if (options.isWhole) {
+    fillWhole(hits, options);
+    return hits;
+  }
+  fillLines(hits.filter(isStrong), { found, options, budget: options.maxChars });
+  fillLines(
+    hits.filter((one) => !isStrong(one)),
+    { found, options, budget: WEAK_CHARS },
+  );
+  return hits;
+}
+
+/** Meaning adds to what words found: behind it, the first one within the limit, so that no strong hit but the last gives way. */
+function withNear(strong: readonly Passage[], near: readonly Passage[], limit: number): Passage[] {
+  const [first, ...rest] = near.filter(({ best }) => !strong.some((one) => isWithin(best.row, one)));
+  if (!first) return [...strong];
+  const at = Math.min(strong.length, limit - 1);
+  return [...strong.slice(0, at), first, ...strong.slice(at), ...rest];
+}
+
+function isWithin({ store, sessionId, index }: ChunkRow, { best, from, to }: Passage): boolean {
+  return best.row.store === store && best.row.sessionId === sessionId && index >= from && index <= to;
+}
+
+function strengthsOf({ chunks, rows, phrasings, asked, deeds }: Retrieved): Map<ChunkRow, number> {
+  const measured = new Set(chunks.slice(0, MEASURED).map(({ row }) => row));
+  for (const { ranking } of phrasings) {
+    const best = [...ranking.scores.keys()]
+      .filter((i) => (ranking.scores[i] as number) > 0)
+      .sort((a, b) => (ranking.scores[b] as number) - (ranking.scores[a] as number));
+    for (const i of best.slice(0, MEASURED_OF_EACH)) measured.add(rows[i] as ChunkRow);
+  }
+  const questions = phrasings.map(({ question }) => question);
+  const strengths = measureStrength([...measured], questions, { asked, deeds });
+  // what fits a time that was asked for is an answer even with few words in common
+  for (const { row, fits } of chunks) {
+    if (fits.some((fit) => fit >= TIMELY)) strengths.set(row, Math.max(STRONG, strengths.get(row) ?? 0));
+  }
+  return strengths;
+}
+
+function isFirstOfSession(passages: readonly Passage[], i: number): boolean {
+  const { sessionId } = (passages[i] as Passage).best.row;
+  return passages.findIndex(({ best }) => best.row.sessionId === sessionId) === i;
+}
+
+/** The other places of a hit's session, named once. */
+function alsoOf(
+  { best }: Passage,
+  { isFirst, others }: { isFirst: boolean; others: readonly Passage[] },
+): [number, number][] {
+  if (!isFirst) return [];
+  const own = others.filter((other) => other.best.row.sessionId === best.row.sessionId);
+  return mergeRanges(own.map(({ firstLine, lastLine }) => [firstLine, lastLine] as const));
+}
+
+function toFoundHit(
+  passage: Passage,
+  { options, score, also }: { options: HitOptions; score: number; also: [number, number][] },
+): FoundHit {
+  const { clean, nameOf, around, explain } = options;
+  const { row, session } = passage.best;
+  const chunks = chunksAround(passage, 0);
+  const name = nameOf(session);
+  const copies = sessionsWithCopy(row.store, session.id, row.timestamp);
+  const folder = (session.project ?? session.cwd)
+    ?.replace(/\/\.git\/?$|\/+$/g, "")
+    .split(/[/\\]/)
+    .at(-1);
+  const hit: Hit = {
+    session_id: session.id,
+    name: name === undefined ? null : truncateLine(clean(name), NAME_MAX),
+    agent: session.agent,
+    project: folder ? clean(folder) : null,
+    timestamp: row.timestamp,
+    topics: unique(chunks.flatMap(topicsOf)),
+    speakers: unique(chunks.flatMap(speakersOf)),
+    has_decision: chunks.some(({ hasDecision }) => hasDecision),
+    has_action: chunks.some(({ hasAction }) => hasAction),
+    relevance_score: Math.round(1000 * score) / 1000,
+    strength: score >= STRONG ? "strong" : "weak",
+    lines: [],
+    also,
+    content: clean(joinChunks(chunks)),
+    context: clean(headerContext(row)),
+    ...exchangesAround(row, { count: around, clean }),
+    also_in: copies.map(({ id }) => id),
+    file: session.file,
+    first_line: passage.firstLine,
+    last_line: passage.lastLine,
+    source_gone: session.sourceGone,
+    ...(explain ? { explain: explainBest(passage.best, options.nearest) } : {}),
+  };
+  const names = copies.map((copy) => nameOf(copy) ?? copy.id);
+  return { hit, shortId: uniquePrefix(row.store, session.id), copies: names.map(clean), passage };
+}
+
+/** Chooses the rows of hits that are shown together, and widens each hit's range to them. */
+function fillLines(
+  hits: readonly FoundHit[],
+  { found, options, budget }: { found: Retrieved; options: HitOptions; budget: number },
+): void {
+  const taken = new Set<string>();
+  const wanted = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
+  const rows = hits.map(({ passage }) =>
+    rowsOf(passage, options, wanted).filter(isNew(passage.best.row.sessionId, taken)),
+  );
+  const rest = hits.flatMap((one, i) => [headOf(hits, i), ...restOf(one)]);
+  const left = budget - rest.reduce((sum, line) => sum + [...line].length + 1, RANGE_SLACK * hits.length);
+  const chosen = chooseRows(rows, {
+    worths: worthsOf(found),
+    budget: left,
+    rowCost: (row) => [...rowPrefix(toLine(row, ""))].length + 1,
+  });
+  for (const [i, { hit }] of hits.entries()) {
+    const own = chosen[i] ?? [];
+    hit.lines = own.map(({ row, text }) => toLine(row, text));
+    hit.first_line = Math.min(hit.first_line, ...own.map(({ row }) => row.line));
+    hit.last_line = Math.max(hit.last_line, ...own.map(({ row }) => row.line));
+  }
+}
+
+/** The rows of a passage and of the chunks around it, words and deeds. */
+function rowsOf(passage: Passage, { clean, filter }: HitOptions, wanted: ReadonlySet<string>): Row[] {
+  const { from, to, best } = passage;
+  const near = chunksAround(passage, 1);
+  const beside = near.filter(({ index }) => index < from || index > to).map(({ id }) => id);
+  const { caller, session, speaker } = filter;
+  const kept = new Set(keepMatching(best.row.store, beside, { caller, session, subagents: true }));
+  const chunks = near.filter(({ id, index }) => (index >= from && index <= to) || kept.has(id));
+  const said = messagesOf(chunks, ({ index }) => index >= from && index <= to).map((row) => ({
+    ...row,
+    text: clean(row.text),
+    isInside: row.isInside && (speaker === undefined || speaker === row.who),
+  }));
+  const lines = { from: passage.firstLine - AROUND_LINES, to: passage.lastLine + AROUND_LINES };
+  const done = deedRowsOf(best.row.store, best.session, {
+    ...lines,
+    clean,
+    isWanted: ({ session, line }) => wanted.has(`${session} ${line}`),
+  }).map((row) => ({
+    ...row,
+    isInside: row.line >= passage.firstLine && row.line <= passage.lastLine,
+  }));
+  return [...said, ...done]
+    .filter(({ line }) => line >= lines.from && line <= lines.to)
+    .sort((a, b) => a.line - b.line);
+}
+
+function chunksAround({ best, from, to }: Passage, reach: number): ChunkRow[] {
+  return readChunkRange(best.row.store, best.row.sessionId, [from - reach, to + reach]);
+}
+
+/** What each stem of the phrasings is worth; one that several use is worth more. */
+function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
+  const worths = new Map<string, number>();
+  const uses = new Map<string, number>();
+  for (const { question } of phrasings) {
+    const weighed = asked.weigh(question);
+    for (const [i, { stem }] of question.terms.entries()) {
+      worths.set(stem, weighed[i]?.worth ?? 0);
+      uses.set(stem, (uses.get(stem) ?? 0) + 1);
+    }
+  }
+  for (const [stem, worth] of worths) worths.set(stem, worth * Math.sqrt(uses.get(stem) ?? 1));
+  return worths;
+}
+
+function explainBest(
+  { row, ranks, coverage, fits }: RankedChunk,
+  nearest: HitOptions["nearest"] = [],
+): Explanation {
+  const isIt = (near: Nearest) => near.store === row.store && near.id === row.id;
+  return {
+    ranks: coverage.map((_, i) => ranks[i] ?? null),
+    nearest: nearest.map((list) => list.findIndex(isIt) + 1 || null),
+    coverage: coverage.map((part) => Math.round(part * 100) / 100),
+    timely: fits.some((fit) => fit >= TIMELY),
+  };
+}
+
+function truncateLine(text: string, max: number): string {
+  const line = [...text.replace(/\s+/g, " ").trim()];
+  return line.length <= max ? line.join("") : `${line.slice(0, max - 1).join("")}…`;
+}
+
+function unique<T>(items: readonly T[]): T[] {
+  return [...new Set(items)];
+}

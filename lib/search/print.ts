@@ -1,0 +1,232 @@
+/** Hits as text: the rows that answer within a budget of code points, one line a hit, or one a session. */
+
+import { formatLocal } from "../base/time.ts";
+import type { Explanation, FoundHit, HitLine } from "./hit.ts";
+
+export interface PrintOptions {
+  /** Code points of all output, its line ends included. */
+  maxChars: number;
+  timezone: string | undefined;
+  participants: { user: string; assistant: string };
+}
+
+/** Places named after a hit at most; JSON holds all. */
+const ALSO_MAX = 5;
+const NAME_MAX = 44;
+const PROJECT_MAX = 24;
+const COPIES_MAX = 3;
+/** Code points of an exchange before or after a hit. */
+const AROUND_MAX = 700;
+const WEAK_HITS = 3;
+const WEAK_LINE = 180;
+const BRIEF_LINE = 160;
+const NOTHING_CERTAIN = "nothing certain; nearest:";
+
+/** Prints the strong hits, or one line for each of the nearest where none is strong. */
+export function printHits(found: readonly FoundHit[], options: PrintOptions): string {
+  const strong = found.filter(({ hit }) => hit.strength === "strong");
+  if (strong.length === 0) return printWeak(found, options);
+  const blocks = strong.map((one, i) => ({
+    head: headOf(strong, i, options.timezone),
+    rows: [
+      ...one.hit.before.map((text) => `   before: ${cut(text, AROUND_MAX)}`),
+      ...one.hit.lines.map((line) => `${rowPrefix(line, options.participants)}${line.text}`.trimEnd()),
+      ...one.hit.after.map((text) => `   after: ${cut(text, AROUND_MAX)}`),
+    ],
+    rest: restOf(one),
+  }));
+  return fit(blocks, options.maxChars);
+}
+
+/** Prints hits with whole rows, line breaks kept. */
+export function printFull(
+  found: readonly FoundHit[],
+  { maxChars, timezone, participants }: PrintOptions,
+): string {
+  const blocks = found.map((one, i) => [
+    headOf(found, i, timezone),
+    ...one.hit.lines.map((line) => wholeRow(line, participants)),
+    ...restOf(one),
+  ]);
+  const text = blocks.flat().join("\n");
+  return length(text) < maxChars ? text : cutLines(text, maxChars);
+}
+
+/** A row with its line breaks; what continues it is indented, so that no text can pass for another row. */
+export function wholeRow(line: HitLine, participants?: PrintOptions["participants"]): string {
+  return `${rowPrefix(line, participants)}${line.text}`.trimEnd().replace(/\n/g, "\n     ");
+}
+
+/** Prints one line a hit. */
+export function printBrief(
+  found: readonly FoundHit[],
+  { maxChars, timezone, participants }: PrintOptions,
+): string {
+  return linesWithin(
+    found.map((one, i) => lineOf(one, { position: i + 1, timezone, participants, max: BRIEF_LINE })),
+    maxChars,
+  );
+}
+
+/** Prints one line a session: where it is spoken of, how often, and since when. */
+export function printBySession(
+  found: readonly FoundHit[],
+  { maxChars, timezone, limit }: PrintOptions & { limit: number },
+): string {
+  const firsts = found.filter(
+    ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
+  );
+  const lines = firsts.slice(0, limit).map(({ hit, shortId }, i) => {
+    const own = found.filter((one) => one.hit.session_id === hit.session_id);
+    const places = [
+      ...own.map(({ hit: { first_line: from, last_line: to } }) => [from, to] as const),
+      ...hit.also,
+    ];
+    const named = places.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
+    const counted = `${places.length} ${places.length === 1 ? "place" : "places"}`;
+    const facts = [
+      shortId,
+      nameOf(hit.name),
+      projectOf(hit.project),
+      timeOf(hit.timestamp, timezone),
+      hit.strength,
+    ];
+    return cut(
+      `${i + 1}. ${facts.filter(Boolean).join(" · ")} · ${counted}: ${named.join(", ")}`,
+      BRIEF_LINE,
+    );
+  });
+  return linesWithin(lines, maxChars);
+}
+
+/** The head line of a hit; a session that was named above is not named again. */
+export function headOf(found: readonly FoundHit[], i: number, timezone?: string): string {
+  const { hit, shortId } = found[i] as FoundHit;
+  const isNamed = found.slice(0, i).some((one) => one.hit.session_id === hit.session_id);
+  const facts = [
+    placeOf(hit, shortId),
+    ...(isNamed ? [] : [nameOf(hit.name), projectOf(hit.project)]),
+    timeOf(hit.timestamp, timezone),
+    hit.strength,
+  ];
+  return `${i + 1}. ${facts.filter(Boolean).join(" · ")}`;
+}
+
+/** What is printed before a row's text. */
+export function rowPrefix(
+  { line, who, tool }: HitLine,
+  participants: PrintOptions["participants"] = { user: "User", assistant: "Assistant" },
+): string {
+  return who === "tool" ? `   L${line} ${tool} ` : `   L${line} ${participants[who]}: `;
+}
+
+/** Lines as text of at most so many code points; what is left out is counted. */
+export function linesWithin(lines: readonly string[], maxChars: number): string {
+  let text = lines.join("\n");
+  for (let kept = lines.length - 1; length(text) + 1 > maxChars && kept > 0; kept--) {
+    text = [...lines.slice(0, kept), `… ${lines.length - kept} more`].join("\n");
+  }
+  return length(text) + 1 > maxChars ? cut(text.split("\n", 1)[0] ?? "", maxChars - 1) : text;
+}
+
+/** A text without its last lines, or the last characters of a single one. */
+function cutLines(text: string, maxChars: number): string {
+  const kept = [...text].slice(0, maxChars - 3).join("");
+  return `${kept.slice(0, Math.max(kept.lastIndexOf("\n"), 1))}\n…`;
+}
+
+interface Block {
+  head: string;
+  rows: string[];
+  rest: string[];
+}
+
+/** Leaves out the last rows of the last hits, then what follows them, then the hits, until all fits. */
+function fit(blocks: Block[], maxChars: number): string {
+  const textOf = () => blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]).join("\n");
+  const isOver = () => length(textOf()) + 1 > maxChars;
+  for (const block of blocks.toReversed()) while (isOver() && block.rows.length > 1) block.rows.pop();
+  for (const block of blocks.toReversed()) while (isOver() && block.rest.length > 0) block.rest.pop();
+  for (const block of blocks.toReversed()) while (isOver() && block.rows.length > 0) block.rows.pop();
+  return linesWithin(textOf().split("\n"), maxChars);
+}
+
+function printWeak(found: readonly FoundHit[], { maxChars, timezone, participants }: PrintOptions): string {
+  if (found.length === 0) return "";
+  const lines = found
+    .slice(0, WEAK_HITS)
+    .map((one, i) => lineOf(one, { position: i + 1, timezone, participants, max: WEAK_LINE }));
+  return linesWithin([NOTHING_CERTAIN, ...lines], maxChars);
+}
+
+/** A hit on one line: its place and its first row. */
+function lineOf(
+  { hit, shortId }: FoundHit,
+  {
+    position,
+    timezone,
+    participants,
+    max,
+  }: Pick<PrintOptions, "timezone" | "participants"> & { position: number; max: number },
+): string {
+  const [row] = hit.lines;
+  const said = row ? `${rowPrefix(row, participants).trimStart()}${row.text}` : hit.context;
+  const facts = [placeOf(hit, shortId), nameOf(hit.name), timeOf(hit.timestamp, timezone).slice(0, 10), said];
+  return cut(`${position}. ${facts.filter(Boolean).join(" · ")}`, max);
+}
+
+/** Where else in the session it is spoken of, who holds a copy, and why it was found. */
+export function restOf({ hit, copies }: FoundHit): string[] {
+  const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
+  const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];
+  const rest = places.length > 0 ? [`   also ${[...places, ...more].join(", ")}`] : [];
+  if (copies.length > 0) {
+    rest.push(
+      `   copied in ${copies
+        .slice(0, COPIES_MAX)
+        .map((name) => cut(name, NAME_MAX))
+        .join(", ")}`,
+    );
+  }
+  if (hit.explain) rest.push(`   why: ${formatExplanation(hit.explain)}`);
+  return rest;
+}
+
+function formatExplanation({ ranks, nearest, coverage, timely }: Explanation): string {
+  const words = ranks.map(
+    (rank, i) => `phrasing ${i + 1} ${rank === null ? "not found" : `#${rank}`}, holds ${coverage[i]} of it`,
+  );
+  const meaning = nearest.map((rank, i) => `meaning ${i + 1} ${rank === null ? "not found" : `#${rank}`}`);
+  return [...words, ...meaning, ...(timely ? ["time fits"] : [])].join("; ");
+}
+
+function placeOf({ first_line, last_line }: FoundHit["hit"], shortId: string): string {
+  return `${shortId}:${rangeOf(first_line, last_line)}`;
+}
+
+function rangeOf(from: number, to: number): string {
+  return from === to ? `${from}` : `${from}-${to}`;
+}
+
+function nameOf(name: string | null): string {
+  return name === null ? "" : cut(name, NAME_MAX);
+}
+
+function projectOf(project: string | null): string {
+  return project === null ? "" : cut(project, PROJECT_MAX);
+}
+
+function timeOf(timestamp: string, timezone: string | undefined): string {
+  return formatLocal(timestamp, timezone).slice(0, 16);
+}
+
+function length(text: string): number {
+  return [...text].length;
+}
+
+function cut(text: string, max: number): string {
+  const characters = [...text.replace(/\s+/g, " ").trim()];
+  return characters.length <= max
+    ? characters.join("")
+    : `${characters.slice(0, Math.max(0, max - 1)).join("")}…`;
+}

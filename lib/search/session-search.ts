@@ -1,0 +1,213 @@
+/** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
+
+import { type Config, loadConfig } from "../config/config.ts";
+import { type Behind, indexRecipe } from "../index/freshness.ts";
+import { isAllIndexed } from "../index/stale.ts";
+import { projectKey } from "../sessions/project.ts";
+import { nameOf } from "../sessions/session-name.ts";
+import { tendIndexes } from "../store/given-indexes.ts";
+import { openStore, type Store } from "../store/store.ts";
+import { readRules } from "../transcripts/rules.ts";
+import { countTopics, logSearch, readIndexSize, type SessionRow } from "./corpus.ts";
+import type { FoundHit, Hit } from "./hit.ts";
+import { findHits } from "./hits.ts";
+import { findByMeaning } from "./meaning.ts";
+import { linesWithin, type PrintOptions, printBrief, printBySession, printFull, printHits } from "./print.ts";
+import { type SearchFilters, toFilter } from "./search-filters.ts";
+
+const LIMIT_DEFAULT = 5;
+const LIMIT_OF_LINES = 20;
+/** Code points of all output, by mode. */
+const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
+/** How long the index is brought up to date before an answer. */
+const INDEX_MS = 1000;
+/** Passages looked at for each session that is listed. */
+const PLACES_PER_SESSION = 5;
+
+/** How hits are printed: their rows, one line each, one line a session, or whole exchanges. */
+export type SearchMode = keyof typeof MAX_CHARS;
+
+export interface SearchRequest {
+  /** One question, or several phrasings of it. */
+  query: string | string[];
+  filters?: SearchFilters | undefined;
+  /** How the answer is printed. @default {"rows"} */
+  mode?: SearchMode | undefined;
+  /** @default {5, or 20 where a result is one line} */
+  limit?: number | undefined;
+  /** Code points of all output. @default {by mode} */
+  maxChars?: number | undefined;
+  /** The directory whose project leads among equals. @default the working directory */
+  cwd?: string | undefined;
+  /** Exchanges before and after each result. @default {0} */
+  context?: number | undefined;
+  /** @default {0} */
+  minScore?: number | undefined;
+  /** @default {false} */
+  subagents?: boolean | undefined;
+  /** Whether results say where their scores come from. @default {false} */
+  explain?: boolean | undefined;
+}
+
+export interface SearchResources {
+  /** @default the environment's and config.json's */
+  config?: Config | undefined;
+  /** Whether the index is brought up to date first. @default {true} */
+  index?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface SearchAnswer {
+  /** Best first; empty when nothing is relevant. */
+  results: Hit[];
+  index: {
+    sessions: number;
+    chunks: number;
+    vectors: number;
+    /** What is not in the index yet. */
+    behind: Behind;
+    /** `on`, or `off: ` and why. */
+    semantic: string;
+  };
+}
+
+/** Searches past conversation. */
+export async function sessionSearch(
+  request: SearchRequest,
+  resources: SearchResources = {},
+): Promise<SearchAnswer> {
+  const { found, index } = await search(request, resources);
+  return { results: found.map(({ hit }) => hit), index };
+}
+
+/** Searches past conversation; the answer as text is what the command prints. */
+export async function searchAsText(
+  request: SearchRequest,
+  resources: SearchResources = {},
+): Promise<{ text: string; found: FoundHit[]; index: SearchAnswer["index"] }> {
+  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const { found, index } = await search(request, { ...resources, config });
+  return { text: printed(found, request, config), found, index };
+}
+
+async function search(
+  request: SearchRequest,
+  resources: SearchResources,
+): Promise<{ found: FoundHit[]; index: SearchAnswer["index"] }> {
+  const { index = true, signal } = resources;
+  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const started = performance.now();
+  const store = openStore(config.paths.database, { create: index });
+  try {
+    tendIndexes(config.paths, new Date());
+    const behind = await freshen(store, { config, index, signal });
+    const { found, semantic } = await answer(store, request, { config, signal });
+    logSearch(store, { tookMs: performance.now() - started, results: found.length });
+    return { found, index: { ...readIndexSize(store), behind, semantic } };
+  } finally {
+    store.close();
+  }
+}
+
+/** The topics there are with the number of chunks on each, most frequent first. */
+export async function sessionTopics(
+  resources: SearchResources = {},
+): Promise<{ topics: { topic: string; chunks: number }[]; text: string }> {
+  const { index = true, signal } = resources;
+  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const store = openStore(config.paths.database, { create: index });
+  try {
+    await freshen(store, { config, index, signal });
+    const topics = countTopics(store);
+    const lines = topics.map(({ topic, chunks }) => `${topic} ${chunks}`);
+    return { topics, text: linesWithin(lines, MAX_CHARS.brief) };
+  } finally {
+    store.close();
+  }
+}
+
+interface Surroundings {
+  config: Config;
+  signal: AbortSignal | undefined;
+}
+
+/** Brings the index up to date as far as a second goes; tells what is left. */
+async function freshen(
+  store: Store,
+  { config, index, signal }: Surroundings & { index: boolean },
+): Promise<Behind> {
+  const { settings, paths } = config;
+  const { sessions: ids, projects } = settings.exclude;
+  // Most people keep nothing out.
+  if (ids.length + projects.length > 0) {
+    (await import("../index/held-sessions.ts")).removeKeptOut(store, settings.exclude);
+  }
+  if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
+  // what reads transcripts is half of the program, and mostly there is nothing new
+  const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([
+    import("../sessions/sessions.ts"),
+    import("../index/catch-up.ts"),
+  ]);
+  const sessions = listSessions(paths, { subagents: true, excluded: true });
+  if (!index) return howFarBehind({ store, sessions, settings });
+  return await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
+}
+
+async function answer(
+  store: Store,
+  request: SearchRequest,
+  { config, signal }: Surroundings,
+): Promise<{ found: FoundHit[]; semantic: string }> {
+  const { mode = "rows", context = 0, minScore = 0, explain = false, subagents = false } = request;
+  const { settings, paths } = config;
+  const limit = request.limit ?? defaultLimit(mode);
+  const texts = [request.query].flat();
+  const filter = await toFilter(request.filters ?? {}, { store, config, subagents });
+  const { nearest, semantic } = await findByMeaning(store, texts, { config, filter, signal });
+  const found = findHits([store], texts, {
+    filter,
+    limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
+    now: new Date(),
+    timezone: ownTimezone(config),
+    nearest,
+    project: projectKey(request.cwd ?? process.cwd()),
+    clean: readRules(settings).clean,
+    nameOf: (session) => (session.sourceGone ? session.name : nameOf(asListed(session), paths)),
+    maxChars: maxCharsOf(request),
+    isWhole: mode === "full",
+    around: context,
+    explain,
+  });
+  return { found: found.filter(({ hit }) => hit.relevance_score >= minScore), semantic };
+}
+
+/** How many results there are where nobody says. */
+export function defaultLimit(mode: SearchMode): number {
+  return mode === "rows" || mode === "full" ? LIMIT_DEFAULT : LIMIT_OF_LINES;
+}
+
+function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): number {
+  return maxChars ?? MAX_CHARS[context > 0 ? "full" : mode];
+}
+
+function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): string {
+  const options: PrintOptions = {
+    maxChars: maxCharsOf(request),
+    timezone: ownTimezone(config),
+    participants: config.settings.participants,
+  };
+  if (request.mode === "brief") return printBrief(found, options);
+  if (request.mode === "sessions") {
+    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES });
+  }
+  return request.mode === "full" ? printFull(found, options) : printHits(found, options);
+}
+
+/** The zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */
+function ownTimezone({ settings }: Config): string | undefined {
+  return Object.getOwnPropertyDescriptor(settings, "timezone")?.value;
+}
+
+function asListed({ id, agent, file }: SessionRow) {
+  return { id, agent, file, updatedAt: "", modifiedAt: "", size: 0 };
+}
