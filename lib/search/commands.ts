@@ -1,0 +1,60 @@
+/** Command lines as what they run: without where they run it, and without what only looks at the output. */
+
+import { shellParts, shellWords } from "../transcripts/shell.ts";
+
+/** Says nothing of what is run: directories, variables, waiting. */
+const PREPARING = /^(?:cd|pushd|popd|export|set|source|\.|sleep|true|echo|printf)\b|^\w+=\S*$/;
+const REDIRECTION = /\s*(?:\d?>&\d|\d?>>?\s*\S+|<\s*\S+|&>\s*\S+)/g;
+const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;
+/** Programs that only look, so that nothing is fixed by them. */
+const LOOKING =
+  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
+const TEXT_MAX = 200;
+
+/** What a command line runs, each on one line. Of a pipe the first: the others look at what it printed. */
+export function commandsIn(line: string): string[] {
+  const commands: string[] = [];
+  let isPiped = false;
+  for (const { text, separator } of shellParts(line)) {
+    const [, inner] = /^\(([\s\S]*)\)$/.exec(text) ?? [];
+    if (!isPiped) commands.push(...(inner === undefined ? [plain(text)] : commandsIn(inner)));
+    isPiped = separator === "|";
+  }
+  const telling = commands.filter((command) => command !== "" && !PREPARING.test(command));
+  return telling.length > 0 ? telling : commands;
+}
+
+function plain(command: string): string {
+  const [line = ""] = command.split("\n", 1);
+  return line
+    .replace(REDIRECTION, "")
+    .replace(ASSIGNMENTS, "")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, TEXT_MAX);
+}
+
+/** The same for every run of a command, however much of its output was looked at. */
+export function commandKey(line: string): string {
+  return commandsIn(line).join(" && ");
+}
+
+/** The program and what it does, wherever that lies: `npm test`, `git push`, `node build.js`. */
+export function programOf(line: string): string {
+  const [program = "", what = ""] = (commandsIn(line)[0] ?? "").split(" ");
+  return /^[\w./]/.test(what) ? `${program} ${what.slice(what.lastIndexOf("/") + 1)}` : program;
+}
+
+/** Whether a command line changes nothing. */
+export function isLooking(line: string): boolean {
+  return commandsIn(line).every((command) => LOOKING.test(command));
+}
+
+/** Whether a command runs a program of this name or has this word. */
+export function hasWord(command: string, word: string): boolean {
+  const wanted = word.toLowerCase();
+  return shellWords(command).some((part) => {
+    const text = part.toLowerCase();
+    return text === wanted || text.split("/").at(-1) === wanted;
+  });
+}

@@ -1,0 +1,284 @@
+/** Where an error occurred before, and after which commands and edits the same command ran without it. */
+
+import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
+import type { Store } from "../store/store.ts";
+import { onlyChanges } from "../transcripts/diff.ts";
+import { commandKey, isLooking, programOf } from "./commands.ts";
+import { errorWords, lineLike, lineWith, tellingLines } from "./error-text.ts";
+import {
+  deedRow,
+  deedsLike,
+  deedsMatching,
+  type Find,
+  type FindRow,
+  type FindScope,
+  type FoundSession,
+  isInTime,
+  messagesWithin,
+  sessionsInScope,
+} from "./finds.ts";
+
+const DEEDS_MAX = 2000;
+const ALIKE_MAX = 300;
+const WORDS_MAX = 12;
+/** Rows of what was done between the error and its end, the last ones. */
+const STEPS_MAX = 5;
+const CHANGE_CHARS = 300;
+const LINE_CHARS = 300;
+const SAID_CHARS = 300;
+const ENDING_CHARS = 100;
+/** How far behind the last row what was said of it is looked for. */
+const SAID_LINES = 30;
+
+interface Occurrence {
+  deed: StoredDeed;
+  /** The line of its output that holds the error. */
+  line: string;
+}
+
+/** Finds where an error occurred: where it was gone afterwards first, and of those the newest. */
+export function errorHistory(store: Store, error: string, scope: FindScope): Find[] {
+  const lines = tellingLines(error);
+  for (const search of [
+    () => lines.flatMap((line) => occurrencesOf(store, line, { scope, isAlike: false })),
+    () => lines.map(withoutEnds).flatMap((line) => occurrencesOf(store, line, { scope, isAlike: false })),
+    () => lines.flatMap((line) => occurrencesOf(store, line, { scope, isAlike: true })),
+    () => said(store, lines, scope),
+  ]) {
+    const finds = findsOf(store, search(), scope);
+    if (finds.length > 0) return finds;
+  }
+  return [];
+}
+
+/** An error's own words, without where it was and what a tool put before it. */
+function withoutEnds(line: string): string {
+  return line
+    .replace(/^.*?(?:error|exception|fatal|panic)\b[^:]{0,20}:\s*/i, "")
+    .replace(/\s*(?:at|in|on|\()\s*\S*[/\\:]\S*.*$/, "");
+}
+
+/** The deeds whose output has a line, or one like it. */
+function occurrencesOf(
+  store: Store,
+  line: string,
+  { scope, isAlike }: { scope: FindScope; isAlike: boolean },
+): Occurrence[] {
+  const words = errorWords(line).slice(0, WORDS_MAX);
+  if (words.length === 0) return [];
+  const match = `result : (${words.map((word) => `"${word}"`).join(isAlike ? " OR " : " AND ")})`;
+  const find = isAlike ? lineLike : lineWith;
+  const deeds = isAlike ? deedsLike(store, match, ALIKE_MAX) : deedsMatching(store, match, DEEDS_MAX);
+  return deeds.flatMap((deed) => {
+    const found = isInTime(deed.timestamp, scope) && mayFail(deed) ? find(deed.result, line) : undefined;
+    return found === undefined ? [] : [{ deed, line: found }];
+  });
+}
+
+/** What was read or searched may speak of an error without being one. */
+function mayFail({ kind, outcome, target, input }: StoredDeed): boolean {
+  if (outcome === "failed") return true;
+  return kind === "command" && !isLooking(input || target);
+}
+
+/** Occurrences of an error that only a message quotes: the deed before it stands for it. */
+function said(store: Store, lines: readonly string[], scope: FindScope): Occurrence[] {
+  const words = errorWords(lines[0] ?? "").slice(0, WORDS_MAX);
+  if (words.length === 0) return [];
+  const rows = store.db
+    .prepare(
+      `SELECT s.number, c.session_id, c.first_line, c.last_line, c.timestamp FROM chunks_fts f
+       JOIN session_chunks c ON c.id = f.rowid JOIN sessions s ON s.id = c.session_id
+       WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
+    )
+    .all(`content : (${words.map((word) => `"${word}"`).join(" AND ")})`, DEEDS_MAX);
+  return rows.flatMap(({ number, session_id, first_line, last_line, timestamp }) => {
+    const messages = messagesWithin(store, String(session_id), {
+      from: Number(first_line),
+      to: Number(last_line),
+    });
+    const message = messages.find(({ text }) => lines.some((line) => lineWith(text, line) !== undefined));
+    if (!message || !isInTime(String(timestamp), scope)) return [];
+    const deed: StoredDeed = {
+      id: -1,
+      session: Number(number),
+      line: message.line,
+      resultLine: message.line,
+      exchangeLine: message.line,
+      timestamp: String(timestamp),
+      kind: "other",
+      tool: "",
+      target: message.who,
+      paths: [],
+      input: "",
+      outcome: "failed",
+      result: message.text,
+    };
+    return [{ deed, line: message.text }];
+  });
+}
+
+/** One find for each session and command that had the error. */
+function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindScope): Find[] {
+  const sessions = sessionsInScope(
+    store,
+    occurrences.map(({ deed }) => deed.session),
+    scope,
+  );
+  const groups = new Map<string, Occurrence[]>();
+  for (const occurrence of occurrences) {
+    const { deed } = occurrence;
+    if (!sessions.has(deed.session)) continue;
+    const key = `${deed.session} ${keyOf(deed)}`;
+    const group = groups.get(key) ?? [];
+    if (!group.some(({ deed: { id, line } }) => id === deed.id && line === deed.line)) group.push(occurrence);
+    groups.set(key, group);
+  }
+  const finds = [...groups.values()].map((group) => {
+    const own = group.sort((a, b) => a.deed.line - b.deed.line);
+    return findOf(store, sessions.get((own[0] as Occurrence).deed.session) as FoundSession, { own, scope });
+  });
+  return finds
+    .sort((a, b) => Number(b.isGone) - Number(a.isGone) || (a.find.timestamp < b.find.timestamp ? 1 : -1))
+    .map(({ find }) => find);
+}
+
+/** The same for the same command, or for the same call of another tool. */
+function keyOf({ kind, tool, target, input, id }: StoredDeed): string {
+  if (id < 0) return "said";
+  return kind === "command" ? commandKey(input || target) : `${tool} ${target}`;
+}
+
+function findOf(
+  store: Store,
+  session: FoundSession,
+  { own, scope }: { own: readonly Occurrence[]; scope: FindScope },
+): { find: Find; isGone: boolean } {
+  const later = readDeeds(store, session.number, {
+    after: own[0]?.deed.line ?? 0,
+    to: Number.MAX_SAFE_INTEGER,
+  });
+  const end = endOf(own, later);
+  const before = own.filter(({ deed }) => !end || deed.line < end.line);
+  const last = (before.at(-1) ?? own[0]) as Occurrence;
+  const steps = end
+    ? stepsBetween(later, last.deed.line, end.line)
+    : stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4);
+  const { clean } = scope;
+  const style = { cwd: session.cwd, clean };
+  const shown = tellingSteps(steps, { last, end });
+  const rows: FindRow[] = [
+    errorRow(last, style),
+    ...shown.map((deed) => deedRow(deed, { ...style, text: changeOf(deed) })),
+    ...(end ? [deedRow(end, { ...style, text: end.result.slice(-ENDING_CHARS) })] : []),
+  ];
+  const lastLine = rows.at(-1)?.line ?? last.deed.line;
+  const comment = commentOn(store, session.id, {
+    from: last.deed.line,
+    to: lastLine + SAID_LINES,
+    at: lastLine,
+  });
+  const count = own.length > 1 ? `${own.length}x, ` : "";
+  const find: Find = {
+    session,
+    timestamp: last.deed.timestamp,
+    summary: `${count}${end ? `gone after ${steps.length} ${steps.length === 1 ? "step" : "steps"}` : "not run again without it"}`,
+    rows: comment
+      ? [...rows, { ...comment, text: clean(comment.text).slice(0, SAID_CHARS) }].sort(
+          (a, b) => a.line - b.line,
+        )
+      : rows,
+    firstLine: last.deed.line,
+    lastLine: Math.max(lastLine, comment?.line ?? 0),
+    also: own.filter((each) => each !== last).map(({ deed: { line } }) => [line, line]),
+  };
+  return { find, isGone: end !== undefined };
+}
+
+/** The steps that most likely ended an error: those with its words, those before another run without it, the last. */
+function tellingSteps(
+  steps: readonly StoredDeed[],
+  { last, end }: { last: Occurrence; end: StoredDeed | undefined },
+): StoredDeed[] {
+  const program = programOf(textOf(last.deed));
+  const isRun = (deed: StoredDeed) => deed.kind === "command" && programOf(textOf(deed)) === program;
+  const goneAt =
+    (steps.find((deed) => isRun(deed) && lineWith(deed.result, last.line) === undefined) ?? end)?.line ?? 0;
+  const words = errorWords(last.line).filter((word) => word.length > 3);
+  const worth = (deed: StoredDeed, i: number) => {
+    const text = `${deed.target} ${deed.input}`.toLowerCase();
+    const held = words.filter((word) => text.includes(word.toLowerCase())).length;
+    return (
+      2 * Math.min(held, 3) +
+      2 * Number(deed.line < goneAt) +
+      Number(deed.kind !== "command") +
+      i / steps.length
+    );
+  };
+  return steps
+    .map((deed, i) => ({ deed, worth: worth(deed, i) }))
+    .sort((a, b) => b.worth - a.worth)
+    .slice(0, STEPS_MAX)
+    .map(({ deed }) => deed)
+    .sort((a, b) => a.line - b.line);
+}
+
+function textOf({ input, target }: StoredDeed): string {
+  return input || target;
+}
+
+/** The first later run of the same command without the error, else of the same program that went well. */
+function endOf(own: readonly Occurrence[], later: readonly StoredDeed[]): StoredDeed | undefined {
+  const [{ deed: first }, { deed: last, line }] = [own[0] as Occurrence, own.at(-1) as Occurrence];
+  const isFree = (deed: StoredDeed) =>
+    !own.some((each) => each.deed.id === deed.id) && lineWith(deed.result, line) === undefined;
+  const after = (from: StoredDeed) =>
+    later.filter((deed) => deed.line > from.line && deed.outcome !== "rejected");
+  if (first.id < 0) return undefined;
+  const key = keyOf(first);
+  const program = programOf(first.input || first.target);
+  const isSame = (deed: StoredDeed) =>
+    keyOf(deed) === key && deed.kind === first.kind && isFree(deed) && deed.outcome !== "running";
+  const isAlike = (deed: StoredDeed) =>
+    first.kind === "command" &&
+    deed.kind === "command" &&
+    deed.outcome === "done" &&
+    isFree(deed) &&
+    programOf(deed.input || deed.target) === program;
+  return after(last).find(isSame) ?? after(last).find(isAlike);
+}
+
+function stepsBetween(deeds: readonly StoredDeed[], from: number, to: number): StoredDeed[] {
+  return deeds.filter(
+    ({ line, kind, outcome, input, target }) =>
+      line > from &&
+      line < to &&
+      outcome !== "rejected" &&
+      !(outcome === "failed" && kind !== "command") &&
+      (kind === "edit" || kind === "write" || (kind === "command" && !isLooking(input || target))),
+  );
+}
+
+function errorRow(
+  { deed, line }: Occurrence,
+  style: { cwd: string | undefined; clean: (text: string) => string },
+): FindRow {
+  const text = line.trim().slice(0, LINE_CHARS);
+  if (deed.id >= 0) return deedRow(deed, { ...style, text });
+  return { line: deed.line, who: deed.target === "user" ? "user" : "assistant", text: style.clean(text) };
+}
+
+function changeOf({ kind, input }: StoredDeed): string {
+  if (kind !== "edit" && kind !== "write") return "";
+  return (onlyChanges(input) || input).slice(0, CHANGE_CHARS);
+}
+
+/** What the assistant said last before the end, or next behind it. */
+function commentOn(
+  store: Store,
+  sessionId: string,
+  { from, to, at }: { from: number; to: number; at: number },
+): FindRow | undefined {
+  const messages = messagesWithin(store, sessionId, { from, to }).filter(({ who }) => who === "assistant");
+  return messages.find(({ line }) => line >= at) ?? messages.at(-1);
+}

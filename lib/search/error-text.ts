@@ -1,0 +1,71 @@
+/** Error texts compared: what differs between two runs of the same failure is left out. */
+
+/** What names a failure, and lines that say nothing of it. */
+const TELLING =
+  /error|exception|fail|cannot|can't|could not|couldn't|not found|no such|denied|refused|undefined|invalid|missing|unexpected|unable|fatal|panic|timed? ?out|conflict|already|rejected|expected|illegal|unknown/i;
+const FRAME = /^(?:[=_*#~-]{3,}|exit code|traceback|at |file "|\^|\d+ (?:pass|fail)|stacktrace)/i;
+const LINES_MAX = 6;
+const LINE_MIN = 4;
+
+/** A text without numbers, ids, quotes, colours and spacing. */
+export function normalized(text: string): string {
+  return text
+    .replace(/\x1b\[[0-9;]*m/g, "")
+    .toLowerCase()
+    .replace(/\b(?:0x)?(?=[0-9a-f]*\d)[0-9a-f]{6,}\b/g, "#")
+    .replace(/\d+/g, "#")
+    .replace(/["'`‘’“”]/g, "'")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** Lines of an output, also of one that some tool has escaped. */
+function linesOf(text: string): string[] {
+  return text.split(/\n|\\n/);
+}
+
+/** The lines of an error that name it, the most telling first. */
+export function tellingLines(text: string): string[] {
+  const lines = linesOf(text)
+    .map((line) => line.trim())
+    .filter((line) => normalized(line).length >= LINE_MIN && /\p{L}/u.test(line));
+  const useful = lines.filter((line) => !FRAME.test(line));
+  const all = useful.length > 0 ? useful : lines;
+  const telling = all.filter((line) => TELLING.test(line));
+  return [...new Set([...telling, ...(telling.length > 0 ? [] : all)])].slice(0, LINES_MAX);
+}
+
+/** Words by which an error is looked for: those that every run of it has. */
+export function errorWords(line: string): string[] {
+  const words = line.match(/[\p{L}\p{N}_]+/gu) ?? [];
+  return [
+    ...new Set(
+      words.flatMap((word) => word.split("_")).filter((word) => word.length > 1 && !/\d/.test(word)),
+    ),
+  ];
+}
+
+/** The line of a text that holds an error; undefined where none does. */
+export function lineWith(text: string, error: string): string | undefined {
+  const wanted = normalized(error);
+  if (!normalized(text).includes(wanted)) return undefined;
+  return linesOf(text).find((line) => normalized(line).includes(wanted)) ?? text;
+}
+
+/** Of the words of an error so many must be in a line that is like it, and no fewer than these. */
+const LIKE_SHARE = 0.75;
+const LIKE_WORDS = 3;
+
+/** The line of a text that is most like an error, where names in it may be others; undefined where none is. */
+export function lineLike(text: string, error: string): string | undefined {
+  const wanted = errorWords(normalized(error));
+  if (wanted.length < LIKE_WORDS) return undefined;
+  const least = Math.max(LIKE_WORDS, Math.ceil(wanted.length * LIKE_SHARE));
+  let best: { line: string; held: number } | undefined;
+  for (const line of linesOf(text)) {
+    const words = new Set(errorWords(normalized(line)));
+    const held = wanted.filter((word) => words.has(word)).length;
+    if (held >= least && held > (best?.held ?? 0)) best = { line, held };
+  }
+  return best?.line;
+}

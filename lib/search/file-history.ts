@@ -1,0 +1,264 @@
+/** The sessions that edited, read or discussed a file, under its name and those it had before. */
+
+import { isAbsolute, join, normalize, relative } from "node:path";
+import type { StoredDeed } from "../index/deed-rows.ts";
+import type { Store } from "../store/store.ts";
+import { onlyChanges } from "../transcripts/diff.ts";
+import { shellParts, shellWords } from "../transcripts/shell.ts";
+import {
+  deedRow,
+  deedsMatching,
+  type Find,
+  type FindRow,
+  type FindScope,
+  type FoundSession,
+  isInTime,
+  messagesOf,
+  phraseOf,
+  saidBefore,
+  sessionsInScope,
+} from "./finds.ts";
+
+type Touch = "edited" | "read" | "ran" | "discussed";
+
+/** Deeds and chunks looked at for one name. */
+const DEEDS_MAX = 20_000;
+const CHUNKS_MAX = 500;
+const NAMES_MAX = 8;
+const ROWS_MAX = 4;
+const CHANGE_CHARS = 220;
+/** Characters shown before the name of a file that was spoken of. */
+const SAID_BEFORE = 100;
+/** How far before an edit its reason is looked for. */
+const REASON_LINES = 40;
+
+interface Touched {
+  deed: StoredDeed;
+  how: Exclude<Touch, "discussed">;
+}
+
+/** Finds the sessions that had to do with a file, newest first. */
+export function fileHistory(store: Store, path: string, scope: FindScope): Find[] {
+  const names = namesOf(store, path, scope);
+  const touched = names.flatMap((name) => touchedAs(store, name, scope));
+  const sessions = sessionsInScope(
+    store,
+    touched.map(({ deed }) => deed.session),
+    scope,
+  );
+  const finds: Find[] = [];
+  for (const session of sessions.values()) {
+    const own = unique(touched.filter(({ deed }) => deed.session === session.number));
+    if (own.length > 0) finds.push(findOf(store, session, { touched: own, scope }));
+  }
+  const known = new Set([...sessions.values()].map(({ id }) => id));
+  finds.push(...discussions(store, names, { known, scope }));
+  return finds.sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1));
+}
+
+/** A file's name as it was asked for, from the asker's directory on, and the names it had before a move. */
+function namesOf(store: Store, path: string, scope: FindScope): string[] {
+  const names = [normalName(path, scope.cwd)];
+  for (let i = 0; i < names.length && names.length < NAMES_MAX; i++) {
+    for (const former of formerNames(store, names[i] as string))
+      if (!names.includes(former)) names.push(former);
+  }
+  return names;
+}
+
+function normalName(path: string, cwd: string): string {
+  const plain = normalize(path.trim());
+  const inside = isAbsolute(plain) ? relative(cwd, plain) : plain;
+  if (!inside.startsWith("..") && !isAbsolute(inside) && inside !== "") return inside;
+  return isAbsolute(plain) ? plain : normalize(join(cwd, plain));
+}
+
+/** What was moved to this name: `mv old new`, `git mv old new`, or into a directory. */
+function formerNames(store: Store, name: string): string[] {
+  const phrase = phraseOf(baseName(name));
+  if (phrase === undefined) return [];
+  const moves = deedsMatching(store, `{target input} : (mv AND ${phrase})`, DEEDS_MAX);
+  return moves.flatMap(({ input, target, outcome }) =>
+    outcome === "failed" ? [] : movedTo(name, input || target),
+  );
+}
+
+function movedTo(name: string, command: string): string[] {
+  const former: string[] = [];
+  let folder = "";
+  for (const { text } of shellParts(command)) {
+    const words = shellWords(text).filter((word) => !/^-/.test(word));
+    if (words[0] === "cd") folder = words[1] ?? "";
+    const at =
+      words[0] === "mv" ? 1 : words[0] === "git" && words.includes("mv") ? words.indexOf("mv") + 1 : -1;
+    if (at === -1) continue;
+    const target = words.at(-1) ?? "";
+    for (const source of words.slice(at, -1)) {
+      const moved = target.endsWith("/") ? `${target}${baseName(source)}` : target;
+      const places = [moved, `${moved}/${baseName(source)}`, join(folder, moved)];
+      if (places.some((place) => isSameFile(normalize(place), name))) former.push(normalize(source));
+    }
+  }
+  return former;
+}
+
+/** Whether two paths may be one file: one is the other's end. */
+function isSameFile(path: string, name: string): boolean {
+  return path === name || path.endsWith(`/${name}`) || name.endsWith(`/${path}`);
+}
+
+function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
+  const phrase = phraseOf(baseName(name));
+  if (phrase === undefined) return [];
+  const deeds = deedsMatching(store, `{target input} : ${phrase}`, DEEDS_MAX);
+  const sessions = sessionsInScope(
+    store,
+    deeds.map(({ session }) => session),
+    scope,
+  );
+  return deeds.flatMap((deed) => {
+    const session = sessions.get(deed.session);
+    const how = session && isInTime(deed.timestamp, scope) ? touchOf(deed, name, session.cwd) : undefined;
+    return how ? [{ deed, how }] : [];
+  });
+}
+
+function touchOf(
+  { kind, paths, input, target }: StoredDeed,
+  name: string,
+  cwd = "",
+): Touched["how"] | undefined {
+  const isPath = (path: string) => {
+    const whole = normalize(isAbsolute(path) ? path : join(cwd, path));
+    return whole === name || whole.endsWith(`/${name}`);
+  };
+  if (kind === "edit" || kind === "write") return paths.some(isPath) ? "edited" : undefined;
+  if (kind === "read") return paths.some(isPath) ? "read" : undefined;
+  if (kind !== "command") return undefined;
+  const base = baseName(name);
+  const words = (input || target).split(/[\s"'`=:;|&()<>]+/);
+  return words.some((word) => word.endsWith(base) && isSameFile(normalize(word), name)) ? "ran" : undefined;
+}
+
+function unique(touched: readonly Touched[]): Touched[] {
+  const byId = new Map(touched.map((each) => [each.deed.id, each]));
+  return [...byId.values()].sort((a, b) => a.deed.line - b.deed.line);
+}
+
+function findOf(
+  store: Store,
+  session: FoundSession,
+  { touched, scope }: { touched: readonly Touched[]; scope: FindScope },
+): Find {
+  const counts = (["edited", "read", "ran"] as const).flatMap((how) => {
+    const count = touched.filter((each) => each.how === how).length;
+    return count === 0 ? [] : [`${how === "ran" ? "in commands" : how} ${count}x`];
+  });
+  const edits = touched.filter(({ how }) => how === "edited");
+  const shown = (edits.length > 0 ? edits : touched).filter(
+    (_, i, all) => i < 1 || i > all.length - ROWS_MAX,
+  );
+  const rows = shown.flatMap((each) => rowsOf(store, each.deed, { session, scope }));
+  const [first, last] = [shown[0] as Touched, shown.at(-1) as Touched];
+  return {
+    session,
+    timestamp: (touched.at(-1) as Touched).deed.timestamp,
+    summary: counts.join(", "),
+    rows: withoutRepeats(rows),
+    firstLine: first.deed.line,
+    lastLine: last.deed.line,
+    also: spans(touched.filter((each) => !shown.includes(each)).map(({ deed }) => deed.line)),
+  };
+}
+
+/** What was changed, and before it what was said last: mostly why. */
+function rowsOf(
+  store: Store,
+  deed: StoredDeed,
+  { session, scope: { clean } }: { session: FoundSession; scope: FindScope },
+): FindRow[] {
+  const reason = saidBefore(store, { sessionId: session.id, line: deed.line, reach: REASON_LINES });
+  const isChange = deed.kind === "edit" || deed.kind === "write";
+  const text = isChange ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
+  const row = deedRow(deed, { text, cwd: session.cwd, clean });
+  return reason ? [{ ...reason, text: clean(reason.text) }, row] : [row];
+}
+
+function withoutRepeats(rows: readonly FindRow[]): FindRow[] {
+  return rows.filter(
+    ({ line, who }, i) =>
+      who === "tool" || rows.findIndex((row) => row.line === line && row.who === who) === i,
+  );
+}
+
+/** Lines no further apart than a few as spans. */
+function spans(lines: readonly number[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (const line of lines) {
+    const last = found.at(-1);
+    if (last && line - last[1] <= REASON_LINES) last[1] = line;
+    else found.push([line, line]);
+  }
+  return found;
+}
+
+/** Sessions in which the file was spoken of only. */
+function discussions(
+  store: Store,
+  names: readonly string[],
+  { known, scope }: { known: ReadonlySet<string>; scope: FindScope },
+): Find[] {
+  const bySession = new Map<string, { line: number; timestamp: string; row: FindRow }[]>();
+  for (const name of names) {
+    const phrase = phraseOf(baseName(name));
+    if (phrase === undefined) continue;
+    const chunks = store.db
+      .prepare(
+        `SELECT c.session_id, c.timestamp, c.content, c.row_lines, c.first_line FROM chunks_fts f
+         JOIN session_chunks c ON c.id = f.rowid WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
+      )
+      .all(`content : ${phrase}`, CHUNKS_MAX);
+    for (const chunk of chunks) {
+      const [id, timestamp] = [String(chunk.session_id), String(chunk.timestamp)];
+      const message = messagesOf(chunk).find(({ text }) => text.includes(baseName(name)));
+      if (!message || known.has(id) || !isInTime(timestamp, scope)) continue;
+      const row = { ...message, text: around(scope.clean(message.text), baseName(name)) };
+      bySession.set(id, [...(bySession.get(id) ?? []), { line: row.line, timestamp, row }]);
+    }
+  }
+  const numbers = store.db
+    .prepare("SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?))")
+    .all(JSON.stringify([...bySession.keys()]));
+  const sessions = sessionsInScope(
+    store,
+    numbers.map(({ number }) => Number(number)),
+    scope,
+  );
+  return [...sessions.values()].map((session) => {
+    const places = (bySession.get(session.id) ?? []).sort((a, b) => a.line - b.line);
+    const [first] = places;
+    return {
+      session,
+      timestamp:
+        places
+          .map(({ timestamp }) => timestamp)
+          .sort()
+          .at(-1) ?? "",
+      summary: "discussed",
+      rows: first ? [first.row] : [],
+      firstLine: first?.line ?? 1,
+      lastLine: first?.line ?? 1,
+      also: spans(places.slice(1).map(({ line }) => line)),
+    };
+  });
+}
+
+/** The words around a name. */
+function around(text: string, name: string): string {
+  const from = text.indexOf(name) - SAID_BEFORE;
+  return from <= 0 ? text : `…${text.slice(from)}`;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,194 @@
+/** What was found among deeds: a place in a session, in a few words, with the rows that show it. */
+
+import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
+import type { Row } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+
+/** A session as far as a find names it. */
+export interface FoundSession {
+  number: number;
+  id: string;
+  agent: string;
+  file: string;
+  name: string | undefined;
+  cwd: string | undefined;
+  project: string | undefined;
+  parentId: string | undefined;
+  sourceGone: boolean;
+}
+
+/** A row that is shown. */
+export interface FindRow {
+  line: number;
+  who: "user" | "assistant" | "tool";
+  /** A call's name, target and outcome in brackets. */
+  tool?: string;
+  text: string;
+}
+
+export interface Find {
+  session: FoundSession;
+  timestamp: string;
+  /** What was found there: `edited 5x, read 2x`, `gone after 2 edits`. */
+  summary: string;
+  rows: FindRow[];
+  firstLine: number;
+  lastLine: number;
+  /** Other places of the session. */
+  also: [from: number, to: number][];
+  /** Ids of other sessions where it was the same. */
+  elsewhere?: string[];
+}
+
+/** Which sessions are looked at. */
+export interface FindScope {
+  /** Ids. @default all */
+  among?: readonly string[] | undefined;
+  agent?: string | undefined;
+  /** ISO times. */
+  after?: string | undefined;
+  before?: string | undefined;
+  /** Whether subagents' sessions are looked at too. @default {false} */
+  subagents?: boolean | undefined;
+  /** The directory of who asks. */
+  cwd: string;
+  /** Redacts what was stored under older rules. */
+  clean: (text: string) => string;
+}
+
+const TARGET_MAX = 100;
+const COMMAND_MAX = 220;
+const SIGNS: Record<string, string> = { failed: " failed", rejected: " rejected", running: " running" };
+
+/** The newest deeds that match a full-text expression over their columns. */
+export function deedsMatching(store: Store, match: string, limit: number): StoredDeed[] {
+  return matching(store, match, { order: "d.timestamp DESC", limit });
+}
+
+/** The deeds that match a full-text expression best. */
+export function deedsLike(store: Store, match: string, limit: number): StoredDeed[] {
+  return matching(store, match, { order: "bm25(deeds_fts)", limit });
+}
+
+function matching(
+  store: Store,
+  match: string,
+  { order, limit }: { order: string; limit: number },
+): StoredDeed[] {
+  return store.db
+    .prepare(
+      `SELECT ${DEED_COLUMNS} FROM deeds_fts JOIN deeds d ON d.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
+       ORDER BY ${order} LIMIT ?`,
+    )
+    .all(match, limit)
+    .map(deedFrom);
+}
+
+/** The sessions of deeds, by number, as far as the scope goes. */
+export function sessionsInScope(
+  store: Store,
+  numbers: Iterable<number>,
+  scope: FindScope,
+): Map<number, FoundSession> {
+  const rows = store.db
+    .prepare(
+      `SELECT number, id, agent, file, name, cwd, project, parent_id, source_gone FROM sessions
+       WHERE number IN (SELECT value FROM json_each(?))`,
+    )
+    .all(JSON.stringify([...new Set(numbers)]));
+  const { among, agent, subagents = false } = scope;
+  const wanted = among && new Set(among);
+  const sessions = rows
+    .map(toSession)
+    .filter((session) => (wanted?.has(session.id) ?? true) && (agent ?? session.agent) === session.agent)
+    .filter(({ parentId }) => subagents || parentId === undefined);
+  return new Map(sessions.map((session) => [session.number, session]));
+}
+
+function toSession(row: Row): FoundSession {
+  const text = (value: Row[string] | undefined) => (typeof value === "string" ? value : undefined);
+  return {
+    number: Number(row.number),
+    id: String(row.id),
+    agent: String(row.agent),
+    file: String(row.file),
+    name: text(row.name),
+    cwd: text(row.cwd),
+    project: text(row.project),
+    parentId: text(row.parent_id),
+    sourceGone: row.source_gone === 1,
+  };
+}
+
+/** Whether a time is within the scope. */
+export function isInTime(timestamp: string, { after, before }: FindScope): boolean {
+  return (after === undefined || timestamp >= after) && (before === undefined || timestamp <= before);
+}
+
+/** A deed as a row; `text` is what of it is worth showing. */
+export function deedRow(
+  { line, kind, tool, target, outcome }: StoredDeed,
+  { text, cwd, clean }: { text: string; cwd: string | undefined; clean: (text: string) => string },
+): FindRow {
+  const short = cwd !== undefined && target.startsWith(`${cwd}/`) ? target.slice(cwd.length + 1) : target;
+  const head = `[${tool} ${cutMiddle(clean(short), kind === "command" ? COMMAND_MAX : TARGET_MAX)}]${SIGNS[outcome] ?? ""}`;
+  return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
+}
+
+/** What was last said on the lines before one, no further back than `reach` lines. */
+export function saidBefore(
+  store: Store,
+  { sessionId, line, reach }: { sessionId: string; line: number; reach: number },
+): FindRow | undefined {
+  return messagesWithin(store, sessionId, { from: line - reach, to: line - 1 }).at(-1);
+}
+
+/** What was said on some lines, in order. */
+export function messagesWithin(
+  store: Store,
+  sessionId: string,
+  { from, to }: { from: number; to: number },
+): FindRow[] {
+  return store.db
+    .prepare(
+      `SELECT content, row_lines, first_line FROM session_chunks
+       WHERE session_id = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
+    )
+    .all(sessionId, to, from)
+    .flatMap(messagesOf)
+    .filter(({ line }) => line >= from && line <= to);
+}
+
+/** The messages of a chunk. */
+export function messagesOf({ content, row_lines, first_line }: Row): FindRow[] {
+  const text = String(content);
+  const places = (String(row_lines) || `0:${first_line}`)
+    .split(" ")
+    .map((place) => place.split(":").map(Number));
+  return places.map(([start = 0, line = 0], i) => {
+    const said = text.slice(start, places[i + 1]?.[0]);
+    const who = said.startsWith("User: ") ? ("user" as const) : ("assistant" as const);
+    return {
+      line,
+      who,
+      text: said
+        .slice(said.indexOf(": ") + 2)
+        .replace(/\s+/g, " ")
+        .trim(),
+    };
+  });
+}
+
+/** A full-text phrase of a text's words; undefined where it has none. */
+export function phraseOf(text: string): string | undefined {
+  const words = text.match(/[\p{L}\p{N}]+/gu) ?? [];
+  return words.length === 0 ? undefined : `"${words.join(" ")}"`;
+}
+
+/** The beginning and the end of a text that is too long, of a path its name. */
+export function cutMiddle(text: string, max: number): string {
+  const characters = [...text.replace(/\s+/g, " ").trim()];
+  if (characters.length <= max) return characters.join("");
+  const tail = Math.floor(max * 0.6);
+  return `${characters.slice(0, max - tail - 1).join("")}…${characters.slice(-tail).join("")}`;
+}

@@ -1,0 +1,155 @@
+/** Finds as text within a budget of code points, and as the results that `--json` prints. */
+
+import { truncate } from "../base/text.ts";
+import { formatLocal } from "../base/time.ts";
+import type { Find, FindRow } from "./finds.ts";
+
+export interface FindStyle {
+  /** Code points of all output, its line ends included. */
+  maxChars: number;
+  /** IANA name. @default the system's */
+  timezone?: string | undefined;
+  /** What a session is called now. */
+  nameOf: (session: Find["session"]) => string | undefined;
+  /** The beginning of a session's id that names it alone. */
+  shortId: (session: Find["session"]) => string;
+  clean: (text: string) => string;
+}
+
+const NAME_MAX = 44;
+const PROJECT_MAX = 24;
+const ROW_CHARS = 300;
+const ALSO_MAX = 6;
+const LINE_CHARS = 160;
+
+interface Block {
+  head: string;
+  rows: string[];
+  also: string[];
+}
+
+/** Prints finds: rows go first, from the last find on, then what else there is, so that as many as can are named. */
+export function printFinds(finds: readonly Find[], style: FindStyle): string {
+  const blocks = finds.map((find, i): Block => {
+    const also = find.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
+    const more = find.also.length > ALSO_MAX ? [`${find.also.length - ALSO_MAX} more`] : [];
+    return {
+      head: truncate(`${i + 1}. ${headOf(find, style)}`, LINE_CHARS),
+      rows: find.rows.map((row) => truncate(rowOf(row), ROW_CHARS)),
+      also: also.length > 0 ? [`   also ${[...also, ...more].join(", ")}`] : [],
+    };
+  });
+  return fitBlocks(blocks, style.maxChars);
+}
+
+/** One line for each of the distinct commands, with where it ran last. */
+export function printCommands(finds: readonly Find[], style: FindStyle): string {
+  const lines = finds.map((find, i) => {
+    const [row] = find.rows;
+    const said = row?.text ? `: ${row.text}` : "";
+    const when = formatLocal(find.timestamp, style.timezone).slice(0, 16);
+    return truncate(
+      `${i + 1}. ${row?.tool} · ${find.summary} · ${when} · ${placeOf(find, style)}${said}`,
+      LINE_CHARS,
+    );
+  });
+  return fitLines(lines, style.maxChars);
+}
+
+function headOf(find: Find, style: FindStyle): string {
+  const { session, timestamp, summary } = find;
+  const name = style.nameOf(session);
+  const project = projectOf(session);
+  return [
+    placeOf(find, style),
+    name === undefined ? "" : truncate(style.clean(name).replace(/\s+/g, " "), NAME_MAX),
+    project === undefined ? "" : truncate(style.clean(project), PROJECT_MAX),
+    formatLocal(timestamp, style.timezone).slice(0, 16),
+    summary,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function projectOf({ project, cwd }: Find["session"]): string | undefined {
+  return (project ?? cwd)
+    ?.replace(/\/\.git\/?$|\/+$/g, "")
+    .split(/[/\\]/)
+    .at(-1);
+}
+
+function placeOf({ session, firstLine, lastLine }: Find, { shortId }: FindStyle): string {
+  return `${shortId(session)}:${rangeOf(firstLine, lastLine)}`;
+}
+
+function rangeOf(from: number, to: number): string {
+  return from === to ? `${from}` : `${from}-${to}`;
+}
+
+function rowOf({ line, who, tool, text }: FindRow): string {
+  const start = who === "tool" ? (tool ?? "") : `${who === "user" ? "User" : "Assistant"}:`;
+  return `   L${line} ${start} ${text}`.trimEnd();
+}
+
+function fitBlocks(blocks: Block[], maxChars: number): string {
+  const lines = () => blocks.flatMap(({ head, rows, also }) => [head, ...rows, ...also]);
+  const isOver = () => lengthOf(lines()) > maxChars;
+  for (const keep of [3, 2, 1, 0]) {
+    for (const block of blocks.slice(1).toReversed()) {
+      while (isOver() && block.rows.length > keep) dropRow(block);
+    }
+  }
+  for (const block of blocks.toReversed()) while (isOver() && block.also.length > 0) block.also.pop();
+  const [first] = blocks;
+  while (first && isOver() && first.rows.length > 0) dropRow(first);
+  return fitLines(lines(), maxChars);
+}
+
+/** The first row says what, the last how it ended: what is between goes first. */
+function dropRow({ rows }: Block): void {
+  if (rows.length > 2) rows.splice(1, 1);
+  else rows.pop();
+}
+
+function fitLines(all: readonly string[], maxChars: number): string {
+  const lines = [...all];
+  const rest = () => (lines.length < all.length ? [`… ${all.length - lines.length} more`] : []);
+  while (lines.length > 0 && lengthOf([...lines, ...rest()]) > maxChars) lines.pop();
+  return [...lines, ...rest()].join("\n");
+}
+
+function lengthOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + [...line].length + 1, 0);
+}
+
+/** A find as one of the results of `--json`. */
+export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" | "nameOf">) {
+  const { session, timestamp, summary, rows, also, firstLine, lastLine } = find;
+  const name = nameOf(session);
+  const project = projectOf(session);
+  return {
+    session_id: session.id,
+    name: name === undefined ? null : clean(name),
+    agent: session.agent,
+    project: project === undefined ? null : clean(project),
+    timestamp,
+    topics: [],
+    speakers: [...new Set(rows.flatMap(({ who }) => (who === "tool" ? [] : [who])))],
+    has_decision: false,
+    has_action: false,
+    relevance_score: 1,
+    strength: "strong" as const,
+    summary: clean(summary),
+    lines: rows,
+    also,
+    content: rows.map((row) => rowOf(row).trim()).join("\n"),
+    context: clean(summary),
+    before: [],
+    after: [],
+    also_in: [],
+    file: session.file,
+    first_line: firstLine,
+    last_line: lastLine,
+    source_gone: session.sourceGone,
+  };
+}

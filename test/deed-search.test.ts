@@ -1,0 +1,308 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { resolvePaths } from "../lib/config/config.ts";
+import { indexSessions } from "../lib/index/indexing.ts";
+import { commandHistory } from "../lib/search/command-history.ts";
+import { commandKey, commandsIn, hasWord, isLooking, programOf } from "../lib/search/commands.ts";
+import { errorHistory } from "../lib/search/error-history.ts";
+import { lineLike, lineWith, tellingLines } from "../lib/search/error-text.ts";
+import { fileHistory } from "../lib/search/file-history.ts";
+import type { Find, FindScope } from "../lib/search/finds.ts";
+import { findDeeds } from "../lib/search/histories.ts";
+import { findJson, printCommands, printFinds } from "../lib/search/print-finds.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
+import { openStore, type Store } from "../lib/store/store.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { temporaryHome, writeClaude } from "./support/home.ts";
+import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
+import { type Row, uuidFrom } from "./support/rows.ts";
+import { ROOT } from "./support/run.ts";
+
+const home = temporaryHome();
+const CWD = "/srv/shop";
+let calls = 0;
+
+/** Rows of one session, a minute apart from each other. */
+function session(name: string, day: number, ...turns: (readonly [string, ...unknown[]])[]): void {
+  let minute = 0;
+  const sessionId = uuidFrom(name);
+  const common = () => ({
+    sessionId,
+    cwd: CWD,
+    at: new Date(Date.UTC(2026, 1, day, 10, minute++)).toISOString(),
+  });
+  const rows = turns.flatMap(([what, ...args]): Row[] => {
+    const id = `toolu_deed_${calls++}`;
+    const tool = (tool: string, input: Row, output: string, isError: boolean) => [
+      ...claudeAssistant({ ...common(), tools: [{ name: tool, input, id }] }),
+      claudeToolResult({ ...common(), toolUseId: id, content: output, isError }),
+    ];
+    const [one = "", two = "", three = ""] = args as string[];
+    if (what === "user") return [claudeUser({ ...common(), text: one })];
+    if (what === "says") return claudeAssistant({ ...common(), text: one });
+    if (what === "fails") return tool("Bash", { command: one }, two, true);
+    if (what === "runs") return tool("Bash", { command: one }, two, false);
+    if (what === "reads") return tool("Read", { file_path: one }, "text", false);
+    return tool("Edit", { file_path: one, old_string: two, new_string: three }, "updated", false);
+  });
+  writeClaude(home, { id: sessionId, rows });
+}
+
+session(
+  "oldest",
+  1,
+  ["user", "start the shop"],
+  ["says", "I begin with the price module."],
+  ["edits", "/srv/shop/src/prices.ts", "a", "const rate = 1;"],
+  ["runs", "git mv src/prices.ts src/costs.ts", ""],
+  ["fails", "npm test", "TypeError: rate is not a function\n  at src/costs.ts:3\n1 failed"],
+  ["says", "rate is called, but it is a number."],
+  ["runs", "grep -n rate src/costs.ts", "3: rate()"],
+  ["edits", "/srv/shop/src/costs.ts", "rate()", "rate"],
+  ["runs", "npm test 2>&1 | tail -3", "12 pass"],
+  ["says", "Now the tests pass."],
+);
+session(
+  "middle",
+  2,
+  ["user", "look at src/costs.ts once more"],
+  ["reads", "/srv/shop/src/costs.ts"],
+  ["fails", "git push", "fatal: The current branch feature-7 has no upstream branch."],
+  ["runs", "git push --set-upstream origin feature-7", "branch set up"],
+);
+session(
+  "newest",
+  3,
+  ["user", "what about costs.ts: do we round there?"],
+  ["says", "In costs.ts nothing is rounded."],
+  ["fails", "cd api && npm test", "Error: connect ECONNREFUSED 127.0.0.1:5432"],
+);
+session("other", 4, ["user", "an unrelated talk"], ["edits", "/srv/shop/src/accosts.ts", "a", "b"]);
+
+const store = await (async () => {
+  const opened = openHomeStore(home);
+  await indexHome(home, opened);
+  return opened;
+})();
+afterAll(() => store.close());
+
+const scope: FindScope = { cwd: CWD, clean: (text) => text };
+const nameOf = (id: string) => ["oldest", "middle", "newest", "other"].find((name) => uuidFrom(name) === id);
+const brief = (finds: readonly Find[]) =>
+  finds.map(
+    ({ session: { id }, summary, firstLine, lastLine }) =>
+      `${nameOf(id)}:${firstLine}-${lastLine} ${summary}`,
+  );
+const rowsOf = (find: Find | undefined) =>
+  find?.rows.map(({ line, tool, text }) => `${line} ${tool ?? "said"} ${text}`.trim());
+
+describe("fileHistory()", () => {
+  test("names the sessions that edited, read and discussed a file, newest first, also under its former name", () => {
+    const finds = fileHistory(store, "src/costs.ts", scope);
+    expect(brief(finds)).toEqual([
+      "newest:1-1 discussed",
+      "middle:2-2 read 1x",
+      "oldest:3-12 edited 2x, in commands 2x",
+    ]);
+    expect(rowsOf(finds[2])).toEqual([
+      "2 said I begin with the price module.",
+      "3 [Edit src/prices.ts] -a +const rate = 1;",
+      "9 said rate is called, but it is a number.",
+      "12 [Edit src/costs.ts] -rate() +rate",
+    ]);
+  });
+
+  test("takes a path from the asker's directory, a whole one and a mere name", () => {
+    for (const path of ["/srv/shop/src/costs.ts", "./src/costs.ts", "costs.ts"]) {
+      expect(brief(fileHistory(store, path, scope)).length).toBe(3);
+    }
+    expect(fileHistory(store, "costs.ts", scope).some(({ session: { id } }) => nameOf(id) === "other")).toBe(
+      false,
+    );
+    expect(fileHistory(store, "src/none.ts", scope)).toEqual([]);
+    expect(fileHistory(store, "…", scope)).toEqual([]);
+  });
+
+  test("keeps to the times and sessions that are asked for", () => {
+    expect(brief(fileHistory(store, "costs.ts", { ...scope, after: "2026-02-02T00:00:00.000Z" }))).toEqual([
+      "newest:1-1 discussed",
+      "middle:2-2 read 1x",
+    ]);
+    expect(brief(fileHistory(store, "costs.ts", { ...scope, among: [uuidFrom("middle")] }))).toEqual([
+      "middle:2-2 read 1x",
+    ]);
+  });
+});
+
+describe("errorHistory()", () => {
+  test("shows the error, what was done after it, and the same command's next run without it", () => {
+    const finds = errorHistory(store, "TypeError: rate is not a function\n    at /home/me/x.ts:99", scope);
+    expect(brief(finds)).toEqual(["oldest:7-16 gone after 1 step"]);
+    expect(rowsOf(finds[0])).toEqual([
+      "7 [Bash npm test] failed TypeError: rate is not a function",
+      "12 [Edit src/costs.ts] -rate() +rate",
+      "14 [Bash npm test 2>&1 | tail -3] 12 pass",
+      "16 said Now the tests pass.",
+    ]);
+  });
+
+  test("finds an error in which names and numbers differ", () => {
+    const finds = errorHistory(store, "fatal: The current branch main has no upstream branch.", scope);
+    expect(rowsOf(finds[0])?.slice(0, 2)).toEqual([
+      "4 [Bash git push] failed fatal: The current branch feature-7 has no upstream branch.",
+      "6 [Bash git push --set-upstream origin feature-7] branch set up",
+    ]);
+    expect(brief(errorHistory(store, "ECONNREFUSED 10.0.0.1:99", scope))).toEqual([
+      "newest:3-3 not run again without it",
+    ]);
+    expect(errorHistory(store, "some error that never was", scope)).toEqual([]);
+    expect(errorHistory(store, "…", scope)).toEqual([]);
+  });
+});
+
+describe("commandHistory()", () => {
+  test("lists the distinct commands, how often they ran and how they ended last", () => {
+    const finds = commandHistory(store, "npm", scope);
+    expect(finds.map(({ summary, rows }) => `${rows[0]?.tool} ${summary}`)).toEqual([
+      "npm test 3x, last failed",
+    ]);
+    expect(finds[0]?.rows[0]?.text).toBe("Error: connect ECONNREFUSED 127.0.0.1:5432");
+    expect(commandHistory(store, "git", scope).map(({ rows }) => rows[0]?.tool)).toEqual([
+      "git push --set-upstream origin feature-7",
+      "git push",
+      "git mv src/prices.ts src/costs.ts",
+    ]);
+    expect(commandHistory(store, "np", scope)).toEqual([]);
+  });
+});
+
+test("findDeeds() keeps to the sessions that all of what is asked for has in common", () => {
+  expect(
+    brief(findDeeds(store, { file: "costs.ts", command: "npm" }, scope)).map((line) => line.split(":")[0]),
+  ).toEqual(["newest", "oldest"]);
+  expect(findDeeds(store, { error: "is not a function", command: "yarn" }, scope)).toEqual([]);
+  expect(findDeeds(store, {}, scope)).toEqual([]);
+});
+
+describe("printFinds()", () => {
+  const style = {
+    timezone: "UTC",
+    nameOf: () => undefined,
+    shortId: ({ id }: Find["session"]) => id.slice(0, 8),
+    clean: (text: string) => text,
+  };
+
+  test("fits any budget in code points and names as many finds as fit", () => {
+    const finds = fileHistory(store, "costs.ts", scope);
+    for (let maxChars = 60; maxChars < 1500; maxChars += 23) {
+      const text = printFinds(finds, { ...style, maxChars });
+      expect([...text].length).toBeLessThan(maxChars);
+      if (maxChars > 500) expect(text.match(/^\d\. /gm)?.length).toBe(3);
+    }
+    const text = printFinds(finds, { ...style, maxChars: 2500 });
+    expect(text.split("\n").slice(0, 3)).toEqual([
+      `1. ${uuidFrom("newest").slice(0, 8)}:1 · shop · 2026-02-03 10:00 · discussed`,
+      "   L1 User: what about costs.ts: do we round there?",
+      `2. ${uuidFrom("middle").slice(0, 8)}:2 · shop · 2026-02-02 10:01 · read 1x`,
+    ]);
+  });
+
+  test("prints commands on a line each, and JSON with what every result has", () => {
+    const finds = commandHistory(store, "npm", scope);
+    expect(printCommands(finds, { ...style, maxChars: 400 })).toBe(
+      `1. npm test · 3x, last failed · 2026-02-03 10:02 · ${uuidFrom("newest").slice(0, 8)}:3-4: Error: connect ECONNREFUSED 127.0.0.1:5432`,
+    );
+    const json = findJson(finds[0] as Find, style);
+    expect(json).toMatchObject({
+      session_id: uuidFrom("newest"),
+      strength: "strong",
+      relevance_score: 1,
+      first_line: 3,
+      last_line: 4,
+      project: "shop",
+    });
+  });
+});
+
+test("commands are compared by what they run", () => {
+  expect(commandsIn('cd "/a b" && FOO=1 npm test -- x 2>&1 | tail -5; echo done')).toEqual(["npm test -- x"]);
+  expect(commandsIn("(source .venv/bin/activate && pytest -x)")).toEqual(["pytest -x"]);
+  expect(commandKey("cd x && mix test a.exs 2>&1 | head -3")).toBe(commandKey("mix test a.exs"));
+  expect(programOf("cd x && node assets/build.js --watch")).toBe("node build.js");
+  expect([isLooking("cd x && grep -rn y . | head"), isLooking("npm test")]).toEqual([true, false]);
+  expect([hasWord("./node_modules/.bin/tsc --noEmit", "tsc"), hasWord("tscx", "tsc")]).toEqual([true, false]);
+});
+
+test("errors are compared without numbers, ids and quotes", () => {
+  expect(tellingLines("$ npm test\nok\n  at x.ts:3\nTypeError: x is undefined")).toEqual([
+    "TypeError: x is undefined",
+  ]);
+  expect(
+    lineWith("a\nTypeError: 'x' at 0xdeadbeef12 line 40\nb", 'TypeError: "x" at 0x12345678ab line 7'),
+  ).toBe("TypeError: 'x' at 0xdeadbeef12 line 40");
+  expect(lineLike("fatal: branch a-1 has no upstream", "fatal: branch main has no upstream")).toBe(
+    "fatal: branch a-1 has no upstream",
+  );
+  expect(lineLike("something else went well", "fatal: branch main has no upstream")).toBeUndefined();
+});
+
+const RECORDED = join(ROOT, "..", "shared", "transcripts");
+
+describe("recorded transcripts", () => {
+  const run = existsSync(RECORDED) ? test : test.skip;
+  run(
+    "every session that edited a file is named, by an independent scan",
+    async () => {
+      using own = temporaryHome();
+      const opened = openStore(join(own.root, "real.db"));
+      const paths = resolvePaths({ HOME: own.home, SESSION_MEMORY_SESSIONS: RECORDED });
+      await indexSessions({
+        store: opened,
+        sessions: listSessions(paths, { subagents: true }),
+        settings: settingsWith(),
+      });
+      const edits = scanEdits(opened);
+      expect(edits.size).toBeGreaterThan(150);
+      for (const [path, ids] of edits) {
+        const named = fileHistory(opened, path, { ...scope, cwd: "/", subagents: true });
+        const editing = named
+          .filter(({ summary }) => summary.startsWith("edited"))
+          .map(({ session: { id } }) => id);
+        for (const id of ids)
+          expect({ path, editing }).toEqual({ path, editing: expect.arrayContaining([id]) });
+      }
+      opened.close();
+    },
+    60_000,
+  );
+});
+
+/** The files that calls of editing tools name, by a plain look at each session's rows. */
+function scanEdits(opened: Store): Map<string, Set<string>> {
+  const edits = new Map<string, Set<string>>();
+  for (const { id, file } of opened.db
+    .prepare(
+      "SELECT id, file FROM sessions s JOIN index_state i ON i.session_id = s.id WHERE i.status <> 'quarantined'",
+    )
+    .all()) {
+    for (const line of readFileSync(String(file), "utf8").split("\n")) {
+      if (!/"(?:tool_use|toolCall)"/.test(line)) continue;
+      let row: Row;
+      try {
+        row = JSON.parse(line);
+      } catch {
+        continue;
+      }
+      if (row.type !== "assistant" && row.type !== "message") continue;
+      const { content } = row.message as { content: Row[] };
+      for (const block of Array.isArray(content) ? content : []) {
+        if (!/^(?:edit|write|multiedit)$/i.test(String(block.name))) continue;
+        const { file_path, path } = (block.input ?? block.arguments) as { file_path?: string; path?: string };
+        const name = file_path ?? path;
+        if (name) edits.set(name, (edits.get(name) ?? new Set()).add(String(id)));
+      }
+    }
+  }
+  return edits;
+}
