@@ -299,6 +299,7 @@ test("the hook loads no more than it takes to look", () => {
     "lib/activity/marks.ts",
     "lib/base/errors.ts",
     "lib/base/files.ts",
+    "lib/base/hash.ts",
     "lib/base/json.ts",
     "lib/base/probe.ts",
     "lib/config/config.ts",
