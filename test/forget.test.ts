@@ -451,6 +451,27 @@ describe("forget", () => {
     );
   }, 30_000);
 
+  test("knows the project of a session whose first prompt is a large picture", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("large");
+    const cwd = join(home.root, "secret");
+    mkdirSync(cwd);
+    const first = claudeUser({ text: "", cwd, sessionId: id });
+    const picture = { type: "image", source: { type: "base64", data: "iVBOR".repeat(280_000) } };
+    const rows = [
+      { type: "queue-operation", operation: "enqueue", sessionId: id },
+      { ...first, message: { role: "user", content: [picture, { type: "text", text: `${MARK}user` }] } },
+      ...claudeAssistant({ text: `${MARK}answer`, cwd, sessionId: id }),
+    ];
+    writeClaude(home, { id, cwd, rows });
+    await ok(home, "embed", []);
+    expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
+    const told = JSON.parse(await ok(home, "forget", ["--project", cwd, "--yes", "--json"]));
+    expect(told.sessions.map((session: { id: string }) => session.id)).toEqual([id]);
+    await ok(home, "embed", ["--all"]);
+    expect(holding(home, MARK)).toEqual([]);
+  }, 30_000);
+
   test("forgets a session's subagents with it, and says which forks hold the same rows", async () => {
     using home = temporaryHome();
     const parent = uuidFrom("parent");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Entry } from "../lib/transcripts/session.ts";
 import {
@@ -45,6 +45,28 @@ const assistant = (content: unknown, extra: object = {}) => ({
 });
 
 describe("readHead()", () => {
+  const shot = () => ({ type: "image", source: { type: "base64", data: "iVBOR".repeat(280_000) } });
+  const cwd = "/secret/place";
+  const withShot = () => {
+    const row = claudeUser({ text: "what is this", cwd });
+    row.message = { role: "user", content: [shot(), { type: "text", text: "what is this" }] };
+    return row;
+  };
+  const noCwd = () => {
+    const { cwd: _, ...row } = claudeUser({ text: "x".repeat(700_000) });
+    return row;
+  };
+  test.each<[string, () => object[]]>([
+    ["behind a queue row, in a first prompt with a picture", () => [{ type: "queue-operation" }, withShot()]],
+    ["in a first line of 1.4 MB", () => [withShot()]],
+    ["behind two long rows without it", () => [noCwd(), noCwd(), claudeUser({ text: "now", cwd })]],
+  ])("finds the directory %s", (_, rows) => {
+    const path = file(rows());
+    expect(statSync(path).size).toBeGreaterThan(1_300_000);
+    expect(readHead(path)).toMatchObject({ agent: "claude", cwd });
+    expect(validateSessionFile(path).valid).toBe(true);
+  });
+
   test("tells the agent of every fixture and the directory it works in", () => {
     const agents = allFixtures().map(({ file }) => readHead(file)?.agent);
     expect(agents).toEqual([

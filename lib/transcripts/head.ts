@@ -4,7 +4,7 @@ import type { JsonRecord } from "../base/json.ts";
 import { claude } from "./claude.ts";
 import { codex } from "./codex.ts";
 import type { Format, Head } from "./format.ts";
-import { parseLine, readHeadBytes } from "./jsonl.ts";
+import { linesForward, parseLine, readHeadBytes, withFile } from "./jsonl.ts";
 import { pi } from "./pi.ts";
 import { plain } from "./plain.ts";
 import type { Agent } from "./session.ts";
@@ -15,6 +15,9 @@ const FIRST_BYTES = 16 * 1024;
 const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
 const HEAD_MAX_BYTES = 1024 * 1024;
+/** A file that shows nobody's rows so far is no transcript. */
+const UNKNOWN_MAX_BYTES = 64 * 1024 * 1024;
+const CWD_KEY = '"cwd"';
 /** Their rows can be told from any other's; plain takes any line with a role and content. */
 const HOSTS: readonly Format[] = [claude, pi, codex];
 
@@ -29,30 +32,62 @@ export function readHead(file: string): Head | undefined {
   const head = headOf(readHeadBytes(file, HEAD_BYTES));
   if (head?.cwd !== undefined || head?.agent === "plain") return head;
   // The first line alone may be longer: a pasted image, a system prompt.
-  return headOf(readHeadBytes(file, HEAD_MAX_BYTES)) ?? head;
+  const long = headOf(readHeadBytes(file, HEAD_MAX_BYTES)) ?? head;
+  if (long?.cwd !== undefined || long?.agent === "plain") return long;
+  return withFile(file, (descriptor, size) =>
+    size > HEAD_MAX_BYTES ? (readOn(descriptor, size) ?? long) : long,
+  );
+}
+
+/** Reads up to the row that says where the session works, however far it is; rows without that are not parsed. */
+function readOn(descriptor: number, size: number): Head | undefined {
+  const reader = headReader();
+  for (const { bytes, offset } of linesForward(descriptor)) {
+    // A line as of the file's size when it was opened: a file that grows must not be read for ever.
+    if (offset >= size || (!reader.isKnown() && offset > UNKNOWN_MAX_BYTES)) break;
+    if (!bytes || (reader.isKnown() && !bytes.includes(CWD_KEY))) continue;
+    const head = reader.add(bytes);
+    if (head?.cwd !== undefined) return head;
+  }
+  return reader.head();
 }
 
 /** Reads no further than the head is known: a small file would be parsed twice. */
 function headOf(bytes: Buffer): Head | undefined {
-  const records: JsonRecord[] = [];
-  let format: Format | undefined;
-  let head: Head | undefined;
+  const reader = headReader();
   for (let start = 0; start < bytes.length; ) {
     const newline = bytes.indexOf(10, start);
     const end = newline === -1 ? bytes.length : newline;
-    for (const record of parseLine(bytes.subarray(start, end)).records) {
-      records.push(record);
-      if (format && head) format.readHead(record, head);
-      else {
-        format = HOSTS.find((host) => host.matches(record));
-        head = format && headFrom(format, records);
-      }
-    }
+    const head = reader.add(bytes.subarray(start, end));
     if (head && isComplete(head)) return head;
     start = end + 1;
   }
-  if (head) return head;
-  return records.some((record) => plain.matches(record)) ? headFrom(plain, records) : undefined;
+  return reader.head();
+}
+
+/** Takes lines one by one, and tells the head once a row of a host has shown whose file it is. */
+function headReader() {
+  const records: JsonRecord[] = [];
+  let format: Format | undefined;
+  let head: Head | undefined;
+  return {
+    isKnown: () => format !== undefined,
+    add(line: Buffer): Head | undefined {
+      for (const record of parseLine(line).records) {
+        if (format && head) format.readHead(record, head);
+        else {
+          records.push(record);
+          format = HOSTS.find((host) => host.matches(record));
+          head = format && headFrom(format, records);
+        }
+      }
+      return head;
+    },
+    head(): Head | undefined {
+      if (head) return head;
+      return records.some((record) => plain.matches(record)) ? headFrom(plain, records) : undefined;
+    },
+  };
 }
 
 function headFrom(format: Format, records: readonly JsonRecord[]): Head {
