@@ -12,7 +12,7 @@ import { hasReference } from "../lib/sessions/references.ts";
 import { logFailure } from "./failure.ts";
 import type { Prompt } from "./prompt.ts";
 
-export interface Sources {
+interface Sources {
   paths: Paths;
   settings: Settings;
   /** Answers `@@name: question`; asked for only when there is one. */
@@ -20,7 +20,7 @@ export interface Sources {
 }
 
 /** A text for the host, and what to do once the host has it. */
-export interface Injection {
+interface Injection {
   /** Undefined when there is nothing to say. */
   text: string | undefined;
   delivered(): void;

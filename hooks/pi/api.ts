@@ -12,7 +12,7 @@ export interface PiModel {
   cost?: { input?: number; output?: number };
 }
 
-export interface PiUsage {
+interface PiUsage {
   input?: number;
   output?: number;
   cacheRead?: number;

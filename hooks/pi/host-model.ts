@@ -11,7 +11,7 @@ import type { PiContext, PiModel } from "./api.ts";
 /** How a provider's error begins that refused the request before any work: 408 and 499 are said during it. */
 const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 
-export interface Limits {
+interface Limits {
   dailyBudgetUsd: number;
   timeoutMs: number;
   /** Calls of one purse count against its cap alone. */

@@ -26,7 +26,7 @@ export interface Doings {
   skipped: number;
 }
 
-export interface ReadingOptions {
+interface ReadingOptions {
   marks: Marks | undefined;
   /** ISO time: what is older is left out of a session that has no mark. */
   firstLookSince: string;

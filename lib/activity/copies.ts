@@ -11,7 +11,7 @@ import { entryKey, type Head, readEntries } from "../transcripts/transcript.ts";
 import { offsetSince } from "./since.ts";
 
 /** The part of a transcript whose rows are asked about. */
-export interface Part {
+interface Part {
   file: string;
   head: Head;
   offset: number;

@@ -20,7 +20,7 @@ export interface Looker {
   cwd: string;
 }
 
-export interface LookOptions {
+interface LookOptions {
   paths: Paths;
   looker: Looker;
   scope: "project" | "all";
@@ -31,7 +31,7 @@ export interface LookOptions {
 }
 
 /** A file that is, or may be, another session's. */
-export interface Sighting {
+interface Sighting {
   found: TranscriptFile;
   size: number;
   /** Modification time, in milliseconds. */

@@ -13,13 +13,13 @@ import { FIRST_LOOK_MS, type Look } from "./look.ts";
 import { settle } from "./settle.ts";
 
 /** A look with the sessions behind its changed files. */
-export interface View extends Omit<Look, "changed"> {
+interface View extends Omit<Look, "changed"> {
   sessions: readonly Session[];
   /** Adds what a session is called; asked only for those with news. */
   describe: (session: Session) => Session;
 }
 
-export interface TellingOptions {
+interface TellingOptions {
   settings: Pick<Settings, "exclude" | "redact">;
   maxChars: number;
   /** Only what is newer, whatever was told before; nothing is marked then. */
@@ -29,7 +29,7 @@ export interface TellingOptions {
 }
 
 /** The digest as data. */
-export interface Report {
+interface Report {
   sessions: {
     id: string;
     name: string | null;

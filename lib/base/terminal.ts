@@ -4,9 +4,9 @@
  */
 
 /** What a part of a line is. */
-export type Meaning = "name" | "time" | "user" | "assistant" | "tool" | "match" | "good" | "bad" | "faint";
+type Meaning = "name" | "time" | "user" | "assistant" | "tool" | "match" | "good" | "bad" | "faint";
 
-export type Paint = (meaning: Meaning, text: string) => string;
+type Paint = (meaning: Meaning, text: string) => string;
 
 /** Colours of the terminal's own palette, so that light and dark themes both stay readable. */
 const CODES: Record<Meaning, [on: number, off: number]> = {

@@ -29,7 +29,7 @@ export interface Target {
   transcript: string | undefined;
 }
 
-export interface TargetOptions {
+interface TargetOptions {
   paths: Paths;
   /** Where relative paths start. */
   cwd: string;

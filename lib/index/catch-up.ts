@@ -14,7 +14,7 @@ import { type IndexOptions, type IndexReport, indexSessions } from "./indexing.t
 /** Another run may be in the middle of years of transcripts; going on beside it is safe, only wasteful. */
 const LOCK_WAIT_MS = 60_000;
 
-export interface CatchUpOptions {
+interface CatchUpOptions {
   store: Store;
   /** The state folder. */
   home: string;

@@ -165,7 +165,7 @@ export function vectorBytes(vector: Float32Array): Uint8Array {
 }
 
 /** The number of the configured embedder; undefined when it was never used. */
-export function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
+function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
   const row = store.db
     .prepare("SELECT id FROM embedders WHERE model = ? AND dimensions = ? AND recipe = ?")
     .get(model, dimensions, RECIPE);

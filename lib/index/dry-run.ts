@@ -16,7 +16,7 @@ import { embedSessions, type RunOptions } from "./index-run.ts";
 import { CHUNKS_PER_CALL } from "./topic-run.ts";
 
 /** What one model would be sent. */
-export interface Planned {
+interface Planned {
   what: "vectors" | "topics";
   host: string;
   /** Sessions with something to send. */

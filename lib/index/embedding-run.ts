@@ -21,7 +21,7 @@ import {
   vectorBytes,
 } from "./chunk-vectors.ts";
 
-export interface EmbeddingRunOptions {
+interface EmbeddingRunOptions {
   store: Store;
   embedding: EmbeddingConfig;
   embed: EmbedTexts;

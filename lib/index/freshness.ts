@@ -13,7 +13,7 @@ export interface Behind {
 }
 
 /** As much of an indexed session as tells whether it is behind. */
-export type ReadState = Pick<
+type ReadState = Pick<
   IndexedFile,
   "file" | "size" | "modified" | "recipe" | "sourceGone" | "status" | "cursor"
 >;

@@ -3,7 +3,7 @@
 import { localTime } from "../base/time.ts";
 import type { Chunk } from "../transcripts/session.ts";
 
-export interface HeaderFacts {
+interface HeaderFacts {
   at: string | undefined;
   /** IANA name. */
   timezone: string;

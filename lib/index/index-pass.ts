@@ -53,7 +53,7 @@ export interface PassResult {
 }
 
 /** A session to be read. */
-export interface PassInput {
+interface PassInput {
   session: Session;
   known: IndexedSession;
   head: Head | undefined;

@@ -17,7 +17,7 @@ import { hashBefore } from "./file-hash.ts";
 import { isCurrent } from "./freshness.ts";
 import { readIndexedSession } from "./index-state.ts";
 
-export type Follower = "names" | "observations";
+type Follower = "names" | "observations";
 
 /** How far a follower has read a transcript. */
 export interface Mark {
@@ -35,7 +35,7 @@ export interface Mark {
 }
 
 /** Rows appended since a mark. */
-export interface Appended {
+interface Appended {
   entries: Entry[];
   cursor: Cursor;
   ends: string[];

@@ -7,7 +7,7 @@ import { forgottenSoFar, isStillThere } from "../store/forgotten.ts";
 import type { Store } from "../store/store.ts";
 import { putTopics } from "./chunk-rows.ts";
 
-export interface TopicRunOptions {
+interface TopicRunOptions {
   store: Store;
   complete: CompleteJson;
   redact: (text: string) => string;

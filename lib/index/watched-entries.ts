@@ -31,7 +31,7 @@ export function newWatch(agent: Agent): Watch {
   };
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   rules: Rules;
   head: Head | undefined;
   from?: Cursor | undefined;

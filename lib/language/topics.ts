@@ -3,7 +3,7 @@
  * left to do. One pass over the words, by table.
  */
 
-export interface Description {
+interface Description {
   topics: string[];
   hasDecision: boolean;
   hasAction: boolean;

@@ -18,7 +18,7 @@ const LETTER_FIRST = new RegExp(`^${LETTER}`, "u");
 const LETTER_LAST = new RegExp(`${LETTER}$`, "u");
 const LOWERED: Record<Confidence, Confidence> = { high: "medium", medium: "low", low: "low" };
 
-export interface CheckedCitations {
+interface CheckedCitations {
   citations: Citation[];
   confidence: Confidence;
   /** What the reader should know of the check. */

@@ -12,7 +12,7 @@ const MESSAGE_SHARE = 1 / 8;
 /** Entries tried for the relevant share. */
 const RELEVANT_MAX = 200;
 
-export interface ConversationOptions {
+interface ConversationOptions {
   maxBytes: number;
   /** Whether each message begins with its line of the transcript: `L812 User: …`. @default {false} */
   lines?: boolean;
@@ -20,7 +20,7 @@ export interface ConversationOptions {
   relevance?: ((entry: Entry) => number) | undefined;
 }
 
-export interface ConversationText {
+interface ConversationText {
   text: string;
   /** How many messages were left out. */
   omitted: number;

@@ -9,7 +9,7 @@ import { readEntries } from "../transcripts/transcript.ts";
 const HEAD = 1000;
 const TAIL = 1000;
 
-export interface ConversationEnd {
+interface ConversationEnd {
   /** User and assistant messages with text, at most as many as asked for. */
   messages: Entry[];
   /** The first and last entries of all kinds. */

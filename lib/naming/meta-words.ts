@@ -93,7 +93,7 @@ function isUsage(value: unknown): value is MetaOutcome["usage"] {
   return isRecord(value) && typeof value.input === "number" && typeof value.output === "number";
 }
 
-export interface Material {
+interface Material {
   reading: MetaReading;
   clean: (text: string) => string;
   meta: SessionMeta | undefined;

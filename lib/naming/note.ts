@@ -6,7 +6,7 @@ import { createFile, ensureDirectory } from "../base/files.ts";
 import { namesIn, textOf } from "../base/probe.ts";
 
 /** What a note says. All texts are redacted and on one line. */
-export interface Note {
+interface Note {
   /** Local date and time of the last message, with the zone's name. */
   time: string;
   sessionKey: string;

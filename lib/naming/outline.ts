@@ -7,7 +7,7 @@ import { commitMessage } from "../observe/command-outcome.ts";
 import { oneLine } from "../redact/redact.ts";
 import { outcomeOf, type Step } from "../transcripts/steps.ts";
 
-export interface OutlineOptions {
+interface OutlineOptions {
   /** IANA name. */
   timezone: string;
   /** Code points in all. */

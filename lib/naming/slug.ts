@@ -82,7 +82,7 @@ export async function generateSlug(content: string, options: SlugOptions): Promi
 }
 
 /** A conversation that wants a slug. */
-export interface Conversation {
+interface Conversation {
   entries: readonly Entry[];
   /** The messages a model is shown, redacted. */
   content: string;
@@ -91,7 +91,7 @@ export interface Conversation {
   clean: (text: string) => string;
 }
 
-export interface SlugSources {
+interface SlugSources {
   /** Asks a model. */
   slugOptions?: SlugOptions | undefined;
   /** What the session is known to be about, better than rules could tell. */

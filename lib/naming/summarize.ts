@@ -37,7 +37,7 @@ export interface Summary {
 }
 
 /** Where and when a conversation took place, for one that says nothing of itself. */
-export interface Circumstances {
+interface Circumstances {
   /** The directory's last part. */
   project: string;
   /** `2026-02-12`. */

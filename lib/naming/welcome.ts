@@ -22,7 +22,7 @@ const QUOTES_CHARS = 3;
 /** The last answer of a session is looked for among so many entries. */
 const LAST_ENTRIES = 20;
 
-export interface WelcomeOptions {
+interface WelcomeOptions {
   paths: Paths;
   /** The session that begins. */
   session: { id: string; cwd: string };

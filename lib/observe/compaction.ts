@@ -13,7 +13,7 @@ export const COMPACTION_SCHEMA_VERSION = 1;
 /** In buffered mode a backlog of more steps than this is not waited for: the host summarises itself. */
 const GAP_STEPS_MAX = 6;
 
-export interface CompactionOptions extends ObserveContext {
+interface CompactionOptions extends ObserveContext {
   /** The whole conversation as it stands, tool results included. */
   entries: readonly Entry[];
   /** Ids of the rows that stay raw: those from `firstKeptEntryId` on. */
@@ -28,7 +28,7 @@ export interface CompactionOptions extends ObserveContext {
   onGap?: (() => void) | undefined;
 }
 
-export interface CompactionSummary {
+interface CompactionSummary {
   summary: string;
   ledger: Ledger;
   details: {

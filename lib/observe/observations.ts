@@ -77,7 +77,7 @@ export interface ReflectedRecord {
 }
 
 /** Tombstones. `all` begins anew: nothing is covered any more. */
-export interface DroppedRecord {
+interface DroppedRecord {
   kind: "dropped";
   ids: string[] | "all";
   reason: string;

@@ -36,7 +36,7 @@ const SUMMARY_LINES_MAX = 30;
 /** pi's own summary of a branch that was left begins so: nothing else in the conversation tells of it. */
 const BRANCH_SUMMARY = /^The user explored a different conversation branch/;
 
-export interface RuleContext {
+interface RuleContext {
   memory: Memory;
   /** Redacts a text and puts it on one line. */
   clean: (text: string) => string;
@@ -44,7 +44,7 @@ export interface RuleContext {
   budget: number;
 }
 
-export interface RuleNotes {
+interface RuleNotes {
   drafts: Draft[];
   /** Those of `drafts` that are requests and were settled within the same entries. */
   settled: Set<Draft>;

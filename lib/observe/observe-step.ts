@@ -24,7 +24,7 @@ export interface Step {
   lines: Set<number>;
 }
 
-export interface StepOptions {
+interface StepOptions {
   maxTokens: number;
   redact: (text: string) => string;
 }

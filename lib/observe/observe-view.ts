@@ -134,7 +134,7 @@ export function statusText({
   ].join("\n");
 }
 
-export interface LineStyle {
+interface LineStyle {
   /** IANA name. */
   timezone: string;
   redact: (text: string) => string;

@@ -27,25 +27,25 @@ const GROUP_WORDS = 4;
 const REPEATS_MAX = 2;
 const SOURCES_MAX = 20;
 
-export interface OfferedObservation {
+interface OfferedObservation {
   priority: Priority;
   text: string;
   sources: number[];
 }
 
-export interface OfferedReflection {
+interface OfferedReflection {
   ids: string[];
   priority: Priority;
   text: string;
 }
 
-export interface AcceptOptions {
+interface AcceptOptions {
   step: Step;
   memory: Memory;
   clean: (text: string) => string;
 }
 
-export interface Accepted {
+interface Accepted {
   drafts: Draft[];
   /** Ids of earlier requests that the answer says are done. */
   closes: string[];

@@ -24,7 +24,7 @@ const SHARES: Record<Priority, number> = { red: 0.2, yellow: 0.2, green: 0.05 };
 /** After a reflection that could not get below the limit, the next one waits for this growth. */
 const GROWTH = 1.1;
 
-export interface ReflectOptions {
+interface ReflectOptions {
   /** Tokens of observations at which reflection is due. */
   limit: number;
   /** Words to keep what speaks of them. */

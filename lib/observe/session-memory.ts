@@ -89,7 +89,7 @@ function readConversation(
 const HELD_CHARS = 16_000_000;
 const RESULT_ENDS_CHARS = 4000;
 
-export interface LeanConversation {
+interface LeanConversation {
   entries: Entry[];
   /** False when there is more than could be held: it comes once this much is covered. */
   isWhole: boolean;

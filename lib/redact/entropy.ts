@@ -1,6 +1,6 @@
 /** What a secret's value looks like, against identifiers, words, paths, placeholders and hashes. */
 
-export interface ValueContext {
+interface ValueContext {
   /** The name says secret by itself (`password`, `apiKey`), not only perhaps (`key`, `token`). */
   strong: boolean;
   /** The value is a literal: quoted, given to a flag or written into an environment file. */

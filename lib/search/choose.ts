@@ -8,7 +8,7 @@ import { isDecision } from "../language/speech.ts";
 import type { Row } from "./rows.ts";
 import { findStems } from "./terms.ts";
 
-export interface ChooseOptions {
+interface ChooseOptions {
   /** What each stem of the question is worth. */
   worths: ReadonlyMap<string, number>;
   /** Code points for the rows of all hits. */
@@ -18,7 +18,7 @@ export interface ChooseOptions {
 }
 
 /** A row with what is shown of it. */
-export interface ChosenRow {
+interface ChosenRow {
   row: Row;
   /** Its chosen sentences in order, with `…` where words are left out. */
   text: string;

@@ -47,7 +47,7 @@ export function documentFrequencies(stores: readonly Store[], stems: Iterable<st
 
 const PREFIX_MIN = 8;
 
-export type TextColumn = "content" | "header" | "tools" | "extra";
+type TextColumn = "content" | "header" | "tools" | "extra";
 
 /** Where a stem occurs in some chunks of the store, one row for each time. */
 export function readOccurrences(

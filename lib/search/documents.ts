@@ -8,7 +8,7 @@ import { deedText } from "./deeds.ts";
 import type { RankedDocument } from "./rank.ts";
 import { findStems } from "./terms.ts";
 
-export interface DocumentOptions {
+interface DocumentOptions {
   /** The number of each asked stem. */
   numbers: ReadonlyMap<string, number>;
   sessions: ReadonlyMap<string, SessionRow>;

@@ -8,7 +8,7 @@ const LINES_MAX = 6;
 const LINE_MIN = 4;
 
 /** A text without numbers, ids, quotes, colours and spacing. */
-export function normalized(text: string): string {
+function normalized(text: string): string {
   return text
     .replace(/\x1b\[[0-9;]*m/g, "")
     .toLowerCase()

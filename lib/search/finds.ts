@@ -186,7 +186,7 @@ export function phraseOf(text: string): string | undefined {
 }
 
 /** The beginning and the end of a text that is too long, of a path its name. */
-export function cutMiddle(text: string, max: number): string {
+function cutMiddle(text: string, max: number): string {
   const characters = [...text.replace(/\s+/g, " ").trim()];
   if (characters.length <= max) return characters.join("");
   const tail = Math.floor(max * 0.6);

@@ -7,7 +7,7 @@ import { fileHistory } from "./file-history.ts";
 import type { Find, FindScope } from "./finds.ts";
 
 /** What is asked for by what was done. */
-export interface Asked {
+interface Asked {
   file?: string | undefined;
   error?: string | undefined;
   command?: string | undefined;
@@ -32,6 +32,6 @@ export function findDeeds(store: Store, { file, error, command }: Asked, scope: 
 }
 
 /** The ids of the sessions of finds. */
-export function sessionsOf(finds: readonly Find[]): string[] {
+function sessionsOf(finds: readonly Find[]): string[] {
   return [...new Set(finds.flatMap(({ session, elsewhere = [] }) => [session.id, ...elsewhere]))];
 }

@@ -10,7 +10,7 @@ import type { Nearest } from "./nearest.ts";
 /** Chunks by meaning that take part, for each phrasing. */
 const NEAREST = 50;
 
-export interface Meaning {
+interface Meaning {
   /** For each phrasing, best first. */
   nearest?: Nearest[][];
   /** `on`, or `off: ` and why. */

@@ -7,7 +7,7 @@ import type { VectorSource } from "../index/chunk-vectors.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkFilter, filterSelect, keepMatching } from "./candidates.ts";
 
-export interface NearestOptions {
+interface NearestOptions {
   source: VectorSource;
   filter: ChunkFilter;
   limit: number;

@@ -3,7 +3,7 @@
 import type { Store } from "../store/store.ts";
 import { type ChunkFilter, type ChunkRow, keepMatching, readChunks, readChunksAt } from "./candidates.ts";
 
-export interface NeighbourOptions {
+interface NeighbourOptions {
   /** Ids of the chunks that may be results; those beside the adjoining ones are added. */
   candidates: ReadonlySet<number>;
   /** Candidates whose neighbours are candidates too. */

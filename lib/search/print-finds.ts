@@ -4,7 +4,7 @@ import { truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Find, FindRow } from "./finds.ts";
 
-export interface FindStyle {
+interface FindStyle {
   /** Code points of all output, its line ends included. */
   maxChars: number;
   /** IANA name. @default the system's */

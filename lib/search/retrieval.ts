@@ -52,7 +52,7 @@ export interface Retrieved {
   deeds: ReadonlyMap<ChunkRow, StoredDeed[]>;
 }
 
-export interface Phrasing {
+interface Phrasing {
   question: Question;
   ranking: Ranking;
   cues: TimeCues | undefined;

@@ -3,10 +3,10 @@
 import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
 
 /** Called for each occurrence of a word: the text it is in, by number and column, and the position among its words. */
-export type TermVisitor = (stem: string, text: number, column: number, position: number) => void;
+type TermVisitor = (stem: string, text: number, column: number, position: number) => void;
 
 /** Columns of a text that are counted apart. */
-export const TEXT_COLUMNS = 6;
+const TEXT_COLUMNS = 6;
 
 const COLUMNS = Array.from({ length: TEXT_COLUMNS }, (_, i) => `c${i}`);
 const SCHEMA = `

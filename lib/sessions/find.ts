@@ -19,7 +19,7 @@ import {
 import { projectDirectories } from "./project.ts";
 import { type VoluteSessions, voluteSessions } from "./volute.ts";
 
-export interface FindOptions {
+interface FindOptions {
   agent?: Agent | undefined;
   /** Whether subagent transcripts are found too. @default {false} */
   subagents?: boolean | undefined;

@@ -72,7 +72,7 @@ export function readMeta(file: string): ReadMeta {
 }
 
 /** One turn at writing a meta file. */
-export interface MetaUpdate {
+interface MetaUpdate {
   /** How long another process may hold the file. */
   waitMs: number;
   /** Receives what was written, and as what text; undefined for nothing. Called while the lock is still held. */

@@ -44,7 +44,7 @@ const NEAREST_SHOWN = 3;
 const CANDIDATES_SHOWN = 5;
 
 /** A session and, where a reference says so, lines of its transcript. */
-export interface ResolvedPlace {
+interface ResolvedPlace {
   session: Session;
   lines: LineRange | undefined;
 }

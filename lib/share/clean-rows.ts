@@ -1,7 +1,7 @@
 /** Texts of several messages: cleaned message by message, with where each one then begins. */
 
 /** A chunk's content, and where its messages begin and on which lines they are: `0:118 340:121`. */
-export interface Rows {
+interface Rows {
   content: string;
   rowLines: string;
 }

@@ -9,7 +9,7 @@ import { cleaner, type IncomingChunk, toChunk, toSession } from "./incoming.ts";
 import type { SharedSession } from "./replica.ts";
 import { type ReplicaRows, replicaRows } from "./replica-rows.ts";
 
-export interface FetchOptions {
+interface FetchOptions {
   replica: Store;
   config: Config;
   exclusion: Exclusion;

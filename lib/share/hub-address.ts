@@ -21,7 +21,7 @@ export interface HubAddress {
   label: string;
 }
 
-export interface TlsSettings {
+interface TlsSettings {
   ca?: string;
   rejectUnauthorized: true;
   checkServerIdentity: (name: string, certificate: PeerCertificate) => Error | undefined;

@@ -6,7 +6,7 @@ import { connectHub } from "./hub.ts";
 import { ADMIN_URL_VARIABLE, hubAddress } from "./hub-address.ts";
 import { HUB_MIGRATIONS, initSql, SCHEMA } from "./hub-schema.ts";
 
-export interface InitReport {
+interface InitReport {
   hub: string;
   role: string;
   /** Versions of the tables. */

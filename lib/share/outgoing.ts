@@ -29,7 +29,7 @@ export interface OutgoingChunk {
 }
 
 /** What of a chunk is neither its time nor its words. */
-export interface ChunkBody {
+interface ChunkBody {
   speakers: string[];
   topics: string[];
   decision: boolean;
@@ -65,7 +65,7 @@ const HASH_BYTES = 16;
 const COLUMNS = `chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
   exchange_line, token_count, content, context_content, tools, row_lines`;
 
-export type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
+type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
 
 /** Makes the function that reads a session out of the index as it may be sent. */
 export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }): Prepare {

@@ -9,7 +9,7 @@ import type { Hub, HubRow } from "./hub.ts";
 import type { OutgoingChunk, OutgoingSession } from "./outgoing.ts";
 import { keyOf } from "./share-state.ts";
 
-export interface PublishedBatch {
+interface PublishedBatch {
   /** Sessions that were added or changed. */
   sessions: number;
   chunks: number;

@@ -20,7 +20,7 @@ import {
 } from "./share-state.ts";
 import { readForgotten, sendWithdrawals, withdrawUnshared } from "./withdraw.ts";
 
-export interface PublishOptions {
+interface PublishOptions {
   /** The index. */
   store: Store;
   /** state.db */

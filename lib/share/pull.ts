@@ -29,7 +29,7 @@ import {
 import { keyOf } from "./share-state.ts";
 import { likePatterns } from "./shared-projects.ts";
 
-export interface PullOptions {
+interface PullOptions {
   replica: Store;
   config: Config;
   exclusion: Exclusion;

@@ -10,14 +10,14 @@ export interface SessionKey {
 }
 
 /** A published session as it was noted. */
-export interface PublishedNote extends SessionKey {
+interface PublishedNote extends SessionKey {
   signature: string;
   project: string;
   name: string | undefined;
   cwd: string | undefined;
 }
 
-export type FactName =
+type FactName =
   | "origin"
   | "hub"
   | "label"
@@ -89,7 +89,7 @@ export function clearPublished(state: Store): void {
   state.db.exec("DELETE FROM share_published");
 }
 
-export interface Withdrawal extends SessionKey {
+interface Withdrawal extends SessionKey {
   undone: boolean;
 }
 

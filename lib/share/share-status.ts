@@ -27,7 +27,7 @@ export interface ShareStatus {
   error?: string;
 }
 
-export interface ProjectStatus {
+interface ProjectStatus {
   /** As `share.projects` names it. */
   project: string;
   audience: string;

@@ -16,7 +16,7 @@ import { type PullReport, pullShared } from "./pull.ts";
 import { openReplica, removeReplica } from "./replica.ts";
 import { hubId, keyOf, ownOrigin, readShareFact, writeShareFact } from "./share-state.ts";
 
-export interface ShareOptions {
+interface ShareOptions {
   config: Config;
   publish: boolean;
   pull: boolean;

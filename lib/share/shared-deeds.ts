@@ -28,7 +28,7 @@ const KINDS: readonly DeedKind[] = ["command", "edit", "write", "read", "search"
 const OUTCOMES: readonly DeedOutcome[] = ["done", "failed", "rejected", "running"];
 const FILE_KINDS = new Set<DeedKind>(["edit", "write", "read", "search"]);
 
-export interface DeedRules {
+interface DeedRules {
   clean: (text: string) => string;
   hasText: (text: string) => boolean;
   /** The top of the repository on this machine. */

@@ -1,9 +1,9 @@
 /** Which projects are shared, and with whom: the patterns of `share.projects`. Nothing else leaves the machine. */
 
-export type SharedProjects = Readonly<Record<string, string>>;
+type SharedProjects = Readonly<Record<string, string>>;
 
 /** The pattern that a project's origin URL matches, and the role that may read it. */
-export interface SharedProject {
+interface SharedProject {
   pattern: string;
   audience: string;
 }

@@ -11,7 +11,7 @@ import { isMarkedDamaged, markOf } from "./damage.ts";
 import { migrate } from "./migrate.ts";
 import { openDatabase, type Row, type SqlDatabase } from "./sqlite.ts";
 
-export interface RepairOptions {
+interface RepairOptions {
   migrations: readonly string[];
   /** Tables that are made again; undefined where all of the file is. */
   derived: readonly string[] | undefined;

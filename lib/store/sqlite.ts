@@ -13,10 +13,10 @@ import { damaged, isDamage } from "./damage.ts";
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type NamedValues = Record<string, SqlValue>;
 /** Either one object for `$name` parameters (written without the `$`) or values for `?` in order. */
-export type SqlParameters = [NamedValues] | SqlValue[];
+type SqlParameters = [NamedValues] | SqlValue[];
 export type Row = Record<string, SqlValue>;
 
-export interface Statement {
+interface Statement {
   all(...parameters: SqlParameters): Row[];
   get(...parameters: SqlParameters): Row | undefined;
   run(...parameters: SqlParameters): { changes: number; lastId: number };
@@ -91,7 +91,7 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
 }
 
 /** Whether an error comes from SQLite itself, on either driver. */
-export function isSqliteError(error: unknown): boolean {
+function isSqliteError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? String(error.code) : "";
   return error.name === "SQLiteError" || code === "ERR_SQLITE_ERROR";

@@ -13,7 +13,7 @@ import type { Store } from "./store.ts";
 type StatePaths = Pick<Paths, "state">;
 
 /** A file as it was recorded. */
-export interface WrittenFile {
+interface WrittenFile {
   path: string;
   sessionId: string;
 }

@@ -9,7 +9,7 @@ import type { RawEntry, Results } from "./format.ts";
 import { isOwnTool, withoutOwnCommands, withoutOwnOutput } from "./own-commands.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
-export interface CallOptions {
+interface CallOptions {
   /** The session's directory. */
   cwd: string | undefined;
   /** Whether calls keep their input, and how much is kept of it and of results. */

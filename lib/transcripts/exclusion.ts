@@ -5,7 +5,7 @@ import type { Settings } from "../config/config.ts";
 import type { Entry } from "./session.ts";
 
 /** What is known of a session when it is decided whether it stays out. */
-export interface Excludable {
+interface Excludable {
   id: string;
   name?: string | undefined;
   cwd?: string | undefined;

@@ -203,7 +203,7 @@ function briefCall(name: string, input: unknown): ToolCall {
 }
 
 /** The files a patch of Codex's form touches. */
-export function patchedPaths(patch: string): string[] {
+function patchedPaths(patch: string): string[] {
   return [...patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm)].map(
     (match) => match[1] ?? "",
   );

@@ -11,7 +11,7 @@ import { isRecord, type JsonRecord } from "../base/json.ts";
 import { readAt } from "./held-bytes.ts";
 
 /** One line. `bytes` is a view into a buffer that the next line reuses. */
-export interface Line {
+interface Line {
   /** First byte of the line. */
   offset: number;
   /** First byte after its newline. */

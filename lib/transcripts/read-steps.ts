@@ -7,7 +7,7 @@ import type { Cursor, Entry } from "./session.ts";
 import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
 import { type Head, numberLines, type ReadProgress, readEntries } from "./transcript.ts";
 
-export interface StepOptions {
+interface StepOptions {
   rules: Rules;
   filter: StepFilter;
   head?: Head | undefined;

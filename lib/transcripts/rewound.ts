@@ -32,13 +32,13 @@ export function isWithin(spans: readonly LineSpan[], line: number): boolean {
   return spans.some(([from, to]) => line >= from && line <= to);
 }
 
-export interface ConversationTree {
+interface ConversationTree {
   add(node: TreeNode | undefined, place: { line: number; leafId: string | undefined }): void;
   rewound(): LineSpan[];
 }
 
 /** Collects the rows of a conversation; those of pi are on the way to its last row, those of Claude Code mostly are. */
-export function conversationTree(agent: Agent): ConversationTree {
+function conversationTree(agent: Agent): ConversationTree {
   const nodes = new Map<string, TreeNode>();
   const lines: [line: number, id: string][] = [];
   let leaf: string | undefined;

@@ -10,7 +10,7 @@ import { linesForward, parseLine, withFile } from "./jsonl.ts";
 import { plainMessage } from "./plain.ts";
 
 /** What is right and wrong with a transcript file. Only what makes it useless is an error. */
-export interface Validation {
+interface Validation {
   valid: boolean;
   errors: string[];
   warnings: string[];
