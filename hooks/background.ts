@@ -1,6 +1,7 @@
 /**
  * What is due after a turn, in a process of its own that outlives its host: index the session, observe it, name it,
- * save it as a note when it was cleared, and share. One job's failure leaves the others their turn.
+ * save it as a note when it was cleared, and share; when a session begins, share and follow the sessions there were
+ * before. One job's failure leaves the others their turn.
  */
 
 import { existsSync } from "node:fs";
@@ -49,18 +50,25 @@ async function main(): Promise<void> {
       source: { type: "string", default: "claude" },
       "index-only": { type: "boolean", default: false },
       save: { type: "boolean", default: false },
-      "share-only": { type: "boolean", default: false },
+      begin: { type: "boolean", default: false },
     },
   });
   const { session: id, file, cwd, source, save } = values;
   const job = { id, file, cwd, source, save, isIndexOnly: values["index-only"] };
   try {
     const config = await loadConfig(process.env, cwd);
-    if (!values["share-only"]) await work(job, config);
-    if (config.settings.share) await performer(config, job)("share", () => share(config));
+    const perform = performer(config, job);
+    if (!values.begin) await work(job, config);
+    if (config.settings.share) await perform("share", () => share(config));
+    if (values.begin) await perform("old-sessions", () => followOld(config));
   } catch (error) {
     logFailure(resolvePaths(process.env), "background", error);
   }
+}
+
+async function followOld(config: Config): Promise<void> {
+  const { followOldSessions } = await import("./old-sessions.ts");
+  await followOldSessions(config);
 }
 
 async function work(job: Job, config: Config): Promise<void> {

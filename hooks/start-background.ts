@@ -1,8 +1,7 @@
 /** Starts hooks/background.ts, in a process that outlives the host: after a turn, and at the start of a session. */
 
 import { startDetached } from "../lib/base/runtime.ts";
-import type { Environment, Paths } from "../lib/config/config.ts";
-import { isSharing } from "../lib/config/hook-settings.ts";
+import type { Environment } from "../lib/config/config.ts";
 
 export interface BackgroundWork {
   id: string;
@@ -20,7 +19,7 @@ export function startBackground({ id, file, cwd, source, flags }: BackgroundWork
   return startDetached("hooks/background.ts", [...about, ...flags], { env, cwd });
 }
 
-/** Starts sharing at the start of a session, where config.json shares anything. */
-export function startSharing({ cwd, paths }: { cwd: string; paths: Paths }, env: Environment): void {
-  if (isSharing(paths)) startDetached("hooks/background.ts", ["--share-only", "--cwd", cwd], { env, cwd });
+/** Starts what is due when a session begins: sharing, and the sessions that were there before. */
+export function startBeginning(cwd: string, env: Environment): void {
+  startDetached("hooks/background.ts", ["--begin", "--cwd", cwd], { env, cwd });
 }

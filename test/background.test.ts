@@ -145,3 +145,42 @@ test("a file that was replaced is read from its start", async () => {
   await follow(home, file);
   expect(summaryOf(home).summary).toMatch(/^Last: Login test 8 passes now\.$/m);
 });
+
+test("when a session begins, those that were there before are indexed and named, the newest first, once", async () => {
+  using home = temporaryHome();
+  const ids = ["1", "2", "3", "4", "5"].map((digit) => `${digit}d1f0c52-7a84-4e7b-9a51-0a6de7f3c101`);
+  for (const [index, id] of ids.entries()) {
+    const context = { sessionId: id, cwd: home.project };
+    const text = `fix the flaky checkout test number ${index}, it fails on Mondays`;
+    writeClaude(home, {
+      id,
+      rows: [claudeUser({ ...context, text }), ...claudeAssistant({ ...context, text: "Fixed." })],
+    });
+  }
+  const begin = async () => {
+    const args = ["--begin", "--cwd", home.project];
+    const { stderr, exitCode } = await runScript("hooks/background.ts", args, {
+      env: home.env,
+      cwd: home.project,
+    });
+    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    const log = readFileSync(home.paths.log, "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(log.filter(({ ok }) => !ok)).toEqual([]);
+    return log.findLast(({ event }) => event === "background.old-sessions");
+  };
+  const health = async () => JSON.parse((await runScript("health", ["--json"], { env: home.env })).stdout);
+  const nameless = (findings: { what: string }[]) =>
+    findings.filter(({ what }) => what.includes("no name yet"));
+  expect(nameless((await health()).findings)).toHaveLength(1);
+  await begin();
+  for (const [index, id] of ids.entries()) {
+    const meta = JSON.parse(readFileSync(metaFile(home.paths, { id, agent: "claude" }), "utf8"));
+    expect(meta.name).toBe(`Fix the flaky checkout test number ${index}`);
+  }
+  const { metrics, findings } = await health();
+  expect([metrics.totalSessions, nameless(findings)]).toEqual([5, []]);
+  expect((await begin()).bytesRead).toBe(0);
+});

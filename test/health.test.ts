@@ -144,6 +144,7 @@ describe("checkHealth()", () => {
       "warning: 1 transcripts could not be read (EACCES)",
       "info: the transcripts of 1 indexed sessions are gone; what was said stays searchable",
       "info: 1 transcripts are quarantined (1 of 1 lines are not JSON)",
+      "info: 27 of 27 sessions have no name yet",
     ]);
   });
 

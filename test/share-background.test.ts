@@ -15,7 +15,7 @@ const after = (home: Sharer, id: string, file: string) =>
     cwd: home.project,
   });
 const atStart = (home: Sharer) =>
-  runScript("hooks/background.ts", ["--share-only", "--cwd", home.project], {
+  runScript("hooks/background.ts", ["--begin", "--cwd", home.project], {
     env: home.env,
     cwd: home.project,
   });

@@ -1,19 +1,20 @@
 /**
  * Claude Code's SessionStart: a line on the project's last session when one begins, and this session's own
- * observations after a compaction; what others share is read in the background. A resumed or forked session has what it was given before: nothing.
+ * observations after a compaction; what others share, and sessions not yet indexed or named, are read in the background.
+ * A resumed or forked session has what it was given before: nothing.
  */
 
 import { logEvent } from "../../lib/base/log.ts";
 import { writeFully } from "../../lib/base/output.ts";
 import { requireSettings } from "../prompt.ts";
-import { startSharing } from "../start-background.ts";
+import { startBeginning } from "../start-background.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
 /** What the client passes on whole. */
 const CONTEXT_MAX_CHARS = 10_000;
 
 await runHook("session-start", async (call) => {
-  startSharing({ cwd: call.session.cwd, paths: call.paths }, call.env);
+  if (call.cause !== "compact") startBeginning(call.session.cwd, call.env);
   const text = await contextOf(call);
   if (text === undefined) return;
   const { paths, session } = call;

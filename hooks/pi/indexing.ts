@@ -1,7 +1,7 @@
 /** Brings the search index up to date after a turn: in a process of its own, or in small slices where none can be started. */
 
 import type { Config } from "../../lib/config/config.ts";
-import { startBackground, startSharing } from "../start-background.ts";
+import { startBackground, startBeginning } from "../start-background.ts";
 import type { PiContext } from "./api.ts";
 import { afterTurn, currentSession, inBackground, on, type PiState } from "./state.ts";
 
@@ -23,7 +23,7 @@ export function registerIndexing(state: PiState, config: Config): void {
       }
     });
   });
-  on(state, "session_start", (_, { cwd }) => startSharing({ cwd, paths: state.paths }, config.env));
+  on(state, "session_start", (_, { cwd }) => startBeginning(cwd, config.env));
   on(state, "session_shutdown", ({ reason }, context) => {
     if (reason === "new") startWork(config, context, ["--save"]);
   });

@@ -49,17 +49,6 @@ export function readHookSettings(paths: Pick<Paths, "config">): Settings | undef
   return settings;
 }
 
-/** Whether config.json shares any project; who shares reads the block in full. */
-export function isSharing(paths: Pick<Paths, "config">): boolean {
-  try {
-    const file: unknown = parseJson(readIfExists(paths.config) ?? "{}");
-    const share = isRecord(file) && isRecord(file.share) ? file.share : {};
-    return isRecord(share.projects) && Object.keys(share.projects).length > 0;
-  } catch {
-    return false; // readHookSettings says so
-  }
-}
-
 function isSyncedFolder(value: unknown): value is SyncedFolder {
   if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
   return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);

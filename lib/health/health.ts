@@ -1,10 +1,13 @@
 /** Finds what is wrong or about to be, each with its remedy: the index, its sources, the hooks, the configuration. */
 
+import { existsSync } from "node:fs";
 import type { SessionMemoryError } from "../base/errors.ts";
 import { findRuntime } from "../base/runtime.ts";
+import { counted } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
+import { metaStateKey, readMetaStates } from "../naming/meta-state.ts";
 import { untakenVolute } from "../sessions/volute.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
@@ -49,7 +52,7 @@ export function checkHealth(options: HealthOptions): Health {
   findings.push(...checkHooks({ log, sessions, paths, env: config.env, now }));
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
   findings.push(...checkRuntime(runtime, config.env), ...checkStateFolder(paths, now));
-  findings.push(...checkVolute(options.cwd, paths));
+  findings.push(...checkVolute(options.cwd, paths), ...checkNames(sessions, paths));
   if (!options.configError) findings.push(...checkSharing(config, now));
   const spend = readSpendToday(paths.home, settings.timezone, now);
   findings.push(...checkSpend(spend, settings));
@@ -64,6 +67,9 @@ export function checkHealth(options: HealthOptions): Health {
       : "none: work is done in slices in the host's process",
   };
 }
+
+/** So many may have just begun. */
+const UNNAMED_SESSIONS = 3;
 
 const RANKS: Finding["level"][] = ["error", "warning", "info"];
 
@@ -81,6 +87,16 @@ function checkVolute(cwd: string, paths: Paths): Finding[] {
   return [
     { level: "info", what, remedy: `add ${JSON.stringify(folder)} to volute in config.json if it is yours` },
   ];
+}
+
+/** Sessions from before the installation are named while the user works. */
+function checkNames(sessions: readonly Session[], paths: Paths): Finding[] {
+  const looks = existsSync(paths.state) ? readMetaStates(paths) : new Map<string, unknown>();
+  const count = sessions.filter((session) => !looks.has(metaStateKey(session))).length;
+  if (count <= UNNAMED_SESSIONS) return [];
+  const what = `${count} of ${counted(sessions.length, "session")} have no name yet`;
+  const remedy = "they are indexed and named in the background when a session starts";
+  return [{ level: "info", what, remedy }];
 }
 
 function checkSpend({ usd, unpriced }: { usd: number; unpriced: string[] }, { llm }: Settings): Finding[] {

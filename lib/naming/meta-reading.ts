@@ -78,7 +78,7 @@ function readWhole(session: Session, { meta, store, leafId, rules }: ReadingOpti
     isWhole: true,
     newUsers: countUsers(fresh),
     end(written) {
-      if (!store || !last || (!written && !meta)) return;
+      if (!store || !last) return;
       const cursor = { offset: last.end, line: last.line };
       const made = meta && known ? { offset: known.end, line: known.line } : { offset: 0, line: 0 };
       const ends = rowsToGoOnFrom(session);

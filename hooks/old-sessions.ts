@@ -1,0 +1,79 @@
+/** Indexes and names the sessions that nobody followed: newest first, a slice at a time, by rule. */
+
+import { join } from "node:path";
+import { tryLock } from "../lib/base/locks.ts";
+import type { Config } from "../lib/config/config.ts";
+import { catchUp } from "../lib/index/catch-up.ts";
+import { indexRecipe } from "../lib/index/freshness.ts";
+import { pending } from "../lib/index/pending.ts";
+import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
+import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
+import { isKeptOut } from "../lib/sessions/kept-out.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
+import { openStore, type Store } from "../lib/store/store.ts";
+import type { Session } from "../lib/transcripts/session.ts";
+
+/** Work and rest: the user is at work on the same machine. */
+const SLICE_MS = 1000;
+const PAUSE_MS = 500;
+/** What is left then is done when the next session starts. */
+const TOTAL_MS = 10 * 60_000;
+
+interface Limits {
+  sliceMs?: number;
+  pauseMs?: number;
+  totalMs?: number;
+}
+
+/** Works until all is current or the time is over. False: another process is at it. */
+export async function followOldSessions(config: Config, limits: Limits = {}): Promise<boolean> {
+  const { paths, settings } = config;
+  const { sliceMs = SLICE_MS, pauseMs = PAUSE_MS, totalMs = TOTAL_MS } = limits;
+  const release = tryLock(join(paths.home, "old-sessions.lock"));
+  if (!release) return false;
+  const store = openStore(paths.database, { create: true });
+  try {
+    const { exclude } = settings;
+    const sessions = listSessions(paths).filter((session) => !isKeptOut(session, { paths, exclude }));
+    const nameless = namesToMake(sessions, { store, config });
+    const end = Date.now() + totalMs;
+    for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
+      const until = Date.now() + sliceMs;
+      while (nameless.length > 0 && Date.now() < until) await makeName(nameless.shift(), { store, config });
+      const { home } = paths;
+      const left = await catchUp({ store, home, sessions, settings, deadlineMs: sliceMs });
+      // What cannot be indexed stays behind for ever.
+      const isDone = left.sessions === 0 || left.sessions + left.bytes >= behind;
+      if (isDone && nameless.length === 0) break;
+      behind = left.sessions + left.bytes;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  } finally {
+    store.close();
+    release();
+  }
+  return true;
+}
+
+interface Work {
+  store: Store;
+  config: Config;
+}
+
+/** The sessions whose meta does not know all of them, newest first. */
+function namesToMake(sessions: readonly Session[], { store, config }: Work): Session[] {
+  const { paths, settings } = config;
+  const states = readMetaStates(paths);
+  const recipe = indexRecipe(settings);
+  return sessions.filter((session) => {
+    const state = states.get(metaStateKey(session));
+    return pending(store, session, recipe).names && !isKnownNotDue(session, { paths, settings, state });
+  });
+}
+
+/** By rule: what a model says of years of sessions is asked for with `index-meta`. */
+async function makeName(session: Session | undefined, { store, config }: Work): Promise<void> {
+  if (!session) return;
+  const { paths, settings } = config;
+  await indexMeta(session, { store, paths, settings, lockWaitMs: 0 });
+}
