@@ -19,7 +19,8 @@ import type { KnownLines } from "../lib/index/known-lines.ts";
 import { oneLine } from "../lib/redact/redact.ts";
 import { firstWords, listByLastRow } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
-import { resolvePlace } from "../lib/sessions/resolve.ts";
+import { asSession, readSharedSteps } from "../lib/share/shared-log.ts";
+import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
 import { fitSteps, formatStep, type LogStyle, stepJson } from "../lib/transcripts/log.ts";
 import { readLastSteps, readStepsAt } from "../lib/transcripts/read-steps.ts";
 import { isWithin, readRewound } from "../lib/transcripts/rewound.ts";
@@ -179,24 +180,67 @@ function header(session: Session, { clean }: Rules): string {
 }
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
-  const { values, config, cwd, show } = run;
+  const { values, config, cwd } = run;
   const { paths, settings, currentSession: current } = config;
   const rules = readRules(settings);
-  const { session, lines } = resolvePlace(reference, { paths, cwd, current, subagents: values.subagents });
+  const found = resolveAny(reference, { paths, cwd, current, subagents: values.subagents });
+  if ("shared" in found) return await printShared(run, found.shared, { rules, request });
+  const { session, lines } = found;
   request.lines ??= lines;
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
   const known = await knownLines(session, paths);
   const { steps, skipped } = readAsked(session, request, { rules, known });
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
-  if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
-  const style: LogStyle = { ...request.style, isRewound: rewoundIn(session.file, session.size, known) };
-  const head = header(session, rules);
-  const data = () => ({
-    session: sessionJson(session, rules),
-    entries: steps.map((step) => stepJson(step, style)),
-    skipped,
+  await printSteps(run, steps, {
+    request,
+    style: { ...request.style, isRewound: rewoundIn(session.file, session.size, known) },
+    head: header(session, rules),
+    id: shortId(session.id),
+    data: { session: sessionJson(session, rules), skipped },
   });
-  if (values.json) return void show(data(), []);
+}
+
+/** What somebody else shares, from the replica: nothing was taken back there, and no line was damaged. */
+async function printShared(
+  run: Run<typeof FLAGS>,
+  shared: FoundShared,
+  { rules, request }: { rules: Rules; request: Request },
+): Promise<void> {
+  const { id, owner, machine } = shared;
+  const lines = request.lines ?? shared.lines;
+  const count = run.values.outline ? Number.MAX_SAFE_INTEGER : request.count;
+  const session = asSession(shared);
+  await printSteps(run, readSharedSteps(shared, { ...request, lines, count }, run.config.paths), {
+    request,
+    style: { ...request.style, isRewound: () => false },
+    head: header(session, rules),
+    id: `${owner}@${machine}:${shortId(id)}`,
+    data: {
+      session: { ...sessionJson(session, rules), id, file: null, from: { owner, machine } },
+      skipped: 0,
+    },
+  });
+}
+
+interface Printed {
+  request: Request;
+  style: LogStyle;
+  head: string;
+  /** What the session is named by where it goes on. */
+  id: string;
+  data: object;
+}
+
+async function printSteps(
+  { values, show }: Run<typeof FLAGS>,
+  steps: readonly Step[],
+  { request, style, head, id, data }: Printed,
+): Promise<void> {
+  if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
+  if (values.json) {
+    const { skipped, ...rest } = data as { skipped: number };
+    return void show({ ...rest, entries: steps.map((step) => stepJson(step, style)), skipped }, []);
+  }
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
     const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - [...head].length - 1;
@@ -204,7 +248,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   }
   const texts = steps.map((step) => formatStep(step, style));
   const [first = 0, ...others] = steps.map(({ entry }) => entry.line);
-  const goOn = (to: number) => `${shortId(session.id)}:${first}-${[first, ...others][to]}`;
+  const goOn = (to: number) => `${id}:${first}-${[first, ...others][to]}`;
   show(undefined, [head, ...fitSteps(texts, request.maxChars - [...head].length - 1, goOn)]);
 }
 

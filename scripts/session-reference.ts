@@ -7,7 +7,7 @@
  * @module
  */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import type { Run } from "../lib/cli.ts";
 import type { Paths, Settings } from "../lib/config/config.ts";
@@ -120,8 +120,13 @@ async function follow(
 ): Promise<Followed> {
   const { written, name } = reference;
   try {
-    const session = resolveSession(name, options);
-    const lines = await linesOf(session, reference, { ...options, clean });
+    const found = await resolve(name, options);
+    const { session } = found;
+    const { timezone } = options;
+    const lines =
+      "meta" in found
+        ? sessionLines({ written, session, meta: found.meta }, { timezone, clean })
+        : await linesOf(session, reference, { ...options, clean });
     return { outcome: { reference: written, outcome: "resolved", sessionId: session.id }, lines };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
@@ -131,6 +136,19 @@ async function follow(
     const lines = [ambiguousLine(written, candidates, clean)];
     return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines };
   }
+}
+
+/** What others share is looked for where there is any; it brings its description along. */
+async function resolve(
+  name: string,
+  options: ReferenceOptions,
+): Promise<{ session: Session } | { session: Session; meta: SessionMeta | undefined }> {
+  if (!existsSync(options.paths.shared)) return { session: resolveSession(name, options) };
+  const { resolveAny } = await import("../lib/share/shared-lookup.ts");
+  const found = resolveAny(name, options);
+  if (!("shared" in found)) return { session: found.session };
+  const { asSession, metaOfShared } = await import("../lib/share/shared-log.ts");
+  return { session: asSession(found.shared), meta: metaOfShared(found.shared) };
 }
 
 function unknown(written: string, candidates: Candidate[], clean: (text: string) => string): Followed {

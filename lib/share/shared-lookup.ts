@@ -1,0 +1,183 @@
+/** Others' sessions by reference, as `<owner>@<machine>:<id>`, by id or its start, or by name. Without the hub. */
+
+import { SessionMemoryError } from "../base/errors.ts";
+import { recordOf } from "../base/json.ts";
+import { formatAge } from "../base/time.ts";
+import type { Paths } from "../config/config.ts";
+import { oneLine, redact } from "../redact/redact.ts";
+import { foldName } from "../sessions/name-match.ts";
+import { type LineRange, linesIn } from "../sessions/reference-syntax.ts";
+import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
+import { openStore, readFact, type Store } from "../store/store.ts";
+import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
+import { hasReplica } from "./replica.ts";
+
+/** A session that somebody else shares. */
+export interface FoundShared {
+  /** Its id in the replica, and its reference: `alice@desk:<id>`. */
+  reference: string;
+  id: string;
+  owner: string;
+  machine: string;
+  agent: string;
+  name: string | undefined;
+  project: string;
+  cwd: string;
+  startedAt: string | undefined;
+  updatedAt: string;
+  description: string;
+  summary: string;
+  tags: string[];
+  observations: string | undefined;
+  /** The lines of it that the reference names. */
+  lines: LineRange | undefined;
+}
+
+const PREFIX_MIN = 4;
+const CANDIDATES_SHOWN = 5;
+const DAY_MS = 86_400_000;
+/** A replica that has not been pulled for longer may hold what its reader may no longer read. */
+const LEASE_DAYS = 30;
+
+/** Opens the replica for reading; undefined where there is none, or none that may still be used. */
+export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date()): Store | undefined {
+  if (!hasReplica(paths)) return undefined;
+  const replica = openStore(paths.shared, { create: false });
+  const pulledAt = Date.parse(readFact(replica, "pulled_at") ?? "");
+  if (now.getTime() - pulledAt < LEASE_DAYS * DAY_MS) return replica;
+  replica.close();
+  return undefined;
+}
+
+/** Runs `work` on the replica, where there is one that may be used. */
+export function withShared<T>(paths: Pick<Paths, "shared">, work: (replica: Store) => T): T | undefined {
+  const replica = openShared(paths);
+  if (!replica) return undefined;
+  try {
+    return work(replica);
+  } finally {
+    replica.close();
+  }
+}
+
+/**
+ * The one shared session that a reference means, with the lines that it names; undefined for none.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` when it fits several.
+ */
+export function findShared(
+  reference: string,
+  paths: Pick<Paths, "shared" | "rules">,
+): FoundShared | undefined {
+  const wanted = reference
+    .trim()
+    .replace(/^@@/, "")
+    .replace(/^"(.*)"$/, "$1");
+  return withShared(paths, (replica) => {
+    const exclusion = readExclusion(paths.rules.exclude);
+    const whole = one(wanted, { replica, exclusion });
+    if (whole) return whole;
+    const [, session, after = ""] = /^([\s\S]+):([\d-]+)$/.exec(wanted) ?? [];
+    const lines = linesIn(after);
+    const found = session === undefined || !lines ? undefined : one(session, { replica, exclusion });
+    return found && { ...found, lines };
+  });
+}
+
+function one(
+  wanted: string,
+  { replica, exclusion }: { replica: Store; exclusion: Exclusion },
+): FoundShared | undefined {
+  // what is kept out since the last pull is still there
+  const found = candidates(wanted, replica).filter(
+    ({ id, reference, name, project }) =>
+      !exclusion.hasSession({ id, name, project }) && !exclusion.hasSession({ id: reference }),
+  );
+  if (found.length <= 1) return found[0];
+  const shown = found.slice(0, CANDIDATES_SHOWN).map(({ reference, name, updatedAt }) => {
+    const age = formatAge(Math.max(0, Math.round((Date.now() - Date.parse(updatedAt)) / 1000)));
+    return `${reference}${name === undefined ? "" : ` "${oneLine(redact(name), 60)}"`} (${age} ago)`;
+  });
+  throw new SessionMemoryError(
+    "AMBIGUOUS",
+    `Cannot tell which shared session "${oneLine(redact(wanted), 60)}" is: it fits ${found.length}`,
+    { hint: `use an id: ${shown.join(", ")}` },
+  );
+}
+
+/** In the order of sureness: the whole reference, its start, the id or its start, the name. */
+function candidates(wanted: string, replica: Store): FoundShared[] {
+  const like = `${wanted.replace(/[\\%_]/g, (character) => `\\${character}`)}%`;
+  const [, , after = wanted] = /^([^@\s]+)@([^:@\s]+):(.+)$/.exec(wanted) ?? [];
+  const isLong = after.length >= PREFIX_MIN;
+  const ways: [string, string][] = [
+    ["h.stored_id = ? OR h.id = ?", wanted],
+    ...(isLong
+      ? [["h.stored_id LIKE ? ESCAPE '\\' OR h.id LIKE ? ESCAPE '\\'", like] as [string, string]]
+      : []),
+  ];
+  for (const [where, value] of ways) {
+    const found = select(replica, where, [value, value]);
+    if (found.length > 0) return found;
+  }
+  const folded = foldName(wanted);
+  return folded === ""
+    ? []
+    : select(replica, "s.name IS NOT NULL", []).filter(({ name = "" }) => foldName(name) === folded);
+}
+
+function select(replica: Store, where: string, values: string[]): FoundShared[] {
+  return replica.db
+    .prepare(
+      `SELECT h.stored_id, h.id, h.owner, h.machine, h.agent, h.project, h.meta, h.observations, s.name, s.cwd,
+         s.started_at, s.updated_at
+       FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id WHERE ${where} ORDER BY s.updated_at DESC`,
+    )
+    .all(...values)
+    .map((row) => {
+      const { description, summary, tags } = recordOf(row.meta === null ? {} : JSON.parse(String(row.meta)));
+      const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+      return {
+        reference: String(row.stored_id),
+        id: String(row.id),
+        owner: String(row.owner),
+        machine: String(row.machine),
+        agent: String(row.agent),
+        name: text(row.name),
+        project: String(row.project),
+        cwd: String(row.cwd),
+        startedAt: text(row.started_at),
+        updatedAt: String(row.updated_at),
+        description: text(description) ?? "",
+        summary: text(summary) ?? "",
+        tags: (Array.isArray(tags) ? tags : []).map(String),
+        observations: text(row.observations),
+        lines: undefined,
+      };
+    });
+}
+
+/** A transcript of this machine or what others share of theirs, by what a reference means. */
+export type AnySession = ReturnType<typeof resolvePlace> | { shared: FoundShared };
+
+/**
+ * Resolves a reference among this machine's sessions, then among others'; `<owner>@<machine>:…` among others' first.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
+ */
+export function resolveAny(reference: string, context: ResolveContext): AnySession {
+  const { paths } = context;
+  if (!hasReplica(paths)) return resolvePlace(reference, context);
+  const named = /^(?:@@)?"?[^@\s]+@[^:@\s]+:/.test(reference.trim())
+    ? findShared(reference, paths)
+    : undefined;
+  if (named) return { shared: named };
+  try {
+    return resolvePlace(reference, context);
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
+    const shared = findShared(reference, paths);
+    if (shared) return { shared };
+    throw error;
+  }
+}
