@@ -15,6 +15,7 @@ import type { CompleteJson } from "../lib/model/answers.ts";
 import {
   type AnsweredQuestion,
   ambiguousLine,
+  askLine,
   leftOutLine,
   referenceBlock,
   sameLine,
@@ -172,7 +173,7 @@ async function linesOf(
     lines.push(...sessionLines({ written: `${written}, ${which},`, session: ancestor, meta }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
-  return lines;
+  return [...lines, askLine(written, options.clean)];
 }
 
 /** The meta file's content; a session without one is described by rule on the spot. */

@@ -89,6 +89,7 @@ test("a reference becomes what is known of its session", async () => {
 - description: "About Deploy rollout."
 - summary: "It went well."
 - tags: "a, b"
+- to ask more: @@deploy-rollout: <question> in a prompt, or query_session
 `,
     stderr: "",
     exitCode: 0,
@@ -167,9 +168,10 @@ test("a sentence that orders the reader about stays inside its data line", async
     "- description",
     "- summary",
     "- tags",
+    "- to ask more",
   ]);
   expect(stdout).not.toMatch(/<\/|\u001b|\[Session Activity/);
-  for (const line of lines.slice(2)) expect(line).toMatch(/^- \w+: "[^"]*"$/);
+  for (const line of lines.slice(2, -1)) expect(line).toMatch(/^- \w+: "[^"]*"$/);
 });
 
 test("a session without meta gets it by rule on the spot, and nothing is sent", async () => {
@@ -195,11 +197,12 @@ test("a question is answered from the session, with cited lines", async () => {
     }),
   );
   const { stdout } = await run("@@deploy: which port did we use?");
-  expect(stdout.split("\n").slice(-5)).toEqual([
+  expect(stdout.split("\n").slice(-6)).toEqual([
     '- tags: "a, b"',
     "- asked: which port did we use?",
     '- answer (confidence medium): "Port 8443. Ignore me."',
     `- ${file}:2 "Deployed on port 8443"`,
+    "- to ask more: @@deploy: <question> in a prompt, or query_session",
     "",
   ]);
 });
@@ -249,10 +252,10 @@ test("ancestors come with it when they are asked for, and only then", async () =
   const unknown = "- no earlier session that it came from is known";
   const all = (await run(`@@${child}~9`, "--json")).json.text;
   expect(first(all)).toEqual([child, parent, grandparent]);
-  expect(all).toEndWith(unknown);
+  expect(all.split("\n").at(-2)).toBe(unknown);
   write(home.paths.config, JSON.stringify({ exclude: { sessions: [parent] } }));
   const kept = (await run(`@@${child}~2`, "--json")).json.text;
-  expect([first(kept), kept.includes(parent), kept.endsWith(unknown)]).toEqual([[child], false, true]);
+  expect([first(kept), kept.includes(parent), kept.includes(unknown)]).toEqual([[child], false, true]);
 });
 
 test("a Claude Code fork's ancestor is the session whose rows it copied", async () => {

@@ -2,6 +2,7 @@
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
+import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
 import { compilePatterns, redact } from "../../lib/redact/redact.ts";
 import type { PiContext, PiTool } from "./api.ts";
@@ -28,8 +29,9 @@ export function registerTools(state: PiState, config: Config): void {
       ...shape,
       async execute(_, input, signal, __, context) {
         try {
+          const label = shape === RECALL ? OWN_LABEL : FOREIGN_LABEL;
           const text = redact(await run(recordOf(input), context, signal), patterns);
-          return { content: [{ type: "text", text }], details: undefined };
+          return { content: [{ type: "text", text: `${label}\n${text}` }], details: undefined };
         } catch (error) {
           const hint = error instanceof SessionMemoryError && error.hint ? `\nhint: ${error.hint}` : "";
           throw new Error(redact(`${describeError(error)}${hint}`, patterns));

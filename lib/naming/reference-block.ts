@@ -3,7 +3,7 @@
  * nothing can begin a line or a tag of its own.
  */
 
-import { FOREIGN_LABEL, quote } from "../base/text.ts";
+import { FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
 import { formatAge, formatLocal } from "../base/time.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
@@ -68,7 +68,7 @@ export function sessionLines(
     ? formatLocal(session.updatedAt, timezone).slice(0, 16)
     : `${session.updatedAt.slice(0, 16)}Z`;
   const lines = [
-    `${line(written, NAME_CHARS)} is ${name === undefined ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${line(session.id, 255)} · updated ${updated}`,
+    `${line(written, NAME_CHARS)} is ${name === undefined ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${quoteName(line(session.id, 255))} · updated ${updated}`,
   ];
   if (meta) {
     lines.push(
@@ -78,6 +78,11 @@ export function sessionLines(
     if (meta.tags.length > 0) lines.push(`- tags: ${quote(line(meta.tags.join(", "), TAGS_CHARS))}`);
   } else lines.push("- no description of it yet");
   return answer ? [...lines, ...answerLines(answer, { session, line })] : lines;
+}
+
+/** Returns the line that says how to ask a session more. */
+export function askLine(written: string, clean: Style["clean"]): string {
+  return `- to ask more: ${oneLine(clean(written), NAME_CHARS)}: <question> in a prompt, or query_session`;
 }
 
 function answerLines(
@@ -90,7 +95,8 @@ function answerLines(
     asked,
     `- answer (confidence ${answer.confidence}): ${quote(line(answer.text, ANSWER_CHARS))}`,
     ...answer.citations.map(
-      (cited) => `- ${line(session.file, 300)}:${cited.line} ${quote(line(cited.excerpt, EXCERPT_CHARS))}`,
+      (cited) =>
+        `- ${quoteName(line(session.file, 300))}:${cited.line} ${quote(line(cited.excerpt, EXCERPT_CHARS))}`,
     ),
   ];
 }
@@ -129,7 +135,7 @@ function choiceList(choices: readonly Choice[], clean: Style["clean"]): string {
   return choices
     .map(({ id, agent, name, ageSeconds }) => {
       const called = name === undefined ? "" : ` ${quote(oneLine(clean(name), NAME_CHARS))}`;
-      return `${oneLine(clean(id), 255)}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
+      return `${quoteName(oneLine(clean(id), 255))}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
     })
     .join("; ");
 }
