@@ -8,6 +8,7 @@
  * @module
  */
 
+import { readFileSync } from "node:fs";
 import {
   choiceFlag,
   integerFlag,
@@ -21,10 +22,8 @@ import {
   useConfig,
 } from "../lib/cli.ts";
 import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
-import type { Hit } from "../lib/search/hit.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
-  defaultLimit,
   type SearchAnswer,
   type SearchMode,
   searchAsText,
@@ -44,7 +43,6 @@ Usage: bun scripts/search.ts <phrasing> [<phrasing>…] [options]
 
 Prints the rows that answer, each with its transcript line. Ask one question in 3 or 4 phrasings of different words.
 
-Options:
   --limit <n>           Results (default: 5; 20 with --brief and --by-session)
   --max-chars <n>       Characters of all output (default: 2500; --brief and --by-session 4000, --full 10000)
   --brief, --by-session One line a result, or a session with its places
@@ -54,6 +52,9 @@ Options:
   --topic <t>           One of these topics (repeatable); --topics lists them
   --decision, --action  Only where something was decided, or is left to do
   --session <s>, --agent <a>, --project <folder or name>
+  --file <path>         Sessions that edited, read or discussed it; with phrasings: only in those
+  --error <text>|-      Where it occurred, and what was done until the same command ran without it
+  --command <word>      How it was run: distinct commands, how often, how the last run ended
   --min-score <x>       Only results of at least this score, 0 to 1 (default: 0); strong is 0.5
   --no-index, --explain Do not bring the index up to date first; say where scores come from
   --subagents           Subagents' transcripts too
@@ -87,6 +88,9 @@ async function main(args: string[]): Promise<void> {
     session: { type: "string" },
     agent: { type: "string" },
     project: { type: "string" },
+    file: { type: "string" },
+    error: { type: "string" },
+    command: { type: "string" },
     context: { type: "string" },
     "min-score": { type: "string" },
     "no-index": { type: "boolean", default: false },
@@ -99,7 +103,7 @@ async function main(args: string[]): Promise<void> {
   useConfig(loaded);
   const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
   const mode = modeFlag(values);
-  const limit = integerFlag("--limit", values.limit, defaultLimit(mode), { min: 1, max: LIMIT_MAX });
+  const limit = integerFlag("--limit", values.limit, 0, { min: 1, max: LIMIT_MAX });
   const maxChars = integerFlag("--max-chars", values["max-chars"], 0, { min: MAX_CHARS_LEAST });
   const options = { config, index: !values["no-index"] };
   for (const edge of ["after", "before"] as const) {
@@ -116,6 +120,9 @@ async function main(args: string[]): Promise<void> {
     session: values.session,
     agent: choiceFlag("--agent", values.agent, AGENTS),
     project: values.project,
+    file: wordsFlag("--file", values.file),
+    error: wordsFlag("--error", values.error === "-" ? readFileSync(0, "utf8") : values.error),
+    command: wordsFlag("--command", values.command),
   };
   if (values.topics) {
     const { topics, text } = await sessionTopics(options);
@@ -123,12 +130,12 @@ async function main(args: string[]): Promise<void> {
     else if (text !== "") print(text);
     return;
   }
-  const { text, found, index } = await searchAsText(
+  const { text, results, index } = await searchAsText(
     {
-      query: phrasings(words),
+      query: phrasings(words, filters),
       filters,
       mode,
-      limit,
+      limit: limit === 0 ? undefined : limit,
       maxChars: maxChars === 0 ? undefined : maxChars,
       context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
       minScore: scoreFlag(values["min-score"]),
@@ -137,9 +144,9 @@ async function main(args: string[]): Promise<void> {
     },
     options,
   );
-  if (values.json) printJson({ results: found.map(({ hit }): Hit => hit), index });
+  if (values.json) printJson({ results, index });
   else if (text !== "") print(text);
-  if (found.length === 0) note("nothing relevant found");
+  if (results.length === 0) note("nothing relevant found");
   note(describeIndex(index));
 }
 
@@ -166,13 +173,18 @@ function speakerFlag(value: string | undefined, { settings }: Config): "user" | 
   );
 }
 
-function phrasings(words: string[]): string[] {
+function phrasings(words: string[], { file, error, command }: SearchFilters): string[] {
   const said = words.map((word) => word.trim()).filter((word) => word !== "");
-  if (said.length > 0) return said;
+  if (said.length > 0 || [file, error, command].some((asked) => asked !== undefined)) return said;
   throw usageError(
     "Expected a phrasing of what you look for",
     'try bun scripts/search.ts "why WAL" "sqlite journal mode"',
   );
+}
+
+function wordsFlag(flag: string, value: string | undefined): string | undefined {
+  if (value === undefined || /[\p{L}\p{N}]/u.test(value)) return value;
+  throw usageError(`Cannot use ${flag}: expected words`, `name what to look for after ${flag}`);
 }
 
 function scoreFlag(value: string | undefined): number {

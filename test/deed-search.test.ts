@@ -17,7 +17,7 @@ import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.
 import { temporaryHome, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
 import { type Row, uuidFrom } from "./support/rows.ts";
-import { ROOT } from "./support/run.ts";
+import { ROOT, runScript } from "./support/run.ts";
 
 const home = temporaryHome();
 const CWD = "/srv/shop";
@@ -245,6 +245,102 @@ test("errors are compared without numbers, ids and quotes", () => {
     "fatal: branch a-1 has no upstream",
   );
   expect(lineLike("something else went well", "fatal: branch main has no upstream")).toBeUndefined();
+});
+
+describe("search --file, --error, --command", () => {
+  const search = async (args: string[], stdin?: string) =>
+    await runScript("search", args, {
+      env: home.env,
+      cwd: home.project,
+      ...(stdin === undefined ? {} : { stdin }),
+    });
+
+  test("answer alone, within the budget, and as results of JSON", async () => {
+    const file = await search(["--file", "src/costs.ts"]);
+    expect(file.exitCode).toBe(0);
+    expect([...(file.stdout.match(/^\d\. \w+/gm) ?? [])]).toEqual(
+      ["newest", "middle", "oldest"].map((name, i) => `${i + 1}. ${uuidFrom(name).slice(0, 8)}`),
+    );
+    expect([...file.stdout].length).toBeLessThanOrEqual(2500);
+    const error = await search(["--error", "-"], "\nTypeError: rate is not a function\n");
+    expect(error.stdout).toContain("[Edit src/costs.ts] -rate() +rate");
+    const command = await search(["--command", "npm", "--json"]);
+    const { results } = JSON.parse(command.stdout);
+    expect(
+      results.map(({ session_id, summary }: { session_id: string; summary: string }) => [
+        session_id,
+        summary,
+      ]),
+    ).toEqual([[uuidFrom("newest"), "3x, last failed"]]);
+    const brief = await search(["--file", "costs.ts", "--brief", "--project", "shop", "--limit", "2"]);
+    expect(brief.stdout.trimEnd().split("\n").length).toBe(2);
+  });
+
+  test("keep phrasings to the sessions that had to do with it", async () => {
+    const { stdout } = await search([
+      "talk about the shop and its rate",
+      "--file",
+      "src/costs.ts",
+      "--by-session",
+      "--json",
+    ]);
+    const ids = JSON.parse(stdout).results.map(({ session_id }: { session_id: string }) => session_id);
+    expect(ids.length).toBeGreaterThan(0);
+    expect(ids).not.toContain(uuidFrom("other"));
+  });
+
+  test("find nothing quietly, and refuse what has no words", async () => {
+    const none = await search(["--error", "never seen anywhere zzz"]);
+    expect({ stdout: none.stdout, exitCode: none.exitCode }).toEqual({ stdout: "", exitCode: 0 });
+    expect(none.stderr).toContain("nothing relevant found");
+    for (const args of [
+      ["--file", " "],
+      ["--error", "-"],
+      ["--command", "…"],
+    ]) {
+      const { stdout, stderr, exitCode } = await search(args, "");
+      expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
+      expect(stderr).toStartWith(`error: Cannot use ${args[0]}: `);
+    }
+  });
+
+  test("show no secret that an index of older rules may hold", async () => {
+    using own = temporaryHome();
+    const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
+    const sessionId = uuidFrom("old secret");
+    const id = "toolu_old";
+    writeClaude(own, {
+      id: sessionId,
+      rows: [
+        claudeUser({ sessionId, text: "go" }),
+        ...claudeAssistant({
+          sessionId,
+          tools: [{ name: "Bash", input: { command: "deploy PLACEHOLDER" }, id }],
+        }),
+        claudeToolResult({ sessionId, toolUseId: id, content: "denied: PLACEHOLDER", isError: true }),
+      ],
+    });
+    const old = openHomeStore(own);
+    await indexHome(own, old);
+    old.db
+      .prepare(
+        "UPDATE deeds SET target = replace(target, 'PLACEHOLDER', $token), result = replace(result, 'PLACEHOLDER', $token)",
+      )
+      .run({ token });
+    old.close();
+    for (const args of [
+      ["--error", "denied:"],
+      ["--command", "deploy"],
+      ["--command", "deploy", "--json"],
+    ]) {
+      const { stdout } = await runScript("search", [...args, "--no-index"], {
+        env: own.env,
+        cwd: own.project,
+      });
+      expect(stdout).toContain("[redacted:");
+      expect(stdout).not.toContain(token);
+    }
+  });
 });
 
 const RECORDED = join(ROOT, "..", "shared", "transcripts");

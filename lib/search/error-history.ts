@@ -139,7 +139,12 @@ function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindSc
     return findOf(store, sessions.get((own[0] as Occurrence).deed.session) as FoundSession, { own, scope });
   });
   return finds
-    .sort((a, b) => Number(b.isGone) - Number(a.isGone) || (a.find.timestamp < b.find.timestamp ? 1 : -1))
+    .sort(
+      (a, b) =>
+        Number(b.isFailure) - Number(a.isFailure) ||
+        Number(b.isGone) - Number(a.isGone) ||
+        (a.find.timestamp < b.find.timestamp ? 1 : -1),
+    )
     .map(({ find }) => find);
 }
 
@@ -153,7 +158,7 @@ function findOf(
   store: Store,
   session: FoundSession,
   { own, scope }: { own: readonly Occurrence[]; scope: FindScope },
-): { find: Find; isGone: boolean } {
+): { find: Find; isGone: boolean; isFailure: boolean } {
   const later = readDeeds(store, session.number, {
     after: own[0]?.deed.line ?? 0,
     to: Number.MAX_SAFE_INTEGER,
@@ -192,7 +197,11 @@ function findOf(
     lastLine: Math.max(lastLine, comment?.line ?? 0),
     also: own.filter((each) => each !== last).map(({ deed: { line } }) => [line, line]),
   };
-  return { find, isGone: end !== undefined };
+  return {
+    find,
+    isGone: end !== undefined,
+    isFailure: own.some(({ deed: { outcome } }) => outcome === "failed"),
+  };
 }
 
 /** The steps that most likely ended an error: those with its words, those before another run without it, the last. */

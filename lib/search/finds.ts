@@ -3,12 +3,13 @@
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import type { Agent } from "../transcripts/session.ts";
 
 /** A session as far as a find names it. */
 export interface FoundSession {
   number: number;
   id: string;
-  agent: string;
+  agent: Agent;
   file: string;
   name: string | undefined;
   cwd: string | undefined;
@@ -44,7 +45,7 @@ export interface Find {
 export interface FindScope {
   /** Ids. @default all */
   among?: readonly string[] | undefined;
-  agent?: string | undefined;
+  agent?: Agent | undefined;
   /** ISO times. */
   after?: string | undefined;
   before?: string | undefined;
@@ -110,7 +111,7 @@ function toSession(row: Row): FoundSession {
   return {
     number: Number(row.number),
     id: String(row.id),
-    agent: String(row.agent),
+    agent: row.agent as Agent,
     file: String(row.file),
     name: text(row.name),
     cwd: text(row.cwd),

@@ -1,6 +1,7 @@
 /** What was done with a file, an error or a command, in the sessions that all of those asked for have in common. */
 
 import type { Store } from "../store/store.ts";
+import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./command-history.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
@@ -11,11 +12,6 @@ interface Asked {
   file?: string | undefined;
   error?: string | undefined;
   command?: string | undefined;
-}
-
-/** Whether anything is asked for by what was done. */
-export function asksForDeeds({ file, error, command }: Asked): boolean {
-  return file !== undefined || error !== undefined || command !== undefined;
 }
 
 /** Finds what was done: of the first thing asked for, in the sessions that have the others too. */
@@ -32,6 +28,22 @@ export function findDeeds(store: Store, { file, error, command }: Asked, scope: 
 }
 
 /** The ids of the sessions of finds. */
-function sessionsOf(finds: readonly Find[]): string[] {
+export function sessionsOf(finds: readonly Find[]): string[] {
   return [...new Set(finds.flatMap(({ session, elsewhere = [] }) => [session.id, ...elsewhere]))];
+}
+
+/** The scope that a filter leaves: its times, and the sessions that have anything that passes it. */
+export function scopeOf(
+  store: Store,
+  { session, among, agent, project, subagents, after, before }: ChunkFilter,
+  rest: Pick<FindScope, "cwd" | "clean">,
+): FindScope {
+  const { sql, values, isOpen } = filterSelect({ session, among, agent, project, subagents: true });
+  const ids = isOpen
+    ? undefined
+    : store.db
+        .prepare(`SELECT DISTINCT session_id FROM session_chunks WHERE id IN (${sql})`)
+        .all(values)
+        .map(({ session_id }) => String(session_id));
+  return { ...rest, among: ids, subagents: subagents === true || session !== undefined, after, before };
 }

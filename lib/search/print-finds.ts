@@ -14,6 +14,8 @@ interface FindStyle {
   /** The beginning of a session's id that names it alone. */
   shortId: (session: Find["session"]) => string;
   clean: (text: string) => string;
+  /** Whether each find is one line. @default {false} */
+  isBrief?: boolean | undefined;
 }
 
 const NAME_MAX = 44;
@@ -35,8 +37,8 @@ export function printFinds(finds: readonly Find[], style: FindStyle): string {
     const more = find.also.length > ALSO_MAX ? [`${find.also.length - ALSO_MAX} more`] : [];
     return {
       head: truncate(`${i + 1}. ${headOf(find, style)}`, LINE_CHARS),
-      rows: find.rows.map((row) => truncate(rowOf(row), ROW_CHARS)),
-      also: also.length > 0 ? [`   also ${[...also, ...more].join(", ")}`] : [],
+      rows: style.isBrief ? [] : find.rows.map((row) => truncate(rowOf(row), ROW_CHARS)),
+      also: also.length > 0 && !style.isBrief ? [`   also ${[...also, ...more].join(", ")}`] : [],
     };
   });
   return fitBlocks(blocks, style.maxChars);

@@ -22,6 +22,10 @@ export interface SearchFilters {
   agent?: Agent | undefined;
   /** A folder in it, or its name. */
   project?: string | undefined;
+  /** Only sessions that had to do with this file, error or command. */
+  file?: string | undefined;
+  error?: string | undefined;
+  command?: string | undefined;
 }
 
 interface FilterContext {

@@ -8,7 +8,8 @@ import { nameOf } from "../sessions/session-name.ts";
 import { tendIndexes } from "../store/given-indexes.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
-import { countTopics, logSearch, readIndexSize, type SessionRow } from "./corpus.ts";
+import type { ChunkFilter } from "./candidates.ts";
+import { countTopics, logSearch, readIndexSize, type SessionRow, uniquePrefix } from "./corpus.ts";
 import type { FoundHit, Hit } from "./hit.ts";
 import { findHits } from "./hits.ts";
 import { findByMeaning } from "./meaning.ts";
@@ -17,6 +18,8 @@ import { type SearchFilters, toFilter } from "./search-filters.ts";
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
+/** Sessions of a file, and distinct commands: all that fit are named. */
+const LIMIT_OF_DEEDS = 100;
 /** Code points of all output, by mode. */
 const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
 /** How long the index is brought up to date before an answer. */
@@ -28,8 +31,8 @@ const PLACES_PER_SESSION = 5;
 export type SearchMode = keyof typeof MAX_CHARS;
 
 export interface SearchRequest {
-  /** One question, or several phrasings of it. */
-  query: string | string[];
+  /** One question, or several phrasings of it; none where the filters ask for a file, an error or a command. */
+  query?: string | string[] | undefined;
   filters?: SearchFilters | undefined;
   /** How the answer is printed. @default {"rows"} */
   mode?: SearchMode | undefined;
@@ -76,24 +79,15 @@ export async function sessionSearch(
   request: SearchRequest,
   resources: SearchResources = {},
 ): Promise<SearchAnswer> {
-  const { found, index } = await search(request, resources);
-  return { results: found.map(({ hit }) => hit), index };
+  const { results, index } = await searchAsText(request, resources);
+  return { results, index };
 }
 
 /** Searches past conversation; the answer as text is what the command prints. */
 export async function searchAsText(
   request: SearchRequest,
   resources: SearchResources = {},
-): Promise<{ text: string; found: FoundHit[]; index: SearchAnswer["index"] }> {
-  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
-  const { found, index } = await search(request, { ...resources, config });
-  return { text: printed(found, request, config), found, index };
-}
-
-async function search(
-  request: SearchRequest,
-  resources: SearchResources,
-): Promise<{ found: FoundHit[]; index: SearchAnswer["index"] }> {
+): Promise<SearchAnswer & { text: string }> {
   const { index = true, signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
@@ -101,9 +95,9 @@ async function search(
   try {
     tendIndexes(config.paths, new Date());
     const behind = await freshen(store, { config, index, signal });
-    const { found, semantic } = await answer(store, request, { config, signal });
-    logSearch(store, { tookMs: performance.now() - started, results: found.length });
-    return { found, index: { ...readIndexSize(store), behind, semantic } };
+    const { text, results, semantic } = await answer(store, request, { config, signal });
+    logSearch(store, { tookMs: performance.now() - started, results: results.length });
+    return { text, results, index: { ...readIndexSize(store), behind, semantic } };
   } finally {
     store.close();
   }
@@ -153,32 +147,78 @@ async function freshen(
   return await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
 }
 
-async function answer(
+interface Answer {
+  text: string;
+  results: Hit[];
+  semantic: string;
+}
+
+async function answer(store: Store, request: SearchRequest, surroundings: Surroundings): Promise<Answer> {
+  const { config } = surroundings;
+  const { filters = {}, subagents = false } = request;
+  const texts = [request.query ?? []].flat();
+  const filter = await toFilter(filters, { store, config, subagents });
+  const { file, error, command } = filters;
+  if (file === undefined && error === undefined && command === undefined) {
+    return await answerHits(store, texts, { request, filter, ...surroundings });
+  }
+  const { findDeeds, scopeOf, sessionsOf } = await import("./histories.ts");
+  const { clean } = readRules(config.settings);
+  const finds = findDeeds(
+    store,
+    filters,
+    scopeOf(store, filter, { cwd: request.cwd ?? process.cwd(), clean }),
+  );
+  if (texts.length > 0) {
+    const among = sessionsOf(finds);
+    return await answerHits(store, texts, { request, filter: { ...filter, among }, ...surroundings });
+  }
+  const { findJson, printCommands, printFinds } = await import("./print-finds.ts");
+  const isList = error === undefined && file === undefined;
+  const limit = request.limit ?? (error === undefined ? LIMIT_OF_DEEDS : LIMIT_DEFAULT);
+  const shown = finds.slice(0, limit);
+  const style = {
+    maxChars: maxCharsOf(request),
+    timezone: ownTimezone(config),
+    nameOf: namer(config),
+    shortId: ({ id }: { id: string }) => uniquePrefix(store, id),
+    clean,
+    isBrief: request.mode === "brief" || request.mode === "sessions",
+  };
+  const text = isList ? printCommands(shown, style) : printFinds(shown, style);
+  return { text, results: shown.map((find) => findJson(find, style)), semantic: "off: not asked" };
+}
+
+async function answerHits(
   store: Store,
-  request: SearchRequest,
-  { config, signal }: Surroundings,
-): Promise<{ found: FoundHit[]; semantic: string }> {
-  const { mode = "rows", context = 0, minScore = 0, explain = false, subagents = false } = request;
-  const { settings, paths } = config;
+  texts: string[],
+  { request, filter, config, signal }: Surroundings & { request: SearchRequest; filter: ChunkFilter },
+): Promise<Answer> {
+  const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
   const limit = request.limit ?? defaultLimit(mode);
-  const texts = [request.query].flat();
-  const filter = await toFilter(request.filters ?? {}, { store, config, subagents });
   const { nearest, semantic } = await findByMeaning(store, texts, { config, filter, signal });
-  const found = findHits([store], texts, {
+  const hits = findHits([store], texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
     timezone: ownTimezone(config),
     nearest,
     project: projectKey(request.cwd ?? process.cwd()),
-    clean: readRules(settings).clean,
-    nameOf: (session) => (session.sourceGone ? session.name : nameOf(asListed(session), paths)),
+    clean: readRules(config.settings).clean,
+    nameOf: namer(config),
     maxChars: maxCharsOf(request),
     isWhole: mode === "full",
     around: context,
     explain,
   });
-  return { found: found.filter(({ hit }) => hit.relevance_score >= minScore), semantic };
+  const found = hits.filter(({ hit }) => hit.relevance_score >= minScore);
+  return { text: printed(found, request, config), results: found.map(({ hit }) => hit), semantic };
+}
+
+/** What a session is called now; what it was, where its transcript is gone. */
+function namer({ paths }: Config) {
+  return (session: Pick<SessionRow, "id" | "agent" | "file" | "name" | "sourceGone">) =>
+    session.sourceGone ? session.name : nameOf(asListed(session), paths);
 }
 
 /** How many results there are where nobody says. */
@@ -208,6 +248,6 @@ function ownTimezone({ settings }: Config): string | undefined {
   return Object.getOwnPropertyDescriptor(settings, "timezone")?.value;
 }
 
-function asListed({ id, agent, file }: SessionRow) {
+function asListed({ id, agent, file }: Pick<SessionRow, "id" | "agent" | "file">) {
   return { id, agent, file, updatedAt: "", modifiedAt: "", size: 0 };
 }
