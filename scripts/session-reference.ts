@@ -58,9 +58,12 @@ const READ_AT_ONCE_BYTES = 32 * 1024 * 1024;
 const LOCK_WAIT_MS = 200;
 const STDIN = 0;
 
+/** Whoever names a session so goes on with its work: what was observed comes with it. */
+const HAND_OVER = "last";
+
 export interface ReferenceOptions {
   paths: Paths;
-  settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages">;
+  settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages" | "observe">;
   /** @default UTC: a local clock would cost a hook as much as starting */
   timezone?: string | undefined;
   cwd: string;
@@ -144,9 +147,10 @@ async function resolve(
   name: string,
   options: ReferenceOptions,
 ): Promise<{ session: Session } | { session: Session; meta: SessionMeta | undefined }> {
-  if (!existsSync(options.paths.shared)) return { session: resolveSession(name, options) };
+  const context = { ...options, prefersProject: true };
+  if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
   const { resolveAny } = await import("../lib/share/shared-lookup.ts");
-  const found = resolveAny(name, options);
+  const found = resolveAny(name, context);
   if (!("shared" in found)) return { session: found.session };
   const { asSession, metaOfShared } = await import("../lib/share/shared-log.ts");
   return { session: asSession(found.shared), meta: metaOfShared(found.shared) };
@@ -160,12 +164,16 @@ function unknown(written: string, candidates: Candidate[], clean: (text: string)
 /** What is told of a session and, where asked for, of those it came from. */
 async function linesOf(
   session: Session,
-  { written, question, ancestors }: Reference,
+  { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { clean: (text: string) => string },
 ): Promise<string[]> {
   const style = { timezone: options.timezone, clean: options.clean };
   const answer = question === undefined ? undefined : await answerTo(question, session, options);
   const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
+  if (name === HAND_OVER && question === undefined) {
+    const { handOverLines } = await import("../lib/naming/hand-over.ts");
+    lines.push(...(await handOverLines(session, options)));
+  }
   const found = await ancestorsOf(session, ancestors, options);
   for (const [index, ancestor] of found.entries()) {
     const which = index === 0 ? "the session it came from" : `ancestor ${index + 1} of it`;

@@ -312,3 +312,36 @@ test("the block is never longer than the host hands over", async () => {
   const { json } = await run(`@@one @@two @@three ${"@@x ".repeat(3000)}`, "--json");
   expect(json.text.length).toBeLessThanOrEqual(9000);
 });
+
+test("@@last brings this project's newest session of any agent with what is open, what holds and what was noted", async () => {
+  const elsewhere = known(LOGIN, "login");
+  const id = "0197a000-aaaa-7aaa-8aaa-000000000009";
+  const at = (minute: number) => new Date(Date.UTC(2026, 1, 3, 15, minute)).toISOString();
+  writePi(home, {
+    id,
+    rows: [
+      piHeader({ id, cwd: home.project, at: at(0) }),
+      piUser({ id: "u1", text: "never change the public signature", at: at(1) }),
+      piAssistant({ id: "a1", parentId: "u1", text: "Understood.", at: at(2) }),
+      piUser({ id: "u2", parentId: "a1", text: 'rework the "invoice" parser', at: at(3) }),
+    ],
+  });
+  const other = join(home.root, "other");
+  writeClaude(home, {
+    id: EMAIL,
+    cwd: other,
+    rows: [
+      claudeUser({ text: "something newer in another project", sessionId: EMAIL, cwd: other, at: at(50) }),
+    ],
+  });
+  expect(existsSync(elsewhere)).toBe(true);
+  const { references, text } = await referenceContext("go on with @@last", {
+    paths: home.paths,
+    settings: defaultSettings(),
+    cwd: home.project,
+  });
+  expect(references[0]).toMatchObject({ outcome: "resolved", sessionId: id });
+  expect(text).toContain('- holds: 🔴 "User: never change the public signature"');
+  expect(text).toMatch(/- open: 🔴 "User: rework the .invoice. parser"/);
+  expect(text.split("\n")[0]).toBe(HEADER);
+});

@@ -25,12 +25,12 @@ export function listByLastRow(
   return listed;
 }
 
-/** The session with the newest last row, other than the current one. */
+/** The session with the newest last row, other than the current one; of a project, where one is given. */
 export function lastSession(
   paths: Paths,
-  { cwd, current }: { cwd: string; current: string | undefined },
+  { cwd, current, project }: { cwd: string; current: string | undefined; project?: string },
 ): Session | undefined {
-  return listSessions(paths, { cwd, dated: true }).find(
+  return listSessions(paths, { cwd, project, dated: true }).find(
     (session) => session.id !== current && hasConversation(session),
   );
 }

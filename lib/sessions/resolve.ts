@@ -28,6 +28,8 @@ export interface ResolveContext {
   paths: Paths;
   /** Where relative paths start and Volute's folder is looked for. */
   cwd: string;
+  /** Whether `last` means the project's newest session where it has one. @default {false} */
+  prefersProject?: boolean | undefined;
   /** Id of the session that asks. */
   current?: string | undefined;
   /** Whether the beginning of an id and a name may mean a subagent's session too; a full id always may. @default {false} */
@@ -77,8 +79,10 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
   return { session: resolveWhole(place.session, context), lines: place.lines };
 }
 
-function last({ paths, cwd, current }: ResolveContext): Session {
-  const session = lastSession(paths, { cwd, current });
+function last({ paths, cwd, current, prefersProject }: ResolveContext): Session {
+  const session =
+    (prefersProject ? lastSession(paths, { cwd, current, project: cwd }) : undefined) ??
+    lastSession(paths, { cwd, current });
   if (!session) throw notFound("last");
   return session;
 }
