@@ -259,7 +259,8 @@ function removeControls(text: string): string {
 const STRING_SEQUENCE =
   /(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f\n]*(?:\x07|\x1b\\|\x9c)/g;
 /** Joiners and selectors with nothing beyond ASCII beside them. */
-const JOINED = /(?<=^|[\n -~])(?:\u200c|\u200d|[\ufe00-\ufe0f])+(?=[\n -~]|$)/g;
+// biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
+const JOINED = /(?<=^|[\n -~])[\u200c\u200d\ufe00-\ufe0f]+(?=[\n -~]|$)/g;
 /** Shown as nothing wherever it stands; plane 14 holds nothing else. */
 const INVISIBLE =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
