@@ -99,6 +99,16 @@ async function workOn(job: Job, config: Config): Promise<void> {
   } finally {
     work.store?.close();
   }
+  await clean(config);
+}
+
+/** What older redaction rules let in; once for each version of the rules. */
+async function clean(config: Config): Promise<void> {
+  try {
+    await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
+  } catch (error) {
+    logFailure(config.paths, "background.clean", error);
+  }
 }
 
 interface Work {

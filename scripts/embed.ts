@@ -128,6 +128,7 @@ function runOptions(config: Config, sessions: readonly Session[], flags: Flags):
 
 async function run(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
   const { paths } = config;
+  await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
   const store = openStore(paths.database);
   try {
     const report = await embedSessions({ ...runOptions(config, sessions, flags), store });

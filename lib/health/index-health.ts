@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import { countUnclean } from "../forget/cleaning.ts";
 import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, indexRecipe, isCurrent, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
@@ -49,7 +50,7 @@ export function checkIndex(
       store?.close();
     }
   }
-  findings.push(...checkGivenIndexes(paths), ...checkSetAside(paths));
+  findings.push(...checkGivenIndexes(paths), ...checkSetAside(paths), ...checkRedaction(paths, settings));
   const behind = measureBehind(sessions, known, recipe);
   findings.push(...checkFreshness(behind, known, metrics), ...checkSources(known, metrics));
   const doomed = deletedWithin(RETENTION_DAYS, { sessions, paths, now });
@@ -75,6 +76,20 @@ function checkSetAside(paths: Paths): Finding[] {
     what: `${basename(file)} was damaged; what could be read of it was carried over`,
     remedy: `delete ${file} when nothing is missed`,
   }));
+}
+
+function checkRedaction(paths: Paths, settings: Settings): Finding[] {
+  let unclean = 0;
+  try {
+    unclean = countUnclean({ paths, settings });
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error; // a damaged index is a finding already
+  }
+  if (unclean === 0) return [];
+  const what = `${counted(unclean, "chunk")} stored under older redaction rules, redacted when shown`;
+  return [
+    { level: "info", what, remedy: "the next turn redacts them where they lie, or run bun scripts/embed.ts" },
+  ];
 }
 
 function checkVectors(store: Store, { embedding }: Settings): Finding[] {

@@ -197,6 +197,27 @@ function rowLines({ rows }: Chunk): string {
   return rows.map(({ start, line }) => `${start}:${line}`).join(" ");
 }
 
+/** Replaces a chunk's texts; its vector, made of the old ones, is gone for good. */
+export function rewriteChunk(
+  store: Store,
+  id: number,
+  texts: { content: string; contextContent: string; tools: string; topics: string; rowLines: string },
+): void {
+  const { db } = store;
+  const { content, contextContent, tools, topics, rowLines: rows } = texts;
+  keepVector(store, id);
+  for (const cache of ["vector_cache", "topic_cache"]) {
+    db.prepare(
+      `DELETE FROM ${cache} WHERE content_hash = (SELECT content_hash FROM session_chunks WHERE id = ?)`,
+    ).run(id);
+  }
+  db.prepare(
+    `UPDATE session_chunks SET content = ?, context_content = ?, tools = ?, topic_tags = ?, row_lines = ?,
+       content_hash = ?, embedding = NULL, embedder = NULL, embedding_failures = 0 WHERE id = ?`,
+  ).run(content, contextContent, tools, topics, rows, contentHash(contextContent), id);
+  replaceText(store, id);
+}
+
 /** Makes a chunk's full text anew from its row. */
 function replaceText(store: Store, id: number): void {
   const row = store.db

@@ -128,6 +128,38 @@ export function removeDeedsWith(store: Store, hasText: (text: string) => boolean
   for (const id of ids) removeDeed(store, id);
 }
 
+/** Changes the texts of all deeds, and returns how many were others. */
+export function rewriteDeeds(store: Store, change: (text: string) => string): number {
+  const { db } = store;
+  const rows = db.prepare("SELECT id, kind, outcome, target, paths, input, result FROM deeds").all();
+  let changed = 0;
+  for (const { id, kind, outcome, ...texts } of rows) {
+    const before = [texts.target, texts.paths, texts.input, texts.result].map((text) => String(text ?? ""));
+    const after = before.map(change);
+    if (after.every((text, i) => text === before[i])) continue;
+    const [target = "", paths = "", input = "", result = ""] = after;
+    db.prepare("UPDATE deeds SET target = ?, paths = ?, input = ?, result = ? WHERE id = ?").run(
+      target,
+      texts.paths === null ? null : paths,
+      input,
+      result,
+      Number(id),
+    );
+    db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(Number(id));
+    const names = paths === "" ? target : `${target}\n${paths}`;
+    const words = isFileText(kind as DeedKind, outcome as DeedOutcome) ? "" : result;
+    db.prepare("INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)").run(
+      Number(id),
+      names,
+      input,
+      words,
+      splitJoined(names, input),
+    );
+    changed++;
+  }
+  return changed;
+}
+
 function removeDeed({ db }: Store, id: number): void {
   db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
   db.prepare("DELETE FROM deeds WHERE id = ?").run(id);

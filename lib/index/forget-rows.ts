@@ -131,8 +131,13 @@ function forget(store: Store, work: () => void): void {
       );
     }
     noteForgotten(store);
-    writeFact(store, ERASE_FACT, "1");
+    markErase(store);
   });
+}
+
+/** Notes that the files hold bytes of what was removed. */
+export function markErase(store: Store): void {
+  writeFact(store, ERASE_FACT, "1");
 }
 
 /** Whether the files may still hold bytes of what was forgotten. */

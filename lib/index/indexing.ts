@@ -7,6 +7,7 @@
 
 import { describeError } from "../base/errors.ts";
 import type { Settings } from "../config/config.ts";
+import { redactionVersion } from "../redact/version.ts";
 import { projectKeys } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -14,6 +15,7 @@ import type { Session } from "../transcripts/session.ts";
 import { type Head, readHead } from "../transcripts/transcript.ts";
 import { finishCarryOver } from "./carried-over.ts";
 import { chunkRows, removeSession } from "./chunk-rows.ts";
+import { beginClean } from "./clean-rows.ts";
 import { deedRows } from "./deed-rows.ts";
 import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
 import { removeKeptOut } from "./held-sessions.ts";
@@ -87,6 +89,7 @@ interface Run {
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const isCarried = finishCarryOver(options.store);
   const run = startRun(isCarried ? { ...options, known: undefined } : options);
+  beginClean(options.store, redactionVersion(options.settings.redact.extra));
   if (options.all) startAgain(run);
   const steps = indexFiles(run);
   let done = 0;

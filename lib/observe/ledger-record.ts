@@ -105,12 +105,8 @@ function relocateObservation(observation: Observation, lineOf: ReadonlyMap<strin
   return { ...observation, sources };
 }
 
-/**
- * A ledger without what config.json redacts by now: its own patterns may be newer than what was noted. All else was
- * redacted before it was stored.
- */
+/** A ledger redacted by the rules of today, which may be newer than what was noted. */
 export function redactLedger(ledger: Ledger, patterns: readonly RegExp[]): Ledger {
-  if (patterns.length === 0) return ledger;
   const clean = (text: string) => redact(text, patterns);
   return ledger.map((record): LedgerRecord => {
     if (record.kind === "dropped") return record;

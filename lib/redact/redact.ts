@@ -12,6 +12,9 @@ import { mayHaveContext, replaceInContext } from "./contexts.ts";
 import { replacePrivateKeys } from "./private-keys.ts";
 import { mayBeToken, replaceTokens } from "./tokens.ts";
 
+/** Raised with every change of the rules that redacts more: what was stored before is redacted again. */
+export const REDACTION_VERSION = 1;
+
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** No token is shorter than this in its longest part. */
 const LONG_WORD = 16;

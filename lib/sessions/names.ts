@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { shortHash } from "../base/hash.ts";
 import { namesIn, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
+import { REDACTION_VERSION } from "../redact/redact.ts";
 import { isStorageError } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -88,7 +89,10 @@ function runWith<T>(store: Store, { paths, work }: { paths: Paths; work: (names:
 }
 
 function knownIn(store: Store, paths: Paths): KnownNames {
-  const rules = { key: String(shortHash(JSON.stringify(paths.rules))), keepsName: nameFilter(paths) };
+  const rules = {
+    key: String(shortHash(JSON.stringify([REDACTION_VERSION, paths.rules]))),
+    keepsName: nameFilter(paths),
+  };
   return {
     update(files, options) {
       const isNewRules = sourceState(store, RULES) !== rules.key;
