@@ -402,3 +402,41 @@ function scanEdits(opened: Store): Map<string, Set<string>> {
   }
   return edits;
 }
+
+test("rows that the user took back are marked in every answer", async () => {
+  using own = temporaryHome();
+  const sessionId = uuidFrom("taken back");
+  const said = (uuid: string, parent: string | null, text: string) =>
+    claudeUser({
+      sessionId,
+      uuid: uuidFrom(uuid),
+      parentUuid: parent === null ? null : uuidFrom(parent),
+      text,
+    });
+  writeClaude(own, {
+    id: sessionId,
+    rows: [
+      said("r1", null, "an idea about zebra documents"),
+      ...claudeAssistant({
+        sessionId,
+        uuid: uuidFrom("r2"),
+        parentUuid: uuidFrom("r1"),
+        text: "What of it?",
+      }),
+      said("r3", "r2", "I very much like the zebra idea in notes/zebra.md"),
+      said("r4", "r2", "I do not like the zebra idea at all"),
+    ],
+  });
+  const run = async (...args: string[]) =>
+    (await runScript("search", args, { env: own.env, cwd: own.project })).stdout;
+  for (const args of [["zebra idea like"], ["zebra idea like", "--full"], ["--file", "notes/zebra.md"]]) {
+    const text = await run(...args);
+    expect(text).toContain("L3 (rewound) User: I very much like");
+    expect(text).not.toContain("L4 (rewound)");
+  }
+  const { results } = JSON.parse(await run("zebra idea like", "--json"));
+  const lines = results.flatMap((result: { lines: { line: number; rewound?: true }[] }) => result.lines);
+  expect(
+    lines.filter(({ rewound }: { rewound?: true }) => rewound).map(({ line }: { line: number }) => line),
+  ).toEqual([3]);
+});

@@ -24,6 +24,8 @@ export interface FindRow {
   who: "user" | "assistant" | "tool";
   /** A call's name, target and outcome in brackets. */
   tool?: string;
+  /** Whether the user took it back. */
+  isRewound?: boolean | undefined;
   text: string;
 }
 

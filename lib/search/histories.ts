@@ -6,6 +6,7 @@ import { commandHistory } from "./command-history.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
 import type { Find, FindScope } from "./finds.ts";
+import { markRewound } from "./rows.ts";
 
 /** What is asked for by what was done. */
 interface Asked {
@@ -24,7 +25,9 @@ export function findDeeds(store: Store, { file, error, command }: Asked, scope: 
   const [first, ...others] = searches;
   let within = scope;
   for (const search of others) within = { ...within, among: sessionsOf(search(within)) };
-  return first?.(within) ?? [];
+  const finds = first?.(within) ?? [];
+  for (const { rows, session } of finds) markRewound(rows, store, session.number);
+  return finds;
 }
 
 /** The ids of the sessions of finds. */

@@ -8,6 +8,8 @@ export interface HitLine {
   who: "user" | "assistant" | "tool";
   /** A tool call's name, target and outcome. */
   tool?: string;
+  /** Whether the user took it back. */
+  rewound?: true;
   text: string;
 }
 

@@ -20,7 +20,7 @@ import type { Nearest } from "./nearest.ts";
 import { mergeRanges, type Passage, toPassages } from "./passages.ts";
 import { headOf, restOf, rowPrefix } from "./print.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve, TIMELY } from "./retrieval.ts";
-import { isNew, joinChunks, messagesOf, type Row, toLine } from "./rows.ts";
+import { isNew, joinChunks, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";
 import { fillWhole } from "./whole.ts";
 
@@ -222,9 +222,9 @@ function rowsOf(passage: Passage, { clean, filter }: HitOptions, wanted: Readonl
     ...row,
     isInside: row.line >= passage.firstLine && row.line <= passage.lastLine,
   }));
-  return [...said, ...done]
-    .filter(({ line }) => line >= lines.from && line <= lines.to)
-    .sort((a, b) => a.line - b.line);
+  const rows: Row[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
+  markRewound(rows, best.row.store, best.session.number);
+  return rows.sort((a, b) => a.line - b.line);
 }
 
 function chunksAround({ best, from, to }: Passage, reach: number): ChunkRow[] {

@@ -88,9 +88,9 @@ function rangeOf(from: number, to: number): string {
   return from === to ? `${from}` : `${from}-${to}`;
 }
 
-function rowOf({ line, who, tool, text }: FindRow): string {
+function rowOf({ line, who, tool, isRewound, text }: FindRow): string {
   const start = who === "tool" ? (tool ?? "") : `${who === "user" ? "User" : "Assistant"}:`;
-  return `   L${line} ${start} ${text}`.trimEnd();
+  return `   L${line}${isRewound ? " (rewound)" : ""} ${start} ${text}`.trimEnd();
 }
 
 function fitBlocks(blocks: Block[], maxChars: number): string {
@@ -142,7 +142,7 @@ export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" 
     relevance_score: 1,
     strength: "strong" as const,
     summary: clean(summary),
-    lines: rows,
+    lines: rows.map(({ isRewound, ...row }) => ({ ...row, ...(isRewound && { rewound: true as const }) })),
     also,
     content: rows.map((row) => rowOf(row).trim()).join("\n"),
     context: clean(summary),

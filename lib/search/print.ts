@@ -114,10 +114,11 @@ export function headOf(found: readonly FoundHit[], i: number, timezone?: string)
 
 /** What is printed before a row's text. */
 export function rowPrefix(
-  { line, who, tool }: HitLine,
+  { line, who, tool, rewound }: HitLine,
   participants: PrintOptions["participants"] = { user: "User", assistant: "Assistant" },
 ): string {
-  return who === "tool" ? `   L${line} ${tool} ` : `   L${line} ${participants[who]}: `;
+  const start = `   L${line}${rewound ? " (rewound)" : ""}`;
+  return who === "tool" ? `${start} ${tool} ` : `${start} ${participants[who]}: `;
 }
 
 /** Lines as text of at most so many code points; what is left out is counted. */

@@ -1,5 +1,8 @@
 /** The rows of a stretch of a transcript as the index holds them: who said or did what, and on which line. */
 
+import { rewoundLines } from "../index/rewound-rows.ts";
+import type { Store } from "../store/store.ts";
+import { isWithin } from "../transcripts/rewound.ts";
 import type { ChunkRow } from "./candidates.ts";
 import type { HitLine } from "./hit.ts";
 
@@ -15,6 +18,18 @@ export interface Row {
   text: string;
   /** Whether it is of the passage itself, not of what is around it. */
   isInside: boolean;
+  /** Whether the user took it back: the conversation went on from a row before it. */
+  isRewound?: boolean | undefined;
+}
+
+/** Marks the rows that were taken back. */
+export function markRewound<T extends Pick<Row, "line" | "isRewound">>(
+  rows: readonly T[],
+  store: Store,
+  session: number,
+): void {
+  const spans = rewoundLines(store, session);
+  for (const row of spans.length > 0 ? rows : []) row.isRewound = isWithin(spans, row.line);
 }
 
 /** Characters that a piece of a long message repeats of the one before. */
@@ -47,8 +62,8 @@ export function joinChunks(chunks: readonly ChunkRow[]): string {
 }
 
 /** A row as a hit shows it. */
-export function toLine({ line, who, tool }: Row, text: string): HitLine {
-  return { line, who, ...(tool === undefined ? {} : { tool }), text };
+export function toLine({ line, who, tool, isRewound }: Row, text: string): HitLine {
+  return { line, who, ...(tool === undefined ? {} : { tool }), ...(isRewound && { rewound: true }), text };
 }
 
 /** A test for rows of a session that none before it has passed: what one hit shows the next does not. */

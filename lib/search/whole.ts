@@ -4,7 +4,7 @@ import { type ChunkRow, readChunkRange } from "./candidates.ts";
 import { exchangeOf } from "./exchanges.ts";
 import type { FoundHit } from "./hit.ts";
 import { headOf, wholeRow } from "./print.ts";
-import { isNew, messagesOf, type Row, toLine } from "./rows.ts";
+import { isNew, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
 
 /** Shows whole exchanges: of a long one its first row, and the rows around the passage as far as its share goes. */
 export function fillWhole(
@@ -22,6 +22,7 @@ export function fillWhole(
     const rows = messagesOf(chunks, ({ index }) => index >= passage.from && index <= passage.to)
       .map((row) => ({ ...row, text: clean(row.text) }))
       .filter(isNew(hit.session_id, taken));
+    markRewound(rows, passage.best.row.store, passage.best.session.number);
     const share = Math.floor(left / (hits.length - i)) - [...headOf(hits, i)].length;
     const kept = rowsWithin(rows, share);
     hit.lines = kept.map((row) => toLine(row, row.text));
