@@ -22,6 +22,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
+import { readIndexedSteps } from "../lib/index/indexed-log.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/note-taker.ts";
 import { planObserving } from "../lib/observe/dry-run.ts";
@@ -210,7 +211,13 @@ function look(input: Input, session: Session, context: SessionContext): Partial<
   if (input.status) output.status = observationStatus(state, context);
   if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
   if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
-  if (input.recall !== undefined) output.recalled = recallObservation(state, { id: input.recall, ...style });
+  if (input.recall !== undefined) {
+    const indexed =
+      session.file === ""
+        ? readIndexedSteps(session.id, context.paths)?.map(({ entry }) => entry)
+        : undefined;
+    output.recalled = recallObservation(state, { id: input.recall, indexed, ...style });
+  }
   if (input.dump) output.records = state.ledger;
   return output;
 }

@@ -15,6 +15,7 @@ import { shortId } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Paths } from "../lib/config/config.ts";
+import { orIndexed } from "../lib/index/gone-session.ts";
 import type { KnownLines } from "../lib/index/known-lines.ts";
 import { oneLine } from "../lib/redact/redact.ts";
 import { firstWords, listByLastRow } from "../lib/sessions/listing.ts";
@@ -26,7 +27,7 @@ import { readLastSteps, readStepsAt } from "../lib/transcripts/read-steps.ts";
 import { isWithin, readRewound } from "../lib/transcripts/rewound.ts";
 import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
-import type { Step, StepFilter } from "../lib/transcripts/steps.ts";
+import { AROUND, pickSteps, type Step, type StepFilter } from "../lib/transcripts/steps.ts";
 import { type Head, readHead } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
@@ -84,7 +85,6 @@ const PATH_MAX = 4096; // no path is longer, so none is cut
 const OUTLINE_CHARS = 4000;
 /** Of a larger file the index is asked for the place of a line; opening it costs as much as counting in this many bytes. */
 const SMALL_BYTES = 16 * 1024 * 1024;
-const AROUND = 10;
 
 type Values = Run<typeof FLAGS>["values"];
 
@@ -147,9 +147,10 @@ function lineFlag(value: string | undefined): LineRange | undefined {
 function readAsked(
   session: Session,
   { lines, around, count, filter }: Request,
-  { rules, known }: { rules: Rules; known: KnownLines | undefined },
+  { rules, known, indexed }: { rules: Rules; known: KnownLines | undefined; indexed: Step[] | undefined },
 ): { steps: Step[]; skipped: number } {
   const { file } = session;
+  if (indexed) return { steps: pickSteps(indexed, { lines, around, count, filter }), skipped: 0 };
   if (!lines) return readLastSteps(file, { rules, filter, count, known });
   const { from, to, isRange } = lines;
   const steps = readStepsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
@@ -183,17 +184,23 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const { values, config, cwd } = run;
   const { paths, settings, currentSession: current } = config;
   const rules = readRules(settings);
-  const found = resolveAny(reference, { paths, cwd, current, subagents: values.subagents });
+  const { subagents } = values;
+  const resolve = () => resolveAny(reference, { paths, cwd, current, subagents });
+  const found = await orIndexed(reference, paths, resolve);
   if ("shared" in found) return await printShared(run, found.shared, { rules, request });
-  const { session, lines } = found;
+  const { session, lines, indexed } = found;
   request.lines ??= lines;
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
   const known = await knownLines(session, paths);
-  const { steps, skipped } = readAsked(session, request, { rules, known });
+  if (indexed) note("its transcript is gone: this is what the index holds of it");
+  const { steps, skipped } = readAsked(session, request, { rules, known, indexed });
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   await printSteps(run, steps, {
     request,
-    style: { ...request.style, isRewound: rewoundIn(session.file, session.size, known) },
+    style: {
+      ...request.style,
+      isRewound: indexed ? () => false : rewoundIn(session.file, session.size, known),
+    },
     head: header(session, rules),
     id: shortId(session.id),
     data: { session: sessionJson(session, rules), skipped },

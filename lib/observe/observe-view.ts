@@ -159,9 +159,10 @@ export interface Recalled {
  * @throws {SessionMemoryError} `NOT_FOUND`.
  */
 export function recallObservation(
-  { entries, ledger, session: { file } }: SessionMemoryState,
-  { id, ...style }: LineStyle & { id: string },
+  { entries: read, ledger, session: { file } }: SessionMemoryState,
+  { id, indexed = [], ...style }: LineStyle & { id: string; indexed?: readonly Entry[] | undefined },
 ): Recalled {
+  const entries = file === "" ? indexed : read;
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
   if (!observation) {
     throw new SessionMemoryError(
@@ -174,7 +175,9 @@ export function recallObservation(
   }
   const sources = entries.filter(({ line }) => observation.sources.includes(line));
   const lines = sources.map((entry) => entryLine(entry, style));
-  const text = [observationLine(observation), ...lines.map((line) => `${file}:${line}`)];
+  const text = [observationLine(observation)];
+  if (file === "" && lines.length > 0) text.push("its transcript is gone: these lines are from the index");
+  text.push(...lines.map((line) => (file === "" ? line : `${file}:${line}`)));
   if (lines.length === 0) {
     text.push(
       file === ""
@@ -218,7 +221,8 @@ const PREFIX_MIN = 4;
  */
 export function observedSession(reference: string, context: ResolveContext): Session {
   try {
-    return describeSession(resolveSession(reference, context), context.paths);
+    const session = describeSession(resolveSession(reference, context), context.paths);
+    return existsSync(session.file) ? session : { ...session, file: "" };
   } catch (error) {
     const isUnknown =
       error instanceof SessionMemoryError && error.type === "NOT_FOUND" && !error.details.isExcluded;

@@ -3,12 +3,9 @@
 import type { Paths } from "../config/config.ts";
 import { storedSteps } from "../index/stored-steps.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
-import type { LineRange } from "../sessions/reference-syntax.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { isWanted, type Step, type StepFilter } from "../transcripts/steps.ts";
+import { pickSteps, type Step } from "../transcripts/steps.ts";
 import { type FoundShared, withShared } from "./shared-lookup.ts";
-
-const AROUND = 10;
 
 /** A shared session in the shape of one whose transcript is here. */
 export function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {
@@ -39,21 +36,8 @@ export function metaOfShared(shared: FoundShared): SessionMeta | undefined {
 /** The steps that are asked for: the last ones, or those at some lines with a few beside them. */
 export function readSharedSteps(
   { reference }: FoundShared,
-  {
-    lines,
-    around,
-    count,
-    filter,
-  }: { lines: LineRange | undefined; around: number | undefined; count: number; filter: StepFilter },
+  asked: Parameters<typeof pickSteps>[1],
   paths: Pick<Paths, "shared">,
 ): Step[] {
-  const all = (withShared(paths, (replica) => storedSteps(replica, reference)) ?? []).filter((step) =>
-    isWanted(step, filter),
-  );
-  if (!lines) return all.slice(-count);
-  const { from, to, isRange } = lines;
-  const beside = around ?? (isRange ? 0 : AROUND);
-  const first = all.findIndex(({ entry }) => entry.line >= from);
-  const last = all.findLastIndex(({ entry }) => entry.line <= to);
-  return first === -1 ? [] : all.slice(Math.max(0, first - beside), Math.max(first, last) + beside + 1);
+  return pickSteps(withShared(paths, (replica) => storedSteps(replica, reference)) ?? [], asked);
 }

@@ -12,6 +12,9 @@ export interface Step {
   result?: Entry | undefined;
 }
 
+/** Steps shown before and after a line that is asked for alone. */
+export const AROUND = 10;
+
 /** Which steps are wanted. */
 export interface StepFilter {
   speaker?: "user" | "assistant" | undefined;
@@ -53,6 +56,30 @@ export function isWanted(
   if (words.length === 0) return true;
   const text = searchedText(step, insideTools).toLowerCase();
   return words.every((word) => text.includes(word));
+}
+
+/** The last wanted steps, or those on some lines with as many more on both sides. */
+export function pickSteps(
+  steps: readonly Step[],
+  {
+    lines,
+    around,
+    count,
+    filter,
+  }: {
+    lines: { from: number; to: number; isRange: boolean } | undefined;
+    around: number | undefined;
+    count: number;
+    filter: StepFilter;
+  },
+): Step[] {
+  const wanted = steps.filter((step) => isWanted(step, filter));
+  if (!lines) return wanted.slice(-count);
+  const first = wanted.findIndex(({ entry }) => entry.line >= lines.from);
+  if (first === -1) return [];
+  const last = wanted.findLastIndex(({ entry }) => entry.line <= lines.to);
+  const reach = around ?? (lines.isRange ? 0 : AROUND);
+  return wanted.slice(Math.max(0, first - reach), Math.max(first, last) + reach + 1);
 }
 
 function searchedText({ entry, result }: Step, insideTools: boolean): string {
