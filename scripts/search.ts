@@ -57,7 +57,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --command <word>      How it was run: distinct commands, how often, how the last run ended
   --min-score <x>       Only results of at least this score, 0 to 1 (default: 0); strong is 0.5
   --no-index, --explain Do not bring the index up to date first; say where scores come from
-  --subagents           Subagents' transcripts too
+  --subagents, --own    Subagents' transcripts too; nobody else's
   --sessions <path>     Search this file or folder instead of the agents' own (repeatable)
   --json, --quiet       One JSON document; no remarks on stderr
 
@@ -96,6 +96,7 @@ async function main(args: string[]): Promise<void> {
     "no-index": { type: "boolean", default: false },
     explain: { type: "boolean", default: false },
     subagents: { type: "boolean", default: false },
+    own: { type: "boolean", default: false },
     sessions: { type: "string", multiple: true },
     json: { type: "boolean", default: false },
   });
@@ -140,6 +141,7 @@ async function main(args: string[]): Promise<void> {
       context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
       minScore: scoreFlag(values["min-score"]),
       subagents: values.subagents,
+      own: values.own,
       explain: values.explain,
     },
     options,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, defaultSettings, type Settings } from "../lib/config/config.ts";
 import { openStore } from "../lib/store/store.ts";
@@ -330,4 +330,92 @@ test("an embedder that does not answer leaves the search to words, and says so",
   const answer = await sessionSearch({ query: "sextant" }, { config });
   expect(ids(answer)).toEqual([ID]);
   expect(answer.index.semantic).toStartWith("off: Cannot embed");
+});
+
+describe("what was done", () => {
+  let home: TemporaryHome;
+  beforeAll(() => {
+    home = temporaryHome();
+    const call = (name: string, input: object, minute: number, text: string) =>
+      claudeAssistant({
+        text,
+        sessionId: ID,
+        at: `2026-02-03T10:${minute}:00.000Z`,
+        tools: [{ name, input: input as never }],
+      });
+    writeClaude(home, {
+      id: ID,
+      rows: [
+        claudeUser({ text: "calibrate the sextant", sessionId: ID, at: "2026-02-03T10:10:00.000Z" }),
+        ...call("Bash", { command: "sextant --calibrate" }, 11, "I calibrate it."),
+        ...call(
+          "Edit",
+          { file_path: "/home/dev/shop/src/sextant.ts", old_string: "drift = 1", new_string: "drift = 0" },
+          12,
+          "The drift goes.",
+        ),
+      ],
+    });
+    talk(home, OTHER, [["another sextant story", "Indeed."]]);
+  });
+  afterAll(() => home.remove());
+
+  test("--file and --command answer alone, and limit phrasings to their sessions", async () => {
+    const run = async (...args: string[]) => (await runScript("search", args, { env: home.env })).stdout;
+    expect(await run("--file", "src/sextant.ts")).toMatch(/^1\. 11111111:\d+(?:-\d+)? · .*edited 1x/);
+    expect(await run("--command", "sextant")).toMatch(/^1\. sextant --calibrate · 1x/);
+    const { results } = JSON.parse(
+      await run("--json", "--file", "sextant.ts", "sextant story"),
+    ) as SearchAnswer;
+    expect(new Set(results.map(({ session_id }) => session_id))).toEqual(new Set([ID]));
+    const request = { query: [], filters: { file: "sextant.ts" } };
+    expect(ids(await sessionSearch(request, { config: configOf(home) }))).toEqual([ID]);
+  });
+
+  test("--topics lists topics with their counts, and --topic compares without case, - and _", async () => {
+    const { stdout } = await runScript("search", ["--topics", "--json"], { env: home.env });
+    const { topics } = JSON.parse(stdout) as { topics: { topic: string; chunks: number }[] };
+    expect(topics.length).toBeGreaterThan(0);
+    expect(topics[0]?.chunks).toBeGreaterThan(0);
+    const topic = topics[0]?.topic.toUpperCase() ?? "";
+    const { results } = await sessionSearch(
+      { query: "sextant", filters: { topics: [topic] } },
+      { config: configOf(home) },
+    );
+    expect(results.length).toBeGreaterThan(0);
+  });
+
+  test("a participant's name is a speaker, and no other name", async () => {
+    const run = await runScript("search", ["--speaker", "Jim", "sextant"], { env: home.env });
+    expect(run).toMatchObject({ exitCode: 2, stdout: "" });
+    const named = await runScript("search", ["--speaker", "User", "sextant", "--json"], { env: home.env });
+    expect(ids(JSON.parse(named.stdout) as SearchAnswer).length).toBeGreaterThan(0);
+  });
+});
+
+test("shared sessions are searched beside the own, marked with whose they are, and left out with --own", async () => {
+  using home = temporaryHome();
+  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  const config = configOf(home);
+  await sessionSearch({ query: "sextant" }, { config });
+  const other = temporaryHome();
+  talk(other, OTHER, [["where is the sextant of the other ship", "In its locker."]]);
+  await sessionSearch({ query: "sextant" }, { config: configOf(other) });
+  const shared = openStore(other.paths.database);
+  const id = `alice@desk:${OTHER}`;
+  shared.db.exec(`UPDATE sessions SET id = '${id}'; UPDATE session_chunks SET session_id = '${id}';
+    UPDATE index_state SET session_id = '${id}'; PRAGMA wal_checkpoint(TRUNCATE)`);
+  shared.close();
+  copyFileSync(other.paths.database, home.paths.shared);
+  other.remove();
+  const { results } = await sessionSearch({ query: "where is the sextant" }, { config });
+  expect(
+    results
+      .map(({ session_id, from }) => ({ session_id, from }))
+      .sort((a, b) => a.session_id.localeCompare(b.session_id)),
+  ).toEqual([
+    { session_id: ID, from: undefined },
+    { session_id: id, from: { owner: "alice", machine: "desk" } },
+  ]);
+  expect(ids(await sessionSearch({ query: "where is the sextant", own: true }, { config }))).toEqual([ID]);
 });

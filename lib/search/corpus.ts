@@ -135,12 +135,27 @@ export function countTopics(store: Store): { topic: string; chunks: number }[] {
     .map(({ topic, chunks }) => ({ topic: String(topic), chunks: Number(chunks) }));
 }
 
+/** `alice@desk:<id>`: how the replica names a session that somebody shares. */
+const SHARED_ID = /^([^@:\s]+)@([^:\s]+):/;
+
+/** Whether an id names a session that somebody shares. */
+export function isSharedId(id: string): boolean {
+  return SHARED_ID.test(id);
+}
+
+/** Who shares a session, and from which machine. */
+export function sharerOf(id: string): { owner: string; machine: string } | undefined {
+  const [, owner, machine] = SHARED_ID.exec(id) ?? [];
+  return owner === undefined || machine === undefined ? undefined : { owner, machine };
+}
+
 /** The beginning of an id that names one session of the store, of at least eight characters. */
 export function uniquePrefix(store: Store, id: string): string {
   const count = store.db.prepare(
     "SELECT count(*) AS n FROM sessions WHERE substr(id, 1, length($start)) = $start",
   );
-  for (let length = PREFIX_MIN; length < id.length; length++) {
+  const owner = SHARED_ID.exec(id)?.[0].length ?? 0;
+  for (let length = owner + PREFIX_MIN; length < id.length; length++) {
     const start = id.slice(0, length);
     if (Number(count.get({ start })?.n ?? 0) <= 1) return start;
   }

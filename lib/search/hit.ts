@@ -39,6 +39,8 @@ export interface Hit {
   after: string[];
   /** Sessions that hold a copy. */
   also_in: string[];
+  /** Who shares it, and from which machine. */
+  from?: { owner: string; machine: string };
   file: string;
   first_line: number;
   last_line: number;

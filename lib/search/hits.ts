@@ -11,7 +11,7 @@ import {
   topicsOf,
 } from "./candidates.ts";
 import { chooseRows } from "./choose.ts";
-import { type SessionRow, uniquePrefix } from "./corpus.ts";
+import { type SessionRow, sharerOf, uniquePrefix } from "./corpus.ts";
 import { deedRowsOf } from "./deeds.ts";
 import { exchangesAround } from "./exchanges.ts";
 import type { Explanation, FoundHit, Hit } from "./hit.ts";
@@ -33,8 +33,12 @@ export interface HitOptions extends RetrievalOptions {
   nameOf: (session: SessionRow) => string | undefined;
   /** Code points that the rows of all hits may take together with their heads. */
   maxChars: number;
+  /** Whether each hit is shown on one line. @default {false} */
+  isBrief?: boolean | undefined;
   /** Whether whole exchanges are shown, not the rows that answer. @default {false} */
   isWhole?: boolean | undefined;
+  /** The store of what others share. */
+  shared?: Store | undefined;
   /** Exchanges wanted before and after. */
   around: number;
   explain: boolean;
@@ -43,8 +47,8 @@ export interface HitOptions extends RetrievalOptions {
 /** Chunks of each phrasing's own list, and of the fused one, that are measured. */
 const MEASURED_OF_EACH = 25;
 const MEASURED = 40;
-/** Code points for the rows of weak hits. */
-const WEAK_CHARS = 600;
+/** Code points of a hit that is shown on one line, its head included. */
+const LINE_CHARS = 300;
 const NAME_MAX = 60;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;
@@ -82,11 +86,9 @@ export function findHits(
     fillWhole(hits, options);
     return hits;
   }
-  fillLines(hits.filter(isStrong), { found, options, budget: options.maxChars });
-  fillLines(
-    hits.filter((one) => !isStrong(one)),
-    { found, options, budget: WEAK_CHARS },
-  );
+  const ofALine = hits.filter((one) => options.isBrief || !isStrong(one));
+  if (!options.isBrief) fillLines(hits.filter(isStrong), { found, options, budget: options.maxChars });
+  for (const one of ofALine) fillLines([one], { found, options, budget: LINE_CHARS });
   return hits;
 }
 
@@ -142,6 +144,7 @@ function toFoundHit(
   const { row, session } = passage.best;
   const chunks = chunksAround(passage, 0);
   const name = nameOf(session);
+  const from = row.store === options.shared ? sharerOf(session.id) : undefined;
   const copies = sessionsWithCopy(row.store, session.id, row.timestamp);
   const folder = (session.project ?? session.cwd)
     ?.replace(/\/\.git\/?$|\/+$/g, "")
@@ -165,6 +168,7 @@ function toFoundHit(
     context: clean(headerContext(row)),
     ...exchangesAround(row, { count: around, clean }),
     also_in: copies.map(({ id }) => id),
+    ...(from ? { from } : {}),
     file: session.file,
     first_line: passage.firstLine,
     last_line: passage.lastLine,

@@ -1,5 +1,6 @@
 /** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
 
+import { existsSync } from "node:fs";
 import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, indexRecipe } from "../index/freshness.ts";
 import { isAllIndexed } from "../index/stale.ts";
@@ -9,7 +10,14 @@ import { tendIndexes } from "../store/given-indexes.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { countTopics, logSearch, readIndexSize, type SessionRow, uniquePrefix } from "./corpus.ts";
+import {
+  countTopics,
+  isSharedId,
+  logSearch,
+  readIndexSize,
+  type SessionRow,
+  uniquePrefix,
+} from "./corpus.ts";
 import type { FoundHit, Hit } from "./hit.ts";
 import { findHits } from "./hits.ts";
 import { findByMeaning } from "./meaning.ts";
@@ -48,6 +56,8 @@ export interface SearchRequest {
   minScore?: number | undefined;
   /** @default {false} */
   subagents?: boolean | undefined;
+  /** Whether only the own sessions are searched, not those that others share. @default {false} */
+  own?: boolean | undefined;
   /** Whether results say where their scores come from. @default {false} */
   explain?: boolean | undefined;
 }
@@ -92,15 +102,23 @@ export async function searchAsText(
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
   const store = openStore(config.paths.database, { create: index });
+  const shared = openShared(config, request);
   try {
     tendIndexes(config.paths, new Date());
     const behind = await freshen(store, { config, index, signal });
-    const { text, results, semantic } = await answer(store, request, { config, signal });
+    const { text, results, semantic } = await answer(store, request, { config, signal, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     return { text, results, index: { ...readIndexSize(store), behind, semantic } };
   } finally {
     store.close();
+    shared?.close();
   }
+}
+
+/** The replica of what others share, where there is one; given transcripts and a named session are searched alone. */
+function openShared({ paths }: Config, { own = false, filters }: SearchRequest): Store | undefined {
+  const isWanted = !own && paths.transcripts.length === 0 && filters?.session === undefined;
+  return isWanted && existsSync(paths.shared) ? openStore(paths.shared) : undefined;
 }
 
 /** The topics there are with the number of chunks on each, most frequent first. */
@@ -123,6 +141,8 @@ export async function sessionTopics(
 interface Surroundings {
   config: Config;
   signal: AbortSignal | undefined;
+  /** The store of what others share. */
+  shared?: Store | undefined;
 }
 
 /** Brings the index up to date as far as a second goes; tells what is left. */
@@ -192,12 +212,12 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
 async function answerHits(
   store: Store,
   texts: string[],
-  { request, filter, config, signal }: Surroundings & { request: SearchRequest; filter: ChunkFilter },
+  { request, filter, config, signal, shared }: Surroundings & { request: SearchRequest; filter: ChunkFilter },
 ): Promise<Answer> {
   const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
   const limit = request.limit ?? defaultLimit(mode);
   const { nearest, semantic } = await findByMeaning(store, texts, { config, filter, signal });
-  const hits = findHits([store], texts, {
+  const hits = findHits(shared ? [store, shared] : [store], texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
@@ -207,7 +227,9 @@ async function answerHits(
     clean: readRules(config.settings).clean,
     nameOf: namer(config),
     maxChars: maxCharsOf(request),
+    isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",
+    shared,
     around: context,
     explain,
   });
@@ -218,7 +240,7 @@ async function answerHits(
 /** What a session is called now; what it was, where its transcript is gone. */
 function namer({ paths }: Config) {
   return (session: Pick<SessionRow, "id" | "agent" | "file" | "name" | "sourceGone">) =>
-    session.sourceGone ? session.name : nameOf(asListed(session), paths);
+    session.sourceGone || isSharedId(session.id) ? session.name : nameOf(asListed(session), paths);
 }
 
 /** How many results there are where nobody says. */
