@@ -142,6 +142,12 @@ export function putTopics(store: Store, chunkId: number, topics: string[]): void
   replaceText(store, chunkId);
 }
 
+/** Replaces the calls that are kept with a chunk, in the full text too. */
+export function putTools(store: Store, chunkId: number, tools: string): void {
+  store.db.prepare("UPDATE session_chunks SET tools = ? WHERE id = ?").run(tools, chunkId);
+  replaceText(store, chunkId);
+}
+
 function knownTopics(store: Store): ((hash: Uint8Array) => string[] | undefined) | undefined {
   if (!store.db.prepare("SELECT 1 FROM topic_cache LIMIT 1").get()) return undefined;
   const find = store.db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");

@@ -20,6 +20,7 @@ import { indexRecipe, isCurrent } from "./freshness.ts";
 import { dataVersion, hasUnread, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
 import { markSources } from "./index-status.ts";
 import type { IndexOptions, IndexReport } from "./indexing.ts";
+import { removeLeftOut } from "./left-out.ts";
 import type { TopicReport } from "./topic-run.ts";
 
 export interface RunOptions {
@@ -57,6 +58,7 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const started = performance.now();
   const { signal } = options;
   tendIndexes(options.config.paths, new Date());
+  removeLeftOut(options.store, options.config.paths);
   const progress = options.progress ?? (() => ({ update() {}, end() {} }));
   const { report, gone, pruned } = await readTranscripts(options, progress);
   const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;

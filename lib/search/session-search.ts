@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, indexRecipe } from "../index/freshness.ts";
+import { removeLeftOut } from "../index/left-out.ts";
 import { isAllIndexed } from "../index/stale.ts";
 import { projectKey } from "../sessions/project.ts";
 import { nameOf } from "../sessions/session-name.ts";
@@ -105,6 +106,7 @@ export async function searchAsText(
   const shared = openShared(config, request);
   try {
     tendIndexes(config.paths, new Date());
+    removeLeftOut(store, config.paths);
     const behind = await freshen(store, { config, index, signal });
     const { text, results, semantic } = await answer(store, request, { config, signal, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });

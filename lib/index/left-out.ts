@@ -1,0 +1,80 @@
+/**
+ * What older rules let into the main index and those of today leave out: given transcripts, which have an index of their
+ * own by now, and our own commands. Done once; sessions with a transcript are read again anyway, by their recipe.
+ */
+
+import { existsSync } from "node:fs";
+import { join, sep } from "node:path";
+import type { Paths } from "../config/config.ts";
+import { readFact, type Store, writeFact } from "../store/store.ts";
+import { withoutOwnCommands } from "../transcripts/own-commands.ts";
+import { putTools, removeSession } from "./chunk-rows.ts";
+import { markErase } from "./forget-rows.ts";
+import { type HeldSession, heldSessions } from "./held-sessions.ts";
+
+const FACT = "left_out";
+/** Raised with every change of what is left out of the index. */
+const VERSION = "1";
+
+/** Whether the main index may hold what is left out by now. */
+export function hasLeftOut(store: Store, { transcripts }: Pick<Paths, "transcripts">): boolean {
+  return transcripts.length === 0 && readFact(store, FACT) !== VERSION;
+}
+
+/** Removes it, once; quick where there is none. */
+export function removeLeftOut(store: Store, paths: Paths): void {
+  if (!hasLeftOut(store, paths)) return;
+  store.db.transaction(() => {
+    let changed = 0;
+    for (const session of heldSessions(store)) {
+      const isThere = existsSync(session.file);
+      if (isThere && !isPlaced(session.file, paths)) {
+        removeSession(store, { number: session.number, id: session.storedId });
+        changed++;
+      } else if (!isThere) changed += removeOwnCommands(store, session);
+    }
+    if (changed > 0) markErase(store);
+    writeFact(store, FACT, VERSION);
+  });
+}
+
+/** Whether a transcript lies where a host keeps its own, or where the user's settings say. */
+function isPlaced(file: string, { claude, pi, piSessions, codex, openclaw, synced }: Paths): boolean {
+  const places = [
+    join(claude, "projects"),
+    join(pi, "sessions"),
+    ...(piSessions === undefined ? [] : [piSessions]),
+    codex,
+    openclaw,
+    ...synced.map(({ path }) => path),
+  ];
+  return (
+    file.includes(`${sep}.volute${sep}`) ||
+    places.some((place) => file.startsWith(`${place.replace(/[/\\]+$/, "")}${sep}`))
+  );
+}
+
+/** A session without a transcript is not read again: each of its calls is one line of a chunk's tools. */
+function removeOwnCommands(store: Store, { storedId, cwd = "/" }: HeldSession): number {
+  const rows = store.db
+    .prepare("SELECT id, tools FROM session_chunks WHERE session_id = ? AND tools != ''")
+    .all(storedId);
+  let changed = 0;
+  for (const { id, tools } of rows) {
+    const before = String(tools);
+    const after = before
+      .split("\n")
+      .flatMap((line) => withoutOwn(line, cwd) ?? [])
+      .join("\n");
+    if (after === before) continue;
+    putTools(store, Number(id), after);
+    changed++;
+  }
+  return changed;
+}
+
+function withoutOwn(line: string, cwd: string): string | undefined {
+  const [, tool = "", command = ""] = /^(\S+ )?([\s\S]*)$/.exec(line) ?? [];
+  const kept = withoutOwnCommands(command, cwd);
+  return kept === undefined ? undefined : tool + kept;
+}
