@@ -48,7 +48,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --brief, --by-session One line a result, or a session with its places
   --full, --context <n> Whole exchanges; exchanges before and after each result (default: 0)
   --after, --before <t> Only then: 2026-02-03, 2026-02, yesterday, 7d, "last week"
-  --speaker <who>       What user, assistant or a participant said
+  --speaker <who>       What user, assistant or a participant said; --about <who>: what was said of somebody
   --topic <t>           One of these topics (repeatable); --topics lists them
   --decision, --action  Only where something was decided, or is left to do
   --session <s>, --agent <a>, --project <folder or name>
@@ -70,6 +70,8 @@ const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 const LIMIT_MAX = 100;
 const MAX_CHARS_LEAST = 200;
 const CONTEXT_MAX = 20;
+/** How people report what somebody said. */
+const REPORTING = ["said", "wants", "asked for", "decided"];
 
 async function main(args: string[]): Promise<void> {
   const { values, words } = parseFlags(args, {
@@ -81,6 +83,7 @@ async function main(args: string[]): Promise<void> {
     after: { type: "string" },
     before: { type: "string" },
     speaker: { type: "string" },
+    about: { type: "string" },
     topic: { type: "string", multiple: true },
     topics: { type: "boolean", default: false },
     decision: { type: "boolean" },
@@ -115,6 +118,7 @@ async function main(args: string[]): Promise<void> {
     after: values.after,
     before: values.before,
     speaker: speakerFlag(values.speaker, config),
+    about: wordsFlag("--about", values.about),
     topics: values.topic,
     has_decision: values.decision,
     has_action: values.action,
@@ -175,8 +179,9 @@ function speakerFlag(value: string | undefined, { settings }: Config): "user" | 
   );
 }
 
-function phrasings(words: string[], { file, error, command }: SearchFilters): string[] {
+function phrasings(words: string[], { about, file, error, command }: SearchFilters): string[] {
   const said = words.map((word) => word.trim()).filter((word) => word !== "");
+  if (said.length === 0 && about !== undefined) return REPORTING.map((verb) => `${about} ${verb}`);
   if (said.length > 0 || [file, error, command].some((asked) => asked !== undefined)) return said;
   throw usageError(
     "Expected a phrasing of what you look for",

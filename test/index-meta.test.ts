@@ -505,3 +505,28 @@ test("wrong usage is exit 2, with nothing on stdout", async () => {
   ]);
   expect((await run("nosuchsession")).exitCode).toBe(1);
 });
+
+test("a pi session that goes on with another one, and holds none of its rows, says what it goes on with", async () => {
+  using own = temporaryHome();
+  const parent = "0197a000-aaaa-7aaa-8aaa-00000000000a";
+  const child = "0197a000-aaaa-7aaa-8aaa-00000000000b";
+  const rowsOf = (id: string, text: string, extra = {}) => [
+    { ...piHeader({ id, cwd: own.project }), ...extra },
+    piUser({ id: `${id}-u`, text }),
+    piAssistant({ id: `${id}-a`, parentId: `${id}-u`, text: "It is done." }),
+  ];
+  const file = writePi(own, { id: parent, rows: rowsOf(parent, "rework the invoice parser") });
+  writePi(own, {
+    id: child,
+    rows: rowsOf(child, "now write the release notes"),
+    at: "2026-02-04T10:00:00.000Z",
+  });
+  const run = () => runScript("index-meta", ["--json"], { env: own.env, cwd: own.project });
+  await run();
+  const summary = () => readMeta(metaFile(own.paths, { id: child, agent: "pi" })).meta?.summary ?? "";
+  expect(summary()).not.toContain("From: ");
+  const rows = rowsOf(child, "now write the release notes", { parentSession: file });
+  writePi(own, { id: child, rows, at: "2026-02-04T10:00:00.000Z" });
+  await runScript("index-meta", ["--force", "--json"], { env: own.env, cwd: own.project });
+  expect(summary().split("\n")[0]).toBe("From: Rework the invoice parser (rework the invoice parser)");
+});

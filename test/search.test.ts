@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, defaultSettings, type Settings } from "../lib/config/config.ts";
+import { metaFile } from "../lib/sessions/meta.ts";
 import { openStore } from "../lib/store/store.ts";
 import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
 import { claudeAssistant, claudeCompaction, claudeUser } from "./support/claude.ts";
 import { FIXTURES } from "./support/fixtures.ts";
-import { layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const ID = "11111111-0000-4000-8000-000000000001";
@@ -419,3 +420,50 @@ test("shared sessions are searched beside the own, marked with whose they are, a
   ]);
   expect(ids(await sessionSearch({ query: "where is the sextant", own: true }, { config }))).toEqual([ID]);
 });
+
+test("--about finds what was reported of a person, and nobody whose name only begins alike", async () => {
+  using home = temporaryHome();
+  talk(home, ID, [["Jason said we should post three times a week", "Noted: three posts a week."]]);
+  talk(home, OTHER, [["we post three times a week, the jasonette parser said so", "Fine."]]);
+  const config = configOf(home);
+  const answer = await sessionSearch(
+    { query: ["Jason said", "posting frequency"], filters: { about: "Jason" } },
+    { config },
+  );
+  expect(ids(answer)).toEqual([ID]);
+  const { stdout, exitCode } = await runScript("search", ["--about", "jason"], { env: home.env });
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain("Jason said we should post three times a week");
+});
+
+test("the context of a hit places it in its session's discussion", async () => {
+  using home = temporaryHome();
+  const turns = Array.from({ length: 12 }, (_, i): [string, string] => [
+    `step ${i}: ${"the growth plan and its channels ".repeat(20)}`,
+    i === 11 ? "The newsletter goes out on Tuesdays." : `done with step ${i}. ${"more about it ".repeat(60)}`,
+  ]);
+  talk(home, ID, turns);
+  write(
+    metaFile(home.paths, { id: ID, agent: "claude" }),
+    JSON.stringify({ ...META, name: "Growth strategy" }),
+  );
+  const answer = await sessionSearch(
+    { query: ["when does the newsletter go out"] },
+    { config: configOf(home) },
+  );
+  expect(answer.results[0]?.context).toStartWith('late in a longer discussion about "Growth strategy": ');
+});
+
+const META = {
+  schemaVersion: 1,
+  sessionId: ID,
+  sessionFile: "x",
+  description: "d",
+  summary: "s",
+  tags: [],
+  cwd: "/x",
+  createdAt: "2026-02-03T10:00:00.000Z",
+  updatedAt: "2026-02-03T10:00:00.000Z",
+  model: "tiny",
+  lastIndexedLeafId: "x",
+};

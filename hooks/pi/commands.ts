@@ -9,6 +9,8 @@ import { observing, rawInContext } from "./observing.ts";
 import { alone, type PiState } from "./state.ts";
 
 const VIEW_LINES = 160;
+/** A longer text is looked at where it can be scrolled. */
+const NOTICE_LINES = 24;
 
 type Run = (words: string[], context: PiCommandContext) => Promise<string>;
 
@@ -20,7 +22,11 @@ export function registerObservationCommands(state: PiState, config: Config): voi
       description,
       async handler(args, context) {
         try {
-          context.ui.notify(redact(await run(args.split(/\s+/).filter(Boolean), context), patterns), "info");
+          const text = redact(await run(args.split(/\s+/).filter(Boolean), context), patterns);
+          // pi's editor is the one thing of its terminal that scrolls; what is typed into it is dropped.
+          if (text.split("\n").length > NOTICE_LINES && context.mode === "tui" && context.ui.editor)
+            await context.ui.editor(name, text);
+          else context.ui.notify(text, "info");
         } catch (error) {
           const hint = error instanceof SessionMemoryError && error.hint ? ` (${error.hint})` : "";
           context.ui.notify(redact(`${describeError(error)}${hint}`, patterns), "error");

@@ -87,7 +87,11 @@ export function registerTools(state: PiState, config: Config): void {
     ]);
     const current = context.sessionManager.getSessionId();
     const paths = pathsOf(config, context);
-    const session = resolveSession(stringOf(input.session) ?? "", { paths, cwd: context.cwd, current });
+    const session = resolveSession(stringOf(input.session) ?? stringOf(input.sessionId) ?? "", {
+      paths,
+      cwd: context.cwd,
+      current,
+    });
     const question = stringOf(input.question) ?? "";
     const { answer, confidence, citations, notes } = await querySession(session, question, {
       complete,
@@ -133,6 +137,7 @@ const SEARCH = {
           after: { type: "string", description: "2026-02-03, yesterday, 7d" },
           before: { type: "string" },
           speaker: { type: "string", enum: ["user", "assistant"] },
+          about: { type: "string", description: "somebody of whom it was said what they say or want" },
           topics: { type: "array", items: { type: "string" } },
           has_decision: { type: "boolean" },
           has_action: { type: "boolean" },
@@ -153,9 +158,10 @@ const QUERY = {
     "Asks one whole past session a question and answers with cited transcript lines. Costs a model call over the session: use session_search first.",
   parameters: {
     type: "object",
-    required: ["session", "question"],
+    required: ["question"],
     properties: {
       session: { type: "string", description: "id, unique start of an id, or name" },
+      sessionId: { type: "string", description: "the same as session" },
       question: { type: "string" },
     },
   },

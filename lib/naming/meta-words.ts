@@ -6,7 +6,8 @@ import { formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
-import { RULES, type SessionMeta } from "../sessions/meta.ts";
+import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
+import { sessionAt } from "../sessions/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { tidyName } from "../transcripts/clean.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -14,7 +15,7 @@ import { readHead } from "../transcripts/transcript.ts";
 import { conversationText } from "./conversation.ts";
 import type { MetaReading } from "./meta-reading.ts";
 import type { MetaState } from "./meta-state.ts";
-import { continueSummary, isCircumstantial, type Summary, summarizeByRule } from "./summarize.ts";
+import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./summarize.ts";
 
 /** What a model reads of a conversation: about 12,000 tokens. */
 const INPUT_MAX_BYTES = 48_000;
@@ -94,6 +95,7 @@ function isUsage(value: unknown): value is MetaOutcome["usage"] {
 }
 
 interface Material {
+  session: Session;
   reading: MetaReading;
   clean: (text: string) => string;
   meta: SessionMeta | undefined;
@@ -102,10 +104,7 @@ interface Material {
 }
 
 /** By the model, else by rule; undefined when the model failed and the present meta is kept. */
-export async function summarize(
-  session: Session,
-  material: Material,
-): Promise<(Summary & { model: string }) | undefined> {
+export async function summarize(material: Material): Promise<(Summary & { model: string }) | undefined> {
   const { complete } = material.options;
   if (complete) {
     try {
@@ -116,7 +115,7 @@ export async function summarize(
       if (material.meta) return undefined;
     }
   }
-  return { ...byRule(session, material), model: RULES };
+  return { ...byRule(material), model: RULES };
 }
 
 async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
@@ -124,9 +123,11 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   const { reading, clean, meta, outcome, options } = material;
   const { entries, fresh, isWhole } = reading;
   const goesOn = meta !== undefined && meta.model !== RULES && (!isWhole || fresh.length < entries.length);
-  const { text } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
+  const origin = goesOn ? undefined : originOf(material);
+  const { text: said } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
     maxBytes: INPUT_MAX_BYTES,
   });
+  const text = origin ? `(goes on with another session)\n${previousText(origin, clean)}\n\n${said}` : said;
   const answer = await complete({
     feature: "meta",
     system: META_SYSTEM,
@@ -145,7 +146,8 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   };
 }
 
-function byRule(session: Session, { reading, meta, options }: Material): Summary {
+function byRule(material: Material): Summary {
+  const { session, reading, meta, options } = material;
   const { entries } = reading;
   if (!reading.isWhole && meta) return continueSummary(meta, entries);
   const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
@@ -154,11 +156,26 @@ function byRule(session: Session, { reading, meta, options }: Material): Summary
     project: cwd?.split(/[\\/]/).findLast(Boolean) ?? session.agent,
     date: formatLocal(at, options.settings.timezone).slice(0, 10),
   };
-  const made = summarizeByRule(entries, where);
+  const origin = originOf(material);
+  const own = summarizeByRule(entries, where);
+  const made = origin ? withOrigin(own, origin) : own;
   // A name that changed with each look would be no reference; one from the first words may become a better one.
   const isYoung = entries.filter(({ kind }) => kind === "user").length <= YOUNG_USERS;
   const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force && !isYoung;
   return { ...made, name: isKept ? meta.name : tidyName(made.name) };
+}
+
+/**
+ * The meta of the session that this one goes on with: in pi a new session may name its parent and hold none of its rows,
+ * so that what was said there is told nowhere else.
+ */
+function originOf({ session, reading, options }: Material): SessionMeta | undefined {
+  if (session.agent !== "pi" || !reading.isWhole) return undefined;
+  const head = readHead(session.file);
+  const first = reading.entries.find(({ at }) => at)?.at;
+  const holdsItsRows = first !== undefined && head?.startedAt !== undefined && first < head.startedAt;
+  const parent = head?.forkedFrom === undefined || holdsItsRows ? undefined : sessionAt(head.forkedFrom);
+  return parent && readMeta(metaFile(options.paths, parent)).meta;
 }
 
 function previousText(

@@ -137,8 +137,8 @@ async function makeMeta(session: Session, making: Making): Promise<SessionMeta |
   if (asksModel && byRules && !reading.isWhole) reading = read(true);
   if (!isDue || !reading.entries.some(isSpokenOrDone)) return undefined;
 
-  const material = { reading, clean, meta, outcome, options: { ...options, complete: asksModel } };
-  const made = await summarize(session, material);
+  const material = { session, reading, clean, meta, outcome, options: { ...options, complete: asksModel } };
+  const made = await summarize(material);
   if (asksModel && !options.signal?.aborted)
     seen.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!made) return undefined;

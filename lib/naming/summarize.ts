@@ -46,6 +46,8 @@ interface Circumstances {
 
 /** The lines of a summary; each begins with its name and a colon. */
 interface Lines {
+  /** The session whose work it goes on with. */
+  From: string[];
   Asked: string[];
   /** Later requests. */
   Then: string[];
@@ -74,6 +76,7 @@ export function continueSummary(before: Summary, fresh: readonly Entry[]): Summa
   const old = parseLines(before.summary);
   const added = linesOf(fresh);
   const lines: Lines = {
+    From: old.From,
     Asked: old.Asked.length > 0 ? old.Asked : added.Asked,
     Then: lastDistinct([...old.Then, ...(old.Asked.length > 0 ? added.Asked : []), ...added.Then], LATER_MAX),
     Decided: lastDistinct([...old.Decided, ...added.Decided], DECISIONS_MAX),
@@ -84,6 +87,12 @@ export function continueSummary(before: Summary, fresh: readonly Entry[]): Summa
   const tags = before.tags.length >= 3 ? before.tags : tagsOf(fresh);
   const description = isCircumstantial(before.name) ? before.description : describe(before.name, lines);
   return { name: before.name, description, summary: textOf(lines, before.summary), tags };
+}
+
+/** A summary that also says which session's work it goes on with. */
+export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
+  const from = `From: ${origin.name} (${cut(origin.description.replace(/\s+/g, " "), LATER_CHARS)})`;
+  return { ...made, summary: `${from}\n${made.summary}` };
 }
 
 /** Whether a name was made of circumstances, because the conversation said nothing yet. */
@@ -99,6 +108,7 @@ function linesOf(entries: readonly Entry[]): Lines {
   const said = [asked ?? "", ...then];
   const isSaid = (sentence: string) => said.some((text) => text.includes(sentence));
   return {
+    From: [],
     Asked: asked === undefined ? [] : [asked],
     Then: then,
     Decided: decisions(entries)
@@ -118,15 +128,18 @@ function textOf(lines: Lines, otherwise: string): string {
 }
 
 function parseLines(summary: string): Lines {
-  const lines: Lines = { Asked: [], Then: [], Decided: [], Done: [], Files: [], Last: [] };
+  const lines: Lines = { From: [], Asked: [], Then: [], Decided: [], Done: [], Files: [], Last: [] };
   for (const line of summary.split("\n")) {
-    const [, label = "", text = ""] = /^(Asked|Then|Decided|Done|Files|Last): (.+)$/.exec(line) ?? [];
+    const [, label = "", text = ""] = /^(From|Asked|Then|Decided|Done|Files|Last): (.+)$/.exec(line) ?? [];
     if (!isLabel(label, lines)) continue;
     if (label === "Files") lines.Files = text.split(", ");
-    else lines[label] = label === "Asked" || label === "Last" ? [text] : text.split(BETWEEN);
+    else lines[label] = WHOLE.has(label) ? [text] : text.split(BETWEEN);
   }
   return lines;
 }
+
+/** Lines of one part. */
+const WHOLE = new Set(["From", "Asked", "Last"]);
 
 function isLabel(label: string, lines: Lines): label is keyof Lines {
   return Object.hasOwn(lines, label);

@@ -165,7 +165,7 @@ function toFoundHit(
     lines: [],
     also,
     content: clean(joinChunks(chunks)),
-    context: clean(headerContext(row)),
+    context: clean(name === undefined ? headerContext(row) : placeInSession(row, name)),
     ...exchangesAround(row, { count: around, clean }),
     also_in: copies.map(({ id }) => id),
     ...(from ? { from } : {}),
@@ -177,6 +177,25 @@ function toFoundHit(
   };
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);
   return { hit, shortId: uniquePrefix(row.store, session.id), copies: names.map(clean), passage };
+}
+
+/** Short sessions have no early and late. */
+const LONG_CHUNKS = 8;
+
+/** Where in which discussion an exchange took place, in one sentence. */
+function placeInSession(
+  { store, sessionId, index, contextContent, content }: ChunkRow,
+  name: string,
+): string {
+  const said = headerContext({ contextContent, content });
+  const last = store.db
+    .prepare("SELECT max(chunk_index) AS last FROM session_chunks WHERE session_id = ?")
+    .get(sessionId);
+  const count = Number(last?.last ?? 0) + 1;
+  if (count < LONG_CHUNKS) return `in a discussion about "${name}": ${said}`;
+  const share = index / count;
+  const when = share < 0.25 ? "early in" : share < 0.75 ? "midway through" : "late in";
+  return `${when} a longer discussion about "${name}": ${said}`;
 }
 
 /** Chooses the rows of hits that are shown together, and widens each hit's range to them. */
