@@ -145,7 +145,8 @@ async function main(args: string[]): Promise<void> {
       context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
       minScore: scoreFlag(values["min-score"]),
       subagents: values.subagents,
-      own: values.own,
+      // given files and folders are searched alone
+      own: values.own || values.sessions !== undefined,
       explain: values.explain,
     },
     options,

@@ -404,7 +404,8 @@ test("shared sessions are searched beside the own, marked with whose they are, a
   await sessionSearch({ query: "sextant" }, { config: configOf(other) });
   const shared = openStore(other.paths.database);
   const id = `alice@desk:${OTHER}`;
-  shared.db.exec(`UPDATE sessions SET id = '${id}'; UPDATE session_chunks SET session_id = '${id}';
+  shared.db.exec(`INSERT INTO facts VALUES ('pulled_at', '${new Date().toISOString()}');
+    UPDATE sessions SET id = '${id}', file = 'shared:${id}'; UPDATE session_chunks SET session_id = '${id}';
     UPDATE index_state SET session_id = '${id}'; PRAGMA wal_checkpoint(TRUNCATE)`);
   shared.close();
   copyFileSync(other.paths.database, home.paths.shared);
@@ -416,7 +417,7 @@ test("shared sessions are searched beside the own, marked with whose they are, a
       .sort((a, b) => a.session_id.localeCompare(b.session_id)),
   ).toEqual([
     { session_id: ID, from: undefined },
-    { session_id: id, from: { owner: "alice", machine: "desk" } },
+    { session_id: OTHER, from: { owner: "alice", machine: "desk" } },
   ]);
   expect(ids(await sessionSearch({ query: "where is the sextant", own: true }, { config }))).toEqual([ID]);
 });

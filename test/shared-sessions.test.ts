@@ -1,6 +1,7 @@
 /** Others' sessions where one's own are used: found, read, referred to, and told of. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { write, writeClaude } from "./support/home.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
@@ -128,6 +129,82 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(text).toContain("Refunds were booked twice");
     expect(text).toContain("The ledger key was random; it is the refund's id now");
     expect(text).toContain(`alice@desk:${ID}`);
+  });
+
+  const search = async (...args: string[]) => {
+    const { stdout, exitCode, stderr } = await bob.run("search", ...args);
+    expect([exitCode, stderr.includes("error")]).toEqual([0, false]);
+    return stdout;
+  };
+  const found = async (...args: string[]) =>
+    (JSON.parse(await search(...args, "--json")).results as { session_id: string; from?: object }[]).map(
+      ({ session_id, from }) => [session_id, from],
+    );
+  const ALICE = { owner: "alice", machine: "desk" };
+
+  test("is found, with whose it is and a place that the reader takes as it stands", async () => {
+    expect(await found("why are refunds booked twice")).toEqual([[ID, ALICE]]);
+    const [head = ""] = (await search("why are refunds booked twice", "ledger key random")).split("\n");
+    expect(head).toMatch(/^1\. alice@desk:0{8}\S*:\d+-\d+ · double refunds · shop · /);
+    const [, place = ""] = head.split(" ");
+    expect(await read(place)).toContain("the webhook is retried and the ledger key is random");
+  });
+
+  test("is left out by --own, and found by project, session and agent", async () => {
+    const question = "why are refunds booked twice";
+    expect(await found(question, "--own")).toEqual([]);
+    for (const filter of [
+      ["--project", "."],
+      ["--project", "shop"],
+      ["--session", `alice@desk:${ID}`],
+      ["--session", "double refunds"],
+      ["--agent", "claude"],
+    ]) {
+      expect([filter, await found(question, ...filter)]).toEqual([filter, [[ID, ALICE]]]);
+    }
+    for (const filter of [
+      ["--project", "other"],
+      ["--session", uuid(2)],
+      ["--agent", "pi"],
+      ["--after", "2099"],
+    ]) {
+      expect([filter, await found(question, ...filter)]).toEqual([filter, []]);
+    }
+  });
+
+  test("is found by what was done in it", async () => {
+    expect(await found("--command", "bun")).toEqual([[ID, ALICE]]);
+    expect(await found("--command", "bun", "--own")).toEqual([]);
+    expect(await search("--command", "bun")).toContain("bun test ledger");
+  });
+
+  test("does not crowd out own sessions, and an own one is found as before", async () => {
+    expect(await found("what is the port")).toEqual([[uuid(2), undefined]]);
+  });
+
+  test("counts once where its transcript is here as well", async () => {
+    writeClaude(bob, {
+      id: ID,
+      rows: [claudeUser({ sessionId: ID, cwd: bob.project, text: "why are refunds booked twice" })],
+    });
+    expect(await found("why are refunds booked twice")).toEqual([[ID, undefined]]);
+    await bob.share("--pull");
+    expect(await found("why are refunds booked twice")).toEqual([[ID, undefined]]);
+  });
+
+  test("is not searched any more when the replica has not been pulled for 30 days", async () => {
+    say(alice, uuid(3), ["where is the badger", "in the set"]);
+    await alice.share();
+    await bob.share();
+    expect(await found("where is the badger")).toEqual([[uuid(3), ALICE]]);
+    const replica = openStore(bob.paths.shared);
+    const pulled = (days: number) =>
+      writeFact(replica, "pulled_at", new Date(Date.now() - days * 86_400_000).toISOString());
+    pulled(31);
+    expect(await found("where is the badger")).toEqual([]);
+    pulled(29);
+    expect(await found("where is the badger")).toEqual([[uuid(3), ALICE]]);
+    replica.close();
   });
 
   test("does not take a reference away from an own session, and is not there once it is kept out", async () => {

@@ -24,6 +24,8 @@ export interface ChunkFilter {
   agent?: Agent | undefined;
   /** A project's directory as the index has it, or its last part. */
   project?: string | undefined;
+  /** The origin of the project's repository: what others share is told by it. */
+  origin?: string | undefined;
   /** Whether subagent transcripts are searched too. */
   subagents?: boolean | undefined;
   /** The session whose rows since its last compaction are still before the caller's eyes. */
@@ -215,10 +217,14 @@ export function whereOf(filter: ChunkFilter): { where: string; values: NamedValu
   }
   if (agent !== undefined) add("s.agent = $agent", { agent });
   if (project !== undefined) {
-    add("(s.project = $project OR s.cwd = $project OR lower(s.project) LIKE $ending ESCAPE '\\')", {
-      project,
-      ending: `%/${project.toLowerCase().replace(/[%_\\]/g, "\\$&")}`,
-    });
+    add(
+      "(s.project IN ($project, $origin) OR s.cwd = $project OR lower(s.project) LIKE $ending ESCAPE '\\')",
+      {
+        project,
+        origin: filter.origin ?? project,
+        ending: `%/${project.toLowerCase().replace(/[%_\\]/g, "\\$&")}`,
+      },
+    );
   }
   if (caller !== undefined && session === undefined) {
     add("NOT (c.session_id = $caller AND c.first_line > coalesce(s.compacted_line, 0))", { caller });

@@ -87,6 +87,25 @@ export function findGoneSession(store: Store, reference: string): string | undef
   return found.length === 1 ? String(found[0]?.id) : undefined;
 }
 
+/** The session of the replica that a reference names: its id there, the host's id or its start, or its name. */
+export function findSharedSession(replica: Store, reference: string): string | undefined {
+  const found = replica.db
+    .prepare(
+      `SELECT id FROM sessions WHERE id = $reference OR lower(name) = lower($reference)
+         OR (length($reference) >= 4 AND (instr(id, $reference) = 1 OR instr(id, ':' || $reference) > 0))`,
+    )
+    .all({ reference });
+  return found.length === 1 ? String(found[0]?.id) : undefined;
+}
+
+/** The ids of all sessions of a store. */
+export function sessionIds(store: Store): string[] {
+  return store.db
+    .prepare("SELECT id FROM sessions")
+    .all()
+    .map(({ id }) => String(id));
+}
+
 /** The id under which the index has a session, by its transcript; undefined when it has none of it. */
 export function idOfFile(store: Store, file: string): string | undefined {
   const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
@@ -135,27 +154,12 @@ export function countTopics(store: Store): { topic: string; chunks: number }[] {
     .map(({ topic, chunks }) => ({ topic: String(topic), chunks: Number(chunks) }));
 }
 
-/** `alice@desk:<id>`: how the replica names a session that somebody shares. */
-const SHARED_ID = /^([^@:\s]+)@([^:\s]+):/;
-
-/** Whether an id names a session that somebody shares. */
-export function isSharedId(id: string): boolean {
-  return SHARED_ID.test(id);
-}
-
-/** Who shares a session, and from which machine. */
-export function sharerOf(id: string): { owner: string; machine: string } | undefined {
-  const [, owner, machine] = SHARED_ID.exec(id) ?? [];
-  return owner === undefined || machine === undefined ? undefined : { owner, machine };
-}
-
-/** The beginning of an id that names one session of the store, of at least eight characters. */
-export function uniquePrefix(store: Store, id: string): string {
+/** The beginning of an id that names one session of the store, of at least eight characters behind the first ones. */
+export function uniquePrefix(store: Store, id: string, first = 0): string {
   const count = store.db.prepare(
     "SELECT count(*) AS n FROM sessions WHERE substr(id, 1, length($start)) = $start",
   );
-  const owner = SHARED_ID.exec(id)?.[0].length ?? 0;
-  for (let length = owner + PREFIX_MIN; length < id.length; length++) {
+  for (let length = first + PREFIX_MIN; length < id.length; length++) {
     const start = id.slice(0, length);
     if (Number(count.get({ start })?.n ?? 0) <= 1) return start;
   }

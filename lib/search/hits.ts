@@ -1,6 +1,7 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
 import { headerContext } from "../index/header.ts";
+import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import {
   type ChunkRow,
@@ -11,7 +12,7 @@ import {
   topicsOf,
 } from "./candidates.ts";
 import { chooseRows } from "./choose.ts";
-import { type SessionRow, sharerOf, uniquePrefix } from "./corpus.ts";
+import { type SessionRow, uniquePrefix } from "./corpus.ts";
 import { deedRowsOf } from "./deeds.ts";
 import { exchangesAround } from "./exchanges.ts";
 import type { Explanation, FoundHit, Hit } from "./hit.ts";
@@ -37,8 +38,6 @@ export interface HitOptions extends RetrievalOptions {
   isBrief?: boolean | undefined;
   /** Whether whole exchanges are shown, not the rows that answer. @default {false} */
   isWhole?: boolean | undefined;
-  /** The store of what others share. */
-  shared?: Store | undefined;
   /** Exchanges wanted before and after. */
   around: number;
   explain: boolean;
@@ -144,14 +143,14 @@ function toFoundHit(
   const { row, session } = passage.best;
   const chunks = chunksAround(passage, 0);
   const name = nameOf(session);
-  const from = row.store === options.shared ? sharerOf(session.id) : undefined;
+  const from = sharedBy(session);
   const copies = sessionsWithCopy(row.store, session.id, row.timestamp);
   const folder = (session.project ?? session.cwd)
     ?.replace(/\/\.git\/?$|\/+$/g, "")
     .split(/[/\\]/)
     .at(-1);
   const hit: Hit = {
-    session_id: session.id,
+    session_id: from?.id ?? session.id,
     name: name === undefined ? null : truncateLine(clean(name), NAME_MAX),
     agent: session.agent,
     project: folder ? clean(folder) : null,
@@ -168,15 +167,17 @@ function toFoundHit(
     context: clean(name === undefined ? headerContext(row) : placeInSession(row, name)),
     ...exchangesAround(row, { count: around, clean }),
     also_in: copies.map(({ id }) => id),
-    ...(from ? { from } : {}),
-    file: session.file,
+    ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
+    file: from ? session.id : session.file,
     first_line: passage.firstLine,
     last_line: passage.lastLine,
     source_gone: session.sourceGone,
     ...(explain ? { explain: explainBest(passage.best, options.nearest) } : {}),
   };
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);
-  return { hit, shortId: uniquePrefix(row.store, session.id), copies: names.map(clean), passage };
+  // only what follows the names of owner and machine tells sessions apart
+  const shortId = uniquePrefix(row.store, session.id, from ? session.id.length - from.id.length : 0);
+  return { hit, shortId, copies: names.map(clean), passage };
 }
 
 /** Short sessions have no early and late. */

@@ -2,6 +2,7 @@
 
 import { truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
+import { sharedBy } from "../store/replica.ts";
 import type { Find, FindRow } from "./finds.ts";
 
 interface FindStyle {
@@ -129,8 +130,9 @@ export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" 
   const { session, timestamp, summary, rows, also, firstLine, lastLine } = find;
   const name = nameOf(session);
   const project = projectOf(session);
+  const from = sharedBy(session);
   return {
-    session_id: session.id,
+    session_id: from?.id ?? session.id,
     name: name === undefined ? null : clean(name),
     agent: session.agent,
     project: project === undefined ? null : clean(project),
@@ -149,7 +151,8 @@ export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" 
     before: [],
     after: [],
     also_in: [],
-    file: session.file,
+    ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
+    file: from ? session.id : session.file,
     first_line: firstLine,
     last_line: lastLine,
     source_gone: session.sourceGone,

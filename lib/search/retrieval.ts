@@ -22,8 +22,10 @@ export interface RetrievalOptions {
   now: Date;
   /** IANA name: times in questions are meant there. @default the system's */
   timezone?: string | undefined;
-  /** The project that leads among equals. */
-  project?: string | undefined;
+  /** The project that leads among equals, by its directory and by its origin. */
+  project?: readonly (string | undefined)[] | undefined;
+  /** Whether a session is left out: what others share may be here by itself. */
+  isHidden?: ((session: SessionRow) => boolean) | undefined;
 }
 
 /** A chunk as it was ranked. */
@@ -103,7 +105,9 @@ export function retrieve(
   const sessions = new Map<string, SessionRow>();
   for (const { store, rows: own } of found) {
     const ids = new Set(own.map(({ sessionId }) => sessionId));
-    for (const [id, session] of readSessionRows(store, ids)) sessions.set(id, session);
+    for (const [id, session] of readSessionRows(store, ids)) {
+      if (!options.isHidden?.(session)) sessions.set(id, session);
+    }
   }
   const deeds = deedsByChunk(rows, found);
   const { speaker } = options.filter;
@@ -212,7 +216,7 @@ function fuseChunks(
   }: {
     sessions: ReadonlyMap<string, SessionRow>;
     phrasings: Phrasing[];
-    project: string | undefined;
+    project: readonly (string | undefined)[] | undefined;
   },
 ): RankedChunk[] {
   const weights = phrasings.map(({ ranking }) => ranking.strength * Math.sqrt(ranking.coverage));
@@ -220,7 +224,8 @@ function fuseChunks(
   const fused = lists.length === 1 ? (lists[0]?.scores ?? new Float64Array()).slice() : fuse(lists);
   if (project !== undefined) {
     for (const [i, row] of rows.entries()) {
-      if (sessions.get(row.sessionId)?.project === project) fused[i] = (fused[i] as number) * OWN_PROJECT;
+      const own = sessions.get(row.sessionId)?.project;
+      if (own !== undefined && project.includes(own)) fused[i] = (fused[i] as number) * OWN_PROJECT;
     }
   }
   const ranks = lists.map(

@@ -7,7 +7,14 @@ import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { findGoneSession, idOfFile, readSessionRows, sessionsWithin } from "./corpus.ts";
+import {
+  findGoneSession,
+  findSharedSession,
+  idOfFile,
+  readSessionRows,
+  sessionIds,
+  sessionsWithin,
+} from "./corpus.ts";
 
 export interface SearchFilters {
   /** ISO time, date, or words such as `last week`. */
@@ -32,6 +39,8 @@ export interface SearchFilters {
 
 interface FilterContext {
   store: Store;
+  /** What others share, where that is searched too. */
+  shared: Store | undefined;
   config: Config;
   subagents: boolean;
 }
@@ -43,7 +52,7 @@ interface FilterContext {
  */
 export async function toFilter(
   filters: SearchFilters,
-  { store, config, subagents }: FilterContext,
+  { store, shared, config, subagents }: FilterContext,
 ): Promise<ChunkFilter> {
   const { session, project, after, before, topics, speaker, agent } = filters;
   const isFolder = project !== undefined && /[/\\]|^\.\.?$/.test(project);
@@ -57,9 +66,10 @@ export async function toFilter(
     subagents,
     hasDecision: filters.has_decision,
     hasAction: filters.has_action,
-    session: session === undefined ? undefined : await sessionId(session, config, store),
+    session: session === undefined ? undefined : await sessionId(session, config, { store, shared }),
     project: isFolder ? (await import("../sessions/project.ts")).projectKey(resolve(project)) : project,
-    among: config.paths.transcripts.length > 0 ? sessionsWithin(store, config.paths.transcripts) : undefined,
+    origin: isFolder ? (await import("../sessions/origin.ts")).originOf(resolve(project)) : undefined,
+    among: config.paths.transcripts.length > 0 ? givenSessions({ store, shared }, config) : undefined,
     caller: config.currentSession,
   };
 }
@@ -72,8 +82,15 @@ function toIso(text: string | undefined, edge: "start" | "end", { settings }: Co
   throw new SessionMemoryError("USAGE", what, { hint: "try 2026-02-03, yesterday or 7d" });
 }
 
-/** A session may be known to the index alone: its transcript was deleted since. */
-async function sessionId(reference: string, config: Config, store: Store): Promise<string> {
+/** The sessions of given transcripts, and all that others share. */
+function givenSessions({ store, shared }: Stores, { paths }: Config): string[] {
+  return [...sessionsWithin(store, paths.transcripts), ...(shared ? sessionIds(shared) : [])];
+}
+
+type Stores = Pick<FilterContext, "store" | "shared">;
+
+/** A session may be known to an index alone: its transcript was deleted since, or is another's. */
+async function sessionId(reference: string, config: Config, { store, shared }: Stores): Promise<string> {
   if (readSessionRows(store, [reference]).size > 0) return reference;
   // most searches name no session
   const { resolveSession } = await import("../sessions/resolve.ts");
@@ -82,7 +99,7 @@ async function sessionId(reference: string, config: Config, store: Store): Promi
     const { id, file } = resolveSession(reference, { paths, cwd: process.cwd(), current, subagents: true });
     return idOfFile(store, file) ?? id;
   } catch (error) {
-    const gone = findGoneSession(store, reference);
+    const gone = findGoneSession(store, reference) ?? (shared && findSharedSession(shared, reference));
     if (gone !== undefined) return gone;
     throw error;
   }

@@ -1,6 +1,5 @@
 /** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
 
-import { existsSync } from "node:fs";
 import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, indexRecipe } from "../index/freshness.ts";
 import { removeLeftOut } from "../index/left-out.ts";
@@ -8,22 +7,17 @@ import { isAllIndexed } from "../index/stale.ts";
 import { projectKey } from "../sessions/project.ts";
 import { nameOf } from "../sessions/session-name.ts";
 import { tendIndexes } from "../store/given-indexes.ts";
+import { openShared, sharedBy } from "../store/replica.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import {
-  countTopics,
-  isSharedId,
-  logSearch,
-  readIndexSize,
-  type SessionRow,
-  uniquePrefix,
-} from "./corpus.ts";
+import { countTopics, logSearch, readIndexSize, type SessionRow } from "./corpus.ts";
 import type { FoundHit, Hit } from "./hit.ts";
 import { findHits } from "./hits.ts";
 import { findByMeaning } from "./meaning.ts";
 import { linesWithin, type PrintOptions, printBrief, printBySession, printFull, printHits } from "./print.ts";
 import { type SearchFilters, toFilter } from "./search-filters.ts";
+import { hiddenShared, listOf, shortIdIn } from "./stores.ts";
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
@@ -103,7 +97,7 @@ export async function searchAsText(
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
   const store = openStore(config.paths.database, { create: index });
-  const shared = openShared(config, request);
+  const shared = request.own ? undefined : openShared(config.paths);
   try {
     tendIndexes(config.paths, new Date());
     removeLeftOut(store, config.paths);
@@ -115,12 +109,6 @@ export async function searchAsText(
     store.close();
     shared?.close();
   }
-}
-
-/** The replica of what others share, where there is one; given transcripts and a named session are searched alone. */
-function openShared({ paths }: Config, { own = false, filters }: SearchRequest): Store | undefined {
-  const isWanted = !own && paths.transcripts.length === 0 && filters?.session === undefined;
-  return isWanted && existsSync(paths.shared) ? openStore(paths.shared) : undefined;
 }
 
 /** The topics there are with the number of chunks on each, most frequent first. */
@@ -179,18 +167,19 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const { config } = surroundings;
   const { filters = {}, subagents = false } = request;
   const texts = [request.query ?? []].flat();
-  const filter = await toFilter(filters, { store, config, subagents });
+  const stores = { store, shared: surroundings.shared };
+  const filter = await toFilter(filters, { ...stores, config, subagents });
   const { file, error, command } = filters;
   if (file === undefined && error === undefined && command === undefined) {
     return await answerHits(store, texts, { request, filter, ...surroundings });
   }
   const { findDeeds, scopeOf, sessionsOf } = await import("./histories.ts");
   const { clean } = readRules(config.settings);
-  const finds = findDeeds(
-    store,
-    filters,
-    scopeOf(store, filter, { cwd: request.cwd ?? process.cwd(), clean }),
-  );
+  const cwd = request.cwd ?? process.cwd();
+  const isHidden = hiddenShared(store, config);
+  const finds = listOf(stores)
+    .flatMap((each) => findDeeds(each, filters, scopeOf(each, filter, { cwd, clean })))
+    .filter(({ session }) => !isHidden(session));
   if (texts.length > 0) {
     const among = sessionsOf(finds);
     return await answerHits(store, texts, { request, filter: { ...filter, among }, ...surroundings });
@@ -203,7 +192,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
     maxChars: maxCharsOf(request),
     timezone: ownTimezone(config),
     nameOf: namer(config),
-    shortId: ({ id }: { id: string }) => uniquePrefix(store, id),
+    shortId: (session: { id: string; file: string }) => shortIdIn(stores, session),
     clean,
     isBrief: request.mode === "brief" || request.mode === "sessions",
   };
@@ -219,19 +208,20 @@ async function answerHits(
   const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
   const limit = request.limit ?? defaultLimit(mode);
   const { nearest, semantic } = await findByMeaning(store, texts, { config, filter, signal });
-  const hits = findHits(shared ? [store, shared] : [store], texts, {
+  const cwd = request.cwd ?? process.cwd();
+  const hits = findHits(listOf({ store, shared }), texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
     timezone: ownTimezone(config),
     nearest,
-    project: projectKey(request.cwd ?? process.cwd()),
+    project: [projectKey(cwd), shared && (await import("../sessions/origin.ts")).originOf(cwd)],
+    isHidden: shared && hiddenShared(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),
     maxChars: maxCharsOf(request),
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",
-    shared,
     around: context,
     explain,
   });
@@ -242,7 +232,7 @@ async function answerHits(
 /** What a session is called now; what it was, where its transcript is gone. */
 function namer({ paths }: Config) {
   return (session: Pick<SessionRow, "id" | "agent" | "file" | "name" | "sourceGone">) =>
-    session.sourceGone || isSharedId(session.id) ? session.name : nameOf(asListed(session), paths);
+    session.sourceGone || sharedBy(session) ? session.name : nameOf(asListed(session), paths);
 }
 
 /** How many results there are where nobody says. */

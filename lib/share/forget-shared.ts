@@ -4,9 +4,10 @@ import type { Paths } from "../config/config.ts";
 import { eraseFreed, findRows, forgetRows } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
+import { hasReplica } from "../store/replica.ts";
 import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import { hasReplica, openReplica, readShared, removeShared } from "./replica.ts";
+import { openReplica, readShared, removeShared } from "./replica.ts";
 import { noteWithdrawals, readPublished, readShareFact, undoWithdrawals } from "./share-state.ts";
 
 const AGENTS = ["claude", "pi", "codex"];

@@ -2,6 +2,7 @@
 
 import { fullTextColumns } from "../index/chunk.ts";
 import { deedRows } from "../index/deed-rows.ts";
+import { SHARED_FILE } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import type { IncomingChunk, IncomingSession } from "./incoming.ts";
 import type { SharedSession } from "./replica.ts";
@@ -142,5 +143,5 @@ function finishSession({ db }: Store, { storedId }: SharedSession, session: Inco
 
 /** No file on this machine, and none that looks like one. */
 function fileOf(storedId: string): string {
-  return `shared:${storedId}`;
+  return `${SHARED_FILE}${storedId}`;
 }

@@ -3,7 +3,6 @@
  * session is whose and how much of it is here. Search reads it beside the own index; only `share` writes it.
  */
 
-import { existsSync } from "node:fs";
 import { remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { openStore, type Store } from "../store/store.ts";
@@ -81,10 +80,6 @@ export function openReplica({ shared }: ReplicaPaths): Store {
   // Written in bulk: pages that change often go into the file once.
   store.db.exec("PRAGMA wal_autocheckpoint = 20000");
   return store;
-}
-
-export function hasReplica({ shared }: ReplicaPaths): boolean {
-  return existsSync(shared);
 }
 
 /** Deletes the replica. */

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { currentExclude } from "../sessions/kept-out.ts";
+import { hasReplica } from "../store/replica.ts";
 import { withExistingState, withState } from "../store/state.ts";
 import { openStore } from "../store/store.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
@@ -11,7 +12,7 @@ import { localSessions } from "./local-sessions.ts";
 import { outgoing } from "./outgoing.ts";
 import { ownMachine } from "./own-machine.ts";
 import { dueSessions } from "./publishing.ts";
-import { hasReplica, openReplica, readShared, type SharedSession } from "./replica.ts";
+import { openReplica, readShared, type SharedSession } from "./replica.ts";
 import { shareConfig } from "./share.ts";
 import { keyOf, readPublished, readShareFact } from "./share-state.ts";
 import { sharedProject } from "./shared-projects.ts";

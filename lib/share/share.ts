@@ -5,6 +5,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
 import { currentExclude } from "../sessions/kept-out.ts";
+import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
 import { openStore, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
@@ -142,7 +143,7 @@ async function exchange(
         try {
           const own = ownKeys(store);
           pulled = await pullShared(hub, { ...common, replica, own, onProgress: receiving.update });
-          writeFact(replica, "pulled_at", new Date().toISOString());
+          writeFact(replica, PULLED_FACT, new Date().toISOString());
         } finally {
           replica.close();
           receiving.end();

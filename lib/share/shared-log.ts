@@ -3,9 +3,10 @@
 import type { Paths } from "../config/config.ts";
 import { storedSteps } from "../index/stored-steps.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
+import { withShared } from "../store/replica.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { pickSteps, type Step } from "../transcripts/steps.ts";
-import { type FoundShared, withShared } from "./shared-lookup.ts";
+import type { FoundShared } from "./shared-lookup.ts";
 
 /** A shared session in the shape of one whose transcript is here. */
 export function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {

@@ -8,9 +8,9 @@ import { oneLine, redact } from "../redact/redact.ts";
 import { foldName } from "../sessions/name-match.ts";
 import { type LineRange, linesIn } from "../sessions/reference-syntax.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
-import { openStore, readFact, type Store } from "../store/store.ts";
+import { hasReplica, withShared } from "../store/replica.ts";
+import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
-import { hasReplica } from "./replica.ts";
 
 /** A session that somebody else shares. */
 export interface FoundShared {
@@ -35,30 +35,6 @@ export interface FoundShared {
 
 const PREFIX_MIN = 4;
 const CANDIDATES_SHOWN = 5;
-const DAY_MS = 86_400_000;
-/** A replica that has not been pulled for longer may hold what its reader may no longer read. */
-const LEASE_DAYS = 30;
-
-/** Opens the replica for reading; undefined where there is none, or none that may still be used. */
-export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date()): Store | undefined {
-  if (!hasReplica(paths)) return undefined;
-  const replica = openStore(paths.shared, { create: false });
-  const pulledAt = Date.parse(readFact(replica, "pulled_at") ?? "");
-  if (now.getTime() - pulledAt < LEASE_DAYS * DAY_MS) return replica;
-  replica.close();
-  return undefined;
-}
-
-/** Runs `work` on the replica, where there is one that may be used. */
-export function withShared<T>(paths: Pick<Paths, "shared">, work: (replica: Store) => T): T | undefined {
-  const replica = openShared(paths);
-  if (!replica) return undefined;
-  try {
-    return work(replica);
-  } finally {
-    replica.close();
-  }
-}
 
 /**
  * The one shared session that a reference means, with the lines that it names; undefined for none.

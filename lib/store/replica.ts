@@ -1,0 +1,52 @@
+/** The replica of what others share, for reading: an index like the own one, that `share` writes and nobody else. */
+
+import { existsSync } from "node:fs";
+import type { Paths } from "../config/config.ts";
+import { openStore, readFact, type Store } from "./store.ts";
+
+const DAY_MS = 86_400_000;
+/** One that was not pulled for longer may hold what its reader may no longer read. */
+const LEASE_DAYS = 30;
+
+/** When the replica was last pulled: a fact of it. */
+export const PULLED_FACT = "pulled_at";
+/** What the replica has in place of a transcript's path. */
+export const SHARED_FILE = "shared:";
+
+export function hasReplica({ shared }: Pick<Paths, "shared">): boolean {
+  return existsSync(shared);
+}
+
+/** Opens the replica; undefined where there is none, or none that may still be used. */
+export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date()): Store | undefined {
+  if (!hasReplica(paths)) return undefined;
+  const replica = openStore(paths.shared, { create: false });
+  const pulledAt = Date.parse(readFact(replica, PULLED_FACT) ?? "");
+  if (now.getTime() - pulledAt < LEASE_DAYS * DAY_MS) return replica;
+  replica.close();
+  return undefined;
+}
+
+/** Runs `work` on the replica, where there is one that may be used. */
+export function withShared<T>(paths: Pick<Paths, "shared">, work: (replica: Store) => T): T | undefined {
+  const replica = openShared(paths);
+  if (!replica) return undefined;
+  try {
+    return work(replica);
+  } finally {
+    replica.close();
+  }
+}
+
+/** Who shares a session, by its id in the replica (`alice@desk:<id>`) and its file. */
+export function sharedBy({
+  id,
+  file,
+}: {
+  id: string;
+  file: string;
+}): { owner: string; machine: string; id: string } | undefined {
+  if (!file.startsWith(SHARED_FILE)) return undefined;
+  const [, owner = "", machine = "", host = id] = /^([^@]+)@([^:]+):(.+)$/.exec(id) ?? [];
+  return { owner, machine, id: host };
+}
