@@ -12,13 +12,11 @@ import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { alignColumns } from "../lib/base/terminal.ts";
 import { shortId } from "../lib/base/text.ts";
-import { formatLocal } from "../lib/base/time.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Paths } from "../lib/config/config.ts";
 import { orIndexed } from "../lib/index/gone-session.ts";
 import type { KnownLines } from "../lib/index/known-lines.ts";
-import { oneLine } from "../lib/redact/redact.ts";
-import { firstWords, listByLastRow } from "../lib/sessions/listing.ts";
+import { listByLastRow, listingCells, sessionHeader, sessionJson } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
 import { asSession, readSharedSteps } from "../lib/share/shared-log.ts";
 import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
@@ -79,9 +77,6 @@ const FLAGS = {
 
 const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 const SPEAKERS = ["user", "assistant"] as const;
-const HEADER_TITLE_MAX = 160;
-const LIST_TITLE_MAX = 80;
-const PATH_MAX = 4096; // no path is longer, so none is cut
 const OUTLINE_CHARS = 4000;
 /** Of a larger file the index is asked for the place of a line; opening it costs as much as counting in this many bytes. */
 const SMALL_BYTES = 16 * 1024 * 1024;
@@ -171,15 +166,6 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
   return ({ entry }) => isWithin(spans, entry.line);
 }
 
-function header(session: Session, { clean }: Rules): string {
-  const { name, id, agent, cwd = "?" } = session;
-  // Ids and folders come from files: they may hold line breaks too.
-  const [title, ...rest] = [name ?? id, agent, id, cwd].map((text, i) =>
-    oneLine(clean(text), i === 0 ? HEADER_TITLE_MAX : PATH_MAX),
-  );
-  return `# ${[title, ...rest].join(" · ")}`;
-}
-
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
   const { values, config, cwd } = run;
   const { paths, settings, currentSession: current } = config;
@@ -201,7 +187,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
       ...request.style,
       isRewound: indexed ? () => false : rewoundIn(session.file, session.size, known),
     },
-    head: header(session, rules),
+    head: sessionHeader(session, rules),
     id: shortId(session.id),
     data: { session: sessionJson(session, rules), skipped },
   });
@@ -220,7 +206,7 @@ async function printShared(
   await printSteps(run, readSharedSteps(shared, { ...request, lines, count }, run.config.paths), {
     request,
     style: { ...request.style, isRewound: () => false },
-    head: header(session, rules),
+    head: sessionHeader(session, rules),
     id: `${owner}@${machine}:${shortId(id)}`,
     data: {
       session: { ...sessionJson(session, rules), id, file: null, from: { owner, machine } },
@@ -263,19 +249,6 @@ function isFiltered({ speaker, grep, since, until }: Values): boolean {
   return [speaker, grep, since, until].some((value) => value !== undefined);
 }
 
-function sessionJson({ id, name, agent, cwd, file, startedAt, updatedAt }: Session, { clean }: Rules) {
-  const shown = (text: string | undefined) => (text === undefined ? null : clean(text));
-  return {
-    id: shown(id),
-    name: shown(name),
-    agent,
-    cwd: shown(cwd),
-    file: shown(file),
-    startedAt: startedAt ?? null,
-    updatedAt,
-  };
-}
-
 /** The sessions by their last row. */
 function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
   const { paths, settings } = config;
@@ -292,39 +265,12 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
     updatedAt: session.updatedAt,
     size: session.size,
   }));
-  show({ sessions: rows }, listLines(sessions, { rules, timezone }));
-}
-
-function listLines(
-  sessions: readonly Session[],
-  { rules, timezone }: { rules: Rules; timezone: string },
-): string[] {
-  const rows = sessions.map((session) => {
-    const { id, agent, cwd = "?", updatedAt, size } = session;
-    const [shown, folder] = [shortId(id), cwd].map((text) => oneLine(rules.clean(text), PATH_MAX));
-    return [
-      formatLocal(updatedAt, timezone).slice(0, 16),
-      titleOf(session, rules),
-      shown ?? "",
-      agent,
-      folder ?? "",
-      formatSize(size),
-    ];
-  });
+  const cells = sessions.map((session) => listingCells(session, { rules, timezone }));
   const isTerminal = process.getBuiltinModule("node:tty").isatty(1);
-  return isTerminal ? alignColumns(rows) : rows.map((cells) => cells.filter(Boolean).join(" · "));
-}
-
-/** A session's name, or the words it began with in quotes: an id alone tells nobody what it was about. */
-function titleOf({ name, file }: Session, rules: Rules): string {
-  if (name !== undefined) return oneLine(rules.clean(name), LIST_TITLE_MAX);
-  const words = firstWords(file, rules);
-  return words === undefined ? "" : `"${oneLine(words, LIST_TITLE_MAX - 2)}"`;
-}
-
-function formatSize(bytes: number): string {
-  const kib = Math.ceil(bytes / 1024);
-  return kib < 1024 ? `${kib} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
+  show(
+    { sessions: rows },
+    isTerminal ? alignColumns(cells) : cells.map((each) => each.filter(Boolean).join(" · ")),
+  );
 }
 
 async function main(run: Run<typeof FLAGS>): Promise<void> {

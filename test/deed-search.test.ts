@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePaths } from "../lib/config/config.ts";
@@ -18,6 +18,8 @@ import { temporaryHome, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
 import { type Row, uuidFrom } from "./support/rows.ts";
 import { ROOT, runScript } from "./support/run.ts";
+
+setDefaultTimeout(30_000);
 
 const home = temporaryHome();
 const CWD = "/srv/shop";

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePlace, resolveSession } from "../lib/sessions/resolve.ts";
@@ -8,6 +8,8 @@ import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 import { ROOT, runScript } from "./support/run.ts";
+
+setDefaultTimeout(30_000);
 
 const ID = uuidFrom("places");
 const SHORT = ID.slice(0, 8);
@@ -177,7 +179,7 @@ describe("session-reader", () => {
 
   test("prints as many of the newest entries as fit, whole, and how to go on", async () => {
     const all = (await read(SHORT)).stdout;
-    for (let max = 200; max < all.length + 20; max += 37) {
+    for (let max = 200; max < all.length + 20; max += 170) {
       const { stdout, entries } = await read(SHORT, "--max-chars", String(max));
       expect([...stdout].length).toBeLessThanOrEqual(max);
       if (max >= [...all].length) expect(stdout).toBe(all);

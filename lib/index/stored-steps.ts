@@ -46,7 +46,7 @@ function messagesOf(store: Store, sessionId: string): Entry[] {
 }
 
 /** The messages of a chunk, or the pieces of them that are in it. */
-function piecesOf(row: Row): Entry[] {
+export function piecesOf(row: Row): Entry[] {
   const content = String(row.content);
   const places = [...String(row.row_lines).matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => [
     Number(start),

@@ -1,6 +1,7 @@
 /** What was found among deeds: a place in a session, in a few words, with the rows that show it. */
 
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
+import { piecesOf } from "../index/stored-steps.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
@@ -154,7 +155,7 @@ export function messagesWithin(
 ): FindRow[] {
   return store.db
     .prepare(
-      `SELECT content, row_lines, first_line FROM session_chunks
+      `SELECT content, row_lines, first_line, timestamp FROM session_chunks
        WHERE session_id = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
     )
     .all(sessionId, to, from)
@@ -162,23 +163,10 @@ export function messagesWithin(
     .filter(({ line }) => line >= from && line <= to);
 }
 
-/** The messages of a chunk. */
-export function messagesOf({ content, row_lines, first_line }: Row): FindRow[] {
-  const text = String(content);
-  const places = (String(row_lines) || `0:${first_line}`)
-    .split(" ")
-    .map((place) => place.split(":").map(Number));
-  return places.map(([start = 0, line = 0], i) => {
-    const said = text.slice(start, places[i + 1]?.[0]);
-    const who = said.startsWith("User: ") ? ("user" as const) : ("assistant" as const);
-    return {
-      line,
-      who,
-      text: said
-        .slice(said.indexOf(": ") + 2)
-        .replace(/\s+/g, " ")
-        .trim(),
-    };
+/** The messages of a chunk, each on one line. */
+export function messagesOf(chunk: Row): FindRow[] {
+  return piecesOf(chunk).map(({ line, kind, text }) => {
+    return { line, who: kind === "user" ? "user" : "assistant", text: text.replace(/\s+/g, " ").trim() };
   });
 }
 

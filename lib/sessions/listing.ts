@@ -1,6 +1,9 @@
 /** Sessions as a listing shows them: by the time of their last row, with the words they began with. */
 
+import { shortId } from "../base/text.ts";
+import { formatLocal } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
+import { oneLine } from "../redact/redact.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -45,4 +48,55 @@ export function firstWords(file: string, rules: Rules): string | undefined {
     // gone since it was listed
   }
   return undefined;
+}
+
+export interface ListingStyle {
+  rules: Rules;
+  /** IANA name. */
+  timezone: string;
+}
+
+const TITLE_MAX = 80;
+const HEADER_TITLE_MAX = 160;
+const PATH_MAX = 4096; // no path is longer, so none is cut
+
+/** A session's cells in a listing: date of its last row, name or first words, short id, agent, folder, size. */
+export function listingCells(session: Session, { rules, timezone }: ListingStyle): string[] {
+  const { id, agent, cwd = "?", updatedAt, size } = session;
+  const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
+  const date = formatLocal(updatedAt, timezone).slice(0, 16);
+  return [date, titleOf(session, rules), line(shortId(id)), agent, line(cwd), formatSize(size)];
+}
+
+/** The line above a session's log. Ids and folders come from files: they may hold line breaks too. */
+export function sessionHeader({ name, id, agent, cwd = "?" }: Session, { clean }: Rules): string {
+  const title = oneLine(clean(name ?? id), HEADER_TITLE_MAX);
+  return `# ${[title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX))].join(" · ")}`;
+}
+
+/** A session as JSON has it. */
+export function sessionJson(session: Session, { clean }: Rules) {
+  const { id, name, agent, cwd, file, startedAt, updatedAt } = session;
+  const shown = (text: string | undefined) => (text === undefined ? null : clean(text));
+  return {
+    id: shown(id),
+    name: shown(name),
+    agent,
+    cwd: shown(cwd),
+    file: shown(file),
+    startedAt: startedAt ?? null,
+    updatedAt,
+  };
+}
+
+/** A session's name, or the words it began with in quotes: an id alone says nothing of what it was about. */
+function titleOf({ name, file }: Session, rules: Rules): string {
+  if (name !== undefined) return oneLine(rules.clean(name), TITLE_MAX);
+  const words = firstWords(file, rules);
+  return words === undefined ? "" : `"${oneLine(words, TITLE_MAX - 2)}"`;
+}
+
+function formatSize(bytes: number): string {
+  const kib = Math.ceil(bytes / 1024);
+  return kib < 1024 ? `${kib} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
 }
