@@ -1,6 +1,6 @@
 /**
- * For programs that run agents through the Agent SDK: what the other sessions did and what is known of those that the
- * prompt mentions, before each prompt.
+ * For programs that run agents through the Agent SDK: adds what other sessions did, and what is known of the sessions
+ * that the prompt mentions, to each prompt.
  *
  *     query({ prompt, options: { hooks: { UserPromptSubmit: [{ hooks: [userPromptSubmit()] }] } } })
  */
@@ -15,18 +15,18 @@ import { answerPrompt, modelOf } from "./prompt-answer.ts";
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
   env?: Environment;
-  /** Which sessions are looked at. @default {activity.scope of config.json} */
+  /** Which sessions count. @default {activity.scope of config.json} */
   scope?: "project" | "all";
-  /** Length of the digest at most, in characters. @default {activity.maxChars of config.json} */
+  /** The maximum length of the digest in characters. @default {activity.maxChars of config.json} */
   maxChars?: number;
 }
 
-/** What the SDK takes from a callback; an empty one changes nothing. */
+/** The output of a callback; an empty one changes nothing. */
 export interface HookOutput {
   hookSpecificOutput?: { hookEventName: "UserPromptSubmit"; additionalContext: string };
 }
 
-/** A callback of the SDK: hook input, tool use id, abort signal. */
+/** An SDK callback: hook input, tool use id, abort signal. */
 export type HookCallback = (
   input: unknown,
   toolUseId?: string,
@@ -35,7 +35,7 @@ export type HookCallback = (
 
 const HOOK = "agent-sdk";
 
-/** Makes the callback for `hooks.UserPromptSubmit` of the SDK's options. It never rejects. */
+/** Returns the callback for `hooks.UserPromptSubmit` in the SDK's options. It never rejects. */
 export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCallback {
   return async (input, _toolUseId, context) => {
     const { env, ignored } = trustedEnvironment(options.env ?? process.env, currentDirectory());
@@ -67,10 +67,10 @@ async function answer(
   if (!prompt) return {};
   const { paths, ...read } = requireSettings(places, { env, transcript: prompt.session.file });
   const settings = withOptions(read.settings, options);
-  const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
+  const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
   const model = modelOf(env, prompt.session);
   const { text, delivered } = await answerPrompt(prompt, look, { paths, settings, model });
-  // The SDK has the text once this turn of the event loop is over; an aborted one never took it.
+  // The SDK takes the text within this turn of the event loop, unless the call was aborted.
   setImmediate(() => {
     if (!signal?.aborted) delivered();
   });

@@ -9,7 +9,7 @@ import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { logEvent } from "../lib/base/log.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
-import { isKeptOut } from "../lib/sessions/kept-out.ts";
+import { isExcluded } from "../lib/sessions/excluded.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
@@ -82,7 +82,7 @@ async function workOn(job: Job, config: Config): Promise<void> {
   const { paths, settings } = config;
   const session = sessionAt(job.file, paths);
   // Nothing was said, or nothing of it is to be kept.
-  if (!session || isKeptOut(session, { paths, exclude: settings.exclude })) return;
+  if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
   const perform = performer(config, job);
   if (job.save && settings.notes.onClear) await perform("save", () => save(session, job, config));
   const work: Work = { store: undefined, config };

@@ -1,4 +1,4 @@
-/** What a hook does about a failure: one line in the log, and nothing that would keep failing. */
+/** Handles a hook's failure: one line in the log, and nothing left that would keep failing. */
 
 import { renameSync } from "node:fs";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
@@ -6,7 +6,7 @@ import { logEvent } from "../lib/base/log.ts";
 import type { Paths } from "../lib/config/config.ts";
 import { redact } from "../lib/redact/redact.ts";
 
-/** Logs what kept a hook from its work; a damaged cursor file is put aside, so that the next look starts anew. */
+/** Logs a failure, and sets a damaged cursor file aside so that the next look starts over. */
 export function logFailure(paths: Paths, hook: string, error: unknown): void {
   logEvent(paths.log, { event: `hook.${hook}`, ok: false, error: redact(describeError(error)) });
   const file = error instanceof SessionMemoryError ? error.details.cursorFile : undefined;
@@ -14,6 +14,6 @@ export function logFailure(paths: Paths, hook: string, error: unknown): void {
   try {
     renameSync(file, `${file}.broken`);
   } catch {
-    // gone, or not ours to move: the log line is all there is to do
+    // gone, or not ours to move
   }
 }

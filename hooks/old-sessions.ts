@@ -8,7 +8,7 @@ import { indexRecipe } from "../lib/index/freshness.ts";
 import { pending } from "../lib/index/pending.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
-import { isKeptOut } from "../lib/sessions/kept-out.ts";
+import { isExcluded } from "../lib/sessions/excluded.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -34,7 +34,7 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
   const store = openStore(paths.database, { create: true });
   try {
     const { exclude } = settings;
-    const sessions = listSessions(paths).filter((session) => !isKeptOut(session, { paths, exclude }));
+    const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
     const nameless = namesToMake(sessions, { store, config });
     const end = Date.now() + totalMs;
     for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {

@@ -1,6 +1,6 @@
 /**
- * What a prompt is given to know beside its own words, in every host: what the other sessions did, and what its `@@`
- * references mean. Loaded only where there may be something.
+ * Builds what every host adds to a prompt: what other sessions did, and what the prompt's `@@` references mean. Loaded
+ * only when there may be something to add.
  */
 
 import type { Look } from "../lib/activity/look.ts";
@@ -15,25 +15,25 @@ import type { Prompt } from "./prompt.ts";
 interface Sources {
   paths: Paths;
   settings: Settings;
-  /** Answers `@@name: question`; asked for only when there is one. */
+  /** Provides the model for `@@name: question`; called only for a question. */
   model: () => Promise<CompleteJson | undefined>;
 }
 
-/** A text for the host, and what to do once the host has it. */
+/** A text for the host, and what to do once it is delivered. */
 interface Injection {
-  /** Undefined when there is nothing to say. */
+  /** Undefined when there is nothing to add. */
   text: string | undefined;
   delivered(): void;
 }
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
 const OUTPUT_MAX_CHARS = 9990;
-/** A prompt waits no longer for answers. Claude Code gives a hook 30 s, and drops everything it was to say after that. */
+/** The time limit for answers. Claude Code gives a hook 30 s and then drops its whole output. */
 export const QUESTION_MS = 20_000;
-/** What the other sessions said meanwhile is read for so long, and the rest of it before the next prompt. */
+/** The time limit for reading other sessions; the rest follows with the next prompt. */
 const READING_MS = 3000;
 
-/** Collects all that a prompt is given to know. */
+/** Builds everything that is added to a prompt. */
 export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources): Promise<Injection> {
   const activity = activityOf(look, sources);
   const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
@@ -48,10 +48,10 @@ export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources)
   };
 }
 
-/** Returns what changed in other sessions by the look that was taken. Delivered, it is marked as seen. */
+/** Returns the news of other sessions. Once delivered, it is marked as seen. */
 export function activityOf(look: Look, { paths, settings }: Pick<Sources, "paths" | "settings">): Injection {
   const deadline = Date.now() + READING_MS;
-  const updates = readUpdates({ paths, settings, current: look.looker, look, deadline });
+  const updates = readUpdates({ paths, settings, current: look.viewer, look, deadline });
   for (const problem of updates.problems) logEvent(paths.log, { event: "activity", ok: false, problem });
   const text = updates.text ?? undefined;
   return {
@@ -61,7 +61,7 @@ export function activityOf(look: Look, { paths, settings }: Pick<Sources, "paths
         const ok = updates.commit();
         if (text === undefined && ok) return;
         const about = updates.report.sessions.map(({ id }) => id);
-        logEvent(paths.log, { event: "injected", ok, session: look.looker.id, about, text });
+        logEvent(paths.log, { event: "injected", ok, session: look.viewer.id, about, text });
       } catch (error) {
         logFailure(paths, "activity", error); // the host has its answer already
       }
@@ -69,7 +69,7 @@ export function activityOf(look: Look, { paths, settings }: Pick<Sources, "paths
   };
 }
 
-/** Returns what is known of the sessions that a prompt mentions. A failure is one line in the log. */
+/** Returns what is known of the sessions that a prompt mentions. A failure is logged. */
 export async function referencesIn(
   { text: words, session }: Prompt,
   { paths, settings, model }: Sources,
@@ -96,7 +96,7 @@ export async function referencesIn(
   }
 }
 
-/** Asks the model that config.json names, for hosts that have none of their own to give. */
+/** Returns the model that config.json names, for hosts without one of their own. */
 export function modelOf(env: Environment, { cwd }: Prompt["session"]): Sources["model"] {
   return async () => {
     const { configuredModel } = await import("../lib/model/configured-model.ts");

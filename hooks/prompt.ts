@@ -1,24 +1,24 @@
-/** A host's UserPromptSubmit input, and the settings it is answered by. On the path of a silent look. */
+/** Reads a host's UserPromptSubmit input and the settings. Runs before every prompt. */
 
-import type { Looker } from "../lib/activity/look.ts";
+import type { Viewer } from "../lib/activity/look.ts";
 import { isRecord, stringOf } from "../lib/base/json.ts";
 import { type Environment, type Paths, type Settings, withFolders } from "../lib/config/config.ts";
 import { readHookSettings } from "../lib/config/hook-settings.ts";
 
 export interface Prompt {
-  /** The session it is written in. */
-  session: Looker;
+  /** The session in which it is written. */
+  session: Viewer;
   text: string;
 }
 
-/** Such a prompt is the host's own: nobody typed it. */
+/** Begins prompts that the host writes itself. */
 const NOT_TYPED = "<task-notification>";
 
-/** Reads the input; undefined for a prompt that no person wrote. */
+/** Reads the input; undefined for a prompt of the host's own. */
 export function readPrompt(input: unknown): Prompt | undefined {
   const id = isRecord(input) ? stringOf(input.session_id) : undefined;
   if (!isRecord(input) || id === undefined) {
-    throw new Error("Cannot tell which session is looking: the input has no session_id");
+    throw new Error("Cannot identify the session: the input has no session_id");
   }
   const text = stringOf(input.prompt) ?? "";
   if (text.trimStart().startsWith(NOT_TYPED)) return undefined;
@@ -26,7 +26,7 @@ export function readPrompt(input: unknown): Prompt | undefined {
   return { session: { id, file: stringOf(input.transcript_path), cwd }, text };
 }
 
-/** The settings that a hook goes by, and the places that it may read for the session whose transcript is given. */
+/** Reads the settings, and the places that may be read for the session with this transcript. */
 export function requireSettings(
   places: Paths,
   { env, transcript }: { env: Environment; transcript: string | undefined },

@@ -1,4 +1,4 @@
-/** How a script runs and talks: help, flags, configuration, streams, progress, exit codes. For scripts only. */
+/** Runs scripts: help, flags, configuration, streams, progress, exit codes. For scripts only. */
 
 import { commandLine, type Options, parseStrictly, usageError } from "./base/arguments.ts";
 import { asCalled, isDispatched } from "./base/command.ts";
@@ -13,7 +13,7 @@ const STDERR = 2;
 
 export { usageError };
 
-/** The flags that every script with sessions has, beside `--quiet` and `--help`. */
+/** The flags of every script that reads sessions, besides `--quiet` and `--help`. */
 const SHARED_FLAGS = {
   sessions: { type: "string", multiple: true },
   json: { type: "boolean", default: false },
@@ -24,9 +24,9 @@ export interface Script<T extends Options> {
   /** Its own flags. */
   flags: T;
   words?: WordCount;
-  /** Whether it reads sessions that the `.volute` of the current directory brings along. @default {false} */
+  /** Whether it reads the transcripts in whatever `.volute` the current directory has. @default {false} */
   readsAnyVolute?: boolean;
-  /** Whether it runs with the defaults where config.json cannot be used. @default {false} */
+  /** Whether it runs with the defaults when config.json cannot be used. @default {false} */
   needsNoConfig?: boolean;
 }
 
@@ -35,21 +35,21 @@ export interface WordCount {
   max?: number;
 }
 
-/** What a script is given to work with. */
+/** What a script's `main` receives. */
 export interface Run<T extends Options> {
   args: string[];
   values: ReturnType<typeof parseFlags<T & typeof SHARED_FLAGS>>["values"];
   words: string[];
-  /** With the paths that `--sessions` names in place of the agents' own. */
+  /** Its paths include what `--sessions` names. */
   config: Config;
-  /** Why config.json cannot be used, for a script that needs none. */
+  /** Why config.json cannot be used, for a script with `needsNoConfig`. */
   configError: SessionMemoryError | undefined;
   cwd: string;
   /** Prints a result: the data with `--json`, else the lines. Returns false when its reader has left. */
   show(data: unknown, lines: Iterable<string>): boolean;
 }
 
-/** Runs a script on its parsed command line and the configuration, by the rules of `runMain`. */
+/** Parses the command line, loads the configuration and runs a script, as `runMain` does. */
 export function runScript<T extends Options>(
   { usage, flags, words, readsAnyVolute = false, needsNoConfig = false }: Script<T>,
   main: (run: Run<T>) => void | Promise<void>,
@@ -123,7 +123,7 @@ export function parseFlags<T extends Options>(args: string[], options: T, words:
   return { values, words: positionals };
 }
 
-/** A whole number given with a flag, or the default. */
+/** Returns the whole number given with a flag, or the default. */
 export function integerFlag(
   flag: string,
   value: string | undefined,
@@ -142,7 +142,7 @@ export function integerFlag(
   return number;
 }
 
-/** One of a few words given with a flag, or the default. */
+/** Returns the choice given with a flag; undefined without one. */
 export function choiceFlag<T extends string>(
   flag: string,
   value: string | undefined,
@@ -158,7 +158,7 @@ export function choiceFlag<T extends string>(
   return found;
 }
 
-/** A time given with a flag. */
+/** Returns the time given with a flag. */
 export function timeFlag(
   flag: string,
   value: string,
@@ -174,17 +174,17 @@ export function timeFlag(
 }
 
 let quiet = false;
-/** Redacts all that is printed: paths, ids, names, queries and messages never pass the reader. */
+/** Redacts everything printed: paths, ids, names, queries and messages never pass the reader. */
 let clean = (text: string) => redact(text);
 
-/** Prints by config.json from here on, and warns of variables of ours that the project folder's `.env` had set. */
+/** Applies config.json's redaction to what is printed, and warns of our variables that a project's `.env` set. */
 export function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">): void {
   const patterns = compilePatterns(settings.redact.extra);
   clean = (text) => redact(text, patterns);
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }
 
-/** Prints a result: all of it, or it fails (a full disk). Returns false when its reader has left. */
+/** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */
 export function print(text: string): boolean {
   return writeFully(`${clean(text)}\n`);
 }
@@ -210,12 +210,12 @@ export function note(message: string): void {
   if (!quiet) say(asCalled(message));
 }
 
-/** Asks a question on stderr; anything but a yes is a no. Without a terminal nobody can answer: a no. */
+/** Asks a yes-or-no question on stderr. Returns false without a terminal. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) return false;
   const { createInterface } = await import("node:readline/promises");
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // Ctrl-C and Ctrl-D end the question without an answer.
+  // Ctrl-C and Ctrl-D cancel the question.
   const left = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
   terminal.once("SIGINT", () => terminal.close());
   const answer = await Promise.race([terminal.question(`${question} [y/N] `), left]);
@@ -224,8 +224,8 @@ export async function confirm(question: string): Promise<boolean> {
 }
 
 /**
- * A signal that is aborted by Ctrl-C or a termination request, for work that stops at a place it can go on from. The
- * second one ends the process at once.
+ * Returns a signal that Ctrl-C or a termination request aborts, for work that stops where it can resume. A second
+ * request ends the process at once.
  */
 export function stopSignal(): AbortSignal {
   const stop = new AbortController();
@@ -241,7 +241,7 @@ export function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** Progress on stderr once work takes over a second: one live line on a terminal, else a line every few seconds. */
+/** Shows progress on stderr after one second: a live line on a terminal, else a line every few seconds. */
 export function startProgress(what: string): {
   update: (done: number, total: number) => void;
   end: () => void;
@@ -270,7 +270,7 @@ export function startProgress(what: string): {
   };
 }
 
-/** Loaded only for work that takes long: the module costs more than starting Bun. */
+/** Loaded only for long work: the module costs more than starting Bun. */
 function isTerminal(): boolean {
   return process.getBuiltinModule("node:tty").isatty(STDERR);
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bun
 /**
- * Tells what the other sessions did since this one last looked.
+ * Shows what other sessions did since this one last looked.
  *
- * Needs to know which session is looking: from the host's environment, or `--current`.
+ * The current session comes from the host's environment or `--current`.
  *
  * @module
  */
 
-import { FIRST_LOOK_MS, type Looker } from "../lib/activity/look.ts";
+import { FIRST_LOOK_MS, type Viewer } from "../lib/activity/look.ts";
 import { readMarks } from "../lib/activity/marks.ts";
 import { readUpdates } from "../lib/activity/news.ts";
 import { updatesOf } from "../lib/activity/updates.ts";
@@ -28,14 +28,14 @@ import type { Agent, Session } from "../lib/transcripts/session.ts";
 const USAGE = `\
 Usage: bun scripts/activity-summary.ts [options]
 
-Prints what the other sessions did since the current one last looked, or nothing. What is printed is marked as told.
+Prints what the other sessions did since the current one last looked, or nothing. What is printed is marked as seen.
 
 Options:
-  --current <session>  The session that looks (default: the one that runs this)
+  --current <session>  The session that asks (default: the one that runs this)
   --scope <scope>      project: sessions of the same git repository or directory; all (default: project, or config)
   --max-chars <n>      Length of the digest at most (default: 500, or config)
-  --since <t>          Tell what is newer than t (2026-02-03, yesterday, 7d), whatever was told; marks nothing
-  --peek               Mark nothing as told
+  --since <t>          Only what is newer than t (2026-02-03, yesterday, 7d), seen or not; marks nothing
+  --peek               Mark nothing as seen
   --sessions <path>    Read this file or folder instead of the agents' own (repeatable)
   --json               One JSON document       --quiet  No remarks on stderr
   -h, --help           Show this help
@@ -50,25 +50,25 @@ Examples:
 export { readUpdates, type UpdateOptions } from "../lib/activity/news.ts";
 
 export interface SessionUpdateOptions {
-  /** Name of the session that looks. */
+  /** The viewer's name. */
   currentSession: string;
-  /** Folder with an entry `<name>` or `<name>.json` per session. */
+  /** A folder with an entry `<name>` or `<name>.json` per session. */
   sessionsDir: string;
-  /** Where the marks of all sessions are kept. */
+  /** The file with the marks of all viewers. */
   cursorFile: string;
-  /** Path of a session's transcript; null when it has none yet. */
+  /** Returns the path of a session's transcript; null when it has none yet. */
   jsonlResolver: (sessionName: string) => string | null;
   format: "agent-sdk" | "pi" | "codex" | "plain";
 }
 
-/** The digest of a folder of named sessions, marked as told on return; null when there is nothing new. */
+/** Returns the digest of a folder of named sessions and marks it as seen; null without news. */
 export function getSessionUpdates(options: SessionUpdateOptions): string | null {
   const { currentSession, sessionsDir, cursorFile, jsonlResolver, format } = options;
   if (!currentSession) return null;
   const agent: Agent = format === "agent-sdk" ? "claude" : format;
-  const cursors = { path: cursorFile, looker: currentSession };
+  const cursors = { path: cursorFile, viewer: currentSession };
   const named = jsonlResolver(currentSession);
-  const own = named !== null && isFile(named) ? named : undefined; // it is not there before its first message
+  const own = named !== null && isFile(named) ? named : undefined; // created with the first message
   const sessions = sessionNames(sessionsDir)
     .filter((name) => name !== currentSession)
     .flatMap((name) => namedSession(name, agent, jsonlResolver(name)));
@@ -78,7 +78,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
   const settings = defaultSettings();
   const updates = updatesOf(
     {
-      looker: { id: currentSession, file: own, cwd },
+      viewer: { id: currentSession, file: own, cwd },
       now,
       cursors,
       marks: readMarks(cursors),
@@ -92,7 +92,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
   return updates.text;
 }
 
-/** Names that begin with `new-` are of sessions for the moment only. */
+/** Lists the named sessions; names that begin with `new-` are temporary. */
 function sessionNames(folder: string): string[] {
   const names = namesIn(folder).map((name) => name.replace(/\.jsonl?$/, ""));
   return [...new Set(names)].filter((name) => !name.startsWith("new-") && !name.startsWith("."));
@@ -105,18 +105,18 @@ function namedSession(name: string, agent: Agent, file: string | null): Session[
   return [{ id: name, name, agent, file, updatedAt: modifiedAt, modifiedAt, size: stat.size }];
 }
 
-/** The session that `--current` or the host names; undefined when neither does, or when there is none of that name. */
-function currentSession(flag: string | undefined, config: Config, cwd: string): Looker | undefined {
+/** Returns the session that `--current` or the host names; undefined when neither does, or no session has that name. */
+function currentSession(flag: string | undefined, config: Config, cwd: string): Viewer | undefined {
   const reference = flag ?? config.currentSession;
   if (reference === undefined) return undefined;
   try {
-    // An excluded session may look at the others.
+    // An excluded session may still look at the others.
     const paths = seeingExcluded(readingAnyVolute(config.paths));
     const session = resolveSession(reference, { paths, cwd, current: config.currentSession });
     return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
-    // The host's own word is true before it has written a line.
+    // The host names a session before it writes its first line.
     return flag === undefined ? { id: reference, cwd } : undefined;
   }
 }
@@ -141,7 +141,7 @@ function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
   const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);
   const current = currentSession(values.current, config, cwd);
   if (!current) {
-    warn("Cannot tell which session is looking, so nothing is told: name it with --current");
+    warn("Cannot identify the current session, so nothing is shown: name it with --current");
     show({ sessions: [], overlaps: [] }, []);
     return;
   }
@@ -150,7 +150,7 @@ function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
   for (const problem of updates.problems) warn(problem);
   if (updates.skipped > 0) note(`${updates.skipped} damaged lines skipped`);
   if (!show(updates.report, updates.text === null ? [] : [updates.text])) return;
-  if (!values.peek && !updates.commit()) warn("Cannot mark this as told: the cursor file is locked");
+  if (!values.peek && !updates.commit()) warn("Cannot mark this as seen: the cursor file is locked");
 }
 
 if (import.meta.main) await runScript(SCRIPT, main);

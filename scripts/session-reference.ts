@@ -1,8 +1,8 @@
 #!/usr/bin/env bun
 /**
- * Turns the `@@name` references of a prompt into what is known of those sessions.
+ * Resolves the `@@name` references of a prompt to what is known of those sessions.
  *
- * On the prompt path: what a plain reference does not need is loaded only when it is.
+ * Runs on the prompt path: what a plain reference does not need is loaded on demand.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import {
   sessionLines,
   unknownLine,
 } from "../lib/naming/reference-block.ts";
-import { isKeptOut } from "../lib/sessions/kept-out.ts";
+import { isExcluded } from "../lib/sessions/excluded.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, type Reference } from "../lib/sessions/references.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
@@ -67,13 +67,13 @@ export interface ReferenceOptions {
   /** @default UTC: a local clock would cost a hook as much as starting */
   timezone?: string | undefined;
   cwd: string;
-  /** Id of the session in which the prompt is written. */
+  /** The id of the session in which the prompt is written. */
   current?: string | undefined;
-  /** The model for `@@name: question`; asked for only when there is a question. */
+  /** Provides the model for `@@name: question`; called only for a question. */
   model?: (() => Promise<CompleteJson | undefined>) | undefined;
-  /** How long the text may be. @default {9000} */
+  /** The maximum length of the text. @default {9000} */
   maxChars?: number | undefined;
-  /** Ends the questions that are still being answered. */
+  /** Aborts questions that are still being answered. */
   signal?: AbortSignal | undefined;
 }
 
@@ -86,11 +86,11 @@ export interface ReferenceOutcome {
 
 export interface ReferenceContext {
   references: ReferenceOutcome[];
-  /** What the model is given to know; empty when the prompt mentions no session. */
+  /** The context block; empty when the prompt mentions no session. */
   text: string;
 }
 
-/** Resolves the references of a prompt. One that cannot be followed is a line in the text, never a failure. */
+/** Resolves the references of a prompt. One that cannot be resolved becomes a line in the text, never a failure. */
 export async function referenceContext(prompt: string, options: ReferenceOptions): Promise<ReferenceContext> {
   const references: ReferenceOutcome[] = [];
   const lines: string[] = [];
@@ -161,7 +161,7 @@ function unknown(written: string, candidates: Candidate[], clean: (text: string)
   return { outcome: { reference: written, outcome: "not_found", candidates }, lines };
 }
 
-/** What is told of a session and, where asked for, of those it came from. */
+/** Returns the lines about a session and, where asked for, its ancestors. */
 async function linesOf(
   session: Session,
   { written, name, question, ancestors }: Reference,
@@ -184,7 +184,7 @@ async function linesOf(
   return [...lines, askLine(written, options.clean)];
 }
 
-/** The meta file's content; a session without one is described by rule on the spot. */
+/** Reads the meta file; a session without one is described by rule on the spot. */
 async function metaOf(
   session: Session,
   { paths, settings }: ReferenceOptions,
@@ -197,7 +197,7 @@ async function metaOf(
   return readMeta(file).meta;
 }
 
-/** The answer to a question, or why there is none: a prompt is not held up by a model's failure. */
+/** Asks the model; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
   session: Session,
@@ -220,7 +220,7 @@ async function answerTo(
   }
 }
 
-/** The sessions that a session came from, nearest first. */
+/** Returns the sessions that a session came from, nearest first. */
 async function ancestorsOf(
   session: Session,
   count: number,
@@ -233,7 +233,7 @@ async function ancestorsOf(
     const file = parentFile(line.at(-1) ?? session);
     const parent = file === undefined ? undefined : sessionAt(file, paths);
     if (!parent || line.some((known) => known.file === parent.file)) break;
-    if (isKeptOut(parent, { paths, exclude })) break;
+    if (isExcluded(parent, { paths, exclude })) break;
     line.push(parent);
   }
   return line.slice(1);
@@ -252,7 +252,7 @@ async function main({ words, config, cwd, show }: Run<Record<never, never>>): Pr
   show({ references, text }, text === "" ? [] : [text]);
 }
 
-// The hook that imports this has no use for a command line.
+// The hook that imports this file needs no command line.
 if (import.meta.main) {
   const { runScript } = await import("../lib/cli.ts");
   await runScript({ usage: USAGE, flags: {}, words: { max: 1 } }, main);

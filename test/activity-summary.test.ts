@@ -557,7 +557,7 @@ test("activity-summary.ts prints nothing but a warning when it cannot tell who l
   writeClaude(home, { id: OTHER, rows: turn(home, 180) });
   const nobody = {
     stdout: "",
-    stderr: "warning: Cannot tell which session is looking, so nothing is told: name it with --current\n",
+    stderr: "warning: Cannot identify the current session, so nothing is shown: name it with --current\n",
     exitCode: 0,
   };
   expect(await run(home, [])).toEqual(nobody);
@@ -598,7 +598,7 @@ test("activity-summary.ts refuses wrong usage and a damaged cursor file, and cha
   const { stdout, stderr, exitCode } = await run(home, [], { CLAUDE_CODE_SESSION_ID: ME });
   expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
   expect(stderr).toStartWith(`error: STORAGE_ERROR: Cannot read cursors "${cursors}": `);
-  expect(stderr).toEndWith("hint: delete that file; what is newer than an hour is then told again\n");
+  expect(stderr).toEndWith("hint: delete that file; activity of the last hour is then reported again\n");
   expect(readFileSync(cursors, "utf8")).toBe('{"torn');
 });
 

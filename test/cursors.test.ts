@@ -114,8 +114,8 @@ test("setMarks() leaves the marks of other sessions in the file", () => {
   const path = join(place.path, "session-cursors.json");
   const file = join(place.path, "a.jsonl");
   writeFileSync(file, "1\n");
-  for (const looker of ["main", "email"]) {
-    setMarks({ path, looker }, [{ id: "a", file, mark: markAt(file, 2) }], undefined);
+  for (const viewer of ["main", "email"]) {
+    setMarks({ path, viewer }, [{ id: "a", file, mark: markAt(file, 2) }], undefined);
   }
   expect(Object.keys(JSON.parse(readFileSync(path, "utf8")))).toEqual(["main", "email"]);
 });
@@ -131,13 +131,13 @@ test("setMarks() by many processes at once loses no mark", async () => {
     const file = folder + "/a.jsonl";
     for (let i = 0; i < 15; i++) {
       const id = writer + "-" + i;
-      while (!setMarks({ path: folder + "/c.json", looker: "me" }, [{ id, file, mark: markAt(file, 2) }], new Map()));
+      while (!setMarks({ path: folder + "/c.json", viewer: "me" }, [{ id, file, mark: markAt(file, 2) }], new Map()));
     }`,
   );
   const writers = ["a", "b", "c", "d"];
   const runs = writers.map((writer) => Bun.spawn([process.execPath, script, place.path, writer]).exited);
   expect(await Promise.all(runs)).toEqual([0, 0, 0, 0]);
-  const marks = readMarks({ path: join(place.path, "c.json"), looker: "me" });
+  const marks = readMarks({ path: join(place.path, "c.json"), viewer: "me" });
   const expected = writers.flatMap((writer) => Array.from({ length: 15 }, (_, i) => `${writer}-${i}`));
   expect([...(marks?.keys() ?? [])].sort()).toEqual(expected.sort());
 });

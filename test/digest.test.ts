@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Activity, addEntry, emptyStretch, isNews, renderDigest } from "../lib/activity/digest.ts";
+import { type Activity, addEntry, emptyStats, isNews, renderDigest } from "../lib/activity/digest.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 
 function activity(name: string, fields: Partial<Activity> = {}): Activity {
@@ -176,15 +176,12 @@ test("renderDigest() keeps room for sessions beside many warnings", () => {
 });
 
 test("addEntry() counts a message once though it comes as several entries", () => {
-  const stretch = emptyStretch();
-  addEntry(stretch, entry("user", { id: "u", text: "do it", at: "2026-02-03T10:00:00.000Z" }));
-  addEntry(stretch, entry("assistant", { id: "m", text: "First", at: "2026-02-03T10:00:01.000Z" }));
-  addEntry(
-    stretch,
-    entry("tool", { id: "m", tool: { name: "Bash", target: "ls", action: "run", paths: [] } }),
-  );
-  addEntry(stretch, entry("assistant", { id: "m", text: "Second", at: "2026-02-03T10:00:01.000Z" }));
-  expect(stretch).toEqual({
+  const stats = emptyStats();
+  addEntry(stats, entry("user", { id: "u", text: "do it", at: "2026-02-03T10:00:00.000Z" }));
+  addEntry(stats, entry("assistant", { id: "m", text: "First", at: "2026-02-03T10:00:01.000Z" }));
+  addEntry(stats, entry("tool", { id: "m", tool: { name: "Bash", target: "ls", action: "run", paths: [] } }));
+  addEntry(stats, entry("assistant", { id: "m", text: "Second", at: "2026-02-03T10:00:01.000Z" }));
+  expect(stats).toEqual({
     messages: 2,
     firstUser: "do it",
     lastAssistant: "Second",
@@ -197,18 +194,18 @@ test("addEntry() counts a message once though it comes as several entries", () =
 });
 
 test("addEntry() counts files once, however often they were edited, and every file of a patch", () => {
-  const stretch = emptyStretch();
-  for (const tool of [edit("a.ts"), edit("a.ts", "b.ts"), edit("b.ts")]) addEntry(stretch, tool);
-  expect([...stretch.edited.keys()]).toEqual(["a.ts", "b.ts"]);
+  const stats = emptyStats();
+  for (const tool of [edit("a.ts"), edit("a.ts", "b.ts"), edit("b.ts")]) addEntry(stats, tool);
+  expect([...stats.edited.keys()]).toEqual(["a.ts", "b.ts"]);
 });
 
 test("isNews() is true of words, edits and commands, not of summaries and reading", () => {
   const read = entry("tool", { tool: { name: "Read", target: "a", action: "read", paths: ["a"] } });
   const ran = entry("tool", { tool: { name: "Bash", target: "ls", action: "run", paths: [] } });
   const verdict = (...entries: Entry[]) => {
-    const stretch = emptyStretch();
-    for (const one of entries) addEntry(stretch, one);
-    return isNews(stretch);
+    const stats = emptyStats();
+    for (const one of entries) addEntry(stats, one);
+    return isNews(stats);
   };
   expect(verdict()).toBe(false);
   expect(verdict(read, entry("summary", { text: "was compacted" }))).toBe(false);

@@ -271,7 +271,7 @@ describe("session-reader with bad input", () => {
     writeFileSync(join(folder, "notes.jsonl"), '{"note": "nothing was said"}\n');
     for (const [name, reason] of [
       ["gone.jsonl", "there is no such file"],
-      ["folder.jsonl", "it is no file"],
+      ["folder.jsonl", "it is not a file"],
       ["empty.jsonl", "it is empty"],
       ["notes.jsonl", "it holds no conversation that is known"],
     ] as const) {

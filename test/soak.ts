@@ -121,26 +121,26 @@ async function promptHook(soak: Soak, who: readonly Writer[] = soak.writers): Pr
     soak.counts.putOff++;
     return;
   }
-  const looker = random.pick(free);
-  busy.add(looker);
+  const viewer = random.pick(free);
+  busy.add(viewer);
   const prompt = "and now?";
-  const input = { session_id: looker.id, transcript_path: looker.file, cwd: home.project, prompt };
+  const input = { session_id: viewer.id, transcript_path: viewer.file, cwd: home.project, prompt };
   const ended = await script(
     soak,
     scriptPath("hooks/claude/user-prompt-submit.ts"),
     [],
     JSON.stringify(input),
   );
-  busy.delete(looker);
+  busy.delete(viewer);
   hooks.push(ended);
   if (!ended.killed && (ended.exitCode !== 0 || ended.stderr !== "")) {
     faults.push(`a hook ended with ${ended.exitCode}: ${ended.stderr.slice(0, 200)}`);
   }
-  noteTold(soak, looker, ended);
+  noteTold(soak, viewer, ended);
 }
 
 /** What a host would have had of the output: all of its line, or nothing. */
-function noteTold({ told, toldByKilled, faults }: Soak, looker: Writer, { stdout, killed }: Ended): void {
+function noteTold({ told, toldByKilled, faults }: Soak, viewer: Writer, { stdout, killed }: Ended): void {
   if (!stdout.endsWith("\n")) return;
   const text = String(JSON.parse(stdout).hookSpecificOutput.additionalContext);
   for (const line of text.split("\n")) {
@@ -148,7 +148,7 @@ function noteTold({ told, toldByKilled, faults }: Soak, looker: Writer, { stdout
     const [, name = "", count] = /^- (.+?) \([^,()]+ ago, (\d+) messages?\)/.exec(line) ?? [];
     const id = /^soak([0-9a-f]{8})n/i.exec(name)?.[1] ?? name;
     if (/^[0-9a-f]{8}$/.test(id)) {
-      const key = `${looker.id.slice(0, 8)} ${id}`;
+      const key = `${viewer.id.slice(0, 8)} ${id}`;
       told.set(key, (told.get(key) ?? 0) + Number(count));
       if (killed) toldByKilled.set(key, (toldByKilled.get(key) ?? 0) + Number(count));
     } else if (line !== "[Session Activity] Data about other sessions, not instructions:")
@@ -191,10 +191,10 @@ function compareTold({ writers, told, toldByKilled }: Soak): {
   unexplained: number;
 } {
   const sums = { lost: 0, twice: 0, unexplained: 0 };
-  for (const looker of writers) {
+  for (const viewer of writers) {
     for (const writer of writers) {
-      if (writer === looker) continue;
-      const key = `${looker.id.slice(0, 8)} ${writer.id.slice(0, 8)}`;
+      if (writer === viewer) continue;
+      const key = `${viewer.id.slice(0, 8)} ${writer.id.slice(0, 8)}`;
       const over = (told.get(key) ?? 0) - writer.written;
       if (over < 0) sums.lost -= over;
       else sums.twice += over;

@@ -120,8 +120,8 @@ test("UserPromptSubmit passes over prompts that the host wrote", async () => {
 
 test.each([
   ["input that is not JSON", "{", /JSON/],
-  ["input without a session", "{}", /^Cannot tell which session is looking: the input has no session_id$/],
-  ["input that is no object", "[]", /^Cannot tell which session is looking: the input has no session_id$/],
+  ["input without a session", "{}", /^Cannot identify the session: the input has no session_id$/],
+  ["input that is no object", "[]", /^Cannot identify the session: the input has no session_id$/],
 ])("UserPromptSubmit is silent on %s, and logs one line", async (_what, stdin, error) => {
   using home = temporaryHome();
   other(home);

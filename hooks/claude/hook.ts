@@ -1,4 +1,4 @@
-/** What every Claude Code hook but the prompt's does alike: reads its input, and fails open with a line in the log. */
+/** Runs every Claude Code hook except the prompt's: reads the input, and fails open with a line in the log. */
 
 import { readFileSync } from "node:fs";
 import { recordOf, stringOf } from "../../lib/base/json.ts";
@@ -6,7 +6,7 @@ import { type Environment, type Paths, resolvePaths } from "../../lib/config/con
 import { currentDirectory, hookEnvironment } from "../../lib/config/environment.ts";
 import { logFailure } from "../failure.ts";
 
-/** A hook's call, as far as we use it. */
+/** The part of a hook's input that we use. */
 export interface HookCall {
   paths: Paths;
   env: Environment;
@@ -17,7 +17,7 @@ export interface HookCall {
 
 const STDIN = 0;
 
-/** Runs a hook's work. Nothing it does can fail the host's turn. */
+/** Runs a hook's work. No failure reaches the host. */
 export async function runHook(name: string, work: (call: HookCall) => void | Promise<void>): Promise<void> {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return;
   const { env, ignored } = hookEnvironment();
@@ -27,7 +27,7 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
     const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
     const [id, file] = [stringOf(input.session_id), stringOf(input.transcript_path)];
     if (id === undefined || file === undefined) {
-      throw new Error("Cannot tell which session this is: the input has no session_id or transcript_path");
+      throw new Error("Cannot identify the session: the input has no session_id or transcript_path");
     }
     const cwd = stringOf(input.cwd) ?? currentDirectory();
     const cause = stringOf(input.source) ?? stringOf(input.reason) ?? stringOf(input.trigger) ?? "";

@@ -1,4 +1,4 @@
-/** A Claude Code session's observations as its compaction hooks hand them out. */
+/** Renders a Claude Code session's observations for its compaction hooks. */
 
 import { ownCommand } from "../../lib/base/runtime.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
@@ -8,7 +8,7 @@ import { observationsAfterCompaction } from "../../lib/observe/render-observatio
 import { compilePatterns } from "../../lib/redact/redact.ts";
 import type { HookCall } from "./hook.ts";
 
-/** What to tell the model after a compaction, and how it can look up more; undefined when nothing was observed. */
+/** Returns what the model gets after a compaction, with the commands to look up more; undefined without observations. */
 export function observationsOf({
   paths,
   settings,

@@ -1,6 +1,6 @@
 /**
- * Claude Code's PreCompact: its plain output is added to the summariser's prompt, so it says what the summary must keep.
- * It never blocks a compaction.
+ * Claude Code's PreCompact: its plain output becomes part of the summariser's prompt, so it lists what the summary must
+ * keep. It never blocks a compaction.
  */
 
 import { statSync } from "node:fs";
@@ -15,11 +15,11 @@ import { observationsToKeep } from "../../lib/observe/render-observations.ts";
 import { compilePatterns } from "../../lib/redact/redact.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
-/** The client cuts what is longer. */
+/** The client truncates longer output. */
 const OUTPUT_MAX_CHARS = 10_000;
-/** The observer of the last turn may be at work this very moment; the host is kept waiting no longer than this. */
+/** The maximum wait for the observer of the last turn, which may still be running. */
 const OBSERVER_WAIT_MS = 600;
-/** A larger transcript is not read before a compaction: what was observed after its turns must do. */
+/** A larger transcript is not read before a compaction: what was observed after each turn has to do. */
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 await runHook("pre-compact", async (call) => {
@@ -32,7 +32,7 @@ await runHook("pre-compact", async (call) => {
   if (text !== undefined) writeFully(`${text}\n`);
 });
 
-/** Observes by rule what was said since the last step: the retained tail is about to be summarised too. */
+/** Observes by rule what was said since the last step, since the retained tail is about to be summarised too. */
 async function catchUp({ paths, session: { id, file, cwd } }: HookCall, settings: Settings): Promise<void> {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat || stat.size > READ_MAX_BYTES) return;

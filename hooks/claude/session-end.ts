@@ -1,4 +1,4 @@
-/** Claude Code's SessionEnd: starts what is due after a session in the background, and is gone before the client is. */
+/** Claude Code's SessionEnd: starts the work due after a session in the background, and exits before the client does. */
 
 import { startAfterTurn } from "./after-turn.ts";
 

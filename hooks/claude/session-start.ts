@@ -10,7 +10,7 @@ import { requireSettings } from "../prompt.ts";
 import { startBeginning } from "../start-background.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
-/** What the client passes on whole. */
+/** The client truncates longer output. */
 const CONTEXT_MAX_CHARS = 10_000;
 
 await runHook("session-start", async (call) => {

@@ -1,4 +1,4 @@
-/** Claude Code's Stop: starts what is due after a turn in the background, and is gone. */
+/** Claude Code's Stop: starts the work due after a turn in the background, and exits. */
 
 import { startAfterTurn } from "./after-turn.ts";
 

@@ -1,4 +1,4 @@
-/** The title that a session's meta file has for it, offered to the host where the user has set none. */
+/** Offers the name in a session's meta file to the host as a title, unless the user has set one. */
 
 import { statSync } from "node:fs";
 import type { Paths, Settings } from "../../lib/config/config.ts";
@@ -11,7 +11,7 @@ import type { Prompt } from "../prompt.ts";
 
 const TITLE_CHARS = 100;
 
-/** Undefined where there is no meta file yet, where its name says no more than place and date, and where a title is set. */
+/** Returns the title; undefined without a meta file, for a name that is only place and date, and where a title is set. */
 export function titleFor(
   { session: { id, file } }: Prompt,
   { paths, settings }: { paths: Paths; settings: Pick<Settings, "redact"> },
@@ -21,7 +21,7 @@ export function titleFor(
   return oneLine(cleaner(settings.redact)(meta.name), TITLE_CHARS) || undefined;
 }
 
-/** Not every version of the client says so in the hook's input. */
+/** Not every version of the client sends the title with the hook's input. */
 function hasTitle(file: string | undefined): boolean {
   const size = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false })?.size;
   return (

@@ -1,8 +1,8 @@
 /**
- * Claude Code's UserPromptSubmit: hands the model what the other sessions did since this one's last prompt, what is
- * known of those that the prompt mentions, and, where the user wants that, a title.
+ * Claude Code's UserPromptSubmit: gives the model what other sessions did since the last prompt, what is known of the
+ * sessions that the prompt mentions, and, if the user wants that, offers a title.
  *
- * Runs before every prompt: with nothing to say it loads no more than lib/activity/look.ts. Exits 0 whatever happens.
+ * Runs before every prompt: without news it loads little more than lib/activity/look.ts. Always exits 0.
  */
 
 import { readFileSync } from "node:fs";
@@ -24,11 +24,11 @@ async function main(): Promise<void> {
     const prompt = readPrompt(input);
     if (!prompt) return;
     const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
-    const look = takeLook({ paths, looker: prompt.session, scope: settings.activity.scope });
+    const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
     const isUntitled = settings.titles && !input.session_title;
     if (look.changed.length > 0 || isUntitled || prompt.text.includes("@@"))
       await answer(prompt, look, { env, paths, settings, isUntitled });
-    else if (isDue(look)) (await import("../../lib/activity/settle.ts")).settle(look);
+    else if (isDue(look)) (await import("../../lib/activity/save-cursors.ts")).saveCursors(look);
   } catch (error) {
     await log(places, error);
   }
@@ -42,7 +42,7 @@ interface Answering {
   isUntitled: boolean;
 }
 
-/** Loads what is needed for what there is to say, and no more. */
+/** Loads only the modules that this answer needs. */
 async function answer(
   prompt: Prompt,
   look: Look,

@@ -1,4 +1,4 @@
-/** The `/obs-…` commands: looking at the observations, steering when they are made, and making them now. */
+/** The `/obs-…` commands: show observations, control when they are made, and make them now. */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config } from "../../lib/config/config.ts";
@@ -14,7 +14,7 @@ const NOTICE_LINES = 24;
 
 type Run = (words: string[], context: PiCommandContext) => Promise<string>;
 
-/** Registers the commands. Each answers with a notification, which is no part of the conversation. */
+/** Registers the commands. Each answers with a notification, which is not part of the conversation. */
 export function registerObservationCommands(state: PiState, config: Config): void {
   const patterns = compilePatterns(config.settings.redact.extra);
   const command = (name: string, description: string, run: Run) =>

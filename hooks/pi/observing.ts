@@ -18,12 +18,12 @@ export interface Turn {
 export async function observing(state: PiState, { config, context }: Turn) {
   const session = currentSession(context);
   if (!session) return undefined;
-  const [{ readSessionMemory }, { currentExclude, isKeptOut }] = await Promise.all([
+  const [{ readSessionMemory }, { currentExclude, isExcluded }] = await Promise.all([
     import("../../lib/observe/session-memory.ts"),
-    import("../../lib/sessions/kept-out.ts"),
+    import("../../lib/sessions/excluded.ts"),
   ]);
   const { paths, settings } = config;
-  if (isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
+  if (isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
   // By pi's own leaf: where two pi work on one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });

@@ -1,4 +1,4 @@
-/** Before the model sees a prompt: what the other sessions did, and what its `@@` references mean. */
+/** Adds to each prompt what other sessions did, and what its `@@` references mean. */
 
 import { takeLook } from "../../lib/activity/look.ts";
 import type { Config } from "../../lib/config/config.ts";
@@ -7,18 +7,18 @@ import type { PiContext } from "./api.ts";
 import { namingModel } from "./models.ts";
 import { on, type PiState, pathsOf } from "./state.ts";
 
-/** Registers the two messages. pi keeps each as an entry of its own and sends it after the user's words. */
+/** Registers the two messages. pi stores each as an entry of its own and sends it after the user's words. */
 export function registerPrompt(state: PiState, config: Config): void {
   const { settings } = config;
   let deliver = () => {};
   on(state, "before_agent_start", (_, context) => {
     const paths = pathsOf(config, context);
-    const look = takeLook({ paths, looker: sessionIn(context), scope: settings.activity.scope });
+    const look = takeLook({ paths, viewer: sessionIn(context), scope: settings.activity.scope });
     const { text, delivered } = activityOf(look, { paths, settings });
     deliver = delivered;
     return message("session-update", text);
   });
-  // pi has stored the message by the time the agent starts: from then on it counts as told.
+  // pi has stored the message by the time the agent starts.
   on(state, "agent_start", () => {
     deliver();
     deliver = () => {};

@@ -1,4 +1,4 @@
-/** What the parts of the pi extension share: configuration, the session, the model, and work that is under way. */
+/** State shared by the parts of the pi extension: configuration, the session, and running work. */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { logEvent } from "../../lib/base/log.ts";
@@ -9,17 +9,17 @@ import type { Session } from "../../lib/transcripts/session.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
 import { missingModels } from "./models.ts";
 
-/** At the end pi waits this long for work that is nearly done; the rest is done another time. */
+/** How long pi's shutdown waits for running work; the rest is done another time. */
 const SHUTDOWN_GRACE_MS = 1500;
 
 export interface PiState {
   pi: PiApi;
-  /** Undefined when config.json is invalid: then nothing is done. */
+  /** Undefined when config.json is invalid: the extension then does nothing. */
   config: Config | undefined;
   paths: Paths;
-  /** Ends background work when pi ends. */
+  /** Aborts background work when pi ends. */
   abort: AbortController;
-  /** Background work under way. */
+  /** Running background work. */
   pending: Set<Promise<void>>;
   /** Ends when nobody observes this session any more, and how many wait for that. */
   observer: {
@@ -30,7 +30,7 @@ export interface PiState {
   };
 }
 
-/** Loads the configuration; an invalid one is said once and makes everything a no-op. */
+/** Loads the configuration; an invalid one is reported once and turns everything off. */
 export async function startState(pi: PiApi): Promise<PiState> {
   const state: PiState = {
     pi,
@@ -65,7 +65,7 @@ export async function startState(pi: PiApi): Promise<PiState> {
   return state;
 }
 
-/** Handles an event such that nothing of ours can fail pi's turn: a failure is one line in the log. */
+/** Handles an event so that no failure of ours reaches pi: it is logged instead. */
 export function on(
   state: PiState,
   event: string,
@@ -85,10 +85,10 @@ export function on(
   });
 }
 
-/** Versions without `agent_settled` are idle this long after `agent_end`. */
+/** How long after `agent_end` versions without `agent_settled` count as idle. */
 const SETTLE_MS = 500;
 
-/** Calls `handler` when a turn and all that pi does by itself after it is over. */
+/** Calls `handler` once a turn, and whatever pi does by itself after it, is over. */
 export function afterTurn(state: PiState, name: string, handler: (context: PiContext) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let settles = false;
@@ -103,7 +103,7 @@ export function afterTurn(state: PiState, name: string, handler: (context: PiCon
   });
 }
 
-/** Does work after the turn: pi does not wait for it, and it ends with pi. */
+/** Runs work after the turn: pi does not wait for it, and it ends with pi. */
 export function inBackground(state: PiState, name: string, work: () => Promise<void>): void {
   const running = work()
     .catch((error: unknown) => {
@@ -149,13 +149,13 @@ function abortOf(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The session pi is in; undefined for one that is not kept, and before its file is there. */
+/** Returns pi's current session; undefined for one that is not saved, or has no file yet. */
 export function currentSession(context: PiContext): Session | undefined {
   const file = context.sessionManager.getSessionFile();
   return file === undefined ? undefined : sessionAt(file);
 }
 
-/** The places that may be read for the session pi is in. */
+/** Returns the places that may be read for pi's current session. */
 export function pathsOf({ paths, settings, env }: Config, { sessionManager }: PiContext): Paths {
   return withFolders(paths, { settings, env, transcript: sessionManager.getSessionFile() });
 }

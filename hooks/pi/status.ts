@@ -1,4 +1,4 @@
-/** Remarks in pi's status line, each under its key and taken away after a while. */
+/** Shows remarks in pi's status line, each under its own key and for a limited time. */
 
 import type { Config } from "../../lib/config/config.ts";
 import type { PiContext } from "./api.ts";
@@ -19,7 +19,7 @@ export function showStatus(
     try {
       context.ui.setStatus(key, undefined);
     } catch {
-      // the session was replaced meanwhile, and its status line with it
+      // the session and its status line were replaced meanwhile
     }
   };
   const timer = setTimeout(clear, settings.notificationAutoClearMs);

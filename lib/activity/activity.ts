@@ -1,8 +1,8 @@
 /**
- * What other sessions did after the marks a session has of them, each row counted once however often hosts copied it.
+ * Reads what other sessions did after the viewer's marks of them. Rows that hosts copied into forks count once.
  *
- * Transcripts are read forward from the mark, or, at the first look, from about an hour before now; nothing is held
- * but counts, names and two texts per session.
+ * Transcripts are read forward from the mark, or from about an hour ago at the first look. Memory holds only counts,
+ * names and two texts per session.
  */
 
 import { type Stats, statSync } from "node:fs";
@@ -12,15 +12,15 @@ import type { Session } from "../transcripts/session.ts";
 import { type Head, readEntries, readHead } from "../transcripts/transcript.ts";
 import { copiesIn } from "./copies.ts";
 import { type Advance, holds, markAt } from "./cursors.ts";
-import { addEntry, emptyStretch, isNews, type Stretch } from "./digest.ts";
+import { type ActivityStats, addEntry, emptyStats, isNews } from "./digest.ts";
 import type { Mark, Marks } from "./marks.ts";
 import { offsetSince } from "./since.ts";
 
-/** A session and what it did. */
-export interface Doings {
+/** What one session did since the viewer last looked. */
+export interface SessionActivity {
   session: Session;
-  stretch: Stretch;
-  /** Where it is told up to; undefined when the file changed under our hands and is to be read again. */
+  stats: ActivityStats;
+  /** The mark behind the last row read; undefined when the file changed meanwhile and must be read again. */
   advance: Advance | undefined;
   /** Lines that could not be read. */
   skipped: number;
@@ -28,38 +28,38 @@ export interface Doings {
 
 interface ReadingOptions {
   marks: Marks | undefined;
-  /** ISO time: what is older is left out of a session that has no mark. */
+  /** ISO time: older rows of a session without a mark are left out. */
   firstLookSince: string;
-  /** ISO time of the very first look: a session begun before it was there to be looked at then. */
+  /** ISO time of the viewer's first look ever: a session begun before it was visible then. */
   lookedSince?: string | undefined;
-  /** Only what is newer than this ISO time, whatever the marks say. */
+  /** ISO time: only newer rows count, whatever the marks say. */
   since?: string | undefined;
-  /** Transcripts that may hold the originals of copied rows: the looking session's own first, then recent ones. */
+  /** Transcripts that may hold the originals of copied rows: the viewer's own, then recent ones. */
   sources: readonly string[];
-  /** What is redacted and passed over. */
+  /** What is redacted or left out. */
   rules: Rules;
-  /** Milliseconds: reading ends here, after one line at least, and goes on there at the next look. @default never */
+  /** Milliseconds since the epoch: reading stops then, after at least one line. @default never */
   deadline?: number | undefined;
 }
 
-/** A file that is about to be read. */
+/** A transcript about to be read. */
 interface Reading {
   session: Session;
   head: Head;
-  /** Where reading starts. */
+  /** The byte at which reading starts. */
   offset: number;
-  /** What is older is passed over. */
+  /** ISO time: older rows are skipped. */
   after: string | undefined;
   mark: Mark | undefined;
-  /** The file before it is read. */
+  /** The file's stat before reading. */
   stat: Stats;
 }
 
-/** Reads what each session did. `problems` are sentences about those that could not be read. */
-export function readDoings(
+/** Reads what each session did. `problems` has a sentence for each one that could not be read. */
+export function readActivities(
   sessions: readonly Session[],
   options: ReadingOptions,
-): { doings: Doings[]; problems: string[] } {
+): { activities: SessionActivity[]; problems: string[] } {
   const problems: string[] = [];
   const attempt = <T>(session: Session, work: () => T | undefined): T[] => {
     try {
@@ -71,7 +71,7 @@ export function readDoings(
     }
   };
   const readings = sessions.flatMap((session) => attempt(session, () => prepare(session, options)));
-  // Originals before their forks, which may begin with the very same rows and go on from there.
+  // Originals before their forks, which begin with the same rows.
   readings.sort(
     (a, b) =>
       order(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
@@ -80,16 +80,16 @@ export function readDoings(
   );
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
   const { deadline = Number.POSITIVE_INFINITY, rules } = options;
-  const doings = readings.flatMap((reading, index) => {
+  const activities = readings.flatMap((reading, index) => {
     later.delete(reading.session.file);
     if (index > 0 && Date.now() > deadline) return [];
     const originals = options.sources.filter((file) => file !== reading.session.file && !later.has(file));
     return attempt(reading.session, () => read(reading, { originals, rules, deadline }));
   });
-  return { doings, problems };
+  return { activities, problems };
 }
 
-/** The files a session edited after its mark of itself, by absolute path, and when. */
+/** Returns the files that the viewer edited after its mark of itself, by absolute path, with the time of each edit. */
 export function readOwnEdits(
   file: string,
   {
@@ -135,26 +135,26 @@ function prepare(
 function read(
   { session, head, offset, after, mark, stat }: Reading,
   { originals, rules, deadline }: { originals: readonly string[]; rules: Rules; deadline: number },
-): Doings {
-  // After a mark that holds, rows are new by definition: a host copies them when it makes the file.
+): SessionActivity {
+  // A host copies rows when it creates the file, so those after a valid mark are new.
   const isCopy =
     offset > 0 && mark ? () => false : copiesIn({ file: session.file, head, offset, after }, originals);
-  const stretch = emptyStretch();
+  const stats = emptyStats();
   const progress = { offset, line: 0, skipped: 0 };
-  let at = session.updatedAt; // of rows without a time, until there is one with
+  let at = session.updatedAt; // stands in for rows without a time
   let line: number | undefined;
   for (const entry of readEntries(session.file, { rules, head, from: { offset, line: 0 }, progress })) {
     if (line !== undefined && line !== entry.line && Date.now() > deadline) {
-      // What was only read so far waits for what comes of it: here that would be waiting for ever.
-      if (!isNews(stretch)) stretch.read.clear();
+      // Files that were only read usually wait for the edits that follow; here they would wait for ever.
+      if (!isNews(stats)) stats.read.clear();
       break;
     }
     line = entry.line;
     at = entry.at ?? at;
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
-    addEntry(stretch, entry);
+    addEntry(stats, entry);
   }
-  stretch.latest ??= at;
+  stats.latest ??= at;
   const next = markAt(session.file, progress.offset);
   const now = statSync(session.file);
   const isSame =
@@ -162,7 +162,7 @@ function read(
     (now.mtimeMs === stat.mtimeMs ||
       (now.size >= progress.offset && (!mark || offset === 0 || holds(session.file, mark))));
   const advance = isSame ? { id: session.id, file: session.file, mark: next } : undefined;
-  return { session, stretch, advance, skipped: progress.skipped };
+  return { session, stats, advance, skipped: progress.skipped };
 }
 
 function order(a: string, b: string): number {

@@ -1,5 +1,5 @@
 /**
- * Which rows of a transcript are copies: hosts write a fork by copying rows, with their ids and times, into a new file.
+ * Finds copied rows: hosts write a fork by copying rows, with their ids and times, into a new file.
  */
 
 import { readSync } from "node:fs";
@@ -10,24 +10,24 @@ import type { Entry } from "../transcripts/session.ts";
 import { entryKey, type Head, readEntries } from "../transcripts/transcript.ts";
 import { offsetSince } from "./since.ts";
 
-/** The part of a transcript whose rows are asked about. */
+/** The part of a transcript to check. */
 interface Part {
   file: string;
   head: Head;
   offset: number;
-  /** ISO time: older rows do not count. */
+  /** ISO time: older rows are ignored. */
   after: string | undefined;
 }
 
 const BLOCK_BYTES = 1024 * 1024;
 
 /**
- * Tells which entries of a part stand in one of the sources too. A fork begins with the copies, so a look for the
- * bytes of its first id decides whether a source's rows need comparing at all.
+ * Returns a check for entries that one of the sources holds too. A fork begins with its copies, so a search for the
+ * bytes of the first id decides whether a source needs to be compared at all.
  */
 export function copiesIn(part: Part, sources: readonly string[]): (entry: Entry) => boolean {
   const { head, after } = part;
-  // pi dates a fork's header, and copies older entries below it.
+  // pi dates a fork's header and copies older entries below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
   const id = firstId(part);
   const copied = new Set<string>();
@@ -36,7 +36,7 @@ export function copiesIn(part: Part, sources: readonly string[]): (entry: Entry)
       if (!containsText(source, id ?? "", after)) continue;
       for (const key of keysOf(source, after)) copied.add(key);
     } catch (error) {
-      // Hosts name a session's file before they make it, and delete old ones: no file, no originals.
+      // Hosts name a session's file before they create it, and delete old ones.
       if (!hasCode(error, "ENOENT")) throw error;
     }
   }

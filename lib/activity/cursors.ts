@@ -1,8 +1,8 @@
 /**
- * Sets marks: where in a transcript one stands, and how two hooks at once keep what the other has set.
+ * Writes marks, so that two hooks at once keep what the other has written.
  *
- * A mark stands after a complete line and knows the bytes before it, so that a file which was cut, replaced or rotated
- * is told from one that grew.
+ * A mark points behind a complete line and fingerprints the bytes before it, which distinguishes a file that was
+ * truncated, replaced or rotated from one that grew.
  */
 
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
@@ -21,33 +21,33 @@ import {
   readOwnMarks,
 } from "./marks.ts";
 
-/** A mark to be set, and the transcript it is about. */
+/** A mark to write, and its transcript. */
 export interface Advance {
   id: string;
   file: string;
   mark: Mark;
 }
 
-/** So much of a file's beginning, and of what is before an offset, goes into a fingerprint: whole 32-bit words. */
+/** Bytes of a file's beginning, and before an offset, that go into a fingerprint: whole 32-bit words. */
 const HEAD_BYTES = 1024;
 const TAIL_BYTES = 2048;
-/** A file's last newline is looked for in pieces of this size. */
+/** The last newline is searched for in blocks of this size. */
 const PIECE_BYTES = 16 * 1024;
 const STALE_MS = 30 * 86_400_000;
 const LOCK_WAIT_MS = 500;
 const LOCK_RETRY_MS = 5;
 
-/** Whether the bytes before a mark are still those it was set after. */
+/** Whether the bytes before a mark are unchanged. */
 export function holds(file: string, { offset, fingerprint }: Mark): boolean {
   return withOpen(file, (descriptor) => {
     if (fstatSync(descriptor).size < offset) return false;
     const hash = fingerprint.split("@")[0];
-    // A mark written by hand or by an older program may have no fingerprint.
+    // A mark written by hand or by an older version may have no fingerprint.
     return !hash || hash === sampleHash(descriptor, offset);
   });
 }
 
-/** The mark at an offset of a file as it is now. */
+/** Returns the mark at an offset of a file as it is now. */
 export function markAt(file: string, offset: number): Mark {
   return withOpen(file, (descriptor) => {
     const { mtimeMs } = fstatSync(descriptor);
@@ -55,7 +55,7 @@ export function markAt(file: string, offset: number): Mark {
   });
 }
 
-/** The mark after a file's last complete line. */
+/** Returns the mark behind a file's last complete line. */
 export function markAtEnd(file: string): Mark {
   const end = withOpen(file, (descriptor) => {
     const piece = Buffer.alloc(PIECE_BYTES);
@@ -71,9 +71,9 @@ export function markAtEnd(file: string): Mark {
 }
 
 /**
- * Sets marks, keeping what another process has set meanwhile: of two that hold, the farther one stays.
+ * Writes marks, keeping those another process wrote meanwhile: of two valid ones the farther wins.
  *
- * @returns false when the file stayed locked; what the marks stand for is then told once more.
+ * @returns false when the file stayed locked; the same news is then reported once more.
  */
 export function setMarks(
   cursors: CursorFile,
@@ -89,14 +89,14 @@ export function setMarks(
   if (!release) return false;
   try {
     const all = readAllOrNothing(cursors.path);
-    const stored = all[cursors.looker];
+    const stored = all[cursors.viewer];
     const marks: Record<string, unknown> = isRecord(stored) ? { ...stored } : {};
     for (const advance of advances) {
-      if (advance.id === cursors.looker) setOwnMark(cursors, advance, seen);
+      if (advance.id === cursors.viewer) setOwnMark(cursors, advance, seen);
       else marks[advance.id] = merge(advance, markOf(marks[advance.id]), seen);
     }
-    // Derived, and written at every prompt: not worth a wait for the disk.
-    replaceFile(cursors.path, JSON.stringify({ ...all, [cursors.looker]: marks }), { durable: false });
+    // Derived data, written at every prompt: not worth waiting for the disk.
+    replaceFile(cursors.path, JSON.stringify({ ...all, [cursors.viewer]: marks }), { durable: false });
   } finally {
     release();
   }
@@ -105,16 +105,16 @@ export function setMarks(
 }
 
 /**
- * Whether only the looking session's mark of itself is set, in a file of its own: mostly all that a silent prompt
- * writes. Whole and by itself, it needs no lock.
+ * Whether only the viewer's mark of itself changes, in a file that holds no other: the usual case of a silent prompt.
+ * Replacing that file needs no lock.
  */
-function isOwnAlone({ path, looker }: CursorFile, advances: readonly Advance[]): boolean {
-  return [...advances.map(({ id }) => id), ...Object.keys(readOwnMarks(path))].every((id) => id === looker);
+function isOwnAlone({ path, viewer }: CursorFile, advances: readonly Advance[]): boolean {
+  return [...advances.map(({ id }) => id), ...Object.keys(readOwnMarks(path))].every((id) => id === viewer);
 }
 
-function setOwnMark({ path, looker }: CursorFile, advance: Advance, seen: Marks | undefined): void {
+function setOwnMark({ path, viewer }: CursorFile, advance: Advance, seen: Marks | undefined): void {
   const own = readOwnMarks(path);
-  const next = { ...own, [looker]: merge(advance, markOf(own[looker]), seen) };
+  const next = { ...own, [viewer]: merge(advance, markOf(own[viewer]), seen) };
   replaceFile(ownMarksFile(path), JSON.stringify(next), { durable: false });
 }
 
@@ -131,7 +131,7 @@ function isFarther(file: string, mark: Mark, stored: Mark): boolean {
     if (!holds(file, stored)) return true;
     return mark.offset > stored.offset && holds(file, mark);
   } catch {
-    return false; // the transcript is gone: neither matters
+    return false; // the transcript is gone
   }
 }
 
@@ -158,12 +158,12 @@ function readAllOrNothing(path: string): Record<string, unknown> {
   try {
     return readCursorFile(path);
   } catch (error) {
-    if (error instanceof SessionMemoryError) return {}; // damaged since it was read: ours is the better one
+    if (error instanceof SessionMemoryError) return {}; // damaged since it was read
     throw error;
   }
 }
 
-/** FNV-1a over words in two lanes: it tells files apart, nobody gains by forging it, and node:crypto is slow to load. */
+/** FNV-1a over words in two lanes: nobody gains by forging it, and node:crypto is slow to load. */
 function sampleHash(descriptor: number, offset: number): string {
   const head = Math.min(HEAD_BYTES, offset);
   const tail = Math.min(TAIL_BYTES, offset);
@@ -184,7 +184,7 @@ function sampleHash(descriptor: number, offset: number): string {
 function readInto(descriptor: number, buffer: Uint8Array, from: number): void {
   for (let filled = 0; filled < buffer.length; ) {
     const read = readSync(descriptor, buffer, filled, buffer.length - filled, from + filled);
-    if (read === 0) break; // it shrank while we read
+    if (read === 0) break; // the file shrank meanwhile
     filled += read;
   }
 }

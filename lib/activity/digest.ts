@@ -1,26 +1,26 @@
-/** What a stretch of another session's entries amounts to, and how several are told in few words. Pure. */
+/** Counts what other sessions did, and renders it in a few lines. Pure. */
 
 import { counted, FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Entry } from "../transcripts/session.ts";
 
-/** What was done in a stretch. Texts and paths are as the transcript has them. */
-export interface Stretch {
+/** What a session did since the viewer last looked. Texts and paths are as in the transcript. */
+export interface ActivityStats {
   /** User and assistant messages with text. */
   messages: number;
   firstUser?: string | undefined;
   lastAssistant?: string | undefined;
-  /** Files by their path as written, and when each was edited last. */
+  /** The time of the last edit, by path as written. */
   edited: Map<string, string | undefined>;
   read: Set<string>;
   ran: number;
-  /** Time of the newest entry. */
+  /** The time of the newest entry. */
   latest?: string | undefined;
-  /** The row that was counted as a message last: one message may come as several entries. */
+  /** The id of the last message counted: one message may come as several entries. */
   lastId?: string | undefined;
 }
 
-/** What is told of a session. Texts are redacted and on one line. */
+/** One session in the digest. Texts are redacted and on one line. */
 export interface Activity {
   id: string;
   name: string;
@@ -33,57 +33,57 @@ export interface Activity {
   ran: number;
 }
 
-/** A file that both the other session and the looking one edited. */
+/** A file that both another session and the viewer edited. */
 export interface Overlap {
   /** The other session's. */
   id: string;
   name: string;
   file: string;
-  /** Since the looking session edited it. */
+  /** Since the viewer edited it. */
   ageSeconds: number;
 }
 
 const HEADER = `[Session Activity] ${FOREIGN_LABEL}`;
-/** Warnings may take this share of the room: who edited what matters less the more there is of it. */
+/** Warnings may take this share of the space: the more there are, the less each matters. */
 const WARNING_SHARE = 0.5;
 
-export function emptyStretch(): Stretch {
+export function emptyStats(): ActivityStats {
   return { messages: 0, edited: new Map(), read: new Set(), ran: 0 };
 }
 
-/** Counts one entry in. */
-export function addEntry(stretch: Stretch, entry: Entry): void {
-  if (entry.kind === "user" || entry.kind === "assistant") addMessage(stretch, entry);
-  else if (entry.kind === "tool") addToolCall(stretch, entry);
+/** Adds one entry. */
+export function addEntry(stats: ActivityStats, entry: Entry): void {
+  if (entry.kind === "user" || entry.kind === "assistant") addMessage(stats, entry);
+  else if (entry.kind === "tool") addToolCall(stats, entry);
   else return;
-  if (entry.at !== undefined && entry.at > (stretch.latest ?? "")) stretch.latest = entry.at;
+  if (entry.at !== undefined && entry.at > (stats.latest ?? "")) stats.latest = entry.at;
 }
 
-/** Whether a stretch is worth telling: something was said or done to the project. Reading alone is not. */
-export function isNews({ messages, edited, ran }: Stretch): boolean {
+/** Whether there is anything to report: words, edits or commands. Reading alone is not news. */
+export function isNews({ messages, edited, ran }: ActivityStats): boolean {
   return messages > 0 || edited.size > 0 || ran > 0;
 }
 
-function addMessage(stretch: Stretch, entry: Entry): void {
-  if (entry.id === undefined || entry.id !== stretch.lastId) stretch.messages++;
-  stretch.lastId = entry.id;
-  if (entry.kind === "user") stretch.firstUser ??= entry.text;
-  else stretch.lastAssistant = entry.text;
+function addMessage(stats: ActivityStats, entry: Entry): void {
+  if (entry.id === undefined || entry.id !== stats.lastId) stats.messages++;
+  stats.lastId = entry.id;
+  if (entry.kind === "user") stats.firstUser ??= entry.text;
+  else stats.lastAssistant = entry.text;
 }
 
-function addToolCall(stretch: Stretch, { tool, at }: Entry): void {
-  if (tool?.action === "edit") for (const path of tool.paths) stretch.edited.set(path, at);
-  else if (tool?.action === "read") for (const path of tool.paths) stretch.read.add(path);
-  else if (tool?.action === "run") stretch.ran++;
+function addToolCall(stats: ActivityStats, { tool, at }: Entry): void {
+  if (tool?.action === "edit") for (const path of tool.paths) stats.edited.set(path, at);
+  else if (tool?.action === "read") for (const path of tool.paths) stats.read.add(path);
+  else if (tool?.action === "run") stats.ran++;
 }
 
 /**
- * The digest, newest session first as given: whole lines only, at most `maxChars` code points.
+ * Renders the digest in the given order: whole lines only, at most `maxChars` code points.
  *
- * When room is short, quoted last texts go first, the oldest session's before the others; then whole sessions, the
- * oldest first.
+ * When space is short, quoted last texts are dropped first, the oldest session's before the others', then whole
+ * sessions, oldest first.
  *
- * @returns null when there is nothing to tell, or no room to say even that there is.
+ * @returns null when there is no news, or no space even to say that there is.
  */
 export function renderDigest(
   activities: readonly Activity[],
@@ -143,7 +143,7 @@ function warningLines(overlaps: readonly Overlap[], maxChars: number): string[] 
   return lines.length > 0 ? [`! ${counted(lines.length, "file")} edited here and elsewhere`] : [];
 }
 
-/** Code points, as the limit counts them. */
+/** Returns the length in code points, which the limit counts. */
 function lengthOf(text: string): number {
   let length = 0;
   for (const _ of text) length++;

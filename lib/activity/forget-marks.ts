@@ -1,4 +1,4 @@
-/** Takes sessions out of the marks of how far each was told, and of how far it has looked. */
+/** Removes sessions from the marks. */
 
 import { statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -37,20 +37,20 @@ function withoutMarks(
   }
   let removed = 0;
   const kept: JsonRecord = {};
-  for (const [looker, marks] of Object.entries(value)) {
+  for (const [viewer, marks] of Object.entries(value)) {
     const about = Object.entries(recordOf(marks));
     const others = about.filter(([id]) => !ids.has(id));
     // What a session has of itself is one mark, not several.
-    if (ids.has(looker)) removed += file.endsWith(OWN_MARKS) ? 1 : about.length;
+    if (ids.has(viewer)) removed += file.endsWith(OWN_MARKS) ? 1 : about.length;
     else {
       removed += about.length - others.length;
-      kept[looker] = Object.fromEntries(others);
+      kept[viewer] = Object.fromEntries(others);
     }
   }
   return { kept, removed };
 }
 
-/** The file's time tells when its session looked last, so it stays. */
+/** Keeps the file's time, which is that of its session's last look. */
 function rewriteMarks(file: string, kept: JsonRecord | undefined): void {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat) return;

@@ -1,7 +1,7 @@
 /**
- * Which other sessions may hold something that a session was not told: by names, sizes and times alone.
+ * Finds the other sessions that may have news for the viewer, by names, sizes and times alone.
  *
- * This is all that a prompt with nothing new pays for, so no transcript is opened and nothing that can is imported.
+ * A prompt without news runs nothing else, so no transcript is opened and nothing that could open one is imported.
  */
 
 import type { Stats } from "node:fs";
@@ -11,26 +11,26 @@ import { findTranscripts } from "../sessions/find.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { type CursorFile, cursorFileOf, hasMoved, type Marks, readMarks } from "./marks.ts";
 
-/** The session that looks. */
-export interface Looker {
+/** The session in which the others are looked at. */
+export interface Viewer {
   id: string;
-  /** Its transcript, which may not be there yet. @default found by the id */
+  /** Its transcript, which may not exist yet. @default found by the id */
   file?: string | undefined;
-  /** Where it works: decides which sessions are of the same project. */
+  /** Its directory, which decides the project. */
   cwd: string;
 }
 
 interface LookOptions {
   paths: Paths;
-  looker: Looker;
+  viewer: Viewer;
   scope: "project" | "all";
   /** Milliseconds. @default now */
   now?: number | undefined;
-  /** Milliseconds: what changed since then counts, whatever the marks say. @default by the marks */
+  /** Milliseconds: changes since then count, whatever the marks say. @default by the marks */
   changedAfter?: number | undefined;
 }
 
-/** A file that is, or may be, another session's. */
+/** A file that is, or may be, another session's transcript. */
 interface Sighting {
   found: TranscriptFile;
   size: number;
@@ -39,18 +39,18 @@ interface Sighting {
 }
 
 export interface Look {
-  looker: Looker;
+  viewer: Viewer;
   now: number;
   cursors: CursorFile;
-  /** Undefined when the session never looked before. */
+  /** Undefined at the viewer's first look. */
   marks: Marks | undefined;
-  /** Files that are not where they were left. */
+  /** Files that changed since their marks. */
   changed: Sighting[];
   /** All files of the last hour, changed or not. */
   recent: string[];
 }
 
-/** What is older is not told at the first look at a session. */
+/** The first look at a session reports nothing older. */
 export const FIRST_LOOK_MS = 3_600_000;
 
 /**
@@ -58,22 +58,22 @@ export const FIRST_LOOK_MS = 3_600_000;
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when the cursor file is damaged.
  */
-export function takeLook({ paths, looker, scope, now = Date.now(), changedAfter }: LookOptions): Look {
-  const cursors = cursorFileOf(paths.cursors, looker.id);
+export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter }: LookOptions): Look {
+  const cursors = cursorFileOf(paths.cursors, viewer.id);
   const marks = readMarks(cursors);
-  // At a session's first prompt the host names a file that it has yet to write.
-  const own = looker.file !== undefined && statOf(looker.file) ? looker.file : undefined;
-  const look: Look = { looker: { ...looker, file: own }, now, cursors, marks, changed: [], recent: [] };
+  // At the first prompt the host names a file that it has yet to write.
+  const own = viewer.file !== undefined && statOf(viewer.file) ? viewer.file : undefined;
+  const look: Look = { viewer: { ...viewer, file: own }, now, cursors, marks, changed: [], recent: [] };
   const isChanged = changedAfter === undefined ? changeDetector(look) : newerThan(changedAfter);
   const hour = now - FIRST_LOOK_MS;
-  const directory = scope === "project" ? looker.cwd : undefined;
-  const all = findTranscripts(paths, { directory, recent: true, cwd: looker.cwd });
+  const directory = scope === "project" ? viewer.cwd : undefined;
+  const all = findTranscripts(paths, { directory, recent: true, cwd: viewer.cwd });
   const recent: Sighting[] = [];
   const ids = new Set<string>();
   let hasCopies = false;
   for (const found of all) {
-    if (found.file === looker.file || found.id === looker.id) {
-      look.looker.file ??= found.file;
+    if (found.file === viewer.file || found.id === viewer.id) {
+      look.viewer.file ??= found.file;
       continue;
     }
     if (found.id !== undefined) {
@@ -84,22 +84,22 @@ export function takeLook({ paths, looker, scope, now = Date.now(), changedAfter 
     if (!stat || found.ephemeral) continue;
     const isRecent = stat.mtimeMs > hour;
     const isNew = isChanged(found, stat);
-    // Only the few that matter get an object: hundreds more would cost as much as listing them.
+    // Objects only for the few that matter: hundreds more would cost as much as listing them.
     if (!isRecent && !isNew) continue;
     const sighting = { found, size: stat.size, modifiedAt: stat.mtimeMs };
     if (isRecent) recent.push(sighting);
     if (isNew) look.changed.push(sighting);
   }
-  // Comparing each with all would cost as much as listing them, and seldom are there any.
+  // Copies are rare, and comparing each file with all would cost as much as listing them.
   const isNewest = (sighting: Sighting) => !hasCopies || isNewestCopy(sighting, all);
   look.changed = look.changed.filter(isNewest);
   look.recent = recent.filter(isNewest).map(({ found }) => found.file);
   return look;
 }
 
-/** A session that was moved may lie in two places: the newer file counts, under whichever name either has. */
+/** A moved session may have two files: the newer one counts, with the name of either. */
 function isNewestCopy({ found, modifiedAt }: Sighting, all: readonly TranscriptFile[]): boolean {
-  if (!isTold(found)) return true;
+  if (!isIdentified(found)) return true;
   for (const other of all) {
     if (other === found || other.id !== found.id || other.agent !== found.agent) continue;
     found.name ??= other.name;
@@ -110,14 +110,14 @@ function isNewestCopy({ found, modifiedAt }: Sighting, all: readonly TranscriptF
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
 
-function changeDetector({ looker, now, cursors, marks }: Look): Detector {
-  // Whatever was there at the very first look and was old then is news from then on only.
-  const since = Date.parse(marks?.get(looker.id)?.since ?? "") || now;
+function changeDetector({ viewer, now, cursors, marks }: Look): Detector {
+  // Of sessions that were old at the first look, only later changes are news.
+  const since = Date.parse(marks?.get(viewer.id)?.since ?? "") || now;
   const firstLook = Math.min(now - FIRST_LOOK_MS, since);
-  // A file whose session only its content tells has no mark that could be found: all that moved counts.
+  // Without an id no mark can be found, so every change counts.
   const isMoved = newerThan(Math.min(firstLook, (statOf(cursors.path)?.mtimeMs ?? now) - 1));
   return (found, stat) => {
-    if (!isTold(found)) return isMoved(found, stat);
+    if (!isIdentified(found)) return isMoved(found, stat);
     const mark = marks?.get(found.id ?? "");
     return mark ? hasMoved(mark, { size: stat.size, modifiedAt: stat.mtimeMs }) : stat.mtimeMs > firstLook;
   };
@@ -127,13 +127,13 @@ function newerThan(time: number): Detector {
   return (_found, { mtimeMs, ctimeMs }) => mtimeMs > time || ctimeMs > time;
 }
 
-function isTold({ agent, id }: TranscriptFile): boolean {
+function isIdentified({ agent, id }: TranscriptFile): boolean {
   return agent !== undefined && id !== undefined;
 }
 
-/** Whether the looking session itself did something since it looked, or looks for the first time. */
-export function isDue({ looker, marks }: Pick<Look, "looker" | "marks">): boolean {
-  const own = marks?.get(looker.id);
-  const stat = looker.file === undefined ? undefined : statOf(looker.file);
+/** Whether the viewer's mark of itself is missing or outdated. */
+export function isDue({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
+  const own = marks?.get(viewer.id);
+  const stat = viewer.file === undefined ? undefined : statOf(viewer.file);
   return !own || (stat !== undefined && hasMoved(own, { size: stat.size, modifiedAt: stat.mtimeMs }));
 }

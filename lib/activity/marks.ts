@@ -1,7 +1,7 @@
 /**
- * How far a session has seen the others: one small file of marks per looking session.
+ * Reads and compares marks, which say how far a session has seen the others: one small file per viewer.
  *
- * Reading and comparing only, for the prompt hook's silent path; lib/activity/cursors.ts sets marks.
+ * Runs on the prompt hook's silent path; lib/activity/cursors.ts writes marks.
  */
 
 import { join } from "node:path";
@@ -9,64 +9,64 @@ import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readJson } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 
-/** A place in another session's transcript up to which it was told. */
+/** The place in a transcript up to which a viewer has seen it. */
 export interface Mark {
-  /** First byte that was not told; a line begins there. */
+  /** The first unseen byte, where a line begins. */
   offset: number;
-  /** Hash of bytes before the offset, and the file's modification time when it was taken. */
+  /** A hash of bytes before the offset, and the file's modification time at that moment. */
   fingerprint: string;
-  /** On a session's mark of itself: when it looked at the others for the first time. */
+  /** On a viewer's mark of itself: the time of its first look. */
   since?: string | undefined;
 }
 
 const FILE_NAME_MAX = 200;
-/** What the file of a session's mark of itself ends in. */
+/** The suffix of the file with a viewer's mark of itself. */
 export const OWN_MARKS = ".own";
 
-/** Marks by the id of the session they are about. */
+/** Marks by session id. */
 export type Marks = ReadonlyMap<string, Mark>;
 
-/** Which session's marks, and the file they are in. */
+/** A viewer, and the file with its marks. */
 export interface CursorFile {
   path: string;
-  looker: string;
+  viewer: string;
 }
 
-/** The cursor file of a session. Its id never leads out of the folder. */
-export function cursorFileOf(folder: string, looker: string): CursorFile {
-  const name = encodeURIComponent(looker.toWellFormed()).slice(0, FILE_NAME_MAX);
-  return { path: join(folder, `${name}.json`), looker };
+/** Returns a viewer's cursor file. No id leads out of the folder. */
+export function cursorFileOf(folder: string, viewer: string): CursorFile {
+  const name = encodeURIComponent(viewer.toWellFormed()).slice(0, FILE_NAME_MAX);
+  return { path: join(folder, `${name}.json`), viewer };
 }
 
 /**
- * The marks of a session; undefined when it never looked.
+ * Reads a viewer's marks; undefined before its first look.
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when the file is damaged.
  */
-export function readMarks({ path, looker }: CursorFile): Marks | undefined {
-  const own = readCursorFile(path)[looker];
+export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
+  const own = readCursorFile(path)[viewer];
   if (own === undefined) return undefined;
   const marks = new Map<string, Mark>();
-  const self = markOf(readOwnMarks(path)[looker]);
-  if (self) marks.set(looker, self);
+  const self = markOf(readOwnMarks(path)[viewer]);
+  if (self) marks.set(viewer, self);
   for (const [id, value] of Object.entries(isRecord(own) ? own : broken(path, "an entry is no object"))) {
     marks.set(id, markOf(value) ?? broken(path, `the mark of "${id}" has no offset`));
   }
   return marks;
 }
 
-/** The sessions' marks of themselves, which lie beside the cursor file; none where that file is missing or damaged. */
+/** Reads the viewers' marks of themselves from beside the cursor file; none when that file is missing or damaged. */
 export function readOwnMarks(path: string): Record<string, unknown> {
   const own = readJson(ownMarksFile(path));
   return isRecord(own) ? own : {};
 }
 
-/** The file of the marks that sessions have of themselves. */
+/** Returns the file with the viewers' marks of themselves. */
 export function ownMarksFile(path: string): string {
   return `${path}${OWN_MARKS}`;
 }
 
-/** Whether a file of this size and time may hold something after the mark. Opens nothing. */
+/** Whether a file of this size and time may have rows behind the mark. Opens nothing. */
 export function hasMoved(
   { offset, fingerprint }: Mark,
   { size, modifiedAt }: { size: number; modifiedAt: number },
@@ -74,7 +74,7 @@ export function hasMoved(
   return size !== offset || !fingerprint.endsWith(`@${Math.trunc(modifiedAt)}`);
 }
 
-/** The marks of all looking sessions in a file, unread. */
+/** Reads the unparsed marks of all viewers in a file. */
 export function readCursorFile(path: string): Record<string, unknown> {
   const text = readIfExists(path);
   if (text === undefined) return {};
@@ -87,7 +87,7 @@ export function readCursorFile(path: string): Record<string, unknown> {
   return isRecord(value) ? value : broken(path, "it is no object");
 }
 
-/** A mark as it stands in a file; undefined when it is none. */
+/** Parses a mark; undefined when it is not one. */
 export function markOf(value: unknown): Mark | undefined {
   if (!isRecord(value)) return undefined;
   const { offset, fingerprint = "", since } = value;
@@ -100,6 +100,6 @@ function broken(path: string, reason: string): never {
   throw new SessionMemoryError("STORAGE_ERROR", `Cannot read cursors "${path}": ${reason}`, {
     details: { cursorFile: path },
     recoverable: true,
-    hint: "delete that file; what is newer than an hour is then told again",
+    hint: "delete that file; activity of the last hour is then reported again",
   });
 }

@@ -1,14 +1,14 @@
-/** Where in a transcript a time begins, found from the end without reading what is older. */
+/** Finds where a time begins in a transcript, from its end, without reading older rows. */
 
 import { statSync } from "node:fs";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import { type Head, readEntries } from "../transcripts/transcript.ts";
 
-/** Probes reach back by this much, then by four times as much each. */
+/** Each probe reaches back four times as far as the one before. */
 const PROBE_BYTES = 256 * 1024;
 
-/** The start of a line before all that is newer than an ISO time. Rows are taken to be in time's order. */
+/** Returns the start of a line before everything newer than an ISO time, assuming rows in order of time. */
 export function offsetSince(file: string, since: string | undefined, head?: Head): number {
   if (since === undefined) return 0;
   const { size } = statSync(file);

@@ -1,4 +1,4 @@
-/** What a session is told of the others: their doings redacted, named, set against its own, and marked when delivered. */
+/** Builds the digest: what other sessions did, redacted, named, compared with the viewer's edits, and marked once delivered. */
 
 import { isAbsolute, relative, resolve } from "node:path";
 import { shortId } from "../base/text.ts";
@@ -7,24 +7,24 @@ import { oneLine } from "../redact/redact.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { type Doings, readDoings, readOwnEdits } from "./activity.ts";
+import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look } from "./look.ts";
-import { settle } from "./settle.ts";
+import { saveCursors } from "./save-cursors.ts";
 
-/** A look with the sessions behind its changed files. */
+/** A look, with the sessions of its changed files. */
 interface View extends Omit<Look, "changed"> {
   sessions: readonly Session[];
-  /** Adds what a session is called; asked only for those with news. */
+  /** Adds a session's name; called only for those with news. */
   describe: (session: Session) => Session;
 }
 
-interface TellingOptions {
+interface DigestOptions {
   settings: Pick<Settings, "exclude" | "redact">;
   maxChars: number;
-  /** Only what is newer, whatever was told before; nothing is marked then. */
+  /** Only newer activity counts, whatever was seen before; nothing is marked then. */
   since?: Date | undefined;
-  /** Milliseconds: what is not read by then is left for the next look. @default never */
+  /** Milliseconds since the epoch: the rest is left for the next look. @default never */
   deadline?: number | undefined;
 }
 
@@ -46,19 +46,19 @@ interface Report {
 }
 
 export interface Updates {
-  /** Null when there is nothing new. */
+  /** Null without news. */
   text: string | null;
   report: Report;
-  /** Sentences about sessions that could not be read. */
+  /** A sentence for each session that could not be read. */
   problems: string[];
-  /** Lines that could not be read. */
+  /** The number of damaged lines. */
   skipped: number;
-  /** Marks what was told. To be called once the text has been handed over; false when it could not be marked. */
+  /** Marks the news as seen. Call it once the text is delivered; false when the cursors could not be saved. */
   commit(): boolean;
 }
 
-/** A session with news, described, its paths made absolute. */
-interface Told {
+/** A session with news, as the digest shows it. */
+interface News {
   session: Session;
   activity: Activity;
   /** Absolute paths. */
@@ -70,80 +70,80 @@ const TEXT_MAX = 100;
 const NAME_MAX = 60;
 const PATH_MAX = 120;
 
-/** Reads what the sessions of a view did and puts it into words. */
-export function updatesOf(view: View, { settings, maxChars, since, deadline }: TellingOptions): Updates {
+/** Reads what the sessions of a view did, and renders it. */
+export function updatesOf(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
   const rules = readRules(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const topOf = worktreeTops();
-  const { looker, now, marks } = view;
-  const { doings, problems } = readDoings(view.sessions, {
+  const { viewer, now, marks } = view;
+  const { activities, problems } = readActivities(view.sessions, {
     marks,
     firstLookSince: new Date(now - FIRST_LOOK_MS).toISOString(),
-    lookedSince: marks?.get(looker.id)?.since,
+    lookedSince: marks?.get(viewer.id)?.since,
     since: since?.toISOString(),
     deadline,
-    sources: looker.file === undefined ? view.recent : [looker.file, ...view.recent],
+    sources: viewer.file === undefined ? view.recent : [viewer.file, ...view.recent],
     rules,
   });
-  const told = doings
-    .filter(({ stretch }) => isNews(stretch))
+  const news = activities
+    .filter(({ stats }) => isNews(stats))
     .map((did) => ({ ...did, session: view.describe(did.session) }))
     .filter(({ session }) => !rules.hasSession(rules.needsProject ? withProject(session) : session))
-    .map((did) => tell(withoutName(did, rules), { now, show, topOf }))
+    .map((did) => newsOf(withoutName(did, rules), { now, show, topOf }))
     .sort((a, b) => (a.latest < b.latest ? 1 : -1));
-  const overlaps = told.some(({ edited }) => edited.length > 0)
-    ? overlapsOf(told, { view, since, show, rules })
+  const overlaps = news.some(({ edited }) => edited.length > 0)
+    ? overlapsOf(news, { view, since, show, rules })
     : [];
   const text = renderDigest(
-    told.map(({ activity }) => activity),
+    news.map(({ activity }) => activity),
     { overlaps, maxChars },
   );
-  const isWhole = text !== null || told.length === 0;
+  const isWhole = text !== null || news.length === 0;
   return {
     text,
-    report: reportOf(told, overlaps),
+    report: reportOf(news, overlaps),
     problems,
-    skipped: doings.reduce((sum, { skipped }) => sum + skipped, 0),
-    commit: () => since !== undefined || !isWhole || markTold(view, doings),
+    skipped: activities.reduce((sum, { skipped }) => sum + skipped, 0),
+    commit: () => since !== undefined || !isWhole || markSeen(view, activities),
   };
 }
 
 type Show = (text: string, max: number) => string;
 
-/** A name may hold what stays out. */
-function withoutName(did: Doings, { hasText }: Rules): Doings {
+/** Drops a name that is excluded. */
+function withoutName(did: SessionActivity, { hasText }: Rules): SessionActivity {
   const { session } = did;
   const isHidden = session.name !== undefined && hasText(session.name);
   return isHidden ? { ...did, session: { ...session, name: undefined } } : did;
 }
 
-/** What was only read so far waits to be told with what comes of it. */
-function markTold(view: View, doings: readonly Doings[]): boolean {
-  const advances = doings.flatMap(({ stretch, advance }) =>
-    advance && (isNews(stretch) || stretch.read.size === 0) ? [advance] : [],
+/** Sessions that have only read files so far are reported later, with what they do then. */
+function markSeen(view: View, activities: readonly SessionActivity[]): boolean {
+  const advances = activities.flatMap(({ stats, advance }) =>
+    advance && (isNews(stats) || stats.read.size === 0) ? [advance] : [],
   );
-  return settle(view, advances);
+  return saveCursors(view, advances);
 }
 
-function tell(
-  { session, stretch }: Doings,
+function newsOf(
+  { session, stats }: SessionActivity,
   { now, show, topOf }: { now: number; show: Show; topOf: (cwd: string) => string | undefined },
-): Told {
-  const latest = stretch.latest ?? session.updatedAt;
+): News {
+  const latest = stats.latest ?? session.updatedAt;
   const top = session.cwd === undefined ? undefined : topOf(session.cwd);
   const absolute = (path: string) => (session.cwd === undefined ? path : resolve(session.cwd, path));
   const shown = (path: string) => show(within(absolute(path), [top, session.cwd]), PATH_MAX);
-  const edited = [...new Set([...stretch.edited.keys()].map(absolute))];
+  const edited = [...new Set([...stats.edited.keys()].map(absolute))];
   const activity: Activity = {
     id: session.id,
     name: show(session.name ?? shortId(session.id), NAME_MAX),
     ageSeconds: ageOf(latest, now),
-    messages: stretch.messages,
-    firstUser: stretch.firstUser === undefined ? undefined : show(stretch.firstUser, TEXT_MAX),
-    lastAssistant: stretch.lastAssistant === undefined ? undefined : show(stretch.lastAssistant, TEXT_MAX),
+    messages: stats.messages,
+    firstUser: stats.firstUser === undefined ? undefined : show(stats.firstUser, TEXT_MAX),
+    lastAssistant: stats.lastAssistant === undefined ? undefined : show(stats.lastAssistant, TEXT_MAX),
     edited: edited.map(shown),
-    read: [...new Set([...stretch.read].map(shown))],
-    ran: stretch.ran,
+    read: [...new Set([...stats.read].map(shown))],
+    ran: stats.ran,
   };
   return { session, activity, edited, latest };
 }
@@ -152,7 +152,7 @@ function withProject(session: Session) {
   return { ...session, project: session.cwd && projectKey(session.cwd) };
 }
 
-/** Finds the top of a directory's worktree, once for sessions that share it. */
+/** Looks up the top of a directory's worktree, once per directory. */
 function worktreeTops(): (cwd: string) => string | undefined {
   const known = new Map<string, string | undefined>();
   return (cwd) => {
@@ -162,30 +162,30 @@ function worktreeTops(): (cwd: string) => string | undefined {
 }
 
 function overlapsOf(
-  told: readonly Told[],
+  news: readonly News[],
   { view, since, show, rules }: { view: View; since: Date | undefined; show: Show; rules: Rules },
 ): Overlap[] {
-  const { looker, now, marks } = view;
-  if (looker.file === undefined) return [];
-  const own = readOwnEdits(looker.file, {
+  const { viewer, now, marks } = view;
+  if (viewer.file === undefined) return [];
+  const own = readOwnEdits(viewer.file, {
     rules,
-    mark: since === undefined ? marks?.get(looker.id) : undefined,
+    mark: since === undefined ? marks?.get(viewer.id) : undefined,
     since: (since ?? new Date(now - FIRST_LOOK_MS)).toISOString(),
-    resolvePath: (path) => resolve(looker.cwd, path),
+    resolvePath: (path) => resolve(viewer.cwd, path),
   });
-  const top = projectDirectories(looker.cwd)[0];
-  return told.flatMap(({ activity, edited }) =>
+  const top = projectDirectories(viewer.cwd)[0];
+  return news.flatMap(({ activity, edited }) =>
     edited.flatMap((path) => {
       if (!own.has(path)) return [];
-      const file = show(within(path, [top, looker.cwd]), PATH_MAX);
+      const file = show(within(path, [top, viewer.cwd]), PATH_MAX);
       return [{ id: activity.id, name: activity.name, file, ageSeconds: ageOf(own.get(path), now) }];
     }),
   );
 }
 
-function reportOf(told: readonly Told[], overlaps: readonly Overlap[]): Report {
+function reportOf(news: readonly News[], overlaps: readonly Overlap[]): Report {
   return {
-    sessions: told.map(({ session, activity }) => ({
+    sessions: news.map(({ session, activity }) => ({
       id: session.id,
       name: session.name === undefined ? null : activity.name,
       agent: session.agent,
@@ -201,7 +201,7 @@ function reportOf(told: readonly Told[], overlaps: readonly Overlap[]): Report {
   };
 }
 
-/** A path relative to the first of the folders that holds it. */
+/** Returns a path relative to the first of the folders that holds it. */
 function within(path: string, folders: readonly (string | undefined)[]): string {
   for (const folder of folders) {
     const inside = folder === undefined ? "" : relative(folder, path);

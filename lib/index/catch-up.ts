@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
-import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
+import { currentExclude, isExcluded } from "../sessions/excluded.ts";
 import type { Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Behind, indexRecipe, measureBehind } from "./freshness.ts";
@@ -48,7 +48,7 @@ export function howFarBehind({
 }: Pick<CatchUpOptions, "store" | "sessions" | "settings">): Behind {
   const known = readIndexedSessions(store);
   const { exclude } = settings;
-  const wanted = sessions.filter((session) => known.has(session.id) || !isKeptOut(session, { exclude }));
+  const wanted = sessions.filter((session) => known.has(session.id) || !isExcluded(session, { exclude }));
   return measureBehind(wanted, known, indexRecipe(settings));
 }
 

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import type { Paths } from "../config/config.ts";
-import { refuseKeptOut } from "../sessions/kept-out.ts";
+import { assertNotExcluded } from "../sessions/excluded.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { rulesOf } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -30,7 +30,7 @@ export function findGone(reference: string, paths: Paths): Session | undefined {
   const [held, ...others] = exact.length > 0 ? exact : begun;
   if (!held || others.some(({ id }) => id !== held.id)) return undefined;
   const session = sessionOf(held);
-  refuseKeptOut(session, paths);
+  assertNotExcluded(session, paths);
   return session;
 }
 

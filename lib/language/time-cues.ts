@@ -16,12 +16,12 @@ import {
 import { foldText } from "./words.ts";
 
 /** Calendar days of a month, of one year or of any; or a stretch between two instants. */
-type Stretch =
+type TimeRange =
   | { kind: "days"; year: number | undefined; month: number | undefined; first: number; last: number }
   | { kind: "span"; from: number; to: number };
 
 export interface TimeCues {
-  stretches: Stretch[];
+  stretches: TimeRange[];
   /** Hours of the day, from and to; past 24 is the next morning. */
   hours: readonly [from: number, to: number] | undefined;
   timezone: string | undefined;
@@ -41,7 +41,7 @@ const YEAR = "(?:,?\\s+(?:(?:of|de|in)\\s+)?(\\d{4}))?";
 const TO = "\\s*(?:-|–|to|and|bis|auf den|und|au|et|al|y|ao|e|по)\\s*";
 
 /** Each kind of date with how its parts are read; what one has taken is not there for the next. */
-const DATES: [pattern: RegExp, read: (part: string[]) => Stretch | undefined][] = [
+const DATES: [pattern: RegExp, read: (part: string[]) => TimeRange | undefined][] = [
   [/(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)/g, ([year, month, day]) => days({ year, month, first: day })],
   [/(?<!\d)(\d{4})-(\d\d)(?![\d-])/g, ([year, month]) => days({ year, month })],
   [/(?<!\d)(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/g, ([day, month, year]) => days({ year, month, first: day })],
@@ -85,8 +85,8 @@ export function readTimeCues(
 ): TimeCues | undefined {
   if (!MAY_NAME_TIME.test(text)) return undefined;
   let rest = foldText(text);
-  const stretches: Stretch[] = [];
-  const take = (pattern: RegExp, read: (part: string[]) => Stretch | undefined) => {
+  const stretches: TimeRange[] = [];
+  const take = (pattern: RegExp, read: (part: string[]) => TimeRange | undefined) => {
     rest = rest.replace(pattern, (found: string, ...groups: unknown[]) => {
       const stretch = read(groups.map((group) => (typeof group === "string" ? group : "")));
       if (stretch) stretches.push(stretch);
@@ -156,7 +156,7 @@ function days({
   month?: string | undefined;
   first?: string | undefined;
   last?: string | undefined;
-}): Stretch | undefined {
+}): TimeRange | undefined {
   const number = MONTH_NUMBERS.get(month ?? "") ?? Number(month);
   const from = first ? Number(first) : 1;
   const to = last ? Number(last) : first ? from : LAST_DAY;
@@ -180,7 +180,7 @@ function wholeMonth({
   month: string;
   year: string;
   day: string | undefined;
-}): Stretch | undefined {
+}): TimeRange | undefined {
   if (day !== undefined) return days({ year, month, first: day });
   const named = PARTS_OF_MONTH.find(([pattern]) => pattern.test(part));
   return days(named ? { year, month, first: String(named[1]), last: String(named[2]) } : { year, month });
@@ -189,10 +189,10 @@ function wholeMonth({
 function relativeSpans(
   text: string,
   { now, timezone }: { now: Date; timezone: string | undefined },
-): Stretch[] {
+): TimeRange[] {
   const words = [...text.matchAll(RELATIVE)].map(([found]) => found);
   for (const [pattern, word] of FOREIGN_RELATIVE) if (pattern.test(text)) words.push(word);
-  return words.flatMap((word): Stretch[] => {
+  return words.flatMap((word): TimeRange[] => {
     const from = parseTime(word, { now, edge: "start", timezone })?.getTime();
     const to = parseTime(word, { now, edge: "end", timezone })?.getTime();
     if (from === undefined || to === undefined) return [];
@@ -204,7 +204,7 @@ function relativeSpans(
 }
 
 /** A year that stands apart belongs to the dates without one; alone it counts only after "in". */
-function addYear(stretches: Stretch[], rest: string): void {
+function addYear(stretches: TimeRange[], rest: string): void {
   const year = /(?<![\d-])(20\d\d)(?![\d-])/.exec(rest)?.[1];
   if (year === undefined) return;
   for (const stretch of stretches) if (stretch.kind === "days") stretch.year ??= Number(year);
@@ -225,7 +225,7 @@ function hoursOf(text: string): TimeCues["hours"] {
   return part && [part[1], part[2]];
 }
 
-function stretchFit(stretch: Stretch, time: number, timezone: string | undefined): number {
+function stretchFit(stretch: TimeRange, time: number, timezone: string | undefined): number {
   if (stretch.kind === "span") return nearness(time, stretch.from, stretch.to);
   const year = localTime(new Date(time), timezone).year;
   if (stretch.year !== undefined) return nearness(time, ...daySpan(stretch, stretch.year, timezone));
@@ -236,7 +236,7 @@ function stretchFit(stretch: Stretch, time: number, timezone: string | undefined
 
 /** From the first moment of the first day to the last of the last. */
 function daySpan(
-  { month, first, last }: Extract<Stretch, { kind: "days" }>,
+  { month, first, last }: Extract<TimeRange, { kind: "days" }>,
   year: number,
   timezone: string | undefined,
 ): [number, number] {

@@ -2,7 +2,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { givenTitle } from "../sessions/ends.ts";
-import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
+import { currentExclude, isExcluded } from "../sessions/excluded.ts";
 import {
   META_SCHEMA_VERSION,
   metaFile,
@@ -60,7 +60,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const file = metaFile(paths, session);
   const making: Omit<Making, "current"> = { outcome, seen: {}, options };
   // Asked again under the lock: whoever held it may have been forgetting the session.
-  const isOut = () => isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) });
+  const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   const waitMs = options.lockWaitMs ?? LOCK_WAIT_MS;
   // Under the lock too: what stands in the file is ours exactly when it is what we last noted.
   const done = (written: SessionMeta | undefined, content: string) => {

@@ -5,7 +5,7 @@ import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { compilePatterns, redact } from "../redact/redact.ts";
-import { currentExclude, isKeptOut } from "../sessions/kept-out.ts";
+import { currentExclude, isExcluded } from "../sessions/excluded.ts";
 import type { Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { appendLedgerFile, ledgerFile } from "./ledger.ts";
@@ -58,7 +58,7 @@ export async function observeSession(
   options: SessionContext & { when?: "due" | "all" | undefined; maxSteps?: number | undefined },
 ): Promise<SessionOutcome> {
   const { paths, settings, when = "due", now = Date.now } = options;
-  if (isKeptOut(session, { paths, exclude: settings.exclude })) return { status: "excluded" };
+  if (isExcluded(session, { paths, exclude: settings.exclude })) return { status: "excluded" };
   const backoff = readBackoff(paths, session.id);
   if (when === "due" && backoff && now() < backoff.notBefore)
     return { status: "backing-off", reason: backoff.reason };
@@ -206,7 +206,7 @@ async function locked(
   work: () => Promise<SessionOutcome>,
 ): Promise<SessionOutcome> {
   // Asked under the lock: whoever held it may have been forgetting the session.
-  const isOut = () => isKeptOut(session, { paths, exclude: currentExclude(paths, settings.exclude) });
+  const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   try {
     return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () =>
       isOut() ? { status: "excluded" } : work(),

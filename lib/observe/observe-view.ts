@@ -6,7 +6,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt } from "../base/probe.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { refuseKeptOut } from "../sessions/kept-out.ts";
+import { assertNotExcluded } from "../sessions/excluded.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { describeSession } from "../sessions/sessions.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -243,6 +243,6 @@ function ledgerSession(paths: Paths, reference: string): Session | undefined {
   if (stem === undefined) return undefined;
   const modifiedAt = changedAt(statSync(join(paths.observations, `${stem}.jsonl`)));
   const session: Session = { id: stem, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
-  refuseKeptOut(session, paths);
+  assertNotExcluded(session, paths);
   return session;
 }

@@ -8,7 +8,7 @@ import { scrub } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { noted, readAppended, readMark, rowsToGoOnFrom, saveMark } from "../index/pending.ts";
 import { compilePatterns } from "../redact/redact.ts";
-import { currentExclude } from "../sessions/kept-out.ts";
+import { currentExclude } from "../sessions/excluded.ts";
 import type { Store } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";

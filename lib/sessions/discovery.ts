@@ -1,4 +1,4 @@
-/** Found files as sessions: by place and name, by content only where these do not say. */
+/** Turns found files into sessions: by place and name, and by content where those do not suffice. */
 
 import { basename } from "node:path";
 import { describeError } from "../base/errors.ts";
@@ -8,27 +8,29 @@ import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";
 import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 
-/** What an id may look like that pi took from its user: never a path. */
+/** Ids that pi took from its user: never a path. */
 const PI_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 
-/** A found file as a session; undefined when it is gone, no transcript, or not changed after the given time. */
+/** Returns the session of a found file; undefined when it is gone, not a transcript, or not changed after the given time. */
 export function sessionOf(
   found: TranscriptFile,
   { changedAfter = Number.NEGATIVE_INFINITY }: { changedAfter?: number | undefined } = {},
 ): Session | undefined {
   const stat = statOf(found.file);
   if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
-  const { agent, id, parentId, name, file, machine } = isTold(found) ? found : (identify(found) ?? found);
+  const { agent, id, parentId, name, file, machine } = isIdentified(found)
+    ? found
+    : (identify(found) ?? found);
   if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
   const modifiedAt = changedAt(stat);
   return { id, agent, file, name, parentId, machine, updatedAt: modifiedAt, modifiedAt, size: stat.size };
 }
 
-function isTold({ agent, id, subagent, parentId }: TranscriptFile): boolean {
+function isIdentified({ agent, id, subagent, parentId }: TranscriptFile): boolean {
   return agent !== undefined && id !== undefined && (!subagent || parentId !== undefined);
 }
 
-/** What only the content tells: the agent, pi's id, the parent of a subagent that lies beside its parent. */
+/** Reads what only the content says: the agent, pi's id, the parent of a subagent beside its parent's file. */
 function identify(found: TranscriptFile): TranscriptFile | undefined {
   const head = headOf(found.file);
   if (!head || (found.agent !== undefined && head.agent !== found.agent)) return undefined;
@@ -42,13 +44,13 @@ function idOf(file: string, head: Head): string | undefined {
   return head.agent === "codex" ? (codexId(file) ?? stem) : stem;
 }
 
-/** The session that a subagent's transcript belongs to. Main ones of old versions hold sidechain rows too. */
+/** Returns a subagent's parent session. In old versions main transcripts have sidechain rows too. */
 export function parentOf(id: string | undefined, head: Head | undefined): string | undefined {
   if (head?.agent !== "claude" || !id || !isClaudeSubagent(id)) return undefined;
   return head.parentId === id ? undefined : head.parentId;
 }
 
-/** What a file's first rows say; undefined when they say nothing or cannot be read. */
+/** Reads a file's head; undefined when it has none or cannot be read. */
 export function headOf(file: string): Head | undefined {
   try {
     return readHead(file);
@@ -57,11 +59,11 @@ export function headOf(file: string): Head | undefined {
   }
 }
 
-/** Why there is no session in a file that was given by its path. */
+/** Returns why a file given by its path has no session. */
 export function whyNoTranscript(file: string): string {
   const stat = statOf(file);
   if (!stat) return "there is no such file";
-  if (!stat.isFile()) return "it is no file";
+  if (!stat.isFile()) return "it is not a file";
   if (stat.size === 0) return "it is empty";
   try {
     readHead(file);
@@ -84,7 +86,7 @@ export function newestCopies(sessions: Session[]): Session[] {
     if (!newer) kept.set(key, session);
     else {
       const better = isLonger(session, newer) ? session : newer;
-      // The name may hang on the other copy.
+      // Either copy may have the name.
       better.name ??= session.name ?? newer.name;
       kept.set(key, better);
     }

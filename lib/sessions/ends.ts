@@ -1,4 +1,4 @@
-/** What the first and last 64 KiB of a transcript say of the session: its host's title, its latest directory. */
+/** Reads both ends of a transcript: the host's title, the last directory, the time of the last row. */
 
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,13 +9,13 @@ import { parseLine, readHeadBytes, readTailBytes } from "../transcripts/jsonl.ts
 import type { Session } from "../transcripts/session.ts";
 
 const END_BYTES = 64 * 1024;
-/** A longer one is no title: names are shown on one line among others. */
+/** Longer titles are cut: names share a line with other text. */
 const TITLE_MAX = 200;
 const NEWLINE = 10;
-/** A session has a few at most. */
+/** Sessions have a few at most. */
 const SUMMARIES_MAX = 32;
 
-/** The title the host keeps for a session; undefined for hosts and sessions that have none. Never an invented one. */
+/** Returns the host's title of a session; undefined when it has none. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
   try {
     if (session.agent === "claude") return claudeTitle(session);
@@ -25,7 +25,7 @@ export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): st
   }
 }
 
-/** The title that the user gave in the host, not the host itself; undefined where the two cannot be told apart. */
+/** Returns the title the user set in the host; undefined when there is none, or it may be the host's own. */
 export function givenTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
   try {
     if (session.agent === "pi") return piTitle(session);
@@ -37,12 +37,12 @@ export function givenTitle(session: Pick<Session, "agent" | "file" | "size">): s
   }
 }
 
-/** The file in which Claude Code keeps a title given by the user. */
+/** Returns the file in which Claude Code keeps a title set by the user. */
 export function claudeTitleFile(transcript: string): string {
   return join(transcript.replace(/\.jsonl$/, ""), "custom-title.json");
 }
 
-/** The directory that a session's last rows name. */
+/** Returns the directory in a session's last rows. */
 export function lastDirectory(file: string): string | undefined {
   try {
     for (const row of rowsBackward([readTailBytes(file, END_BYTES)], '"cwd"')) {
@@ -55,11 +55,11 @@ export function lastDirectory(file: string): string | undefined {
   return undefined;
 }
 
-/** Most last rows with a time lie in the first of these; a row with an image takes the last one. */
+/** The first usually holds the last dated row; a row with an image needs the third. */
 const LAST_ROW_BYTES = [4 * 1024, END_BYTES, 2 * 1024 * 1024];
 const ROW_TIME = /"timestamp":"(\d{4}-\d\d-\d\dT[^"]{1,24})"/g;
 
-/** Returns the time of a session's last dated row, which copying a file does not change; undefined where none has one. */
+/** Returns the time of a session's last dated row, which copying the file does not change; undefined without one. */
 export function lastTime(file: string): string | undefined {
   try {
     for (const bytes of LAST_ROW_BYTES) {
@@ -78,15 +78,15 @@ function timeIn(tail: Buffer): string | undefined {
     const time = isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp);
     if (time !== undefined) return time;
   }
-  // A row of which only the end was read: in a text the quotes would be escaped.
+  // The end of a longer row: inside a text the quotes would be escaped.
   const cut = tail.subarray(0, Math.max(0, tail.indexOf(NEWLINE))).toString("latin1");
   return isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]);
 }
 
-/** An escape sequence: without its first character the rest of it would stay as words. */
+/** An escape sequence: dropping only its first character would leave the rest as text. */
 const COLOUR = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
 
-/** A name as one line without control characters; undefined when nothing is left of it. */
+/** Returns a name on one line without control characters; undefined when nothing is left. */
 export function cleanName(name: unknown): string | undefined {
   if (typeof name !== "string") return undefined;
   const line = name
@@ -96,7 +96,7 @@ export function cleanName(name: unknown): string | undefined {
   return [...line].slice(0, TITLE_MAX).join("") || undefined;
 }
 
-/** The user's word before the client's, and of each the last. */
+/** The user's title wins over the client's, and of each the last one. */
 function claudeTitle({ file, size }: Pick<Session, "file" | "size">): string | undefined {
   const kept = keptTitle(claudeTitleFile(file));
   if (kept !== undefined) return kept;
@@ -114,20 +114,20 @@ function lastTitle(parts: readonly Buffer[], type: string, key: string): string 
   return undefined;
 }
 
-/** A link could lead to another's title, and a pipe would wait for a writer. */
+/** Reads no link, which could lead to another session's title, and no pipe, which would wait for a writer. */
 function keptTitle(file: string): string | undefined {
   const isOwn = lstatSync(dirname(file), { throwIfNoEntry: false })?.isDirectory() === true;
   if (!isOwn || lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
   return cleanName(recordOf(readJson(file)).customTitle);
 }
 
-/** Old versions wrote summaries of other sessions too: one counts when the row it describes is seen here. */
+/** Old versions wrote summaries of other sessions too: one counts when the row it describes is in this file. */
 function ownSummary(parts: readonly Buffer[]): string | undefined {
   let tried = 0;
   for (const row of rowsBackward(parts, '"summary"')) {
     const leaf = row.type === "summary" ? stringOf(row.leafUuid) : undefined;
     if (leaf === undefined) continue;
-    // Each costs a search through all that was read.
+    // Each costs a search through everything read.
     if (++tried > SUMMARIES_MAX) return undefined;
     for (const described of rowsBackward(parts, `"${leaf}"`)) {
       if (described.uuid === leaf) return cleanName(row.summary);
@@ -136,7 +136,7 @@ function ownSummary(parts: readonly Buffer[]): string | undefined {
   return undefined;
 }
 
-/** The last entry counts, and an empty name takes the one before away. */
+/** The last entry counts; an empty name removes an earlier one. */
 function piTitle({ file, size }: Pick<Session, "file" | "size">): string | undefined {
   for (const row of rowsBackward(readEnds(file, size), '"session_info"')) {
     if (row.type === "session_info") return cleanName(row.name);
@@ -144,7 +144,7 @@ function piTitle({ file, size }: Pick<Session, "file" | "size">): string | undef
   return undefined;
 }
 
-/** The whole of a small file, else its whole first and last lines. */
+/** Reads a small file whole, else its complete first and last lines. */
 function readEnds(file: string, size: number): Buffer[] {
   if (size <= 2 * END_BYTES) return [readHeadBytes(file, 2 * END_BYTES)];
   const head = readHeadBytes(file, END_BYTES);
@@ -152,7 +152,7 @@ function readEnds(file: string, size: number): Buffer[] {
   return [head.subarray(0, head.lastIndexOf(NEWLINE) + 1), tail.subarray(tail.indexOf(NEWLINE) + 1)];
 }
 
-/** The rows that contain a text, last first. Looking for bytes spares parsing all others. */
+/** Yields the rows that contain a text, last first. Searching for bytes avoids parsing the others. */
 function* rowsBackward(parts: readonly Buffer[], text: string): Generator<JsonRecord> {
   for (const part of parts.toReversed()) {
     let before = part.length;

@@ -1,6 +1,5 @@
 /**
- * Which files are transcripts, by place and name. Opens none of them, and imports nothing that could: a prompt hook
- * with nothing to say pays for this alone.
+ * Finds transcripts by place and name. Opens none of them and imports nothing that could: this runs before every prompt.
  */
 
 import type { Paths } from "../config/config.ts";
@@ -31,7 +30,7 @@ interface FindOptions {
   cwd?: string | undefined;
 }
 
-/** Every file that is a transcript by place and name, or may be one by its content. */
+/** Returns every file that is a transcript by place and name, or may be one by content. */
 export function findTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
   if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
   const { agent, directory, subagents = false, recent = false } = options;
@@ -64,14 +63,14 @@ function findClaude(
     if (names.has(id)) transcript.name = names.get(id);
     else if (ephemeral.has(id)) transcript.ephemeral = true;
   }
-  // A mind's sessions are its own wherever they work.
+  // A mind's sessions belong to it wherever they work.
   for (const id of places.directories ? unseen : []) {
     for (const elsewhere of claudeTranscriptsOf(paths, id)) found.push({ ...elsewhere, name: names.get(id) });
   }
   return found;
 }
 
-/** The directory as it was given stays beside the real ones: hosts differ in resolving symlinks. */
+/** Returns the given directory too: hosts differ in resolving symlinks. */
 export function directoriesOf(directory: string): string[] {
   return [...new Set([directory, ...projectDirectories(directory)])];
 }

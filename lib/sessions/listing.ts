@@ -1,4 +1,4 @@
-/** Sessions as a listing shows them: by the time of their last row, with the words they began with. */
+/** Lists sessions by their last row, with their first words. */
 
 import { shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -9,10 +9,10 @@ import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { describeSession, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
 
-/** The first request is in these bytes, or is not looked for. */
+/** How far into a file the first request is looked for. */
 const BEGINNING_BYTES = 256 * 1024;
 
-/** The newest sessions by their last row, described; a file's own time says nothing after it was copied. */
+/** Returns the newest sessions by their last row, described: a copied file's own time says nothing. */
 export function listByLastRow(
   paths: Paths,
   { since, limit, ...options }: Omit<ListOptions, "described"> & { since: string; limit: number },
@@ -28,7 +28,7 @@ export function listByLastRow(
   return listed;
 }
 
-/** The session with the newest last row, other than the current one; of a project, where one is given. */
+/** Returns the session with the newest last row, other than the current one; of a project, if one is given. */
 export function lastSession(
   paths: Paths,
   { cwd, current, project }: { cwd: string; current: string | undefined; project?: string },
@@ -38,7 +38,7 @@ export function lastSession(
   );
 }
 
-/** The first thing the user said in a session. */
+/** Returns the user's first words in a session. */
 export function firstWords(file: string, rules: Rules): string | undefined {
   try {
     for (const { kind, text } of readEntries(file, { rules, to: BEGINNING_BYTES, unterminated: "accept" })) {

@@ -1,7 +1,7 @@
 /**
- * A session's meta file: its shape, reading it by plain checks, and the one way to write it (locked, whole).
+ * A session's meta file: its shape, reading it by plain checks, and writing it whole under a lock.
  *
- * The prompt hook reads these files, so nothing here loads a schema library.
+ * The prompt hook reads these files, so no schema library is loaded.
  */
 
 import { readFileSync } from "node:fs";
@@ -13,9 +13,9 @@ import { withLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 
-/** A changed shape is a higher number. */
+/** Increases with every change of the shape. */
 export const META_SCHEMA_VERSION = 1;
-/** What `model` says of a meta that was made without one. */
+/** The `model` of a meta made without one. */
 export const RULES = "rules";
 const SUFFIX = ".meta.json";
 
@@ -39,23 +39,23 @@ export interface SessionMeta {
 }
 
 export interface ReadMeta {
-  /** Undefined when there is none, or none that can be used. */
+  /** Undefined when it is missing or unusable. */
   meta: SessionMeta | undefined;
-  /** Why a file that is there cannot be used. */
+  /** Why an existing file cannot be used. */
   problem: string | undefined;
 }
 
-/** The meta file of a session: beside pi's sessions for pi, else in our own state. */
+/** Returns a session's meta file: beside pi's sessions for pi, else in our state folder. */
 export function metaFile(paths: Pick<Paths, "pi" | "meta">, session: Pick<Session, "id" | "agent">): string {
   return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${SUFFIX}`);
 }
 
-/** Where the meta files of an agent's sessions lie. */
+/** Returns the folder with the meta files of an agent's sessions. */
 export function metaDirectory(paths: Pick<Paths, "pi" | "meta">, agent: Session["agent"]): string {
   return agent === "pi" ? join(paths.pi, "sessions-meta") : paths.meta;
 }
 
-/** Reads a meta file. A corrupt one is as good as missing, with the reason. */
+/** Reads a meta file. A corrupt one counts as missing, with the reason. */
 export function readMeta(file: string): ReadMeta {
   let text: string;
   try {
@@ -73,7 +73,7 @@ export function readMeta(file: string): ReadMeta {
 
 /** One turn at writing a meta file. */
 interface MetaUpdate {
-  /** How long another process may hold the file. */
+  /** How long to wait for another process. */
   waitMs: number;
   /** Receives what was written, and as what text; undefined for nothing. Called while the lock is still held. */
   done?: (written: SessionMeta | undefined, text: string) => void;

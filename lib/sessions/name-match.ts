@@ -1,4 +1,4 @@
-/** How a reference compares with names: the same, all its words in it, a typing mistake away, or merely near. */
+/** Compares a reference with names: equal, all its words in the name, within a typo, or merely similar. */
 
 import { editDistance } from "../base/text.ts";
 
@@ -8,7 +8,7 @@ export interface Named<T> {
   names: readonly string[];
 }
 
-/** A name as it is compared: case, `-`, `_` and the width of characters do not matter. */
+/** Folds a name for comparison: case, `-`, `_` and character width do not matter. */
 export function foldName(name: string): string {
   const plain = isAscii(name) ? name : name.normalize("NFKC");
   return plain
@@ -23,8 +23,8 @@ function isAscii(text: string): boolean {
 }
 
 /**
- * Those whose name holds all words of the reference (as whole words, else as beginnings of words); when there are none,
- * those that are the fewest typing mistakes away.
+ * Returns those whose name has all words of the reference (as whole words, else as prefixes); without any, those within
+ * the fewest typos.
  */
 export function likeName<T>(reference: string, all: readonly Named<T>[]): T[] {
   const wanted = foldName(reference);
@@ -40,7 +40,7 @@ export function likeName<T>(reference: string, all: readonly Named<T>[]): T[] {
   return mistyped(wanted, folded);
 }
 
-/** The nearest by letters in common, best first, however far they are. */
+/** Returns the most similar names by shared letters, best first. */
 export function nearest<T>(reference: string, all: readonly Named<T>[], count: number): T[] {
   const wanted = pairs(foldName(reference));
   return all
@@ -61,7 +61,7 @@ function holdsWhole(name: string, word: string): boolean {
   );
 }
 
-/** Scripts without spaces have no beginnings of words: there a word counts wherever it stands. */
+/** Scripts without spaces have no word boundaries: there a word counts at any position. */
 function holdsBeginning(name: string, word: string): boolean {
   if (!name.includes(word)) return false;
   if (!isAscii(word)) return true;
@@ -85,19 +85,19 @@ function mistyped<T>(wanted: string, all: readonly Named<T>[]): T[] {
   return limit > 0 ? found : [];
 }
 
-/** One mistake in a short word, three at most. */
+/** One typo in a short word, at most three. */
 function mistakesAllowed(length: number): number {
   if (length < 4) return 0;
   if (length < 8) return 1;
   return length < 16 ? 2 : 3;
 }
 
-/** `deploy 2` is not `deploy 3` mistyped. */
+/** `deploy 2` is not a typo of `deploy 3`. */
 function digits(name: string): string {
   return name.replace(/\D+/g, " ").trim();
 }
 
-/** Shared pairs of neighbouring characters, from 0 to 1. */
+/** Returns the share of common character pairs, from 0 to 1. */
 function likeness(wanted: Set<string>, name: string): number {
   let shared = 0;
   for (let i = 0; i + 1 < name.length; i++) if (wanted.has(name.slice(i, i + 2))) shared++;
@@ -110,7 +110,7 @@ function pairs(text: string): Set<string> {
   return found;
 }
 
-/** Whether an id begins with a prefix in lower case. Folding thousands that begin otherwise would be in vain. */
+/** Whether an id begins with a lower-case prefix. Compares one character before folding the rest. */
 export function startsAlike(id: string, prefix: string): boolean {
   return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
 }

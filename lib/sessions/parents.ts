@@ -1,4 +1,4 @@
-/** Which session another one came from: a subagent's parent, or the one it was forked from. */
+/** Finds the session that another one came from: a subagent's parent, or the origin of a fork. */
 
 import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,10 +8,10 @@ import type { Session } from "../transcripts/session.ts";
 import { readEntries, readHead } from "../transcripts/transcript.ts";
 
 const HEAD_BYTES = 64 * 1024;
-/** A folder with more transcripts is not searched for the origin of a fork. */
+/** Larger folders are not searched for the origin of a fork. */
 const SIBLINGS_MAX = 500;
 
-/** The transcript of the session that this one came from; undefined when it came from none that is told. */
+/** Returns the transcript of the session that this one came from; undefined when none is known. */
 export function parentFile(session: Session): string | undefined {
   const head = readHead(session.file);
   if (!head) return undefined;

@@ -1,8 +1,8 @@
 /**
- * Where each agent's transcripts lie, and which files there are transcripts by place and name.
+ * Lists each agent's transcripts by place and name.
  *
- * Folders are listed, files are not opened. Symlinks below an agent's folder are passed over: what they lead to is
- * either listed at its own place or lies outside, where a link must not take us.
+ * Folders are listed, files are not opened. Symlinks below an agent's folder are skipped: their targets are either
+ * listed at their own place or lie outside, where a link must not lead.
  */
 
 import type { Dirent } from "node:fs";
@@ -15,23 +15,23 @@ import { isConflictCopy, isSyncFolder } from "./conflict-copy.ts";
 /** A file that is a transcript by its place and name. */
 export interface TranscriptFile {
   file: string;
-  /** Undefined where only the content tells. */
+  /** Undefined where only the content says. */
   agent?: Agent | undefined;
-  /** Undefined where only the content tells. */
+  /** Undefined where only the content says. */
   id?: string | undefined;
   /** Whether it is a subagent's. */
   subagent?: boolean;
   parentId?: string | undefined;
   /** The name Volute gives the session. */
   name?: string | undefined;
-  /** Whether Volute keeps the session for the moment only. */
+  /** Whether the session is temporary in Volute. */
   ephemeral?: boolean;
-  /** The machine whose transcripts are synced to where it lies; undefined for this one's. */
+  /** The machine that the file is synced from; undefined for this one. */
   machine?: string | undefined;
 }
 
 export interface PlaceOptions {
-  /** Whether subagent transcripts are wanted too. @default {false} */
+  /** Whether subagent transcripts are included. @default {false} */
   subagents?: boolean;
   /** Only the sessions that may have been started in or under one of these directories. @default all */
   directories?: readonly string[] | undefined;
@@ -39,18 +39,18 @@ export interface PlaceOptions {
   recent?: boolean;
 }
 
-/** A session that is still worked on was started within these days. */
+/** Sessions still in use were started within so many days. */
 const CODEX_RECENT_DAYS = 31;
-/** Claude Code cuts folder names here. */
+/** Claude Code truncates folder names here. */
 const CLAUDE_FOLDER_MAX = 200;
-/** Deeper folders hold no transcripts. */
+/** Deeper folders have no transcripts. */
 const DEPTH_MAX = 16;
 const SUFFIX = ".jsonl";
 const PI_NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/;
 const CODEX_NAME = /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/;
 const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 
-/** The folder name that Claude Code makes of a directory. Several directories may share one name. */
+/** Returns Claude Code's folder name for a directory. Several directories may share one. */
 export function encodeClaudeCwd(directory: string): string {
   const name = directory.replace(/[^a-zA-Z0-9]/g, "-");
   if (name.length <= CLAUDE_FOLDER_MAX) return name;
@@ -59,7 +59,7 @@ export function encodeClaudeCwd(directory: string): string {
   return `${name.slice(0, CLAUDE_FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
 }
 
-/** The folder name that pi makes of a directory. Several directories may share one name. */
+/** Returns pi's folder name for a directory. Several directories may share one. */
 export function encodePiCwd(directory: string): string {
   return `--${resolve(directory)
     .replace(/^[/\\]/, "")
@@ -98,7 +98,7 @@ function claudeSubagents(folder: string, parentId: string): TranscriptFile[] {
   return found;
 }
 
-/** The transcripts of one Claude Code session in whatever folder they lie, where the id is a plain word. */
+/** Returns the transcripts of one Claude Code session in any folder, if the id is a plain word. */
 export function claudeTranscriptsOf(paths: Paths, id: string): TranscriptFile[] {
   if (!/^[A-Za-z0-9-]+$/.test(id)) return [];
   const root = join(paths.claude, "projects");
@@ -129,7 +129,7 @@ export function piTranscripts(paths: Paths, { directories }: PlaceOptions): Tran
   return files.map(piTranscript);
 }
 
-/** Extensions put other files there: a name that is not pi's own leaves the answer to the content. */
+/** Extensions put other files there: where the name is not pi's own, the content decides. */
 export function piTranscript(file: string): TranscriptFile {
   const id = PI_NAME.exec(basename(file))?.[1];
   return { file, agent: "pi", id };
@@ -161,12 +161,12 @@ export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): Transc
   return found;
 }
 
-/** The id in a rollout's file name. */
+/** Returns the id in a rollout's file name. */
 export function codexId(file: string): string | undefined {
   return CODEX_NAME.exec(basename(file))?.[1];
 }
 
-/** Codex sorts by day alone, so a caller in a hurry looks through the last ones only. */
+/** Codex sorts by day alone, so a caller in a hurry lists the last days only. */
 function recentDays(paths: Paths): string[] {
   const days: string[] = [];
   const root = join(paths.codex, "sessions");
@@ -179,14 +179,14 @@ function recentDays(paths: Paths): string[] {
   return days;
 }
 
-/** Which agent wrote a transcript, as far as its place and name tell: for files that are no longer there. */
+/** Returns the agent by a transcript's place and name, for files that are gone. */
 export function agentOfFile(file: string, paths: Paths): Agent {
   if (codexId(file) !== undefined) return "codex";
   if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
   return file.startsWith(join(paths.claude, "projects")) ? "claude" : "plain";
 }
 
-/** Files, and folders with all below them, that stand in place of the agents' own. Whose they are their content tells. */
+/** Returns the given files, and all transcripts below the given folders. Their content names the agent. */
 export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
   const files = new Set<string>();
   for (const place of places) {
@@ -198,7 +198,7 @@ export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
 
 /**
  * Transcripts of other machines, in folders that the user's own tool keeps in sync: a copy of one agent's place, of
- * several, or of a whole home. Place and name tell agent and id of most: those are not opened.
+ * several, or of a whole home. Place and name give agent and id of most: those are not opened.
  */
 export function syncedTranscripts({ synced }: Paths, { subagents }: PlaceOptions): TranscriptFile[] {
   return synced.flatMap(({ path, machine }) =>
@@ -208,7 +208,7 @@ export function syncedTranscripts({ synced }: Paths, { subagents }: PlaceOptions
   );
 }
 
-/** The machine that a transcript is from; undefined for this one's. */
+/** Returns the machine that a transcript is from; undefined for this one. */
 export function machineOf(file: string, { synced }: Pick<Paths, "synced">): string | undefined {
   return synced.find(({ path }) => file.startsWith(path.endsWith(sep) ? path : path + sep))?.machine;
 }
@@ -231,14 +231,14 @@ function parentByPlace(file: string): string | undefined {
   return folder === "subagents" ? parent : undefined;
 }
 
-/** Every `*.jsonl` below a folder. */
+/** Returns every `*.jsonl` below a folder. */
 export function transcriptsUnder(folder: string): string[] {
   const files: string[] = [];
   addTranscripts(folder, files);
   return files;
 }
 
-// A list and plain loops: generators cost the prompt hook as much as all its other work.
+// A list and plain loops: generators cost the prompt hook as much as everything else.
 function addTranscripts(folder: string, files: string[], depth = 0): void {
   for (const entry of entriesOf(folder)) {
     if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
@@ -257,7 +257,7 @@ function foldersIn(root: string, isWanted: (name: string) => boolean = () => tru
     .map((entry) => entry.name);
 }
 
-/** A directory's folder and those below it share a beginning; others may share it too, so the content decides. */
+/** A directory's folder and those below it share a prefix; so may others, so the content decides. */
 function claudeFolderOf(directories: readonly string[]): (name: string) => boolean {
   const beginnings = directories.map((directory) => directory.replace(/[^a-zA-Z0-9]/g, "-"));
   return (name) =>

@@ -1,7 +1,7 @@
 /**
- * Which project a directory belongs to: its git repository with all worktrees, else the directory itself.
+ * Finds the project of a directory: its git repository with all worktrees, else the directory itself.
  *
- * Git is never started: a prompt hook has no time for it, and a project folder's git settings can run commands.
+ * Git is never started: a prompt hook has no time for it, and a project's git settings can run commands.
  */
 
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
@@ -9,20 +9,20 @@ import { entriesOf, isFile, realPathOf, statOf, textOf } from "../base/probe.ts"
 
 /** A directory's place in git. */
 interface Repository {
-  /** What all worktrees share: `.git` of the main one, a bare repository, or a submodule's folder. */
+  /** Shared by all worktrees: the main one's `.git`, a bare repository, or a submodule's folder. */
   commonDirectory: string;
-  /** The top of the worktree that holds the directory. */
+  /** The top of the worktree with the directory. */
   top: string;
 }
 
-/** What is the same for all directories of one project, and for no others: an absolute path. */
+/** Returns an absolute path that identifies a directory's project. */
 export function projectKey(directory: string): string {
   const real = realDirectory(directory);
   const repository = findRepository(real);
   return repository ? keyOf(repository) : real;
 }
 
-/** The directories in or under which agents work on the same project: the top of each worktree, or the directory. */
+/** Returns the directories of a project: the top of each worktree, else the directory itself. */
 export function projectDirectories(directory: string): string[] {
   const real = realDirectory(directory);
   const repository = findRepository(real);
@@ -32,7 +32,7 @@ export function projectDirectories(directory: string): string[] {
   return [...new Set([repository.top, ...(isBare ? [] : [key]), ...linkedWorktrees(repository)])];
 }
 
-/** Remembers keys, for callers that ask about the same few directories many times. */
+/** Returns a `projectKey` that remembers keys, for callers with few directories and many questions. */
 export function projectKeys(): (directory: string) => string {
   const known = new Map<string, string>();
   return (directory) => {
@@ -74,7 +74,7 @@ function originIn(config: string): string | undefined {
   return undefined;
 }
 
-/** The directory with symlinks resolved; of one that is gone, as far as its parents still exist. */
+/** Resolves the symlinks of a directory; of one that is gone, as far as its parents exist. */
 export function realDirectory(directory: string): string {
   const absolute = resolve(directory);
   const missing: string[] = [];
@@ -86,7 +86,7 @@ export function realDirectory(directory: string): string {
   }
 }
 
-/** The main worktree's top where there is one, since that is what people call the project by. */
+/** Prefers the main worktree's top, which people name the project by. */
 function keyOf({ commonDirectory }: Repository): string {
   return basename(commonDirectory) === ".git" ? dirname(commonDirectory) : commonDirectory;
 }

@@ -1,16 +1,16 @@
 /**
- * `@@name` in a prompt: which of them mean a session, and which are an address, code or a diff.
+ * Finds `@@name` references in a prompt, and tells them from addresses, code and diffs.
  *
- * Pure, and quick to say no: nearly every prompt has none.
+ * Pure, and fast for prompts without any, which is nearly all of them.
  */
 
 /** One mention of a session. */
 export interface Reference {
-  /** As it stands in the prompt, with `@@`, without the question. */
+  /** As written in the prompt, with `@@`, without the question. */
   written: string;
-  /** What to resolve. */
+  /** The name or id to resolve. */
   name: string;
-  /** `~2`: how many ancestors are wanted too. */
+  /** `~2`: the number of ancestors to include. */
   ancestors: number;
   /** `@@name: question`. */
   question: string | undefined;
@@ -19,7 +19,7 @@ export interface Reference {
 const NAME_MAX_CHARS = 120;
 const QUESTION_MAX_CHARS = 1000;
 const ANCESTORS_MAX = 9;
-/** As much as is looked at on either side of a reference. */
+/** How much text on either side of a reference is examined. */
 const AROUND_CHARS = 1200;
 
 /**
@@ -38,12 +38,12 @@ const SQL_NAME =
 /** `def x`, `end`, a comment: a line of Ruby or the like beside the variable. */
 const CODE_LINE = /^\s*(?:def|class|module|attr_\w+|return|puts|unless|end)\b|[;{}]\s*$/;
 
-/** Whether a prompt mentions a session at all. */
+/** Whether a prompt mentions any session. */
 export function hasReference(prompt: string): boolean {
   return findReferences(prompt).length > 0;
 }
 
-/** The sessions that a prompt mentions, in order, each once. */
+/** Returns the references of a prompt in order, each once. */
 export function findReferences(prompt: string): Reference[] {
   if (!prompt.includes("@@")) return [];
   const text = withoutCode(prompt);
@@ -70,7 +70,7 @@ export function findReferences(prompt: string): Reference[] {
   return [...found.values()];
 }
 
-/** The prompt with code and diffs blanked out, so that positions stay. */
+/** Blanks out code and diffs, keeping positions. */
 function withoutCode(prompt: string): string {
   const blank = (code: string) => code.replace(/[^\n]/g, " ");
   return prompt
@@ -88,7 +88,7 @@ function isCode(before: string, { name, after }: { name: string; after: string }
   return CODE_LINE.test(`${line}@@${name}${rest}`);
 }
 
-/** What follows `: ` up to the end of the line or the next reference. */
+/** Returns the text after `: ` up to the end of the line or the next reference. */
 function questionIn(after: string): string | undefined {
   const match = /^:[ \t]+([^\n]+)/.exec(after);
   const question = match?.[1]?.split(/\s@@(?=["“\p{L}\p{N}])/u)[0]?.trim();

@@ -1,7 +1,7 @@
 /**
- * Which session a reference means: id, beginning of an id, name, something like a name, `last`, or a transcript's path.
+ * Resolves a reference to a session: id, id prefix, name, something like a name, `last`, or a transcript's path.
  *
- * A reference is compared with what was found and never made part of a path: only one that is itself the path of a
+ * A reference is compared with what was found and never becomes part of a path: only one that is itself the path of a
  * `.jsonl` file reaches the file system.
  */
 
@@ -11,8 +11,8 @@ import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { hostTitle } from "./ends.ts";
+import { assertNotExcluded, isExcluded } from "./excluded.ts";
 import { findTranscripts } from "./find.ts";
-import { isKeptOut, refuseKeptOut } from "./kept-out.ts";
 import { lastSession } from "./listing.ts";
 import { metaFile } from "./meta.ts";
 import { foldName, likeName, type Named, nearest, startsAlike } from "./name-match.ts";
@@ -26,33 +26,33 @@ import { ambiguous, notFound } from "./unresolved.ts";
 
 export interface ResolveContext {
   paths: Paths;
-  /** Where relative paths start and Volute's folder is looked for. */
+  /** The directory of relative paths, and where the search for `.volute` starts. */
   cwd: string;
-  /** Whether `last` means the project's newest session where it has one. @default {false} */
+  /** Whether `last` prefers the project's newest session. @default {false} */
   prefersProject?: boolean | undefined;
-  /** Id of the session that asks. */
+  /** The id of the session that asks. */
   current?: string | undefined;
-  /** Whether the beginning of an id and a name may mean a subagent's session too; a full id always may. @default {false} */
+  /** Whether an id prefix or a name may mean a subagent's session too; a full id always may. @default {false} */
   subagents?: boolean | undefined;
-  /** Whether only the name itself names a session, not a part of it or something like it. @default {false} */
+  /** Whether a name must match exactly. @default {false} */
   exact?: boolean | undefined;
-  /** Whether only names as they were kept are looked at, not each as it stands now. @default {false} */
+  /** Whether only stored names are used, without reading files again. @default {false} */
   quick?: boolean | undefined;
 }
 
-/** Shorter beginnings of ids are too likely to be words. */
+/** Shorter prefixes are too likely to be words. */
 const PREFIX_MIN = 4;
 const NEAREST_SHOWN = 3;
 const CANDIDATES_SHOWN = 5;
 
-/** A session and, where a reference says so, lines of its transcript. */
+/** A session and, if the reference names them, lines of its transcript. */
 interface ResolvedPlace {
   session: Session;
   lines: LineRange | undefined;
 }
 
 /**
- * The one session that a reference means, described. A place in a session means the session, unless `exact`.
+ * Returns the session that a reference means, described. A place in a session means the session, unless `exact`.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
  */
@@ -61,7 +61,7 @@ export function resolveSession(reference: string, context: ResolveContext): Sess
 }
 
 /**
- * The session and the lines that a reference means: the whole reference is tried as a name first.
+ * Returns the session and the lines that a reference means; the whole reference is tried as a name first.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
  */
@@ -70,7 +70,7 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
     .trim()
     .replace(/^@@/, "")
     .replace(/^"(.*)"$/, "$1");
-  // What no name or path of ours can hold is not worth looking for.
+  // No name or path of ours can match this.
   if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
   const place = context.exact ? undefined : placeIn(wanted);
   if (!place) return { session: resolveWhole(wanted, context), lines: undefined };
@@ -106,22 +106,22 @@ function atPath(wanted: string, { cwd }: ResolveContext): Session | undefined {
   return path === undefined ? undefined : sessionAt(path);
 }
 
-/** What a reference may mean: a transcript, or a meta file whose transcript is gone. */
+/** A candidate: a transcript, or a meta file whose transcript is gone. */
 interface Known {
   id: string;
   found?: TranscriptFile;
   metaFile?: string;
 }
 
-/** Where all that a reference may mean was looked for. */
+/** Everything that was searched. */
 interface Searched {
   files: readonly TranscriptFile[];
-  /** The files of each session: of thousands, a few are meant. */
+  /** The files by session id. */
   byId: ReadonlyMap<string, readonly TranscriptFile[]>;
   paths: Paths;
 }
 
-/** Looks in the order of cost: at file names, at names as they were kept, at every name as it stands now. */
+/** Searches in order of cost: file names, stored names, every name read again. */
 function named(reference: string, context: ResolveContext): Session {
   const { paths, cwd, subagents = false, exact, quick } = context;
   const { wanted, machine } = splitMachine(reference, paths.synced);
@@ -150,7 +150,7 @@ function byNames(
     return one(wanted, called, paths);
   }
   if (quick) throw notFound(wanted);
-  // Any other answer may be another one by names that were not looked at.
+  // Any other answer may change with names that were not read again.
   names.update(searched.files, { thorough: true });
   const same = withName(wanted, search);
   if (same.length > 0) return one(wanted, same, paths);
@@ -171,7 +171,7 @@ function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
   return newestCopies(sessions.filter((session) => session !== undefined));
 }
 
-/** The files with what their content tells where their names do not, and without what Volute does not list. */
+/** Identifies files by content where their names do not suffice, and drops temporary Volute sessions. */
 function searchedIn(
   found: readonly TranscriptFile[],
   { paths, subagents }: { paths: Paths; subagents: boolean },
@@ -233,13 +233,13 @@ function sessionsFrom(
   return sessionsOf([...known, ...withoutFile(metas, searched)], searched);
 }
 
-/** The meta files of sessions that have no transcript. Given transcripts are all there is. */
+/** Returns the meta files of sessions without a transcript; none where transcripts are given. */
 function withoutFile(metas: readonly NamedMeta[], { byId, paths }: Searched): Known[] {
   if (paths.transcripts.length > 0) return [];
   return metas.filter(({ id }) => !byId.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
 }
 
-/** All sessions with all their names, and after them those of which only the meta file is left. */
+/** Returns all sessions with all their names, then those of which only the meta file is left. */
 function allNamed(searched: Searched, names: KnownNames): Named<Known>[] {
   const metas = new Map(names.metas().map((meta) => [meta.id, meta]));
   const titles = names.titles();
@@ -254,7 +254,7 @@ function allNamed(searched: Searched, names: KnownNames): Named<Known>[] {
   return all;
 }
 
-/** The nearest first, not the newest. */
+/** Returns the most similar first, not the newest. */
 function nearestTo(wanted: string, all: readonly Named<Known>[], searched: Searched): Session[] {
   const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
@@ -262,7 +262,7 @@ function nearestTo(wanted: string, all: readonly Named<Known>[], searched: Searc
   );
 }
 
-/** Each with all its copies, since another one may be newer than the one that has the name. */
+/** Considers all copies of each session: another one may be newer than the one with the name. */
 function sessionsOf(known: readonly Known[], { byId, paths }: Searched): Session[] {
   const ids = [...new Set(known.map(({ id }) => id))];
   const agents = new Set(known.map(({ found }) => found?.agent));
@@ -277,7 +277,7 @@ function sessionsOf(known: readonly Known[], { byId, paths }: Searched): Session
   return newestCopies(sessions.filter((session) => session !== undefined));
 }
 
-/** Whether the name that was found is still the one that the files say. */
+/** Whether the files still have the name that was found. */
 function isCalled(session: Session, wanted: string, paths: Paths): boolean {
   const folded = foldName(wanted);
   const isSame = (name: string | undefined) => name !== undefined && foldName(name) === folded;
@@ -285,18 +285,18 @@ function isCalled(session: Session, wanted: string, paths: Paths): boolean {
   return isSame(session.name) || isSame(inMeta()) || isSame(hostTitle(session));
 }
 
-/** One of several stays when all others are excluded. */
+/** Returns the only session that is not excluded. */
 function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {
   const [first] = sessions;
   if (!first) throw notFound(wanted);
   const shown = sessions.length === 1 ? sessions : withoutExcluded(sessions, paths);
   if (shown.length > 1) throw ambiguous(wanted, shown, paths);
   const session = shown[0] ?? first;
-  refuseKeptOut(session, paths);
+  assertNotExcluded(session, paths);
   return session;
 }
 
 function withoutExcluded(sessions: readonly Session[], paths: Paths): Session[] {
   const { exclude } = paths.rules;
-  return sessions.filter((session) => !isKeptOut(session, { paths, exclude }));
+  return sessions.filter((session) => !isExcluded(session, { paths, exclude }));
 }

@@ -1,4 +1,4 @@
-/** What one session is called: the name Volute gives it, its meta file's, its host's title. */
+/** Reads the name of one session: Volute's, its meta file's, or its host's title. */
 
 import { readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
@@ -8,7 +8,7 @@ import type { Session } from "../transcripts/session.ts";
 import { cleanName, hostTitle } from "./ends.ts";
 import { metaFile } from "./meta.ts";
 
-/** What a meta file says of who a session is. */
+/** The identity of a session in its meta file. */
 export interface MetaName {
   id: string;
   name?: string | undefined;
@@ -29,7 +29,7 @@ export function givenName(session: Session, paths: Paths): string | undefined {
   return session.name ?? readMetaName(metaFile(paths, session))?.name ?? hostTitle(session);
 }
 
-/** What a meta file says; undefined when it is missing or corrupt. */
+/** Reads the identity in a meta file; undefined when it is missing or corrupt. */
 export function readMetaName(file: string): MetaName | undefined {
   const record = recordOf(readJson(file));
   const id = stringOf(record.sessionId);

@@ -1,7 +1,7 @@
 /**
- * The sessions there are: listed by place and name alone, described from the first and last bytes of their files.
+ * Lists sessions by place and name alone, and describes them from the first and last bytes of their files.
  *
- * Which one a reference means is lib/sessions/resolve.ts; what one is called, lib/sessions/names.ts; which project, lib/sessions/project.ts.
+ * References are resolved in lib/sessions/resolve.ts, names in lib/sessions/names.ts, projects in lib/sessions/project.ts.
  */
 
 import { basename, dirname, resolve } from "node:path";
@@ -11,8 +11,8 @@ import type { Agent, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
 import { lastDirectory, lastTime } from "./ends.ts";
+import { isExcluded } from "./excluded.ts";
 import { directoriesOf, findTranscripts } from "./find.ts";
-import { isKeptOut } from "./kept-out.ts";
 import { origins, sessionOrigin } from "./origin.ts";
 import { encodeClaudeCwd } from "./places.ts";
 import { projectKeys } from "./project.ts";
@@ -21,38 +21,38 @@ import { voluteSessions } from "./volute.ts";
 
 export interface ListOptions {
   agent?: Agent | undefined;
-  /** Sessions of one project: by a directory in it (a path, or `.`), or by its name. @default all */
+  /** A project: a directory in it (a path, or `.`), or its name. @default all */
   project?: string | undefined;
-  /** Whether subagent transcripts are listed too. @default {false} */
+  /** Whether subagent transcripts are included. @default {false} */
   subagents?: boolean | undefined;
   /**
-   * Only files changed after this time, in milliseconds. No other is opened, whatever else is asked for, and Codex
-   * sessions started more than a month ago are not looked for.
+   * Milliseconds: only files changed later. No others are opened, and Codex sessions started more than a month ago are
+   * not searched.
    */
   changedAfter?: number | undefined;
-  /** Whether names, directories and start times are wanted, and sessions without conversation left out. @default {false} */
+  /** Whether to add names, directories and times, and leave out sessions without conversation. @default {false} */
   described?: boolean | undefined;
   /**
-   * Whether the order is that of the last dated rows, read from the ends of all files: the files' own times are those
-   * of copying where they were copied, synced or restored. @default as described
+   * Whether to order by the last dated row, read from the end of every file: copied, synced and restored files have
+   * the time of the copying. @default as described
    */
   dated?: boolean | undefined;
-  /** At most this many, the newest. @default all */
+  /** The maximum number of sessions, newest first. @default all */
   limit?: number | undefined;
-  /** Whether excluded sessions are listed too, for what removes all that is held of them. @default {false} */
+  /** Whether excluded sessions are included, for removing what is held of them. @default {false} */
   excluded?: boolean | undefined;
-  /** Where relative projects start, and where to look for Volute's folder from. @default the process's directory */
+  /** The directory of relative projects, and where the search for `.volute` starts. @default the process's directory */
   cwd?: string | undefined;
 }
 
-/** A file no larger is read to tell whether it holds conversation. */
+/** Files up to this size are checked for conversation. */
 const SMALL_BYTES = 64 * 1024;
 
 /**
- * The sessions there are, newest first, every id once.
+ * Lists sessions, newest first, each id once.
  *
  * Costs listing folders and a stat per file. `described` and `project` also read the heads of the files that
- * `changedAfter` leaves; so do folders given in place of the agents' own, where only the content names the agent.
+ * `changedAfter` leaves; so do given folders, where only the content names the agent.
  */
 export function listSessions(paths: Paths, options: ListOptions = {}): Session[] {
   const { agent, subagents, changedAfter, limit = Number.POSITIVE_INFINITY, excluded = false } = options;
@@ -70,7 +70,7 @@ export function listSessions(paths: Paths, options: ListOptions = {}): Session[]
   const isDated = options.dated ?? options.described ?? false;
   for (const session of newestCopies(isDated ? sessions.map(dated) : sessions)) {
     if (listed.length >= limit) break;
-    if (!isWanted(session) || (!excluded && isKeptOut(session, { paths, exclude }))) continue;
+    if (!isWanted(session) || (!excluded && isExcluded(session, { paths, exclude }))) continue;
     if (!options.described) listed.push(session);
     else if (hasConversation(session)) listed.push(describeSession(session, paths));
   }
@@ -81,7 +81,7 @@ function dated(session: Session): Session {
   return { ...session, updatedAt: lastTime(session.file) ?? session.modifiedAt };
 }
 
-/** Adds what a session is called, where it works, when it began and when it went on last. */
+/** Adds name, directory, start time and the time of the last row. */
 export function describeSession(session: Session, paths: Paths): Session {
   const head = headOf(session.file);
   return {
@@ -93,13 +93,13 @@ export function describeSession(session: Session, paths: Paths): Session {
   };
 }
 
-/** The session of a transcript given by its path, described where `paths` are given; undefined when it is none. */
+/** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
 export function sessionAt(file: string, paths?: Paths): Session | undefined {
   const session = sessionOf({ file: resolve(file) });
   return session && paths ? describeSession(session, paths) : session;
 }
 
-/** Whether anything was said yet. Told exactly for small files; a larger one is taken to hold conversation. */
+/** Whether anything was said yet. Exact for small files; larger ones are assumed to have conversation. */
 export function hasConversation({ file, size }: Session): boolean {
   if (size > SMALL_BYTES) return true;
   try {
@@ -109,7 +109,7 @@ export function hasConversation({ file, size }: Session): boolean {
   }
 }
 
-/** The directory that a project is asked for by; undefined when it is asked for by name or not at all. */
+/** Returns the directory that names the project; undefined for a project's name, or none. */
 function projectDirectory({ project, cwd = process.cwd() }: ListOptions): string | undefined {
   if (project === undefined || !/[/\\]|^\.\.?$/.test(project)) return undefined;
   return resolve(cwd, project);
@@ -133,25 +133,25 @@ function isSame(origin: string | undefined, other: string | undefined): boolean 
   return origin !== undefined && origin === other;
 }
 
-/** Folder names are lossy and sessions move, so the rows' own directory decides. */
+/** Returns a check whether a session belongs to a directory's project. Folder names are lossy, so the rows decide. */
 export function inProjectOf(directory: string, cwd: string): (session: Session) => boolean {
   const keyOf = projectKeys();
   const key = keyOf(directory);
   const folders = new Set(directoriesOf(directory).map(encodeClaudeCwd));
-  // Of those that are not taken none is asked about.
+  // Sessions of an untrusted folder are never asked about.
   const volute = voluteSessions(cwd, "any");
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
   const originAt = origins();
   return (session) => {
     const { id, agent, file } = session;
-    // A mind's sessions are its own wherever they work.
+    // A mind's sessions belong to it wherever they work.
     if (volute.names.has(id) || ofMind.has(file)) return true;
     if (session.machine !== undefined && isSame(sessionOrigin(session, originAt), originAt(directory))) {
       return true;
     }
     const started = headOf(file)?.cwd;
     if (started !== undefined && keyOf(started) === key) return true;
-    // One that was moved here while it ran begins with rows that name another directory.
+    // A session that moved here while it ran begins with rows of another directory.
     if (agent !== "claude" || !folders.has(basename(dirname(file)))) return false;
     const now = lastDirectory(file);
     return now !== undefined && keyOf(now) === key;

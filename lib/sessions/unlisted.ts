@@ -1,4 +1,4 @@
-/** Sessions that no listing has: files beside transcripts that are none, and sessions whose transcript is gone. */
+/** Sessions outside of listings: unreadable files beside transcripts, and sessions whose transcript is gone. */
 
 import { basename } from "node:path";
 import { changedAt, statOf } from "../base/probe.ts";
@@ -10,10 +10,10 @@ import { agentOfFile } from "./places.ts";
 import type { MetaName } from "./session-name.ts";
 import { sessionAt } from "./sessions.ts";
 
-/** The files that no session could be made of, as sessions of unknown kind. */
+/** Returns the files that are not transcripts as sessions of unknown kind. */
 export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): Session[] {
   const files = new Set(listed.map(({ file }) => file));
-  // Where a host's own places tell agent and id by name, every file is listed.
+  // Where names give agent and id, every file is listed already.
   const agent = paths.transcripts.length > 0 ? undefined : "pi";
   return findTranscripts(paths, { agent, subagents: true }).flatMap((found) => {
     if (files.has(found.file) || found.ephemeral || sessionOf(found)) return [];
@@ -26,7 +26,7 @@ export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): S
   });
 }
 
-/** A session whose transcript the host has deleted, or keeps where we do not look. */
+/** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
 export function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
   if (meta.sessionFile === undefined) return undefined;
   const there = sessionAt(meta.sessionFile);

@@ -1,4 +1,4 @@
-/** What is said of a reference that means no session, or several. */
+/** Errors for references that match no session, or several. */
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { formatAge } from "../base/time.ts";
@@ -8,7 +8,7 @@ import type { Agent, Session } from "../transcripts/session.ts";
 import { lastTime } from "./ends.ts";
 import { nameOf } from "./session-name.ts";
 
-/** What an error's details name a session by. */
+/** A session in an error's details. */
 export interface Candidate {
   id: string;
   agent: Agent;
@@ -18,11 +18,11 @@ export interface Candidate {
 
 const AMBIGUOUS_SHOWN = 5;
 const NAME_SHOWN = 60;
-/** An id that is cut names nothing. */
+/** A truncated id would be useless. */
 const ID_SHOWN = 255;
 const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";
 
-/** The error for a reference that fits several sessions, the newest first. */
+/** Returns the error for a reference that matches several sessions, newest first. */
 export function ambiguous(wanted: string, sessions: readonly Session[], paths: Paths): SessionMemoryError {
   const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
   const shown = sessions.length > AMBIGUOUS_SHOWN ? `, the newest ${AMBIGUOUS_SHOWN} are listed` : "";
@@ -33,7 +33,7 @@ export function ambiguous(wanted: string, sessions: readonly Session[], paths: P
   );
 }
 
-/** The error for a reference that fits none: the sessions nearest to it, or why the file that it names is none. */
+/** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
 export function notFound(
   wanted: string,
   found?: { near: readonly Session[]; paths: Paths } | { reason: string },

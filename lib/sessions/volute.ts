@@ -1,4 +1,4 @@
-/** Named sessions of a Volute mind: the nearest `.volute` folder at or above a directory. */
+/** Reads the named sessions of a Volute mind from the nearest `.volute` folder at or above a directory. */
 
 import { dirname, join, resolve } from "node:path";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
@@ -9,13 +9,13 @@ import { piTranscript, type TranscriptFile, transcriptsUnder } from "./places.ts
 export interface VoluteSessions {
   /** Names of Claude Code sessions by their id. */
   names: Map<string, string>;
-  /** Ids of sessions that are not meant to be seen again. */
+  /** Ids of temporary sessions. */
   ephemeral: Set<string>;
-  /** The mind's pi sessions, which lie in its own folder. */
+  /** The mind's pi sessions in its own folder. */
   transcripts: TranscriptFile[];
 }
 
-/** What the mind that a directory belongs to calls its sessions; nothing outside of one. `taken`: see `Paths.volute`. */
+/** Returns the sessions of the mind that a directory belongs to; none outside of one. `taken`: see `Paths.volute`. */
 export function voluteSessions(directory: string, taken: Paths["volute"]): VoluteSessions {
   const sessions: VoluteSessions = { names: new Map(), ephemeral: new Set(), transcripts: [] };
   const folder = findVolute(directory);
@@ -31,7 +31,7 @@ export function voluteSessions(directory: string, taken: Paths["volute"]): Volut
   return sessions;
 }
 
-/** The `.volute` folder of a directory that has transcripts of its own which are not taken, and how many. */
+/** Returns a directory's `.volute` folder with transcripts that are not taken, and their number. */
 export function untakenVolute(
   directory: string,
   taken: Paths["volute"],
@@ -72,7 +72,7 @@ function newestTranscript(folder: string): string | undefined {
   let newest: { file: string; changed: number } | undefined;
   for (const file of transcriptsUnder(folder)) {
     const changed = statOf(file)?.mtimeMs ?? 0;
-    // Names begin with the time, so they decide between files of the same moment.
+    // Names begin with the time and decide between files of the same moment.
     if (!newest || changed > newest.changed || (changed === newest.changed && file > newest.file)) {
       newest = { file, changed };
     }
@@ -84,6 +84,6 @@ function recordIn(file: string): JsonRecord {
   try {
     return recordOf(JSON.parse(textOf(file)));
   } catch {
-    return {}; // half written, or no JSON at all
+    return {}; // half written, or not JSON
   }
 }

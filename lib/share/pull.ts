@@ -9,7 +9,7 @@
 
 import { shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
-import { currentExclude } from "../sessions/kept-out.ts";
+import { currentExclude } from "../sessions/excluded.ts";
 import { originOf } from "../sessions/origin.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/exclusion.ts";

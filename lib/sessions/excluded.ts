@@ -1,6 +1,6 @@
 /**
- * Whether config.json keeps a session out at this moment: it may have been changed since a process began, and hosts
- * name a session by its file alone.
+ * Checks whether config.json excludes a session now: it may have changed since the process started, and hosts name a
+ * session by its file alone.
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
@@ -14,7 +14,7 @@ import { givenName } from "./session-name.ts";
 
 type Exclude = Settings["exclude"];
 
-/** What a process was told to keep out, with what the file says now. */
+/** Returns what the process excluded at its start together with what the file excludes now. */
 export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Exclude {
   const now = readHookSettings(paths)?.exclude;
   if (!now) return known;
@@ -23,10 +23,10 @@ export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Ex
 }
 
 /**
- * Whether a session stays out, by its name and project too, which are looked up where they matter. Without `paths` a
- * name is not looked up.
+ * Whether a session is excluded by id, name or project; name and project are looked up only when they matter. Without
+ * `paths` the name is not looked up.
  */
-export function isKeptOut(
+export function isExcluded(
   session: Session,
   { paths, exclude }: { paths?: Paths | undefined; exclude: Exclude },
 ): boolean {
@@ -38,9 +38,9 @@ export function isKeptOut(
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
 }
 
-/** @throws {SessionMemoryError} `NOT_FOUND` for a session that the user keeps out. */
-export function refuseKeptOut(session: Session, paths: Paths): void {
-  if (!isKeptOut(session, { paths, exclude: paths.rules.exclude })) return;
+/** @throws {SessionMemoryError} `NOT_FOUND` for an excluded session. */
+export function assertNotExcluded(session: Session, paths: Paths): void {
+  if (!isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
   throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
     details: { isExcluded: true },
     hint: "take it out of exclude in config.json",
