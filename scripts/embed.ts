@@ -158,10 +158,10 @@ async function showReport(report: RunReport, { json, quiet }: Flags): Promise<vo
     printJson({ ...report, vectors: toJson(report.vectors), topics: report.topics && toJson(report.topics) });
     return;
   }
-  if (report.left > 0) note(`stopped: ${report.left} sessions left for the next run`);
+  if (report.left > 0) note(`stopped: ${counted(report.left, "session")} left for the next run`);
   if (report.gone > 0 && !quiet)
-    note(`source gone: ${report.gone} sessions, still searchable (--prune forgets them)`);
-  if (report.pruned > 0) print(`pruned ${report.pruned} sessions`);
+    note(`source gone: ${counted(report.gone, "session")}, still searchable (--prune forgets them)`);
+  if (report.pruned > 0) print(`pruned ${counted(report.pruned, "session")}`);
   if (report.topics) print(`topics: ${await describeTopics(report.topics)}`);
   print(`semantic vectors: ${await describeVectors(report.vectors)}`);
   print(
@@ -185,7 +185,7 @@ async function describeVectors(vectors: RunReport["vectors"]): Promise<string> {
 }
 
 async function describeTopics(topics: NonNullable<RunReport["topics"]>): Promise<string> {
-  return typeof topics === "string" ? topics : `${topics.refined} chunks${await paid(topics)}`;
+  return typeof topics === "string" ? topics : `${counted(topics.refined, "chunk")}${await paid(topics)}`;
 }
 
 async function paid({ usd, tokens }: { usd: number | null; tokens: number }): Promise<string> {

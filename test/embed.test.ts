@@ -557,14 +557,14 @@ describe("embed.ts", () => {
     await runScript("embed", [], { env: home.env });
     rmSync(file);
     const kept = await runScript("embed", [], { env: home.env });
-    expect(kept.stderr).toBe("source gone: 1 sessions, still searchable (--prune forgets them)\n");
+    expect(kept.stderr).toBe("source gone: 1 session, still searchable (--prune forgets them)\n");
     await runScript("embed", ["--all"], { env: home.env });
     const status = await runScript("embed", ["--status"], { env: home.env });
     expect(status.stdout.split("\n").find((line) => line.includes(ONE))).toBe(
       `complete ${ONE} · claude · 1 chunk, 0 vectors · source gone`,
     );
     const pruned = await runScript("embed", ["--prune"], { env: home.env });
-    expect(pruned.stdout).toStartWith("pruned 1 sessions\n");
+    expect(pruned.stdout).toStartWith("pruned 1 session\n");
     const store = openHomeStore(home);
     expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
     store.close();

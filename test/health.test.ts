@@ -109,7 +109,7 @@ describe("checkHealth()", () => {
     age(safe, 25);
     await indexed(home);
     expect(findingsOf(check(home))).toEqual([
-      "info: Claude Code deletes 1 transcripts within 7 days (cleanupPeriodDays 30), 0 of them not indexed",
+      "info: Claude Code deletes 1 transcript within 7 days (cleanupPeriodDays 30), 0 of them not indexed",
     ]);
     age(writeClaude(home, { id: uuidFrom("old"), rows: [turn("c", "d")] }), 24);
     age(writeClaude(home, { id: uuidFrom("new"), rows: [turn("e", "f")] }), 20);
@@ -141,9 +141,9 @@ describe("checkHealth()", () => {
     );
     store.close();
     expect(findingsOf(check(home)).filter((finding) => !finding.includes("behind"))).toEqual([
-      "warning: 1 transcripts could not be read (EACCES)",
-      "info: the transcripts of 1 indexed sessions are gone; what was said stays searchable",
-      "info: 1 transcripts are quarantined (1 of 1 lines are not JSON)",
+      "warning: 1 transcript could not be read (EACCES)",
+      "info: 1 indexed session has no transcript any more; what was said stays searchable",
+      "info: 1 transcript quarantined (1 of 1 lines are not JSON)",
       "info: 27 of 27 sessions have no name yet",
     ]);
   });

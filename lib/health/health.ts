@@ -83,7 +83,7 @@ function checkVolute(cwd: string, paths: Paths): Finding[] {
   const untaken = untakenVolute(cwd, paths.volute);
   if (!untaken) return [];
   const { folder, transcripts } = untaken;
-  const what = `${folder} holds ${transcripts} session${transcripts === 1 ? "" : "s"} that hooks and the index do not read`;
+  const what = `${folder} holds ${counted(transcripts, "session")} that hooks and the index do not read`;
   return [
     { level: "info", what, remedy: `add ${JSON.stringify(folder)} to volute in config.json if it is yours` },
   ];

@@ -125,11 +125,11 @@ function checkFreshness(
     const what =
       known.size === 0
         ? "nothing is indexed yet"
-        : `the index is behind by ${behind.sessions} sessions, ${size}`;
+        : `the index is behind by ${counted(behind.sessions, "session")}, ${size}`;
     findings.push({ level: behind.sessions > BEHIND_SESSIONS ? "warning" : "info", what, remedy });
   }
   if (metrics.failedChunks > 0) {
-    const what = `${metrics.failedChunks} chunks could not be embedded`;
+    const what = `${counted(metrics.failedChunks, "chunk")} could not be embedded`;
     findings.push({
       level: "warning",
       what,
@@ -144,17 +144,17 @@ function checkSources(known: ReadonlyMap<string, IndexedSession>, metrics: Index
   const findings: Finding[] = [];
   const gone = states.filter(({ sourceGone }) => sourceGone).length;
   if (gone > 0) {
-    const what = `the transcripts of ${gone} indexed sessions are gone; what was said stays searchable`;
+    const what = `${counted(gone, "indexed session")} ${gone === 1 ? "has" : "have"} no transcript any more; what was said stays searchable`;
     findings.push({ level: "info", what, remedy: "run bun scripts/embed.ts --prune to forget them" });
   }
   if (metrics.quarantinedSessions > 0) {
     const example = states.find(({ status }) => status === "quarantined");
-    const what = `${metrics.quarantinedSessions} transcripts are quarantined (${example?.error ?? "unknown"})`;
+    const what = `${counted(metrics.quarantinedSessions, "transcript")} quarantined (${example?.error ?? "unknown"})`;
     findings.push({ level: "info", what, remedy: "run bun scripts/embed.ts --validate-only to see why" });
   }
   const failed = states.filter(({ status }) => status === "failed");
   if (failed.length > 0) {
-    const what = `${failed.length} transcripts could not be read (${failed[0]?.error ?? "unknown"})`;
+    const what = `${counted(failed.length, "transcript")} could not be read (${failed[0]?.error ?? "unknown"})`;
     findings.push({
       level: "warning",
       what,
@@ -167,7 +167,7 @@ function checkSources(known: ReadonlyMap<string, IndexedSession>, metrics: Index
 function checkRetention(doomed: readonly Session[], unsafe: readonly Session[], paths: Paths): Finding[] {
   if (doomed.length === 0) return [];
   const days = claudeCleanupDays(paths);
-  const what = `Claude Code deletes ${doomed.length} transcripts within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe.length} of them not indexed`;
+  const what = `Claude Code deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe.length} of them not indexed`;
   const raise = `raise cleanupPeriodDays in ${paths.claude}/settings.json to keep the files`;
   return unsafe.length > 0
     ? [{ level: "warning", what, remedy: `run bun scripts/embed.ts, and ${raise}` }]
