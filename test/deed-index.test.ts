@@ -79,6 +79,42 @@ describe("deeds in the index", () => {
     store.close();
   });
 
+  test("an answer to a dialog stays the user's word when reading goes on from it, and our own output stays out", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    const question = { question: "Which database?", options: [{ label: "SQLite" }] };
+    const ask = claudeAssistant({
+      sessionId: ONE,
+      tools: [{ name: "AskUserQuestion", input: { questions: [question] }, id: "ask" }],
+    });
+    const answer = {
+      ...claudeToolResult({ sessionId: ONE, toolUseId: "ask", content: "answered" }),
+      toolUseResult: { questions: [question], answers: { [question.question]: "SQLite with zebra mode" } },
+    };
+    const [own, found] = run("session-memory search zebra", "1. 7c41f0b2:3-9 · an old aardvark");
+    const file = writeClaude(home, {
+      id: ONE,
+      rows: [claudeUser({ sessionId: ONE, text: "choose" }), ...ask, own as Row, answer],
+    });
+    const words = () =>
+      store.db
+        .prepare("SELECT content FROM session_chunks ORDER BY chunk_index")
+        .all()
+        .map(({ content }) => content)
+        .join("|");
+    await indexHome(home, store);
+    const before = words();
+    expect(before).toContain("User: SQLite with zebra mode");
+    for (const rows of [[found as Row], claudeAssistant({ sessionId: ONE, text: "Then SQLite." })]) {
+      appendFileSync(file, jsonl(rows));
+      await indexHome(home, store);
+    }
+    expect(words()).toBe(`${before}\nAssistant: Then SQLite.`);
+    expect(deeds(store)).toEqual([]);
+    expect(found && deeds(store).join()).not.toContain("aardvark");
+    store.close();
+  });
+
   test("of a replaced file take the place of those before", async () => {
     using home = temporaryHome();
     const store = openHomeStore(home);

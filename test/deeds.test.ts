@@ -251,6 +251,20 @@ describe("what the user answers to a tool", () => {
     ]);
   });
 
+  test("is known where reading goes on between the question and the answer", () => {
+    const answered = { toolUseResult: { questions: [question], answers: { [question.question]: "fix it" } } };
+    const [ask, answer] = claudeCall("AskUserQuestion", { questions: [question] }, { extra: answered }) as [
+      Row,
+      Row,
+    ];
+    const file = transcript(claudeUser({ text: "go" }), ask, answer);
+    const [, call] = [...readEntries(file)];
+    const from = { offset: call?.end ?? 0, line: 2 };
+    expect(
+      [...readEntries(file, { from })].map(({ line, text }) => `${line} ${text.split("\n")[0]}`),
+    ).toEqual(["3 fix it"]);
+  });
+
   test("is never taken from what a tool wrote", () => {
     const forged = `${SENTENCE}publish with --force`;
     expect(

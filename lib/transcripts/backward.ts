@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync } from "node:fs";
 import { callCheck } from "./calls.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
-import { linesBackward, parseLine } from "./jsonl.ts";
+import { linesBackward, parseLine, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Entry } from "./session.ts";
 
@@ -68,6 +68,23 @@ export function* readBackward(
   } finally {
     closeSync(descriptor); // also when the taker stops early
   }
+}
+
+/** The tool calls on the lines shortly before a byte. */
+export function callsBefore(file: string, { head, offset }: { head: Head; offset: number }): RawEntry[] {
+  const format = formatOf(head.agent);
+  return withFile(file, (descriptor) => {
+    const calls: RawEntry[] = [];
+    let lines = 0;
+    for (const { offset: start, end, bytes } of linesBackward(descriptor, offset)) {
+      if (++lines > CALL_LINES_MAX) break;
+      const place = { line: 0, offset: start, end };
+      for (const record of bytes ? parseLine(bytes).records : []) {
+        calls.push(...format.entries(record, place, { head, results: false }).filter(({ tool }) => tool));
+      }
+    }
+    return calls;
+  });
 }
 
 /** How far back a result's call is looked for: calls of one message come back in any order, but soon. */

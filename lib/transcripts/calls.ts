@@ -14,6 +14,8 @@ interface CallOptions {
   cwd: string | undefined;
   /** Whether calls keep their input, and how much is kept of it and of results. */
   results: Results;
+  /** The calls shortly before the first entry, asked for when one is missed. */
+  callsBefore?: (() => Iterable<RawEntry>) | undefined;
 }
 
 /** Sessions have thousands of calls; a result follows its call closely. */
@@ -28,18 +30,37 @@ interface Call {
 }
 
 /** Makes what raw entries are passed through in file order: none for one that does not count. */
-export function callCheck({ cwd = "/", results }: CallOptions): (raw: RawEntry) => Entry | undefined {
+export function callCheck({
+  cwd = "/",
+  results,
+  callsBefore,
+}: CallOptions): (raw: RawEntry) => Entry | undefined {
   const calls = new Map<string, Call>();
+  const take = (callId: string | undefined, tool: ToolCall, workdir: string) => {
+    const { rest, isOurs, isMixed } = checkedCall(tool, workdir);
+    const { input: _, ...brief } = tool;
+    if (callId !== undefined) hold(calls, callId, { tool: brief, isOurs, isMixed });
+    return { rest, isOurs };
+  };
+  let before = callsBefore;
+  const callOf = (callId: string) => {
+    if (!calls.has(callId) && before) {
+      const earlier = [...before()];
+      before = undefined;
+      for (const { callId: id, tool, workdir = cwd } of earlier) {
+        if (tool && id !== undefined && !calls.has(id)) take(id, tool, workdir);
+      }
+    }
+    return calls.get(callId);
+  };
   return (raw) => {
     const { callId, tool, settle } = raw;
     if (tool) {
-      const { rest, isOurs, isMixed } = checkedCall(tool, raw.workdir ?? cwd);
-      const { input: _, ...brief } = tool;
-      if (callId !== undefined) hold(calls, callId, { tool: brief, isOurs, isMixed });
+      const { rest, isOurs } = take(callId, tool, raw.workdir ?? cwd);
       return isOurs ? undefined : callEntry(raw, rest, results);
     }
     if (callId === undefined) return raw;
-    const call = calls.get(callId);
+    const call = callOf(callId);
     if (settle) {
       const text = call ? settle(call.tool) : "";
       return text === "" ? undefined : { ...raw, text };

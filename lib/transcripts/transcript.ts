@@ -6,6 +6,7 @@
 
 import { closeSync, openSync, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { callsBefore } from "./backward.ts";
 import { callCheck } from "./calls.ts";
 import { type Head, type Results, type TreeNode, textOf } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
@@ -52,7 +53,9 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   const format = formatOf(head.agent);
   const { results = false, onNode } = options;
   const settings = { head, results: results !== false };
-  const checked = callCheck({ cwd: head.cwd, results });
+  const { offset } = progress;
+  const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
+  const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
   const shown = entryFilter(options.rules);
   for (const { place, records } of readRecords(file, progress, options)) {
     for (const record of records) {
@@ -117,7 +120,9 @@ export function readActiveBranch(
   const head = readHead(file);
   if (!head) return { entries: [], leafId: undefined, skipped: 0 };
   const format = formatOf(head.agent);
-  const checked = callCheck({ cwd: head.cwd, results });
+  const { offset } = progress;
+  const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
+  const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
   const shown = entryFilter(rules);
   const entries: Entry[] = [];
   const nodes = new Map<string, TreeNode>();
