@@ -7,7 +7,7 @@ import { writeFully } from "./base/output.ts";
 import { refusalOf } from "./base/refusals.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
-import { compilePatterns, redact } from "./redact/redact.ts";
+import { redactor } from "./redact/redact.ts";
 
 const STDERR = 2;
 
@@ -175,12 +175,11 @@ export function timeFlag(
 
 let quiet = false;
 /** Redacts everything printed: paths, ids, names, queries and messages never pass the reader. */
-let clean = (text: string) => redact(text);
+let clean = redactor([]);
 
 /** Applies config.json's redaction to what is printed, and warns of our variables that a project's `.env` set. */
 export function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">): void {
-  const patterns = compilePatterns(settings.redact.extra);
-  clean = (text) => redact(text, patterns);
+  clean = redactor(settings.redact.extra);
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }
 

@@ -153,7 +153,7 @@ function countsOf({ sessions, chunks, newChunks, tookMs }: RunReport): object {
 }
 
 async function showReport(report: RunReport, { json, quiet }: Flags): Promise<void> {
-  await warnOfFiles(report);
+  warnOfFiles(report);
   if (json) {
     printJson({ ...report, vectors: toJson(report.vectors), topics: report.topics && toJson(report.topics) });
     return;
@@ -171,11 +171,9 @@ async function showReport(report: RunReport, { json, quiet }: Flags): Promise<vo
   );
 }
 
-async function warnOfFiles({ quarantined, failed }: RunReport): Promise<void> {
-  if (quarantined.length + failed.length === 0) return;
-  const { redact } = await import("../lib/redact/redact.ts");
-  for (const { file, reason } of quarantined) warn(redact(`quarantined ${file}: ${reason}`));
-  for (const { file, reason } of failed) warn(redact(`cannot read ${file}: ${reason}`));
+function warnOfFiles({ quarantined, failed }: RunReport): void {
+  for (const { file, reason } of quarantined) warn(`quarantined ${file}: ${reason}`);
+  for (const { file, reason } of failed) warn(`cannot read ${file}: ${reason}`);
 }
 
 async function describeVectors(vectors: RunReport["vectors"]): Promise<string> {
@@ -229,21 +227,15 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
 }
 
 async function validate(sessions: readonly Session[], { json }: Flags): Promise<void> {
-  const [{ validateSessionFile }, { redact }] = await Promise.all([
-    import("../lib/transcripts/validate.ts"),
-    import("../lib/redact/redact.ts"),
-  ]);
+  const { validateSessionFile } = await import("../lib/transcripts/validate.ts");
   const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
   if (json) {
     printJson({ files });
     return;
   }
   for (const { file, valid, errors, warnings } of files) {
-    print(
-      redact(
-        `${valid ? "valid" : "invalid"} ${file}${[...errors, ...warnings].map((text) => `\n  ${text}`).join("")}`,
-      ),
-    );
+    const reasons = [...errors, ...warnings].map((text) => `\n  ${text}`).join("");
+    print(`${valid ? "valid" : "invalid"} ${file}${reasons}`);
   }
   note(`${files.filter(({ valid }) => valid).length} of ${counted(files.length, "file")} valid`);
 }

@@ -250,7 +250,7 @@ function report(forgotten: Forgotten, targets: readonly Target[], values: Flags)
     const sessions = targets.map(({ id, agent, name, transcript }) => ({
       id,
       agent,
-      name: name && redact(name),
+      name,
       transcript,
     }));
     const dryRun = values["dry-run"];

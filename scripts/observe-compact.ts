@@ -49,7 +49,7 @@ import {
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
 import { readSessionMemory } from "../lib/observe/session-memory.ts";
-import { compilePatterns, redact } from "../lib/redact/redact.ts";
+import { redactor } from "../lib/redact/redact.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -205,7 +205,7 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
 function look(input: Input, session: Session, context: SessionContext): Partial<Output> {
   const output: Partial<Output> = {};
   const state = readSessionMemory(session, context);
-  const style = { timezone: context.settings.timezone, redact: redactor(context) };
+  const style = { timezone: context.settings.timezone, redact: redactor(context.settings.redact.extra) };
   if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
   if (input.render) output.rendered = renderObservations(state.ledger, { maxChars: input.maxChars }) ?? null;
   if (input.status) output.status = observationStatus(state, context);
@@ -220,11 +220,6 @@ function look(input: Input, session: Session, context: SessionContext): Partial<
   }
   if (input.dump) output.records = state.ledger;
   return output;
-}
-
-function redactor({ settings }: SessionContext): (text: string) => string {
-  const patterns = compilePatterns(settings.redact.extra);
-  return (text) => redact(text, patterns);
 }
 
 function report(output: Output): void {

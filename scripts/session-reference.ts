@@ -22,13 +22,13 @@ import {
   sessionLines,
   unknownLine,
 } from "../lib/naming/reference-block.ts";
+import { redactor } from "../lib/redact/redact.ts";
 import { isExcluded } from "../lib/sessions/excluded.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, type Reference } from "../lib/sessions/references.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import type { Candidate } from "../lib/sessions/unresolved.ts";
-import { cleaner } from "../lib/transcripts/clean.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -94,7 +94,7 @@ export interface ReferenceContext {
 export async function referenceContext(prompt: string, options: ReferenceOptions): Promise<ReferenceContext> {
   const references: ReferenceOutcome[] = [];
   const lines: string[] = [];
-  const clean = cleaner(options.settings.redact);
+  const clean = redactor(options.settings.redact.extra);
   for (const reference of findReferences(prompt)) {
     if (references.length >= REFERENCES_MAX) {
       references.push({ reference: reference.written, outcome: "over_limit" });

@@ -5,7 +5,6 @@ import type { Paths, Settings } from "../../lib/config/config.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
 import { redactLedger } from "../../lib/observe/ledger-record.ts";
 import { observationsAfterCompaction } from "../../lib/observe/render-observations.ts";
-import { compilePatterns } from "../../lib/redact/redact.ts";
 import type { HookCall } from "./hook.ts";
 
 /** Returns what the model gets after a compaction, with the commands to look up more; undefined without observations. */
@@ -28,6 +27,6 @@ export function observationsOf({
     "To read on around a line of it:",
     `${run("session-reader.ts")} --line <line> --around 10`,
   ].join("\n");
-  const ledger = redactLedger(records, compilePatterns(settings.redact.extra));
+  const ledger = redactLedger(records, settings.redact.extra);
   return observationsAfterCompaction(ledger, { maxChars, lookUp });
 }

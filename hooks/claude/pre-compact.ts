@@ -12,7 +12,6 @@ import { redactLedger } from "../../lib/observe/ledger-record.ts";
 import { observeSession } from "../../lib/observe/observe-session.ts";
 import { observeSettings } from "../../lib/observe/observe-state.ts";
 import { observationsToKeep } from "../../lib/observe/render-observations.ts";
-import { compilePatterns } from "../../lib/redact/redact.ts";
 import { type HookCall, runHook } from "./hook.ts";
 
 /** The client truncates longer output. */
@@ -27,7 +26,7 @@ await runHook("pre-compact", async (call) => {
   if (!observeSettings(call.paths, settings.observe).auto) return;
   await catchUp(call, settings);
   const { records } = readLedgerFile(ledgerFile(call.paths, call.session.id));
-  const ledger = redactLedger(records, compilePatterns(settings.redact.extra));
+  const ledger = redactLedger(records, settings.redact.extra);
   const text = observationsToKeep(ledger, { maxChars: OUTPUT_MAX_CHARS });
   if (text !== undefined) writeFully(`${text}\n`);
 });

@@ -3,10 +3,9 @@
 import { statSync } from "node:fs";
 import type { Paths, Settings } from "../../lib/config/config.ts";
 import { isCircumstantial } from "../../lib/naming/summarize.ts";
-import { oneLine } from "../../lib/redact/redact.ts";
+import { oneLine, redactor } from "../../lib/redact/redact.ts";
 import { givenTitle } from "../../lib/sessions/ends.ts";
 import { metaFile, readMeta } from "../../lib/sessions/meta.ts";
-import { cleaner } from "../../lib/transcripts/clean.ts";
 import type { Prompt } from "../prompt.ts";
 
 const TITLE_CHARS = 100;
@@ -18,7 +17,7 @@ export function titleFor(
 ): string | undefined {
   const { meta } = readMeta(metaFile(paths, { id, agent: "claude" }));
   if (!meta || isCircumstantial(meta.name) || hasTitle(file)) return undefined;
-  return oneLine(cleaner(settings.redact)(meta.name), TITLE_CHARS) || undefined;
+  return oneLine(redactor(settings.redact.extra)(meta.name), TITLE_CHARS) || undefined;
 }
 
 /** Not every version of the client sends the title with the hook's input. */

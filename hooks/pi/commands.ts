@@ -2,7 +2,7 @@
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config } from "../../lib/config/config.ts";
-import { compilePatterns, redact } from "../../lib/redact/redact.ts";
+import { redactor } from "../../lib/redact/redact.ts";
 import type { PiCommandContext } from "./api.ts";
 import { observingModelName } from "./models.ts";
 import { observing, rawInContext } from "./observing.ts";
@@ -16,20 +16,20 @@ type Run = (words: string[], context: PiCommandContext) => Promise<string>;
 
 /** Registers the commands. Each answers with a notification, which is not part of the conversation. */
 export function registerObservationCommands(state: PiState, config: Config): void {
-  const patterns = compilePatterns(config.settings.redact.extra);
+  const redact = redactor(config.settings.redact.extra);
   const command = (name: string, description: string, run: Run) =>
     state.pi.registerCommand(name, {
       description,
       async handler(args, context) {
         try {
-          const text = redact(await run(args.split(/\s+/).filter(Boolean), context), patterns);
+          const text = redact(await run(args.split(/\s+/).filter(Boolean), context));
           // pi's editor is the one thing of its terminal that scrolls; what is typed into it is dropped.
           if (text.split("\n").length > NOTICE_LINES && context.mode === "tui" && context.ui.editor)
             await context.ui.editor(name, text);
           else context.ui.notify(text, "info");
         } catch (error) {
           const hint = error instanceof SessionMemoryError && error.hint ? ` (${error.hint})` : "";
-          context.ui.notify(redact(`${describeError(error)}${hint}`, patterns), "error");
+          context.ui.notify(redact(`${describeError(error)}${hint}`), "error");
         }
       },
     });

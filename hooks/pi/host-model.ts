@@ -5,7 +5,7 @@ import type { Config } from "../../lib/config/config.ts";
 import { type CompleteJson, jsonCompleter } from "../../lib/model/answers.ts";
 import { tokenUpperBound } from "../../lib/model/prices.ts";
 import { openSpendLedger } from "../../lib/model/spend.ts";
-import { compilePatterns, redact } from "../../lib/redact/redact.ts";
+import { redactor } from "../../lib/redact/redact.ts";
 import type { PiContext, PiModel } from "./api.ts";
 
 /** How a provider's error begins that refused the request before any work: 408 and 499 are said during it. */
@@ -34,7 +34,7 @@ export function hostCompleter(
   const { dailyBudgetUsd, timeoutMs, purse } = limits;
   const budget = { dailyBudgetUsd, prices, apiKeyEnv: "", model: model.id, timeoutMs };
   const spend = openSpendLedger(paths.home, { llm: budget, timezone: settings.timezone }, { purse });
-  const patterns = compilePatterns(settings.redact.extra);
+  const redact = redactor(settings.redact.extra);
   return jsonCompleter(async (messages, { feature, maxTokens, signal }) => {
     const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const reservation = await spend.reserve({
@@ -54,17 +54,17 @@ export function hostCompleter(
           .join("\n\n"),
         messages: messages
           .filter(({ role }) => role !== "system")
-          .map(({ role, content }) => piMessage(role, redact(content, patterns), model)),
+          .map(({ role, content }) => piMessage(role, redact(content), model)),
       },
       { maxTokens, signal: limit },
     );
     const reply = await Promise.race([asked, endOf(limit)]).catch((error: unknown) => {
-      throw noAnswer(model, redact(describeError(error), patterns));
+      throw noAnswer(model, redact(describeError(error)));
     });
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
       // What a provider refused is free; what failed on the way may be billed, and stays at its estimate.
       if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
-      throw noAnswer(model, redact(reply?.errorMessage ?? "none came", patterns));
+      throw noAnswer(model, redact(reply?.errorMessage ?? "none came"));
     }
     const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
     const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });

@@ -4,7 +4,7 @@ import type { Config } from "../../lib/config/config.ts";
 import { LEDGER_ENTRY_TYPE } from "../../lib/observe/ledger.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext } from "../../lib/observe/observe.ts";
-import { compilePatterns, redact } from "../../lib/redact/redact.ts";
+import { redactor } from "../../lib/redact/redact.ts";
 import type { PiContext } from "./api.ts";
 import { observingModel } from "./models.ts";
 import { currentSession, type PiState } from "./state.ts";
@@ -27,12 +27,11 @@ export async function observing(state: PiState, { config, context }: Turn) {
   // By pi's own leaf: where two pi work on one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });
-  const patterns = compilePatterns(config.settings.redact.extra);
   const common: ObserveContext = {
     ledger: memory.ledger,
     settings: memory.settings,
     timezone: config.settings.timezone,
-    redact: (text) => redact(text, patterns),
+    redact: redactor(config.settings.redact.extra),
     append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
     complete: observingModel(config, context),
     signal: state.abort.signal,

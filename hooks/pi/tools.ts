@@ -4,7 +4,7 @@ import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
-import { compilePatterns, redact } from "../../lib/redact/redact.ts";
+import { redactor } from "../../lib/redact/redact.ts";
 import type { PiContext, PiTool } from "./api.ts";
 import { namingModel } from "./models.ts";
 import { on, type PiState, pathsOf } from "./state.ts";
@@ -16,7 +16,7 @@ const LIMIT_MAX = 20;
 /** Registers the tools. */
 export function registerTools(state: PiState, config: Config): void {
   const { settings } = config;
-  const patterns = compilePatterns(settings.redact.extra);
+  const redact = redactor(settings.redact.extra);
   let queries = 0;
   on(state, "agent_start", () => {
     queries = 0;
@@ -30,11 +30,11 @@ export function registerTools(state: PiState, config: Config): void {
       async execute(_, input, signal, __, context) {
         try {
           const label = shape === RECALL ? OWN_LABEL : FOREIGN_LABEL;
-          const text = redact(await run(recordOf(input), context, signal), patterns);
+          const text = redact(await run(recordOf(input), context, signal));
           return { content: [{ type: "text", text: `${label}\n${text}` }], details: undefined };
         } catch (error) {
           const hint = error instanceof SessionMemoryError && error.hint ? `\nhint: ${error.hint}` : "";
-          throw new Error(redact(`${describeError(error)}${hint}`, patterns));
+          throw new Error(redact(`${describeError(error)}${hint}`));
         }
       },
     });

@@ -55,7 +55,7 @@ function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
     `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
     ...(sharedChunks > 0 ? [`shared by others: ${counted(sharedChunks, "chunk")}`] : []),
     `notes: ${notes.length}`,
-    ...notes.map((file) => `- ${redact(file)}`),
+    ...notes.map((file) => `- ${file}`),
   ];
 }
 
@@ -68,8 +68,8 @@ function excludedLines(exclude: Exclude): string[] {
 export function excludedParts({ sessions, projects, patterns }: Exclude): string[] {
   return [
     sessions.length > 0 ? counted(sessions.length, "session") : "",
-    ...projects.map((project) => `project ${redact(project)}`),
-    ...patterns.map((pattern) => `pattern ${redact(pattern)}`),
+    ...projects.map((project) => `project ${project}`),
+    ...patterns.map((pattern) => `pattern ${pattern}`),
   ].filter(Boolean);
 }
 
@@ -78,12 +78,12 @@ export function remarks({ forks, keptFiles }: Forgotten, targets: readonly Targe
   const transcripts = transcriptsOf(targets);
   const lines: string[] = [];
   if (forks.length > 0) {
-    lines.push(`began as copies and hold the same rows, forget them too: ${redact(forks.join(", "))}`);
+    lines.push(`began as copies and hold the same rows, forget them too: ${forks.join(", ")}`);
   }
   lines.push(...keptLines(keptFiles));
   if (transcripts.length > 0) {
     lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts, to delete with rm:`);
-    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${redact(file)}`));
+    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${file}`));
     if (transcripts.length > SHOWN_MAX) lines.push(`- … ${transcripts.length - SHOWN_MAX} more`);
   }
   if (targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined)) {
@@ -104,7 +104,7 @@ export function everythingLines(
 ): string[] {
   const size = `${counted(files, "file")}, ${(bytes / 1_000_000).toFixed(1)} MB`;
   return [
-    `${dryRun ? "would remove" : "removed"} all in ${redact(paths.home)} but config.json: ${size}`,
+    `${dryRun ? "would remove" : "removed"} all in ${paths.home} but config.json: ${size}`,
     ...(written.length > 0 ? ["and what we wrote elsewhere:", ...listed(written)] : []),
     ...keptLines(keptFiles),
     ...(remains.length > 0 ? ["what remains:", ...listed(remains)] : []),
@@ -112,7 +112,7 @@ export function everythingLines(
 }
 
 function listed(files: readonly string[]): string[] {
-  return files.map((file) => `- ${redact(file)}`);
+  return files.map((file) => `- ${file}`);
 }
 
 function keptLines(files: readonly string[]): string[] {

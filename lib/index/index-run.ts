@@ -179,18 +179,17 @@ async function refine(
     });
   }
   // Its schema costs four empty starts.
-  const [{ refineTopics }, { compilePatterns, redact }] = await Promise.all([
+  const [{ refineTopics }, { redactor }] = await Promise.all([
     import("./topic-run.ts"),
     import("../redact/redact.ts"),
   ]);
-  const patterns = compilePatterns(config.settings.redact.extra);
   return await payAlone(join(config.paths.home, "topics.lock"), async () => {
     const tagging = progress("topics");
     try {
       return await refineTopics({
         store,
         complete,
-        redact: (text) => redact(text, patterns),
+        redact: redactor(config.settings.redact.extra),
         signal,
         onProgress: tagging.update,
       });

@@ -10,13 +10,12 @@ export type EmbedTexts = (texts: string[], signal?: AbortSignal) => Promise<Embe
 export async function configuredEmbedder({ settings, env, paths }: Config): Promise<EmbedTexts | undefined> {
   const config = settings.embedding;
   if (!config) return undefined;
-  const [{ embedTexts }, { openSpendLedger }, { compilePatterns, redact }] = await Promise.all([
+  const [{ embedTexts }, { openSpendLedger }, { redactor }] = await Promise.all([
     import("./llm.ts"),
     import("./spend.ts"),
     import("../redact/redact.ts"),
   ]);
-  const extra = compilePatterns(settings.redact.extra);
   const spend = openSpendLedger(paths.home, settings);
-  return (texts, signal) =>
-    embedTexts(texts, { config, env, spend, redact: (text) => redact(text, extra), signal });
+  const redact = redactor(settings.redact.extra);
+  return (texts, signal) => embedTexts(texts, { config, env, spend, redact, signal });
 }

@@ -6,16 +6,15 @@ import type { CompleteJson } from "./answers.ts";
 /** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel({ settings, env, paths }: Config): Promise<CompleteJson | undefined> {
   if (!settings.llm) return undefined;
-  const [{ modelCompleter }, { openSpendLedger }, { compilePatterns, redact }] = await Promise.all([
+  const [{ modelCompleter }, { openSpendLedger }, { redactor }] = await Promise.all([
     import("./llm.ts"),
     import("./spend.ts"),
     import("../redact/redact.ts"),
   ]);
-  const extra = compilePatterns(settings.redact.extra);
   return modelCompleter({
     config: settings.llm,
     env,
     spend: openSpendLedger(paths.home, settings),
-    redact: (text) => redact(text, extra),
+    redact: redactor(settings.redact.extra),
   });
 }

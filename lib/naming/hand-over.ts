@@ -13,7 +13,6 @@ import {
   openThreads,
 } from "../observe/observations.ts";
 import { observe } from "../observe/observe.ts";
-import { compilePatterns } from "../redact/redact.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readActiveBranch } from "../transcripts/transcript.ts";
@@ -51,7 +50,7 @@ export async function handOverLines(session: Session, options: HandOverOptions):
 
 async function ledgerOf(session: Session, { paths, settings }: HandOverOptions): Promise<Ledger> {
   const { ledger } = readLedger(session, { paths, entries: [] });
-  if (ledger.length > 0) return redactLedger(ledger, compilePatterns(settings.redact.extra));
+  if (ledger.length > 0) return redactLedger(ledger, settings.redact.extra);
   if (session.size > READ_BYTES_MAX) return [];
   const rules = readRules(settings);
   const { entries } = readActiveBranch(session.file, { rules, results: true });

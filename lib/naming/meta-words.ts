@@ -9,7 +9,6 @@ import { oneLine } from "../redact/redact.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { sessionAt } from "../sessions/sessions.ts";
 import type { Store } from "../store/store.ts";
-import { tidyName } from "../transcripts/clean.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { readHead } from "../transcripts/transcript.ts";
 import { conversationText } from "./conversation.ts";
@@ -188,4 +187,14 @@ function previousText(
 
 export function isSpoken({ kind, text }: Entry): boolean {
   return (kind === "user" || kind === "assistant" || kind === "summary") && text.trim() !== "";
+}
+
+const NAME_CHARS = 80;
+const NAME_WORDS = 8;
+
+/** One line of at most eight words without punctuation or quotes at its ends. */
+function tidyName(name: string): string {
+  const line = oneLine(name, 200).replace(/^["'“„«`\s]+|["'”“»`\s.,;:!?。！？、…-]+$/gu, "");
+  const words = line.split(" ").slice(0, NAME_WORDS).join(" ");
+  return oneLine(words, NAME_CHARS).replace(/[\s.,;:!?。！？、…-]+$/u, "");
 }

@@ -4,7 +4,7 @@
  */
 
 import { arrayOf, isRecord, numberOf, stringOf } from "../base/json.ts";
-import { redact } from "../redact/redact.ts";
+import { redactor } from "../redact/redact.ts";
 import type { Entry } from "../transcripts/session.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord, ReflectedRecord } from "./observations.ts";
 
@@ -106,8 +106,8 @@ function relocateObservation(observation: Observation, lineOf: ReadonlyMap<strin
 }
 
 /** A ledger redacted by the rules of today, which may be newer than what was noted. */
-export function redactLedger(ledger: Ledger, patterns: readonly RegExp[]): Ledger {
-  const clean = (text: string) => redact(text, patterns);
+export function redactLedger(ledger: Ledger, extra: readonly string[]): Ledger {
+  const clean = redactor(extra);
   return ledger.map((record): LedgerRecord => {
     if (record.kind === "dropped") return record;
     const observations = record.observations.map((item) => ({ ...item, text: clean(item.text) }));

@@ -4,7 +4,7 @@ import { hasCode, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
-import { compilePatterns, redact } from "../redact/redact.ts";
+import { redactor } from "../redact/redact.ts";
 import { currentExclude, isExcluded } from "../sessions/excluded.ts";
 import type { Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -186,13 +186,12 @@ export async function observeSessionAnew(session: Session, options: SessionConte
 }
 
 function contextOf(state: SessionMemoryState, { paths, settings, complete, signal, onStep }: SessionContext) {
-  const patterns = compilePatterns(settings.redact.extra);
   const file = ledgerFile(paths, state.session.id);
   return {
     ledger: state.ledger,
     settings: state.settings,
     timezone: settings.timezone,
-    redact: (text: string) => redact(text, patterns),
+    redact: redactor(settings.redact.extra),
     append: (record: LedgerRecord) => appendLedgerFile(file, record),
     complete,
     signal,

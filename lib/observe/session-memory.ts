@@ -7,7 +7,6 @@ import { statSync } from "node:fs";
 import { scrub } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { noted, readAppended, readMark, rowsToGoOnFrom, saveMark } from "../index/pending.ts";
-import { compilePatterns } from "../redact/redact.ts";
 import { currentExclude } from "../sessions/excluded.ts";
 import type { Store } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -60,7 +59,7 @@ export function readSessionMemory(
   const shown = rules.hasPatterns
     ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
     : stored;
-  const ledger = redactLedger(shown, compilePatterns(settings.redact.extra));
+  const ledger = redactLedger(shown, settings.redact.extra);
   const isTail = from !== undefined;
   return {
     ...{ session, entries, ledger, skipped, isWhole, isTail },

@@ -103,6 +103,16 @@ export function compilePatterns(extra: readonly string[]): RegExp[] {
 }
 
 /**
+ * Makes what redacts by our rules and the user's own patterns.
+ *
+ * @throws {SessionMemoryError} `CONFIG_INVALID` for a pattern that is no regular expression.
+ */
+export function redactor(extra: readonly string[]): (text: string) => string {
+  const patterns = compilePatterns(extra);
+  return (text) => redact(text, patterns);
+}
+
+/**
  * A redacted text as one line of at most `max` code points: white space folded, and nothing in it that could be taken
  * for structure of the block it is put into (tags, our own headers, list marks, code fences).
  */

@@ -27,13 +27,16 @@ export interface Question {
 const PART_WEIGHT = 0.5;
 /** More words than this add nothing; a pasted page is no question. */
 const TERMS_MAX = 48;
+/** Where a pasted page is cut. */
+const CHARACTERS_MAX = 10_000;
 /** Something with an inner mark, an inner capital or a digit among letters. */
 const NAME =
   /(?<![\p{L}\p{N}_$@#])[_@#]*[\p{L}\p{N}$]+(?:[-_./\\:#@]+[\p{L}\p{N}$]+)+_*|(?<!\p{Ll})\p{Ll}+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*/gu;
 const QUOTED = /["“`]([^"”`]{3,120})["”`]/g;
 
 /** Reads questions. One that has only stop words is read with them. */
-export function readQuestions(texts: readonly string[]): Question[] {
+export function readQuestions(asked: readonly string[]): Question[] {
+  const texts = asked.map((text) => text.slice(0, CHARACTERS_MAX));
   const words = texts.map(contentWords);
   const stems = stemWords(words.flatMap((found) => [...found.keys()]));
   return texts.map((text, i) => ({

@@ -5,7 +5,7 @@
 
 import { shortHash } from "../base/hash.ts";
 import { recordOf, stringOf } from "../base/json.ts";
-import { compilePatterns, oneLine, redact } from "../redact/redact.ts";
+import { oneLine, redact, redactor } from "../redact/redact.ts";
 import type { Deed } from "../transcripts/session.ts";
 import { cleanRows } from "./clean-rows.ts";
 import type { HubRow } from "./hub.ts";
@@ -60,9 +60,8 @@ export interface Cleaner {
 
 /** The redaction of what comes in, with the user's own patterns. */
 export function cleaner(extra: readonly string[]): Cleaner {
-  const patterns = compilePatterns(extra);
-  const text = (value: unknown) =>
-    typeof value === "string" ? redact(value.slice(0, TEXT_MAX), patterns) : "";
+  const redacted = redactor(extra);
+  const text = (value: unknown) => (typeof value === "string" ? redacted(value.slice(0, TEXT_MAX)) : "");
   return { text, line: (value) => oneLine(text(value), NAME_MAX) };
 }
 

@@ -7,7 +7,7 @@ import { sha256 } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
-import { compilePatterns, redact } from "../redact/redact.ts";
+import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { projectDirectories } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
@@ -69,13 +69,13 @@ type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
 
 /** Makes the function that reads a session out of the index as it may be sent. */
 export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }): Prepare {
-  const patterns = compilePatterns(config.settings.redact.extra);
+  const redacted = redactor(config.settings.redact.extra);
   const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());
   const { hasText } = exclusion;
   return (store, session) => {
     const root = projectDirectories(session.cwd)[0] ?? session.cwd;
     const withoutRoot = rootRemover(root);
-    const clean = (text: string) => withoutHome(withoutRoot(redact(text, patterns)));
+    const clean = (text: string) => withoutHome(withoutRoot(redacted(text)));
     const all = store.db
       .prepare(`SELECT ${COLUMNS} FROM session_chunks WHERE session_id = ? ORDER BY chunk_index`)
       .all(session.storedId);

@@ -1,7 +1,7 @@
 /** The texts that config.json redacts and excludes, as the reader applies them to every entry. */
 
 import type { Settings } from "../config/config.ts";
-import { compilePatterns, redact } from "../redact/redact.ts";
+import { redactor } from "../redact/redact.ts";
 import { type Exclusion, readExclusion } from "./exclusion.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
@@ -12,8 +12,7 @@ export interface Rules extends Exclusion {
 
 /** Reads the `redact` and `exclude` blocks of config.json. */
 export function readRules({ redact: { extra }, exclude }: Pick<Settings, "redact" | "exclude">): Rules {
-  const patterns = compilePatterns(extra);
-  return { ...readExclusion(exclude), clean: (text) => redact(text, patterns) };
+  return { ...readExclusion(exclude), clean: redactor(extra) };
 }
 
 const known = new WeakMap<object, Rules>();
