@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 
 /**
- * Removes a session, a project or a text from everything we hold, and keeps it out.
+ * Removes a session, a project or a text from all stored data and excludes it from then on.
  *
  * The hosts' transcripts are never touched.
  *
@@ -110,20 +110,20 @@ function refuseContradictions(values: Flags, words: readonly string[]): void {
     );
   }
   if (values.project?.trim() === "") throw usageError('Cannot use --project ""', "name a directory");
-  for (const pattern of values.pattern ?? []) refuseBadPattern(pattern);
+  for (const pattern of values.pattern ?? []) assertUsefulPattern(pattern);
 }
 
-function refuseBadPattern(pattern: string): void {
+function assertUsefulPattern(pattern: string): void {
   let isFit = false;
   try {
-    // One that fits an empty text fits everything.
+    // A pattern that matches the empty text matches everything.
     isFit = !new RegExp(pattern, "u").test("");
   } catch {
-    // said below
+    // reported below
   }
   if (isFit) return;
   throw usageError(
-    `Cannot use --pattern "${pattern}": expected a regular expression that fits some texts only`,
+    `Cannot use --pattern "${pattern}": expected a regular expression that does not match everything`,
     "try --pattern 'Project Falcon'",
   );
 }
@@ -137,24 +137,27 @@ async function forgetSessions(words: readonly string[], config: Config, values: 
     values.before === undefined ? undefined : timeFlag("--before", values.before, config.settings.timezone);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
-  if (targets.length === 0) throw nothingFits(values);
-  const sessions = keptOutByName(targets, values);
+  if (targets.length === 0) throw nothingMatches(values);
+  const sessions = excludedByName(targets, values);
   const exclude = { sessions, projects: project && !before ? [project] : [], patterns: [] };
   const places = project && !before ? [project] : [];
   const asked = { ...optionsOf(config, values, exclude), places };
   await confirmed((dryRun) => forgetTargets(targets, { ...asked, dryRun }), targets, values);
 }
 
-/** A name stays a name. */
+/** Expands `~`; a plain name stays a name. */
 function projectPath(project: string, env: Config["env"]): string {
   return project.startsWith("~") ? expandPath(project, env, process.cwd()) : project;
 }
 
-/** A project keeps its sessions out by itself. Of old ones, only those can come back that a host still has. */
-function keptOutByName(targets: readonly Target[], { project, before }: Flags): string[] {
+/**
+ * Returns the sessions to exclude by id: none for a project, which is excluded itself; of old sessions only those that a
+ * host still has.
+ */
+function excludedByName(targets: readonly Target[], { project, before }: Flags): string[] {
   if (project !== undefined && before === undefined) return [];
   const ids = new Set(targets.map(({ id }) => id));
-  // A subagent stays out with the session that started it.
+  // A subagent is excluded together with its parent.
   const own = targets.filter(({ parentId }) => parentId === undefined || !ids.has(parentId));
   const back = before === undefined ? own : own.filter(({ transcript }) => transcript !== undefined);
   return back.map(({ id }) => id);
@@ -171,7 +174,7 @@ function optionsOf({ paths }: Config, values: Flags, exclude: Exclude): Omit<For
   return { paths, cwd: process.cwd(), exclude: values["no-exclude"] ? undefined : exclude };
 }
 
-/** Shows what would go, asks, and forgets it. */
+/** Shows what would be removed, asks, and removes it. */
 async function confirmed(
   forget: (dryRun: boolean) => Promise<Forgotten>,
   targets: readonly Target[],
@@ -184,7 +187,7 @@ async function confirmed(
   if (!values.yes) {
     const lines = forgottenLines(await forget(true), targets, { ...askedFor(values), dryRun: true });
     for (const line of lines) (values.json ? note : print)(line);
-    await refuseWithoutYes();
+    await assertConfirmed();
   }
   report(await forget(false), targets, values);
 }
@@ -198,14 +201,14 @@ function askedFor(values: Flags): Asked {
   };
 }
 
-async function refuseWithoutYes(): Promise<void> {
+async function assertConfirmed(): Promise<void> {
   if (await confirm("Forget this?")) return;
   throw new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
     hint: "add --yes",
   });
 }
 
-/** Takes what was named back out of `exclude`. */
+/** Removes entries from `exclude`. */
 async function undo(what: string, { paths, env }: Config, values: Flags): Promise<void> {
   const project = projectEntry(projectPath(what, env), process.cwd());
   const dryRun = values["dry-run"];
@@ -225,21 +228,21 @@ async function forgetAll(paths: Config["paths"], values: Flags): Promise<void> {
     for (const line of show(forgetEverything(paths, { dryRun: true }), true)) {
       (values.json ? note : print)(line);
     }
-    await refuseWithoutYes();
+    await assertConfirmed();
   }
   const forgotten = forgetEverything(paths, { dryRun: values["dry-run"] });
   if (values.json) printJson({ dryRun: values["dry-run"], ...forgotten });
   else for (const line of show(forgotten, values["dry-run"])) print(line);
 }
 
-function nothingFits({ project, before }: Flags): SessionMemoryError {
+function nothingMatches({ project, before }: Flags): SessionMemoryError {
   const asked = [
     project === undefined ? "" : `project "${project}"`,
     before === undefined ? "" : `before ${before}`,
   ];
   const what = oneLine(redact(asked.filter(Boolean).join(" ")), 200);
-  return new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: nothing fits it`, {
-    hint: "to keep it out all the same, add it to exclude in config.json",
+  return new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: no stored data matches`, {
+    hint: "to exclude it anyway, add it to exclude in config.json",
   });
 }
 
@@ -258,12 +261,12 @@ function report(forgotten: Forgotten, targets: readonly Target[], values: Flags)
     printJson({ dryRun, sessions, removed, keptFiles, excluded, forks, transcripts, erased });
     for (const remark of remarks(forgotten, targets, askedFor(values))) note(remark);
   } else for (const line of forgottenLines(forgotten, targets, askedFor(values))) print(line);
-  if (!erased) refuseUnerased();
+  if (!erased) throwUnerased();
 }
 
-function refuseUnerased(): never {
-  warn("removed, but the database's log still holds bytes of it");
-  throw new SessionMemoryError("BUSY", "Cannot write the index anew: another process is reading it", {
+function throwUnerased(): never {
+  warn("removed, but the database's WAL still contains bytes of it");
+  throw new SessionMemoryError("BUSY", "Cannot compact the index: another process is reading it", {
     recoverable: true,
     hint: "run the same command again",
   });

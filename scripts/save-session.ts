@@ -1,8 +1,8 @@
 #!/usr/bin/env bun
 /**
- * Saves the end of a session as a dated markdown note, named after what the session was about.
+ * Saves the end of a session as a dated Markdown note, named after its topic.
  *
- * Messages are one line each, redacted, and cut at 8,000 characters; the note says where in the transcript they stand.
+ * Each message is one redacted line of at most 8,000 characters; the note names their lines in the transcript.
  *
  * @module
  */
@@ -54,11 +54,11 @@ const FIELD_MAX = 1000;
 
 export interface SaveOptions {
   sessionFile: string;
-  /** Where the notes' folder lies. */
+  /** The directory that contains the notes' folder. */
   workspaceDir: string;
   sessionKey: string;
   sessionId: string;
-  /** What the session came from: `cli`, `discord`, an agent's name. */
+  /** Where the session came from: `cli`, `discord`, an agent's name. */
   source: string;
   /** @default {15} */
   messageCount?: number | undefined;
@@ -66,9 +66,9 @@ export interface SaveOptions {
   slugOptions?: SlugOptions | undefined;
   /** The notes' folder in `workspaceDir`. @default {"memory"} */
   directory?: string | undefined;
-  /** The note's name, of which letters and digits are kept; no model is asked then. */
+  /** The note's name, reduced to letters and digits; no model is asked then. */
   slug?: string | undefined;
-  /** What the session is known to be about, better than rules could tell. */
+  /** A known topic, better than rules could derive. */
   topic?: string | undefined;
   /** IANA name. @default {the system's} */
   timezone?: string | undefined;
@@ -81,15 +81,15 @@ export interface SaveOptions {
 }
 
 export interface Saved {
-  /** The note. */
+  /** The note's path. */
   path: string;
-  /** Whether it was written now; false when it was already there. */
+  /** False when an identical note already existed. */
   created: boolean;
-  /** Messages in it. */
+  /** Number of messages in the note. */
   messages: number;
 }
 
-/** Saves the end of a session as a note; null, and a logged reason, when that is not possible. Never throws. */
+/** Saves the end of a session as a note. Returns null and logs the reason when it cannot. Never throws. */
 export async function saveSessionToMemory(options: SaveOptions): Promise<string | null> {
   const { log = resolvePaths(process.env).log, sessionId } = options;
   try {
@@ -162,7 +162,7 @@ function nothingSaid(sessionId: string): SessionMemoryError {
   return new SessionMemoryError("NOT_FOUND", message, { hint: "name another session" });
 }
 
-/** For transcripts without times. */
+/** Returns the file's time, for transcripts without timestamps. */
 function modified(file: string): string {
   return changedAt(statSync(file));
 }
@@ -217,13 +217,13 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
   show({ ...saved, sessionId: session.id }, [path]);
 }
 
-/** What a session is about by the word of its user or of a model; rules are left to the note itself. */
+/** Returns the topic that the user or a model gave the session; undefined leaves it to the rules. */
 export function knownTopic(session: Session, paths: Paths): string | undefined {
   const { meta } = readMeta(metaFile(paths, session));
   return givenTitle(session) ?? (meta && meta.model !== RULES ? meta.name : undefined);
 }
 
-/** What config.json and the session's meta file add. */
+/** Returns the options that come from config.json and the session's meta file. */
 function described(session: Session, { settings, paths }: Config) {
   return {
     sessionFile: session.file,

@@ -206,7 +206,7 @@ test("a damaged state.db is set aside, and what it knew of spend and written fil
   expect(fails.length).toBeLessThanOrEqual(2);
   for (const said of fails) {
     expect(said).toStartWith(`error: STORAGE_ERROR: Cannot read "${paths.state}": it is damaged (`);
-    expect(said).toContain("\nhint: run the same command again: the file is set aside, ");
+    expect(said).toContain("\nhint: run the same command again: the file is set aside and ");
   }
   const aside = readdirSync(paths.home).filter((name) => name.startsWith("state.db.damaged-"));
   expect(aside).toHaveLength(1);

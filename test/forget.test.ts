@@ -438,7 +438,7 @@ describe("forget", () => {
     rmSync(files[1] ?? "");
     const told = await ok(home, "forget", ["--yes", "--before", "30d"]);
     expect(told.split("\n")[0]).toBe("forgot 2 sessions");
-    expect(told).toContain("\nonly these sessions are kept out, one by one: a time cannot be\n");
+    expect(told).toContain("\nonly these sessions are excluded, one by one: a time cannot be excluded\n");
     const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
     expect(config).toEqual({ exclude: { sessions: [old[0]] } });
     await ok(home, "embed", ["--all"]);
@@ -446,8 +446,8 @@ describe("forget", () => {
     expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: uuidFrom("new") }]);
     store.close();
     expect((await run(home, "forget", ["--before", "400d"])).stderr).toBe(
-      "error: NOT_FOUND: Cannot forget before 400d: nothing fits it\n" +
-        "hint: to keep it out all the same, add it to exclude in config.json\n",
+      "error: NOT_FOUND: Cannot forget before 400d: no stored data matches\n" +
+        "hint: to exclude it anyway, add it to exclude in config.json\n",
     );
   }, 30_000);
 
@@ -498,7 +498,7 @@ describe("forget", () => {
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
     await ok(home, "embed", []);
     const told = await ok(home, "forget", ["--yes", id, "--no-exclude"]);
-    expect(told).toContain("\nnot kept out: the next indexing reads it again\n");
+    expect(told).toContain("\nnot excluded: the next indexing run reads it again\n");
     expect([holding(home, MARK), existsSync(home.paths.config)]).toEqual([[], false]);
     await ok(home, "embed", []);
     expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
@@ -644,7 +644,7 @@ describe("forget", () => {
     expect(await run(home, "forget", ["--undo", "nothing of it"])).toEqual({
       stdout: "",
       stderr:
-        'error: NOT_FOUND: Cannot undo "nothing of it": exclude in config.json does not have it\nhint: it has nothing\n',
+        'error: NOT_FOUND: Cannot undo "nothing of it": config.json does not exclude it\nhint: config.json excludes nothing\n',
       exitCode: 1,
     });
   }, 30_000);
@@ -840,7 +840,7 @@ describe("forget", () => {
         "observations: 0 in 0 ledgers",
         "meta files: 0; marks: 0; log lines: 0",
         "notes: 0",
-        "still there: 1 transcript of the hosts, to delete with rm:",
+        "still there: 1 transcript of the hosts; delete with rm:",
         `- ${file}`,
         "",
       ].join("\n"),

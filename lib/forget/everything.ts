@@ -1,4 +1,4 @@
-/** Removes everything we hold: the state folder but for the user's settings, and what we wrote elsewhere. */
+/** Removes all stored data: the state folder except config.json, and the files we wrote elsewhere. */
 
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,20 +8,20 @@ import { publishedAt } from "../share/forget-shared.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";
 import { removeLeftovers } from "./leftovers.ts";
 
-/** What went, or would go. */
+/** The result, or in a dry run what it would be. */
 export interface EverythingForgotten {
-  /** In the state folder. */
+  /** Number of files in the state folder. */
   files: number;
   bytes: number;
-  /** Elsewhere, as we wrote them. */
+  /** Files elsewhere that still have the bytes we wrote. */
   written: string[];
-  /** Elsewhere, changed since we wrote them: these stay. */
+  /** Files elsewhere that were changed since; these stay. */
   keptFiles: string[];
-  /** What is not ours to remove: the user's settings, the hosts' transcripts, installed plugins. */
+  /** What is not ours to remove: config.json, the hosts' transcripts, installed plugins. */
   remains: string[];
 }
 
-/** Removes it all, or only counts it. */
+/** Removes everything, or only counts it in a dry run. */
 export function forgetEverything(paths: Paths, { dryRun }: { dryRun: boolean }): EverythingForgotten {
   const sizes = filesUnder(paths.home)
     .filter((file) => file !== paths.config)

@@ -1,4 +1,4 @@
-/** What forgetting says: what went or would go, what is excluded now, and what is left for the user to do. */
+/** Formats the outcome of forgetting: what was removed, what is excluded now, and what the user still has to do. */
 
 import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
@@ -9,7 +9,7 @@ import type { Forgotten } from "./forgetting.ts";
 
 type Exclude = Settings["exclude"];
 
-/** How it was asked for. */
+/** The options that affect the wording. */
 export interface Asked {
   dryRun: boolean;
   isExcluded: boolean;
@@ -20,7 +20,7 @@ export interface Asked {
 const SHOWN_MAX = 10;
 const NAME_MAX = 60;
 
-/** All of it, in lines. */
+/** Returns the complete report. */
 export function forgottenLines(forgotten: Forgotten, targets: readonly Target[], asked: Asked): string[] {
   return [
     ...sessionLines(targets, asked.dryRun),
@@ -41,7 +41,7 @@ function sessionLines(targets: readonly Target[], dryRun: boolean): string[] {
   return [targets.length > 0 ? `${verb} ${counted(targets.length, "session")}` : matches, ...shown, ...more];
 }
 
-/** The transcripts that the hosts still have. */
+/** Returns the transcripts that the hosts still have. */
 export function transcriptsOf(targets: readonly Target[]): string[] {
   return targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
 }
@@ -64,7 +64,7 @@ function excludedLines(exclude: Exclude): string[] {
   return parts.length > 0 ? [`excluded from now on: ${parts.join(", ")} (exclude in config.json)`] : [];
 }
 
-/** What is excluded, a part each kind. */
+/** Describes exclusions, one part per kind. */
 export function excludedParts({ sessions, projects, patterns }: Exclude): string[] {
   return [
     sessions.length > 0 ? counted(sessions.length, "session") : "",
@@ -73,31 +73,31 @@ export function excludedParts({ sessions, projects, patterns }: Exclude): string
   ].filter(Boolean);
 }
 
-/** What is left to do or to know. */
+/** Returns remarks on what remains and what the user can do about it. */
 export function remarks({ forks, keptFiles }: Forgotten, targets: readonly Target[], asked: Asked): string[] {
   const transcripts = transcriptsOf(targets);
   const lines: string[] = [];
   if (forks.length > 0) {
-    lines.push(`began as copies and hold the same rows, forget them too: ${forks.join(", ")}`);
+    lines.push(`forks that contain the same rows, forget them too: ${forks.join(", ")}`);
   }
   lines.push(...keptLines(keptFiles));
   if (transcripts.length > 0) {
-    lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts, to delete with rm:`);
+    lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`);
     lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${file}`));
     if (transcripts.length > SHOWN_MAX) lines.push(`- … ${transcripts.length - SHOWN_MAX} more`);
   }
   if (targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined)) {
-    lines.push("what our extension wrote into pi's session files (observations, updates) is in those files");
+    lines.push("observations and updates that our extension wrote are in pi's own session files");
   }
-  if (asked.hasPattern) lines.push("transcripts of the hosts still hold it");
-  if (!asked.isExcluded && !asked.dryRun) lines.push("not kept out: the next indexing reads it again");
+  if (asked.hasPattern) lines.push("the hosts' transcripts still contain it");
+  if (!asked.isExcluded && !asked.dryRun) lines.push("not excluded: the next indexing run reads it again");
   if (asked.hasTime && asked.isExcluded) {
-    lines.push("only these sessions are kept out, one by one: a time cannot be");
+    lines.push("only these sessions are excluded, one by one: a time cannot be excluded");
   }
   return lines;
 }
 
-/** What forgetting everything says. */
+/** Returns the report of forgetting everything. */
 export function everythingLines(
   { files, bytes, written, keptFiles, remains }: EverythingForgotten,
   { paths, dryRun }: { paths: Paths; dryRun: boolean },
@@ -117,5 +117,5 @@ function listed(files: readonly string[]): string[] {
 
 function keptLines(files: readonly string[]): string[] {
   if (files.length === 0) return [];
-  return ["not removed, since we did not write them as they are now, to delete with rm:", ...listed(files)];
+  return ["not removed because they are not as we wrote them; delete them with rm:", ...listed(files)];
 }

@@ -1,16 +1,16 @@
-/** Takes sessions, or what holds a text, out of the event log and the one before it. */
+/** Removes sessions, or lines with a matching text, from the event log and its predecessor. */
 
 import { renameSync } from "node:fs";
 import { readIfExists, remove, replaceFile } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 
-/** A shorter id is too likely to stand in other words. */
-const TELLING_CHARS = 8;
+/** Shorter ids are too likely to occur inside other words. */
+const ID_MIN_CHARS = 8;
 
 /**
- * Removes the lines about what is forgotten, and from what other sessions were told the words, unless the line says
- * that they are about others. Returns how many lines it changed or removed.
+ * Removes lines about forgotten sessions, and the text of lines that record what was injected into other sessions,
+ * unless such a line lists other sessions as its subject. Returns how many lines were changed or removed.
  */
 export function forgetInLog(
   log: string,
@@ -21,12 +21,12 @@ export function forgetInLog(
   const before = linesOf(`${log}.1`);
   const now = filtered([...before, ...linesOf(log)], rewrite);
   if (dryRun || now.changed === 0) return now.changed;
-  // Whoever writes meanwhile begins a new log.
+  // Concurrent writers start a new log.
   const aside = `${log}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`;
   try {
     renameSync(log, aside);
   } catch {
-    // nothing was logged since the log before
+    // nothing has been logged since the last rotation
   }
   const { kept, changed } = filtered([...before, ...linesOf(aside)], rewrite);
   if (kept.length > 0) replaceFile(`${log}.1`, kept.map((line) => `${line}\n`).join(""));
@@ -35,7 +35,7 @@ export function forgetInLog(
   return changed;
 }
 
-/** A line as it stays; undefined when it goes. */
+/** Returns the line to keep; undefined to drop it. */
 type Rewrite = (line: string, event: JsonRecord) => string | undefined;
 
 function filtered(lines: readonly string[], rewrite: Rewrite): { kept: string[]; changed: number } {
@@ -50,8 +50,8 @@ function filtered(lines: readonly string[], rewrite: Rewrite): { kept: string[];
 }
 
 function sessionLines(ids: ReadonlySet<string>, places: readonly string[]): Rewrite {
-  const telling = [...[...ids].filter((id) => id.length >= TELLING_CHARS), ...places];
-  const needles = telling.map((text) => JSON.stringify(text).slice(1, -1));
+  const searched = [...[...ids].filter((id) => id.length >= ID_MIN_CHARS), ...places];
+  const needles = searched.map((text) => JSON.stringify(text).slice(1, -1));
   return (line, event) => {
     if (typeof event.session === "string" && ids.has(event.session)) return undefined;
     if (typeof event.text === "string") {

@@ -1,4 +1,4 @@
-/** Which sessions are meant to be forgotten: those there are, and those of which only our own notes are left. */
+/** Finds the sessions to forget: those the hosts have, and those that only our own data still knows. */
 
 import { existsSync } from "node:fs";
 import { cursorFileOf } from "../activity/marks.ts";
@@ -16,37 +16,37 @@ import { readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 
-/** A session that is to be forgotten. */
+/** A session to forget. */
 export interface Target {
   id: string;
-  /** Undefined where only notes of ours are left that do not say. */
+  /** Undefined when only files are left that do not record it. */
   agent: Agent | undefined;
   name: string | undefined;
   cwd: string | undefined;
   /** The session that started it. */
   parentId: string | undefined;
-  /** Its transcript, where the host still has it. */
+  /** Its transcript, if the host still has it. */
   transcript: string | undefined;
 }
 
 interface TargetOptions {
   paths: Paths;
-  /** Where relative paths start. */
+  /** Base of relative paths. */
   cwd: string;
   current: string | undefined;
-  /** What the index holds. */
+  /** The sessions in the indexes. */
   held: readonly HeldSession[];
 }
 
 const PREFIX_MIN = 4;
 const TEXT_MAX = 60;
-/** The end of a place as search prints it: `8463c716:1329-1363`. */
+/** The line range of a place as search prints it: `8463c716:1329-1363`. */
 const PLACE = /:\d+(?:-\d+)?$/;
 
 /**
- * The sessions that references mean, each with its subagents.
+ * Resolves references to sessions, each with its subagents.
  *
- * @throws {SessionMemoryError} `AMBIGUOUS`, or `NOT_FOUND` for one that neither a host nor we know.
+ * @throws {SessionMemoryError} `AMBIGUOUS`, or `NOT_FOUND` when neither a host nor our data knows it.
  */
 export function namedTargets(references: readonly string[], options: TargetOptions): Target[] {
   const named = references.map((reference) => namedTarget(reference, options));
@@ -71,24 +71,24 @@ function namedTarget(reference: string, { paths, cwd, current, held }: TargetOpt
       );
     }
     if (isHeldById(reference, paths)) return unknownTarget(reference);
-    throw PLACE.test(reference) ? placeGiven(reference) : error;
+    throw PLACE.test(reference) ? placeError(reference) : error;
   }
 }
 
-/** Whether anything but the index is about a session. */
+/** Returns whether any file of ours other than an index is about a session. */
 function isHeldById(id: string, paths: Paths): boolean {
   const files = [ledgerFile(paths, id), cursorFileOf(paths.cursors, id).path];
   return hasMeta(id, paths) || files.some((file) => existsSync(file));
 }
 
-function placeGiven(reference: string): SessionMemoryError {
+function placeError(reference: string): SessionMemoryError {
   const shown = reference.slice(0, TEXT_MAX);
   return new SessionMemoryError("USAGE", `Cannot forget "${shown}": it names lines of a session`, {
     hint: `name the whole session: ${shown.replace(PLACE, "")}`,
   });
 }
 
-/** Only files of ours are left, and those are by id. */
+/** Makes a target of an id alone: our files are named by id. */
 function unknownTarget(id: string): Target {
   return {
     id,
@@ -100,7 +100,7 @@ function unknownTarget(id: string): Target {
   };
 }
 
-/** By id, by its beginning, by name, as for sessions that are there. */
+/** Matches by id, id prefix or exact name, as for sessions that have a transcript. */
 function heldByReference(reference: string, held: readonly HeldSession[]): HeldSession[] {
   const wanted = reference.toLowerCase();
   const one = (found: HeldSession[]) => [...new Map(found.map((session) => [session.id, session])).values()];
@@ -112,15 +112,15 @@ function heldByReference(reference: string, held: readonly HeldSession[]): HeldS
   return one(begun.length > 0 ? begun : held.filter(({ name }) => name && foldName(name) === folded));
 }
 
-/** The entry of `exclude.projects` for a project as a user names it. */
+/** Returns the entry of `exclude.projects` for a project as the user named it. */
 export function projectEntry(project: string, cwd: string): string {
   if (!/[/\\]|^\.\.?$/.test(project)) return project;
   const directory = realDirectory(project.startsWith(".") ? `${cwd}/${project}` : project);
-  // A repository is meant with all its worktrees; a folder in one is meant alone.
+  // The top of a repository stands for all its worktrees; a folder inside one only for itself.
   return projectDirectories(directory).includes(directory) ? projectKey(directory) : directory;
 }
 
-/** The sessions of a project, or of all, that did nothing since a time. */
+/** Returns the sessions of a project, or of all, that have been idle since a time. */
 export function targetsWhere(
   { project, before }: { project?: string | undefined; before?: Date | undefined },
   options: TargetOptions,
@@ -128,7 +128,7 @@ export function targetsWhere(
   const exclude: Settings["exclude"] = { sessions: [], projects: project ? [project] : [], patterns: [] };
   const { hasSession } = readExclusion(exclude);
   const keyOf = projectKeys();
-  // What others share is of the same project where its origin is the same.
+  // Shared sessions belong to the same project if they have the same origin.
   const origin = project?.startsWith("/") ? originOf(project) : undefined;
   const isWanted = ({ id, cwd, updatedAt, project: known }: Known) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
@@ -143,7 +143,7 @@ interface Known extends Target {
   updatedAt: string;
 }
 
-/** Every session there is or was, as far as a host or the index knows; `placed`: with their directories. */
+/** Returns every session that a host or an index knows; with `placed`, including their directories. */
 function allKnown({ paths, cwd, held }: TargetOptions, { placed = false } = {}): Known[] {
   const listed = listSessions(paths, { subagents: true, cwd, dated: true });
   const there = new Set(listed.map(({ id }) => id));

@@ -1,6 +1,6 @@
 /**
- * Forgets sessions, or whatever holds a text, everywhere we hold it: first it is kept out from now on, then each store
- * removes it, and at last the bytes are written over. A run that was cut short is ended by the next one.
+ * Forgets sessions, or anything that contains a text: first excludes it, then removes it from every store, then
+ * overwrites the freed bytes. The next run completes one that was interrupted.
  */
 
 import { existsSync } from "node:fs";
@@ -29,62 +29,62 @@ type Exclude = Settings["exclude"];
 
 export interface ForgetOptions {
   paths: Paths;
-  /** The directory whose usual folder of notes is looked into too. */
+  /** The current directory, whose `memory` folder is searched for notes too. */
   cwd: string;
-  /** What config.json shall keep out from now on; undefined leaves it alone. */
+  /** Exclusions to add to config.json; undefined adds none. */
   exclude: Exclude | undefined;
-  /** The directory of a forgotten project: its log lines go too. */
+  /** Directories of a forgotten project, whose log lines are removed too. */
   places?: readonly string[] | undefined;
-  /** Only tells what would go. */
+  /** Only report what would be removed. */
   dryRun: boolean;
 }
 
-/** What went, or would go. */
+/** The result, or in a dry run what it would be. */
 export interface Forgotten {
   removed: IndexCounts & {
     observations: number;
     ledgers: number;
     metaFiles: number;
-    /** Marks of how far a session was told, and of how far it has looked. */
+    /** Cursors of and about the session. */
     cursors: number;
     notes: string[];
     logLines: number;
-    /** What others share, here in the replica. */
+    /** Chunks in the replica that others share. */
     sharedChunks: number;
   };
-  /** Files outside the state folder that are about it and stay: others wrote them, or changed what we wrote. */
+  /** Matching files outside the state folder that stay because they do not have the bytes we wrote. */
   keptFiles: string[];
-  /** What config.json has now that it had not. */
+  /** Exclusions that were added to config.json. */
   excluded: Exclude;
-  /** Sessions that began as copies of forgotten ones, and hold the same rows. */
+  /** Forks of forgotten sessions, which contain the same rows. */
   forks: string[];
-  /** False when another process kept the index from being written anew. */
+  /** False when another process prevented the index from being compacted. */
   erased: boolean;
 }
 
 const NOTHING: Exclude = { sessions: [], projects: [], patterns: [] };
-/** An indexing run may be in the middle of years of transcripts; going on beside it is safe. */
+/** An indexing run may take long; running beside it is safe. */
 const LOCK_WAIT_MS = 30_000;
-/** Work that was under way may have written something behind us. */
+/** Work that was already running may have written again. */
 const ROUNDS_MAX = 3;
 
-/** What the indexes hold. */
+/** Returns the sessions in all indexes. */
 export function readHeld(paths: Paths): HeldSession[] {
   return inIndexes(paths, (store) => heldSessions(store)).flat();
 }
 
-/** Ends what a run that was cut short has left in the files of an index. */
+/** Completes the compaction that an interrupted run left undone. */
 export function finishErasing(paths: Paths): void {
   inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
-/** Forgets these sessions. */
+/** Forgets the given sessions. */
 export async function forgetTargets(targets: readonly Target[], options: ForgetOptions): Promise<Forgotten> {
   const ids = new Set(targets.map(({ id }) => id));
   const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
   const forgotten = await forgetAll({ ids }, { ...options, directories });
   const { exclude, dryRun, paths } = options;
-  // Without an exclusion it is read and shared again.
+  // Without an exclusion it would be indexed and shared again.
   if (exclude && !dryRun) {
     const [project] = exclude.projects;
     withdrawForgotten(
@@ -95,7 +95,7 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
   return forgotten;
 }
 
-/** Forgets whatever holds a text. */
+/** Forgets everything that contains a matching text. */
 export async function forgetText(
   hasText: (text: string) => boolean,
   options: ForgetOptions,
@@ -104,7 +104,7 @@ export async function forgetText(
   return await forgetAll({ hasText }, { ...options, directories });
 }
 
-/** Whether anything went. */
+/** Returns whether anything was removed. */
 export function isAnything({
   removed: { notes, cached: _, ...counts },
 }: Pick<Forgotten, "removed">): boolean {
@@ -112,27 +112,27 @@ export function isAnything({
 }
 
 interface Options extends ForgetOptions {
-  /** Where the sessions worked. */
+  /** The sessions' working directories. */
   directories: readonly string[];
 }
 
 async function forgetAll(forgetting: Forgetting, options: Options): Promise<Forgotten> {
-  const found = await look(forgetting, options);
+  const found = await countAll(forgetting, options);
   if (options.dryRun) return { ...found, excluded: options.exclude ?? NOTHING, erased: true };
-  // Kept out before it is removed, so that nobody who begins now brings it back.
+  // Excluded before it is removed, so that no process that starts now brings it back.
   const excluded = options.exclude ? await addExclusions(options.paths.config, options.exclude) : NOTHING;
   let erased = true;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     erased = await removeOnce(forgetting, options);
-    if (!isAnything(await look(forgetting, options))) break;
+    if (!isAnything(await countAll(forgetting, options))) break;
   }
   return { ...found, excluded, erased };
 }
 
 type Found = Pick<Forgotten, "removed" | "keptFiles" | "forks">;
 
-/** What is held of it. */
-async function look(forgetting: Forgetting, options: Options): Promise<Found> {
+/** Counts what all stores contain. */
+async function countAll(forgetting: Forgetting, options: Options): Promise<Found> {
   const { notes, metas, ...counts } = await inFiles(forgetting, options, true);
   const rows = inIndexes(options.paths, (store) => findRows(forgetting, store));
   const total = (key: keyof IndexCounts) => rows.reduce((sum, each) => sum + each.counts[key], 0);
@@ -150,18 +150,18 @@ async function look(forgetting: Forgetting, options: Options): Promise<Found> {
   };
 }
 
-/** Removes everything there is now; tells whether its bytes are gone too. */
+/** Removes everything found now; returns whether its bytes were erased too. */
 async function removeOnce(forgetting: Forgetting, options: Options): Promise<boolean> {
   const { paths } = options;
   await inFiles(forgetting, options, false);
   forgetWritten(forgetting, { paths, dryRun: false });
   eraseFreedState(paths);
   removeLeftovers(paths);
-  const erased = await alone(paths, () => inIndexes(paths, (store) => forgetRows(forgetting, store)));
+  const erased = await withIndexLock(paths, () => inIndexes(paths, (store) => forgetRows(forgetting, store)));
   return erased.every(Boolean);
 }
 
-/** Counts, or removes, in all stores but the index. */
+/** Counts or removes in all stores except the indexes. */
 async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean) {
   const { paths, cwd, directories, places = [] } = options;
   return {
@@ -174,8 +174,8 @@ async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean
   };
 }
 
-/** While no indexing run is at it, or beside one that takes long. */
-async function alone<T>(paths: Paths, work: () => T): Promise<T> {
+/** Runs `work` under the index lock, or without it when an indexing run takes too long. */
+async function withIndexLock<T>(paths: Paths, work: () => T): Promise<T> {
   try {
     return await withLock(join(paths.home, "index.lock"), LOCK_WAIT_MS, work);
   } catch (error) {
@@ -184,7 +184,7 @@ async function alone<T>(paths: Paths, work: () => T): Promise<T> {
   }
 }
 
-/** The main index and those of given transcripts. */
+/** Runs `work` on every index that exists. */
 function inIndexes<T>(paths: Paths, work: (store: Store) => T): T[] {
   return allIndexes(paths)
     .filter((index) => existsSync(index))

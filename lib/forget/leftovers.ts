@@ -1,4 +1,4 @@
-/** What a writer that was killed leaves behind: `<file>.<process>.<random>.tmp`. */
+/** Temporary files that killed writers leave behind: `<file>.<process>.<random>.tmp`. */
 
 import { type Dirent, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { metaDirectory } from "../sessions/meta.ts";
 
 const LEFTOVER = /\.(\d+)\.[0-9a-f]{8}\.tmp$/;
 
-/** Removes the files of writers that no longer run. */
+/** Removes the temporary files of writers that are no longer running. */
 export function removeLeftovers(paths: Paths): void {
   for (const folder of [paths.home, metaDirectory(paths, "pi")]) {
     for (const { parentPath, name } of filesUnder(folder)) {
@@ -23,7 +23,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch {
-    return false; // or another user's, whose files are not ours to write either
+    return false; // another user's process could not have written here
   }
 }
 

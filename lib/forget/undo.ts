@@ -1,4 +1,4 @@
-/** Takes entries back out of `exclude` in config.json. */
+/** Removes entries from `exclude` in config.json. */
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
@@ -14,7 +14,7 @@ const SHOWN_MAX = 10;
 const SHOWN_CHARS = 60;
 
 /**
- * Removes what is excluded under this name, and returns it. `project` is the same as a project's directory.
+ * Removes the exclusions that match and returns them. `project` is the argument as a project directory.
  *
  * @throws {SessionMemoryError} `NOT_FOUND` when nothing is excluded under it.
  */
@@ -32,7 +32,7 @@ export async function undoExclusion(
   return removed;
 }
 
-/** A session by its id or the start of it, a project by its directory or name, a pattern as it was given. */
+/** Matches a session by id or id prefix, a project by directory or name, a pattern exactly. */
 function excludedAs(what: string, project: string): (key: keyof Exclude, entry: string) => boolean {
   return (key, entry) => {
     if (key === "projects") return entry === what || entry === project;
@@ -54,7 +54,7 @@ function notExcluded(what: string, exclude: Exclude): SessionMemoryError {
   const shown = all.slice(-SHOWN_MAX).map((entry) => oneLine(redact(entry), SHOWN_CHARS));
   return new SessionMemoryError(
     "NOT_FOUND",
-    `Cannot undo "${oneLine(redact(what), 200)}": exclude in config.json does not have it`,
-    { hint: shown.length > 0 ? `it has ${shown.join(", ")}` : "it has nothing" },
+    `Cannot undo "${oneLine(redact(what), 200)}": config.json does not exclude it`,
+    { hint: shown.length > 0 ? `config.json excludes ${shown.join(", ")}` : "config.json excludes nothing" },
   );
 }

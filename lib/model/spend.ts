@@ -14,7 +14,7 @@ import { type JsonRecord, numberOf, parseRecord, stringOf } from "../base/json.t
 import { formatLocal } from "../base/time.ts";
 import type { Settings } from "../config/config.ts";
 import type { Row as SqlRow } from "../store/sqlite.ts";
-import { takeOver, withState } from "../store/state.ts";
+import { importOldFile, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { type Price, type PricedModel, priceOf, type Tokens } from "./prices.ts";
 
@@ -193,7 +193,7 @@ function summed(rows: readonly SqlRow[]): SpendToday {
 
 function withSpend<T>(home: string, work: (store: Store) => T): T {
   return withState({ state: stateIn(home) }, (store) => {
-    takeOver(store, join(home, OLD_FILE), (text) => {
+    importOldFile(store, join(home, OLD_FILE), (text) => {
       // The last line of a call counts, so that one is kept first.
       for (const line of text.split("\n").reverse()) {
         const row = parseRow(line);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseRecord, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { metaFile } from "../sessions/meta.ts";
-import { takeOver, withState } from "../store/state.ts";
+import { importOldFile, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { keepWritten } from "../store/written-files.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -87,7 +87,7 @@ export function fileMark(file: string): string {
 
 function withLooks<T>(paths: StatePaths, work: (store: Store) => T): T {
   return withState(paths, (store) => {
-    takeOver(store, join(paths.home, "meta-state.ndjson"), (text) => takeOverLooks(store, text, paths));
+    importOldFile(store, join(paths.home, "meta-state.ndjson"), (text) => takeOverLooks(store, text, paths));
     return work(store);
   });
 }

@@ -6,7 +6,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { readJson, replaceFile } from "../base/files.ts";
 import { isRecord, parseRecord, stringOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { takeOver, withExistingState, withState } from "../store/state.ts";
+import { importOldFile, withExistingState, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { fileStem } from "./ledger.ts";
 
@@ -124,7 +124,7 @@ function withBackoffs<T>(paths: Places, sessionId: string, work: (store: Store) 
   const old = join(paths.observations, `${fileStem(sessionId)}${OLD_SUFFIX}`);
   if (!existsSync(paths.state) && !existsSync(old)) return undefined;
   return withState(paths, (store) => {
-    takeOver(store, old, (text) => {
+    importOldFile(store, old, (text) => {
       const { failures, notBefore, reason } = parseRecord(text) ?? {};
       if (typeof failures !== "number" || typeof notBefore !== "number") return;
       keepBackoff(store, sessionId, { failures, notBefore, reason: stringOf(reason) ?? "" });

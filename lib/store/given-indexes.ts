@@ -1,4 +1,4 @@
-/** The indexes of given transcripts: one each list of paths, removed when nobody has used it for a month. */
+/** Indexes of transcripts given by path: one per list of paths, removed after 30 days without use. */
 
 import { statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -9,19 +9,19 @@ import type { Paths } from "../config/config.ts";
 const UNUSED_MS = 30 * 24 * 3_600_000;
 const PARTS = ["", "-wal", "-shm"] as const;
 
-/** Every index there may be: the main one first. */
+/** Returns the path of every index that may exist, the main one first. */
 export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
   return [join(home, "memory.db"), ...givenIndexes({ indexes })];
 }
 
-/** The indexes of given transcripts. */
+/** Returns the indexes of given transcripts. */
 export function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
   return namesIn(indexes)
     .filter((name) => name.endsWith(".db"))
     .map((name) => join(indexes, name));
 }
 
-/** Notes that the index in use is used, and removes those of given transcripts that have not been for long. */
+/** Records the use of the current index and removes indexes of given transcripts that are no longer used. */
 export function tendIndexes({ database, indexes }: Pick<Paths, "database" | "indexes">, now: Date): void {
   for (const index of givenIndexes({ indexes })) {
     if (index === database) utimesSync(index, now, now);
@@ -29,7 +29,7 @@ export function tendIndexes({ database, indexes }: Pick<Paths, "database" | "ind
   }
 }
 
-/** The bytes of an index with all its files. */
+/** Returns the size of an index in bytes, including its WAL files. */
 export function indexBytes(index: string): number {
   const sizes = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.size ?? 0);
   return sizes.reduce((sum, size) => sum + size, 0);

@@ -1,13 +1,13 @@
-/** Brings a database to the last of its migrations. */
+/** Schema migrations. */
 
 import { SessionMemoryError } from "../base/errors.ts";
 import type { SqlDatabase } from "./sqlite.ts";
 
-/** Brings a database to the last of `migrations`; all pending ones in one transaction. */
+/** Applies all pending migrations in one transaction. */
 export function migrate(db: SqlDatabase, migrations: readonly string[]): void {
   if (schemaVersion(db, migrations.length) === migrations.length) return;
   db.transaction(() => {
-    // read again under the lock: another process may have just done it
+    // read again under the lock: another process may have migrated meanwhile
     const version = schemaVersion(db, migrations.length);
     for (const sql of migrations.slice(version)) db.exec(sql);
     db.exec(`PRAGMA user_version = ${migrations.length}`);

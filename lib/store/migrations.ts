@@ -1,6 +1,6 @@
 /**
- * The schema's history: an append-only list of SQL, one entry per version (`PRAGMA user_version`). Entries that were
- * released are never edited. Times are ISO-8601 UTC text.
+ * The schema history of the index: an append-only list of SQL, one entry per version (`PRAGMA user_version`). Released
+ * entries are never edited. Times are ISO-8601 UTC text.
  *
  * `session_embeddings` (vec0) is not here: its width is configured and its module may be missing (see chunk-vectors.ts).
  */

@@ -1,4 +1,4 @@
-/** Sets a damaged database aside, never deletes it, and carries over what can be read of it. */
+/** Sets a damaged database aside, without ever deleting it, and copies its readable rows into a new one. */
 
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
@@ -13,9 +13,9 @@ import { openDatabase, type Row, type SqlDatabase } from "./sqlite.ts";
 
 interface RepairOptions {
   migrations: readonly string[];
-  /** Tables that are made again; undefined where all of the file is. */
+  /** Tables whose rows are rebuilt rather than copied; undefined when nothing is to be copied. */
   derived: readonly string[] | undefined;
-  /** Finishes the new database before it takes its place. */
+  /** Runs on the new database before it replaces the old one. */
   finish?: (db: SqlDatabase) => void;
 }
 
@@ -23,15 +23,15 @@ const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;
 const PARTS = ["-wal", "-shm", ""] as const;
 
 /**
- * Sets a database aside that was found to be damaged.
+ * Sets a database aside if it is marked as damaged.
  *
- * @throws {SessionMemoryError} `BUSY` while another process is at it.
+ * @throws {SessionMemoryError} `BUSY` while another process is doing so.
  */
 export function repairDamaged(path: string, options: RepairOptions): void {
   if (!isMarkedDamaged(path)) return;
   const release = tryLock(`${path}.repair.lock`);
   if (!release) {
-    throw new SessionMemoryError("BUSY", `Cannot open "${path}": another process is setting it aside`, {
+    throw new SessionMemoryError("BUSY", `Cannot open "${path}": another process is repairing it`, {
       recoverable: true,
       hint: "run the same command again",
     });
@@ -43,7 +43,7 @@ export function repairDamaged(path: string, options: RepairOptions): void {
   }
 }
 
-/** The damaged files that were set aside in the state folder. */
+/** Returns the damaged files that were set aside in the state folder. */
 export function setAsideIn({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
   return [home, indexes].flatMap((folder) =>
     namesIn(folder)
@@ -75,10 +75,10 @@ function carryOver(aside: string, to: SqlDatabase, derived: readonly string[]): 
   try {
     from = openDatabase(aside, { create: false });
   } catch {
-    return; // not even its header is left
+    return; // not even the header is readable
   }
   try {
-    // A row may be left of what others refer to, or the other way round.
+    // Either side of a reference may be lost.
     to.exec("PRAGMA foreign_keys = OFF");
     to.transaction(() => {
       for (const table of plainTables(to)) if (!derived.includes(table)) copyTable(table, from, to);
@@ -89,7 +89,7 @@ function carryOver(aside: string, to: SqlDatabase, derived: readonly string[]): 
   }
 }
 
-/** The tables with rows of their own: virtual tables, and those behind them, are made again. */
+/** Returns the tables to copy: virtual tables and their shadow tables are rebuilt instead. */
 function plainTables(db: SqlDatabase): string[] {
   const all = db
     .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
@@ -100,7 +100,7 @@ function plainTables(db: SqlDatabase): string[] {
     .filter((name) => !virtual.some((each) => name === each || name.startsWith(`${each}_`)));
 }
 
-/** From its start up to the damage, and from its end back to it. */
+/** Copies a table from its start up to the damage, then from its end back to the damage. */
 function copyTable(table: string, from: SqlDatabase, to: SqlDatabase): void {
   try {
     const had = columnsOf(table, from);
@@ -113,7 +113,7 @@ function copyTable(table: string, from: SqlDatabase, to: SqlDatabase): void {
       try {
         insert.run(...columns.map((column) => row[column] ?? null));
       } catch {
-        // a row whose bytes are no longer what the table holds
+        // the row's bytes are garbage
       }
     };
     const key = keyOf(table, from);
@@ -121,7 +121,7 @@ function copyTable(table: string, from: SqlDatabase, to: SqlDatabase): void {
       eachReadable(from, `SELECT ${columns.join(", ")} FROM ${table} ORDER BY ${key} ${order}`, keep);
     }
   } catch {
-    // the table's own definition cannot be read
+    // the table definition cannot be read
   }
 }
 
@@ -129,7 +129,7 @@ function eachReadable(db: SqlDatabase, sql: string, use: (row: Row) => void): vo
   try {
     for (const row of db.prepare(sql).iterate()) use(row);
   } catch {
-    // the damage begins here
+    // the damage starts here
   }
 }
 
@@ -140,7 +140,7 @@ function columnsOf(table: string, db: SqlDatabase): string[] {
     .map(({ name }) => String(name));
 }
 
-/** The order in which the table's own rows lie, so that no index is needed, which may be damaged too. */
+/** Returns the table's own row order, which needs no index: an index may be damaged too. */
 function keyOf(table: string, db: SqlDatabase): string {
   const row = db.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(table);
   if (!/WITHOUT ROWID/i.test(String(row?.sql))) return "rowid";

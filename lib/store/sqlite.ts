@@ -1,6 +1,6 @@
 /**
  * A SQLite file behind one small interface on Bun (bun:sqlite) and on Node and Deno (node:sqlite), with sqlite-vec
- * where it can be loaded. Knows drivers, pragmas and file modes; no table and no statement of ours.
+ * where it can be loaded. Handles drivers, pragmas and file modes; contains no table or query of ours.
  */
 
 import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
@@ -25,20 +25,20 @@ interface Statement {
 
 export interface SqlDatabase {
   readonly path: string;
-  /** How nearest vectors are found: sqlite-vec's `vec0` tables, or a scan of ours and why. */
+  /** How nearest vectors are found: by sqlite-vec's `vec0` tables, or by our own scan and the reason for it. */
   readonly vectors: { mode: "vec0"; version: string } | { mode: "scan"; why: string };
   /** Runs one or several statements without parameters. */
   exec(sql: string): void;
-  /** A prepared statement; the same text is prepared once. */
+  /** Prepares a statement; the same text is prepared once. */
   prepare(sql: string): Statement;
-  /** Runs `work` between BEGIN IMMEDIATE and COMMIT; anything thrown rolls back. Inside another one: part of it. */
+  /** Runs `work` in a transaction (BEGIN IMMEDIATE), rolled back if it throws. A nested call joins the outer one. */
   transaction<T>(work: () => T): T;
   close(): void;
 }
 
-/** How long a statement waits for another process's write. */
+/** Time a statement waits for another process's write. */
 const BUSY_TIMEOUT_MS = 10_000;
-/** Switching a new file to WAL ignores the busy timeout, so two first runs need their own patience. */
+/** Switching a new file to WAL ignores the busy timeout, so concurrent first runs retry. */
 const WAL_ATTEMPTS = 100;
 const WAL_PAUSE_MS = 20;
 
@@ -47,14 +47,14 @@ const PAGE_BYTES = 8192;
 /** 16 MB: writing a page into the file once instead of after each transaction is a tenth of a cold run. */
 const CHECKPOINT_PAGES = 2000;
 
-/** Libraries that load extensions on macOS, where the one Bun uses by itself does not. */
+/** SQLite libraries on macOS that can load extensions; the system library that Bun uses cannot. */
 const MAC_LIBRARIES = [
   "/opt/homebrew/opt/sqlite/lib/libsqlite3.dylib",
   "/usr/local/opt/sqlite/lib/libsqlite3.dylib",
   "/opt/local/lib/libsqlite3.dylib",
 ];
 
-/** What both drivers have in common, as far as we use it. */
+/** The part of both drivers' interfaces that we use. */
 interface DriverStatement {
   all(...parameters: unknown[]): unknown[];
   get(...parameters: unknown[]): unknown;
@@ -90,19 +90,19 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
   }
 }
 
-/** Whether an error comes from SQLite itself, on either driver. */
+/** Returns whether an error comes from SQLite itself, on either driver. */
 function isSqliteError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? String(error.code) : "";
   return error.name === "SQLiteError" || code === "ERR_SQLITE_ERROR";
 }
 
-/** Whether a database failed, on either driver or as the error that callers see. */
+/** Returns whether a database operation failed: a SQLite error, or the STORAGE_ERROR made from one. */
 export function isStorageError(error: unknown): boolean {
   return isSqliteError(error) || (error instanceof SessionMemoryError && error.type === "STORAGE_ERROR");
 }
 
-/** A SQLite failure as the error that callers and users see. */
+/** Converts a SQLite failure into the error that callers and users see. */
 export function storageError(action: string, path: string, cause: unknown): SessionMemoryError {
   if (cause instanceof SessionMemoryError) return cause;
   const reason = describeError(cause);
@@ -129,13 +129,13 @@ function prepareFile(path: string, create: boolean): void {
       });
     }
     ensureDirectory(dirname(path));
-    // SQLite gives its -wal and -shm files the mode of the main file, so that one must be private first.
+    // SQLite gives its -wal and -shm files the mode of the main file, so the main file must be private first.
     closeSync(openSync(path, "a", 0o600));
   }
   try {
     chmodSync(path, 0o600);
   } catch {
-    // another user's file: opening it says what is wrong
+    // another user's file: opening it will report the problem
   }
 }
 
@@ -150,7 +150,7 @@ function openOnBun(path: string): Driver {
       try {
         Database.setCustomSQLite(library);
       } catch {
-        // somebody in this process has opened a database already: full text works all the same
+        // this process has already opened a database: full text still works
       }
     }
   }
@@ -176,7 +176,7 @@ function openOnNode(path: string): Driver {
   };
 }
 
-/** Node's notice that node:sqlite is new is not for our users. */
+/** Suppresses Node's warning that node:sqlite is experimental. */
 function withoutExperimentalWarning<T>(load: () => T): T {
   const emit = process.emitWarning;
   process.emitWarning = () => {};
@@ -188,7 +188,7 @@ function withoutExperimentalWarning<T>(load: () => T): T {
 }
 
 function applyPragmas(driver: Driver): void {
-  // The page size counts for a new file only, and only before WAL.
+  // The page size only applies to a new file, before WAL.
   driver.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA page_size = ${PAGE_BYTES}`);
   switchToWal(driver);
   driver.exec(
@@ -219,7 +219,7 @@ function wrapDriver(driver: Driver, path: string): SqlDatabase {
   let vectors: SqlDatabase["vectors"] | undefined;
   return {
     path,
-    // loading sqlite-vec costs as much as an empty start: only who asks for vectors pays
+    // loading sqlite-vec costs as much as an empty start, so load it on first use
     get vectors() {
       vectors ??= loadVectors(driver);
       return vectors;
@@ -228,7 +228,7 @@ function wrapDriver(driver: Driver, path: string): SqlDatabase {
       try {
         driver.exec(sql);
       } catch (error) {
-        throw noticed(path, error);
+        throw convertDamage(path, error);
       }
     },
     prepare(sql) {
@@ -237,7 +237,7 @@ function wrapDriver(driver: Driver, path: string): SqlDatabase {
         try {
           statement = wrapStatement(driver.prepare(sql), path);
         } catch (error) {
-          throw noticed(path, error);
+          throw convertDamage(path, error);
         }
         statements.set(sql, statement);
       }
@@ -267,12 +267,12 @@ function rollback(driver: Driver): void {
   try {
     driver.exec("ROLLBACK");
   } catch {
-    // SQLite has rolled back by itself (disk full, input/output error)
+    // SQLite has already rolled back (disk full, I/O error)
   }
 }
 
-/** Damage is an error of ours, with its remedy; everything else is for the caller. */
-function noticed(path: string, error: unknown): unknown {
+/** Converts damage into an error with its remedy; leaves other errors to the caller. */
+function convertDamage(path: string, error: unknown): unknown {
   return path !== ":memory:" && isDamage(error) ? damaged(path, error) : error;
 }
 
@@ -282,14 +282,14 @@ function wrapStatement(statement: DriverStatement, path: string): Statement {
       try {
         return statement.all(...parameters) as Row[];
       } catch (error) {
-        throw noticed(path, error);
+        throw convertDamage(path, error);
       }
     },
     get(...parameters) {
       try {
         return (statement.get(...parameters) ?? undefined) as Row | undefined;
       } catch (error) {
-        throw noticed(path, error);
+        throw convertDamage(path, error);
       }
     },
     run(...parameters) {
@@ -297,14 +297,14 @@ function wrapStatement(statement: DriverStatement, path: string): Statement {
         const { changes, lastInsertRowid } = statement.run(...parameters);
         return { changes: Number(changes), lastId: Number(lastInsertRowid) };
       } catch (error) {
-        throw noticed(path, error);
+        throw convertDamage(path, error);
       }
     },
     *iterate(...parameters) {
       try {
         yield* statement.iterate(...parameters) as IterableIterator<Row>;
       } catch (error) {
-        throw noticed(path, error);
+        throw convertDamage(path, error);
       }
     },
   };

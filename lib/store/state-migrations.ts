@@ -1,4 +1,4 @@
-/** The history of state.db's schema, as migrations.ts is that of the index. Released entries are never edited. */
+/** The schema history of state.db, in the same form as migrations.ts. Released entries are never edited. */
 
 export const STATE_MIGRATIONS: readonly string[] = [
   `

@@ -1,6 +1,6 @@
 /**
- * `state.db`: what no transcript can give back (unlike the index), above all which files we wrote elsewhere. Holds few
- * rows, so deleted ones are overwritten as they go.
+ * `state.db`: names, due times, spend, backoffs, and the files we wrote outside the state folder. Most of it cannot be
+ * rebuilt from transcripts. It has few rows, so deleted ones are overwritten immediately (secure_delete).
  */
 
 import { existsSync } from "node:fs";
@@ -32,7 +32,7 @@ export function openState({ state }: StatePaths): Store {
   return { db, close: () => db.close() };
 }
 
-/** Runs `work` on `state.db`. */
+/** Opens `state.db`, runs `work` on it and closes it. */
 export function withState<T>(paths: StatePaths, work: (state: Store) => T): T {
   const state = openState(paths);
   try {
@@ -42,26 +42,26 @@ export function withState<T>(paths: StatePaths, work: (state: Store) => T): T {
   }
 }
 
-/** Runs `work` on `state.db` where there is one. */
+/** Runs `work` on `state.db` if the file exists. */
 export function withExistingState<T>(paths: StatePaths, work: (state: Store) => T): T | undefined {
   return existsSync(paths.state) ? withState(paths, work) : undefined;
 }
 
 /**
- * Takes the content of a file in which an earlier version kept the same, and deletes it. Run again after a crash in
- * between, so `read` leaves rows alone that are there.
+ * Imports a file in which an earlier version kept this data, then deletes the file. A crash in between repeats the
+ * import, so `read` must not overwrite existing rows.
  */
-export function takeOver({ db }: Store, file: string, read: (text: string) => void): void {
+export function importOldFile({ db }: Store, file: string, read: (text: string) => void): void {
   if (!existsSync(file)) return;
   db.transaction(() => {
-    // asked again under the lock: another process may have just done it
+    // checked again under the lock: another process may have imported it meanwhile
     const text = readIfExists(file);
     if (text !== undefined) read(text);
   });
   remove(file);
 }
 
-/** Removes deleted bytes from the file and its log. */
+/** Removes deleted data from the database file and its WAL. */
 export function eraseFreedState(paths: StatePaths): void {
   withExistingState(paths, ({ db }) => {
     db.exec("VACUUM");

@@ -1,4 +1,4 @@
-/** The index file: opening it at the current schema version, and the facts it keeps about itself. */
+/** Opens an index at the current schema version, and reads and writes the facts it keeps about itself. */
 
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
@@ -7,16 +7,16 @@ import { MIGRATIONS } from "./migrations.ts";
 import { repairDamaged } from "./repair.ts";
 import { openDatabase, type SqlDatabase, storageError } from "./sqlite.ts";
 
-/** An open index. Statements live with what they are about: index-state.ts, chunk-rows.ts, chunk-vectors.ts, candidates.ts. */
+/** An open index. Queries are in the modules that own their subject, such as index-state.ts and chunk-rows.ts. */
 export interface Store {
   readonly db: SqlDatabase;
   close(): void;
 }
 
-/** There while the full text of carried over rows is still to be made. */
+/** Set while the full text of rows copied from a damaged file still has to be built. */
 export const CARRIED_FACT = "carried_over";
 
-/** The replica of a hub is pulled again; of an index, what says that it is current is found out again. */
+/** A hub's replica is pulled again as a whole. For an index, facts that say it is current must not be copied. */
 function derivedIn(path: string): string[] | undefined {
   return basename(path) === "shared.db" ? undefined : ["facts", "read_marks"];
 }
@@ -43,7 +43,7 @@ export function openStore(path: string, options: { create?: boolean } = {}): Sto
   return { db, close: () => db.close() };
 }
 
-/** Copies a database that others may be writing, as of one moment; none is made where there is none. */
+/** Copies a consistent snapshot of a database that others may be writing; does nothing if it does not exist. */
 export function copyDatabase(from: string, to: string): void {
   if (!existsSync(from)) return;
   const original = openDatabase(from, { create: false });
@@ -54,7 +54,7 @@ export function copyDatabase(from: string, to: string): void {
   }
 }
 
-/** A fact the index keeps about itself. */
+/** Reads a fact that the index keeps about itself. */
 export function readFact(store: Store, name: string): string | undefined {
   const row = store.db.prepare("SELECT value FROM facts WHERE name = $name").get({ name });
   return row ? String(row.value) : undefined;

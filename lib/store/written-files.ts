@@ -1,4 +1,4 @@
-/** The files that we wrote outside the state folder, by path and sha256: only one with the same bytes is ours to remove. */
+/** Records the files we wrote outside the state folder: only one that still has the same sha256 may be removed. */
 
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -12,13 +12,13 @@ import type { Store } from "./store.ts";
 
 type StatePaths = Pick<Paths, "state">;
 
-/** A file as it was recorded. */
+/** A recorded file. */
 interface WrittenFile {
   path: string;
   sessionId: string;
 }
 
-/** Records a file that was just written with this content. */
+/** Records a file that was just written. */
 export function recordWritten(paths: StatePaths, file: WrittenFile & { content: string | Uint8Array }): void {
   withState(paths, (state) => keepWritten(state, file));
 }
@@ -36,7 +36,7 @@ export function keepWritten(
   });
 }
 
-/** Every file recorded. */
+/** Returns every recorded file. */
 export function writtenFiles(paths: StatePaths): WrittenFile[] {
   const rows = withExistingState(paths, ({ db }) =>
     db.prepare("SELECT path, session_id FROM written_files ORDER BY path").all(),
@@ -44,19 +44,19 @@ export function writtenFiles(paths: StatePaths): WrittenFile[] {
   return (rows ?? []).map(({ path, session_id }) => ({ path: String(path), sessionId: String(session_id) }));
 }
 
-/** Whether a file has the bytes that we wrote into it. */
+/** Returns whether a file still has the bytes that we wrote. */
 export function isAsWritten(paths: StatePaths, file: string): boolean {
   return withExistingState(paths, (state) => isRecorded(state, file)) ?? false;
 }
 
-/** Deletes those of these files that still have the bytes we wrote. */
+/** Deletes those of the given files that still have the bytes we wrote. */
 export function removeWritten(paths: StatePaths, files: readonly string[]): void {
   withExistingState(paths, (state) => {
     for (const file of files) if (isRecorded(state, file)) remove(file);
   });
 }
 
-/** Forgets which files were written about sessions, or with a text in their path. */
+/** Drops the records of files about forgotten sessions, or with a matching text in their path. */
 export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetIn): void {
   if (dryRun) return;
   const files = writtenFiles(paths).filter(({ sessionId, path }) =>
@@ -74,7 +74,7 @@ function isRecorded({ db }: Store, file: string): boolean {
   return row?.sha256 === hashOf(content);
 }
 
-/** The path with its folder's links resolved: a folder may be reached by several paths. */
+/** Resolves symlinks in the folder part: the same folder may be reached by several paths. */
 function realFile(file: string): string {
   try {
     return join(realpathSync(dirname(file)), basename(file));
