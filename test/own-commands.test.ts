@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { withoutOwnCommands, withoutOwnOutput } from "../lib/transcripts/own-commands.ts";
 import { shellParts, shellWords } from "../lib/transcripts/shell.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { codexCall, codexCallOutput, codexMeta, codexPrompt } from "./support/codex.ts";
 import { readEntries, readLastEntries } from "./support/entries.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
-import { piAssistant, piHeader, piToolResult, piUser } from "./support/pi.ts";
-import { jsonl } from "./support/rows.ts";
-import { ROOT } from "./support/run.ts";
+import { piAssistant, piHeader, piMessage, piToolResult, piUser } from "./support/pi.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+import { ROOT, runScript } from "./support/run.ts";
 
 const home = temporaryHome();
 const clone = join(home.root, "a clone");
@@ -153,5 +154,65 @@ describe("the reader", () => {
     ];
     writeFileSync(file, jsonl(...rows));
     expect([...readEntries(file, { results: true })].map(({ text }) => text)).toEqual(["hi"]);
+  });
+
+  test("shows no command of ours in Codex and pi, however it was called there", () => {
+    const search = `bun ${ROOT}/scripts/search.ts zebra`;
+    const codex = join(home.root, "codex.jsonl");
+    const call = (name: string, input: Row, callId: string) => [
+      codexCall({ name, arguments: input, callId }),
+      codexCallOutput({ callId, output: "1. 7c41f0b2:3-9 · plans" }),
+    ];
+    writeFileSync(
+      codex,
+      jsonl(
+        codexMeta(),
+        ...codexPrompt({ text: "hi" }),
+        ...call("exec_command", { cmd: "bun scripts/search.ts zebra", workdir: clone }, "c1"),
+        ...call("shell", { command: ["bash", "-lc", search] }, "c2"),
+        ...call("exec_command", { cmd: "npm test" }, "c3"),
+      ),
+    );
+    expect([...readEntries(codex, { results: true })].map(({ kind, text }) => `${kind} ${text}`)).toEqual([
+      "user hi",
+      "tool exec_command npm test",
+      "result 1. 7c41f0b2:3-9 · plans",
+    ]);
+    const pi = join(home.root, "pi-bash.jsonl");
+    const message = {
+      role: "bashExecution",
+      command: search,
+      output: "1. 7c41f0b2:3-9 · plans",
+      exitCode: 0,
+    };
+    writeFileSync(pi, jsonl(piHeader({}), piUser({ text: "hi" }), piMessage({ message })));
+    expect([...readEntries(pi, { results: true })].map(({ text }) => text)).toEqual(["hi"]);
+  });
+
+  test("is not fooled by a search of its own: a second one does not find the first", async () => {
+    using own = temporaryHome();
+    const sessionId = uuidFrom("searching");
+    writeClaude(own, {
+      id: sessionId,
+      cwd: own.project,
+      rows: [
+        claudeUser({ sessionId, text: "what did we say of pelicans?" }),
+        ...claudeAssistant({
+          sessionId,
+          tools: [
+            { name: "Bash", input: { command: `bun ${ROOT}/scripts/search.ts "quokka habitat"` }, id: "q" },
+          ],
+        }),
+        claudeToolResult({ sessionId, toolUseId: "q", content: "1. 7c41f0b2:3-9 · quokka habitat notes" }),
+      ],
+    });
+    const { stdout, stderr } = await runScript("search", ["quokka habitat"], {
+      env: own.env,
+      cwd: own.project,
+    });
+    expect({ stdout, nothing: stderr.includes("nothing relevant found") }).toEqual({
+      stdout: "",
+      nothing: true,
+    });
   });
 });

@@ -6,6 +6,7 @@
 import { onlyChanges } from "./diff.ts";
 import { bothEnds, headOf, tailOf } from "./ends.ts";
 import type { RawEntry, Results } from "./format.ts";
+import { defineLazy } from "./lazy.ts";
 import { isOwnTool, withoutOwnCommands, withoutOwnOutput } from "./own-commands.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
@@ -38,8 +39,7 @@ export function callCheck({
   const calls = new Map<string, Call>();
   const take = (callId: string | undefined, tool: ToolCall, workdir: string) => {
     const { rest, isOurs, isMixed } = checkedCall(tool, workdir);
-    const { input: _, ...brief } = tool;
-    if (callId !== undefined) hold(calls, callId, { tool: brief, isOurs, isMixed });
+    if (callId !== undefined) hold(calls, callId, { tool: briefOf(tool), isOurs, isMixed });
     return { rest, isOurs };
   };
   let before = callsBefore;
@@ -88,10 +88,19 @@ function checkedCall(tool: ToolCall, cwd: string): { rest: ToolCall; isOurs: boo
   return { rest: rest ?? tool, isOurs: rest === undefined, isMixed: rest !== tool };
 }
 
-function callEntry(entry: Entry, { input, ...brief }: ToolCall, results: Results): Entry {
-  const kept = input === undefined || !results ? undefined : results === "ends" ? headOf(input) : input;
-  entry.tool = kept === undefined ? brief : { ...brief, input: kept };
+function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
+  const brief = briefOf(tool);
+  entry.tool = brief;
+  if (!results || !Object.hasOwn(tool, "input")) return entry;
+  const kept = () => (results === "ends" ? headOf(tool.input ?? "") : (tool.input ?? ""));
+  // A diff is worked out only where the host kept none; what else is held would keep the whole input in memory.
+  if (tool.action === "edit") defineLazy(brief, "input", kept);
+  else brief.input = kept();
   return entry;
+}
+
+function briefOf({ name, target, action, paths }: ToolCall): ToolCall {
+  return { name, target, action, paths };
 }
 
 /** A call without our own commands: the same one where there are none, undefined where there is nothing else. */

@@ -3,6 +3,8 @@
 /** Far more than is kept of either end, since redaction shortens. */
 const HEAD_CHARS = 2500;
 const TAIL_CHARS = 1200;
+/** Of a result that went well less is kept. */
+const DONE_CHARS = 700;
 /** A word goes no further than this over an end. */
 const WORD_MAX = 8000;
 /** Secrets of many lines: only their first line gives them away. */
@@ -17,8 +19,8 @@ export function headOf(text: string): string {
 
 /** The end of a text. */
 export function tailOf(text: string): string {
-  if (text.length <= 2 * TAIL_CHARS || MANY_LINES.test(text)) return text;
-  return copyOf(text.slice(wordStart(text, text.length - TAIL_CHARS)));
+  if (text.length <= 2 * DONE_CHARS || MANY_LINES.test(text)) return text;
+  return copyOf(text.slice(wordStart(text, text.length - DONE_CHARS)));
 }
 
 /** Both ends of a text, on lines of their own. */

@@ -1,6 +1,7 @@
 /** What every transcript format gives, and what several of them write alike. */
 
 import { arrayOf, isRecord, type JsonRecord, jsonOf, stringOf } from "../base/json.ts";
+import { defineLazy } from "./lazy.ts";
 import type { Agent, Entry, ToolAction, ToolCall } from "./session.ts";
 import { inputText } from "./tool-input.ts";
 
@@ -172,8 +173,10 @@ const ACTIONS: [ToolAction, RegExp][] = [
 /** What a call to a tool does and to what; with its whole input where that is wanted. */
 export function toolCall(name: string, input: unknown, whole = false): ToolCall {
   const call = briefCall(name, input);
+  const text = () => inputText(name, call.action, input);
+  if (whole && call.action === "edit") return defineLazy(call, "input", text);
   // A command is needed whole to tell whether it is one of ours.
-  if (whole || call.action === "run") call.input = inputText(name, call.action, input);
+  if (whole || call.action === "run") call.input = text();
   return call;
 }
 

@@ -3,6 +3,7 @@
 import type { Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
 import { type Exclusion, readExclusion } from "./exclusion.ts";
+import { defineLazy } from "./lazy.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
 export interface Rules extends Exclusion {
@@ -49,7 +50,7 @@ export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry[]
 
 /** Returns an entry whose texts are redacted when they are first read. */
 function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
-  const { line, offset, end, id, kind, at, callId, isError, state, contextTokens } = raw;
+  const { line, offset, end, id, kind, at, callId, isError, state, patch, contextTokens } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
   const entry: Entry = {
@@ -69,7 +70,7 @@ function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
     ...(state && { state }),
     contextTokens,
   };
-  return withClean(entry, "patch", raw.patch, clean);
+  return patch === undefined ? entry : defineLazy(entry, "patch", () => clean(patch));
 }
 
 function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
@@ -83,26 +84,11 @@ function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
     },
     action: raw.action,
     get paths() {
-      // mostly the target itself
-      paths ??= raw.paths.map((path) => (path === raw.target ? call.target : clean(path)));
+      paths ??= raw.paths.map(cleaned);
       return paths;
     },
   };
-  return withClean(call, "input", raw.input, clean);
-}
-
-/** Adds a text that is redacted when it is first read, where there is one. */
-function withClean<T extends object>(
-  object: T,
-  key: keyof T,
-  raw: string | undefined,
-  clean: (text: string) => string,
-): T {
-  if (raw === undefined) return object;
-  let text: string | undefined;
-  const get = () => {
-    text ??= clean(raw);
-    return text;
-  };
-  return Object.defineProperty(object, key, { get, enumerable: true });
+  // Paths and the input of short commands are mostly the target itself.
+  const cleaned = (text: string) => (text === raw.target ? call.target : clean(text));
+  return Object.hasOwn(raw, "input") ? defineLazy(call, "input", () => cleaned(raw.input ?? "")) : call;
 }
