@@ -1,6 +1,9 @@
 /** How fast memory is shared through a real PostgreSQL on loopback, and what a replica costs a search. */
 
-import { rmSync } from "node:fs";
+import { copyFileSync, rmSync } from "node:fs";
+import { removeSession } from "../../lib/index/chunk-rows.ts";
+import { heldSessions } from "../../lib/index/held-sessions.ts";
+import { findHits } from "../../lib/search/hits.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/postgres.ts";
 import { seeded } from "../support/random.ts";
@@ -8,11 +11,23 @@ import { scriptPath } from "../support/run.ts";
 import { initHub, type Sharer, say, sharer, uuid } from "../support/share.ts";
 import { sentence } from "./corpus.ts";
 import { atMost, type BenchRow, bun, figure, interleaved, median, timeProcess } from "./measure.ts";
+import { hasCodebench, indexCodebench, judge, readQuestions, score } from "./search/codebench.ts";
 
 const CHUNKS = 100_000;
 const PER_SESSION = 100;
 const TURNS = 9;
 const SEARCHES = 15;
+const HITS = {
+  filter: { subagents: true },
+  limit: 10,
+  now: new Date("2026-11-20T12:00:00Z"),
+  timezone: "UTC",
+  clean: (text: string) => text,
+  nameOf: ({ name }: { name: string | undefined }) => name,
+  maxChars: 2500,
+  around: 0,
+  explain: false,
+};
 const QUESTION = "why does the worker queue time out";
 
 export async function rows(): Promise<BenchRow[]> {
@@ -26,7 +41,66 @@ export async function rows(): Promise<BenchRow[]> {
   }
 }
 
-async function measure(postgres: Postgres): Promise<BenchRow[]> {
+/** The coding questions, asked of one index and of the same sessions split over two machines that share. */
+export async function splitQuestions(postgres: Postgres): Promise<BenchRow[]> {
+  if (!hasCodebench()) return [];
+  using alice = sharer(postgres, { role: "alice", machine: "desk" });
+  using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+  const questions = readQuestions();
+  const whole = openStore(alice.paths.database);
+  await indexCodebench(whole);
+  const files = new Map(
+    heldSessions(whole).map(({ id, parentId, file }) => [
+      parentId === undefined ? id : `${parentId}/${id}`,
+      file,
+    ]),
+  );
+  const ask = (stores: Store[]) => {
+    const { verdicts } = judge(questions, ({ question, phrasings }) =>
+      findHits(stores, [question, ...phrasings], HITS).map(({ hit }) => ({
+        file: files.get(hit.file.replace(/^[^:]*@[^:]*:/, "")) ?? hit.file,
+        firstLine: hit.first_line,
+        lastLine: hit.last_line,
+      })),
+    );
+    return (score(verdicts).evidence5 * score(verdicts).questions) / 100;
+  };
+  const together = ask([whole]);
+  whole.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  whole.close();
+  copyFileSync(alice.paths.database, bob.paths.database);
+  keepHalf(alice, 0);
+  keepHalf(bob, 1);
+  for (const home of [alice, bob, alice]) await timeShare(home);
+  const lost = [alice, bob].map(({ paths }) => {
+    const stores = [openStore(paths.database), openStore(paths.shared)];
+    const found = ask(stores);
+    for (const store of stores) store.close();
+    return Math.round(together - found);
+  });
+  return [
+    atMost("share: questions lost at evidence@5, split over two machines", Math.max(...lost), 1, {
+      unit: "questions",
+      detail: `${lost.join(" and ")} of ${together.toFixed(0)}`,
+    }),
+  ];
+}
+
+/** Every other session with its subagents, as if it had been worked on in this person's clone. */
+function keepHalf({ paths, project }: Sharer, half: number): void {
+  const store = openStore(paths.database);
+  const roots = [...new Set(heldSessions(store).map(({ id, parentId }) => parentId ?? id))].sort();
+  for (const { number, storedId, id, parentId } of heldSessions(store)) {
+    if (roots.indexOf(parentId ?? id) % 2 !== half) removeSession(store, { number, id: storedId });
+  }
+  const now = new Date().toISOString();
+  store.db.prepare("UPDATE sessions SET cwd = ?, project = ?, updated_at = ?").run(project, project, now);
+  store.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  store.close();
+}
+
+export async function measure(postgres: Postgres): Promise<BenchRow[]> {
+  const split = await splitQuestions(postgres);
   using alice = sharer(postgres, { role: "alice", machine: "desk" });
   using bob = sharer(postgres, { role: "bob", machine: "laptop" });
   fill(alice);
@@ -57,6 +131,7 @@ async function measure(postgres: Postgres): Promise<BenchRow[]> {
     }),
     figure("share: hub, bytes a chunk", size / CHUNKS),
     figure("share: replica, bytes a chunk", replica / CHUNKS),
+    ...split,
     ...(await searches(alice, bob)),
   ];
 }
