@@ -23,10 +23,10 @@ const OBSERVER_WAIT_MS = 60_000;
 /** A model that failed at naming a session is not asked for it again after each turn. */
 const MODEL_REST_MS = 30 * 60_000;
 
-/** Read of every transcript: what tells the agent, and the end that may hold a title. */
+/** Read of every transcript: the head, which identifies the agent, and the end, which may hold a title. */
 const HEAD_BYTES = 16 * 1024;
 const TAIL_BYTES = 64 * 1024;
-/** Before a cursor, to tell whether the file is the one that was read. */
+/** Read before a cursor, to check that the file is the one that was read. */
 const HASHED_BYTES = 4096;
 /** A first reading of more goes straight to the file. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
@@ -152,7 +152,7 @@ async function follow(
   await perform("meta", () => nameIt(session, work));
 }
 
-/** The session and its subagents, full text and vectors. */
+/** Returns the session and its subagents, full text and vectors. */
 async function index(session: Session, { store, config }: Work): Promise<void> {
   if (!store) return;
   const [{ embedSessions, failureOf }, { listSessions }] = await Promise.all([

@@ -25,7 +25,7 @@ interface Limits {
   totalMs?: number;
 }
 
-/** Works until all is current or the time is over. False: another process is at it. */
+/** Works until all is current or the time is over. False: another process is doing it. */
 export async function followOldSessions(config: Config, limits: Limits = {}): Promise<boolean> {
   const { paths, settings } = config;
   const { sliceMs = SLICE_MS, pauseMs = PAUSE_MS, totalMs = TOTAL_MS } = limits;
@@ -60,7 +60,7 @@ interface Work {
   config: Config;
 }
 
-/** The sessions whose meta does not know all of them, newest first. */
+/** Returns the sessions whose meta does not know all of them, newest first. */
 function namesToMake(sessions: readonly Session[], { store, config }: Work): Session[] {
   const { paths, settings } = config;
   const states = readMetaStates(paths);
@@ -71,7 +71,7 @@ function namesToMake(sessions: readonly Session[], { store, config }: Work): Ses
   });
 }
 
-/** By rule: what a model says of years of sessions is asked for with `index-meta`. */
+/** Names a session by rule: asking a model about years of sessions is left to `index-meta`. */
 async function makeName(session: Session | undefined, { store, config }: Work): Promise<void> {
   if (!session) return;
   const { paths, settings } = config;

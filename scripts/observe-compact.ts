@@ -30,9 +30,9 @@ import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
-  observeSessionAnew,
   orThrow,
   reflectSession,
+  reobserveSession,
   type SessionContext,
   type SessionOutcome,
 } from "../lib/observe/observe-session.ts";
@@ -64,7 +64,7 @@ Actions:
   --render            Print what replaces the raw history
   --status            Tokens, thresholds, mode, what is covered
   --view obs|raw      Print the observations, or the conversation not yet observed
-  --recall <id>       Print an observation and the transcript lines it stands on
+  --recall <id>       Print an observation and its transcript lines
   --dump              Print the ledger's records
 
 Options:
@@ -148,7 +148,7 @@ function parseInput({ args, values, words }: Run<typeof FLAGS>) {
   };
 }
 
-/** The word after `--reflect` is its focus, unless it is the only word and so the session. */
+/** Splits off the word after `--reflect` as its focus, unless it is the only word and so the session. */
 function splitFocus(
   args: readonly string[],
   words: readonly string[],
@@ -184,7 +184,7 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
   }
   if (input.observe || input.rebuild) {
     const observing = input.rebuild
-      ? observeSessionAnew(session, context)
+      ? reobserveSession(session, context)
       : observeSession(session, { ...context, when: "all" });
     const outcome = orThrow(await observing);
     const { ledger: _, ...observed } = outcome.observed ?? NOTHING;
@@ -201,7 +201,7 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
   return { ...output, ...look(input, session, context) };
 }
 
-/** The actions that only read. */
+/** Performs the actions that only read. */
 function look(input: Input, session: Session, context: SessionContext): Partial<Output> {
   const output: Partial<Output> = {};
   const state = readSessionMemory(session, context);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 
 /**
- * Answers a question about one past session, with the transcript lines the answer stands on.
+ * Answers a question about one past session, with the transcript lines that support the answer.
  *
  * Needs a model: config.json names it (a host passes its own).
  *

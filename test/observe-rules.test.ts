@@ -14,7 +14,7 @@ import {
   commitMessage,
   errorLine,
   hasFailed,
-  isTelling,
+  isNotable,
   totalLine,
 } from "../lib/observe/command-outcome.ts";
 import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
@@ -290,7 +290,7 @@ test.each([
   ["ls test", false],
   ["git push origin main", true],
 ])("whether %j is telling: %p", (command, telling) => {
-  expect(isTelling(command)).toBe(telling);
+  expect(isNotable(command)).toBe(telling);
 });
 
 test.each([

@@ -8,7 +8,7 @@ import { estimateTokens } from "../lib/language/tokens.ts";
 import { modelCompleter } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
-import { isStepDue, observe, observeAnew } from "../lib/observe/observe.ts";
+import { isStepDue, observe, reobserve } from "../lib/observe/observe.ts";
 import {
   coverage,
   cutStep,
@@ -184,9 +184,9 @@ test("observing anew replaces the memory once it has succeeded, and leaves it as
   const entries = conversation(TURNS);
   await observe(observing(entries, { records }));
   const before = JSON.stringify(records);
-  const failed = await observeAnew(observing(entries, { records, complete: answering(new Error("gone")) }));
+  const failed = await reobserve(observing(entries, { records, complete: answering(new Error("gone")) }));
   expect([failed.failure, failed.steps, JSON.stringify(records)]).toEqual(["gone", 0, before]);
-  const done = await observeAnew(observing(entries, { records, complete: answering(GOOD) }));
+  const done = await reobserve(observing(entries, { records, complete: answering(GOOD) }));
   expect([done.steps, done.observations]).toEqual([1, 2]);
   expect(foldLedger(records).observations.map(({ text }) => text)).toEqual(
     GOOD.observations.map(({ text }) => text),

@@ -106,7 +106,7 @@ test("invented citations are dropped and the confidence goes down", async () => 
     answer: "Because of the readers.",
     confidence: "medium",
     citations: [{ file, line: 2, excerpt: "readers must not block the hook" }],
-    notes: ["2 of 3 citations did not stand in their lines and were dropped"],
+    notes: ["2 of 3 citations were not found in their lines and were dropped"],
   });
 });
 

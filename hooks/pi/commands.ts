@@ -106,8 +106,8 @@ export function registerObservationCommands(state: PiState, config: Config): voi
     await context.waitForIdle();
     return await queued(async () => {
       const { memory, common } = await current(context);
-      const { observeAnew } = await import("../../lib/observe/observe.ts");
-      const { steps, observations, failure } = await observeAnew({ ...common, entries: memory.entries });
+      const { reobserve } = await import("../../lib/observe/observe.ts");
+      const { steps, observations, failure } = await reobserve({ ...common, entries: memory.entries });
       if (failure !== undefined) return `nothing changed: ${failure}`;
       return `observed again: ${observations} observations in ${steps} steps`;
     });

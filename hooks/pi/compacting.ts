@@ -1,4 +1,4 @@
-/** What stands in for history in pi: the rendered observations as compaction or branch summary, or pi's own. */
+/** What replaces history in pi: the rendered observations as compaction or branch summary, or pi's own. */
 
 import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { observeSettings } from "../../lib/observe/observe-state.ts";
@@ -40,7 +40,7 @@ export async function branchSummaryOf(state: PiState, turn: Compacting) {
   return made && { summary: { summary: made.summary, details: made.details } };
 }
 
-/** Whether the last compaction's details are of a version that we know; a later one's are left alone. */
+/** Returns whether the last compaction's details are of a version that we know; a later one's are left alone. */
 async function isOurs(branch: readonly { type?: string; details?: unknown }[]): Promise<boolean> {
   const { COMPACTION_SCHEMA_VERSION } = await import("../../lib/observe/compaction.ts");
   const last = branch.findLast(({ type }) => type === "compaction");

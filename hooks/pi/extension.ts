@@ -1,6 +1,6 @@
 /**
- * session-memory in pi: tells each prompt what the other sessions did, indexes and names sessions after a turn, and
- * keeps observations of the conversation that stand in for it when it is compacted.
+ * session-memory in pi: reports to each prompt what other sessions did, indexes and names sessions after a turn, and
+ * keeps observations of the conversation that replace it when it is compacted.
  *
  * Loaded by index.ts.
  */

@@ -79,7 +79,7 @@ export function hostCompleter(
   });
 }
 
-/** The caller's signal, or the end of the time a model is given. */
+/** Returns the caller's signal, or the end of the time a model is given. */
 function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
   const limit = AbortSignal.timeout(timeoutMs);
   return signal ? AbortSignal.any([signal, limit]) : limit;

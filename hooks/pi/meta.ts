@@ -56,7 +56,7 @@ export function registerMeta(state: PiState, config: Config): void {
   });
 }
 
-/** A model is asked when there is enough for it; rules go on with each turn, of a long session when it has grown. */
+/** Returns whether there is enough for a model; without one, whether the session has grown enough. */
 function isWorthALook(
   look: { users: number; size: number },
   now: { users: number; size: number },
@@ -101,7 +101,7 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
   state.pi.appendEntry(TELEMETRY, {
     success: outcome.status === "indexed",
     sessionId: session.id,
-    // A failed attempt tells which model failed.
+    // A failed attempt names the model that failed.
     model: error === undefined ? model : (namingModelName(config, context) ?? model),
     timestamp: new Date().toISOString(),
     ...(usage ? { usage } : {}),

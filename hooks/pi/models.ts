@@ -25,7 +25,7 @@ export function namingModel(config: Config, context: PiContext): CompleteJson | 
   });
 }
 
-/** The name of the model that `namingModel` asks. */
+/** Returns the name of the model that `namingModel` asks. */
 export function namingModelName({ settings }: Config, context: PiContext): string | undefined {
   const model = keyedModel(settings, context);
   return model ? nameOf(model) : settings.llm?.model;
@@ -42,13 +42,13 @@ export function observingModel(config: Config, context: PiContext): CompleteJson
   });
 }
 
-/** The name of the model that observes. */
+/** Returns the name of the model that observes. */
 export function observingModelName({ settings }: Config, context: PiContext): string | undefined {
   const model = observer(settings.observe, context);
   return model && nameOf(model);
 }
 
-/** The entries of `modelKeys` that pi does not have. */
+/** Returns the entries of `modelKeys` that pi does not have. */
 export function missingModels(
   config: Config | undefined,
   { model, modelRegistry }: Pick<PiContext, "model" | "modelRegistry">,
@@ -57,7 +57,7 @@ export function missingModels(
   return keys.filter((key) => (key === ACTIVE_MODEL ? !model : !modelOf(key, modelRegistry)));
 }
 
-/** A completer that is made when it is first asked: most prompts ask none. */
+/** Returns a completer that is made when it is first asked: most prompts ask none. */
 function asking(make: () => Promise<CompleteJson | undefined>): CompleteJson {
   let made: Promise<CompleteJson | undefined> | undefined;
   return async <T>(request: JsonRequest<T>) => {

@@ -1,6 +1,6 @@
 /**
  * Observational memory in pi: steps after a turn, and a compaction before pi must. The ledger is custom entries of the
- * session, so branches and forks carry their own. What stands in for history is compacting.ts.
+ * session, so branches and forks carry their own. compacting.ts replaces history.
  */
 
 import type { Config } from "../../lib/config/config.ts";
@@ -109,7 +109,7 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
   if (!state.abort.signal.aborted) showSteps(turn, outcome);
   if (shouldStop() || signal.aborted) return undefined;
   await reflect({ ...common, signal, ledger });
-  // After a failure pi's own summary would stand in, earlier than it must.
+  // After a failure pi's own summary would be used, earlier than necessary.
   if (failure !== undefined || shouldStop()) return raw;
   const { isCompactionDue } = await import("../../lib/observe/compaction.ts");
   const { context } = turn;

@@ -14,7 +14,7 @@ export interface Turn {
   context: PiContext;
 }
 
-/** All that observing the present session needs; undefined when it is not kept, or when nothing may observe it. */
+/** Returns all that observing the present session needs; undefined when it is not kept, or when nothing may observe it. */
 export async function observing(state: PiState, { config, context }: Turn) {
   const session = currentSession(context);
   if (!session) return undefined;
@@ -40,7 +40,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
   return { session, memory, common, canObserve: common.complete !== undefined || memory.settings.rules };
 }
 
-/** Tokens of the rows that the model sees as they are: the tail that the last compaction kept, and all since. */
+/** Returns tokens of the rows that the model sees as they are: the tail that the last compaction kept, and all since. */
 export async function rawInContext(
   { sessionManager }: PiContext,
   entries: Parameters<typeof import("../../lib/observe/observe-step.ts").rawTokens>[0],

@@ -115,7 +115,7 @@ export function inBackground(state: PiState, name: string, work: () => Promise<v
 }
 
 /**
- * Does what reads and adds to the observations when nobody else is at it: two at once would observe the same rows
+ * Runs what reads and extends the observations exclusively: two at once would observe the same rows
  * twice. Undefined when `signal` ends the wait.
  */
 export async function alone<T>(

@@ -171,7 +171,7 @@ const RECALL = {
   name: "recall_observation",
   label: "Recall an observation",
   description:
-    "Shows the conversation an observation of this session stands on, by the id in brackets at the end of its line. For what was compacted away.",
+    "Shows the conversation behind an observation of this session, by the id in brackets at the end of its line. For what was compacted away.",
   parameters: {
     type: "object",
     required: ["id"],

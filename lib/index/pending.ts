@@ -26,7 +26,7 @@ export interface Mark {
   modified: string;
   /** After the last complete line. */
   cursor: Cursor;
-  /** sha256 of the bytes around what lies before the cursor. */
+  /** sha256 of the first and last bytes before the cursor. */
   hash: string;
   /** Ids of the rows that the conversation may go on from. */
   ends: string[];
@@ -45,7 +45,7 @@ interface Appended {
 const ENDS_MAX = 50;
 const TAIL_BYTES = 64 * 1024;
 
-/** What of a session is not current: `index`, `names`, `observations`. */
+/** Returns which followers of a session are not current: `index`, `names`, `observations`. */
 export function pending(store: Store, session: Session, recipe: string): Record<"index" | Follower, boolean> {
   const known = readIndexedSession(store, session.id);
   const isBehind = (follower: Follower) => {
@@ -59,7 +59,7 @@ export function pending(store: Store, session: Session, recipe: string): Record<
   };
 }
 
-/** The byte from which on a session's followers will read; 0 where one of them begins anew. */
+/** Returns the byte from which on a session's followers will read; 0 where one of them starts over. */
 export function firstPendingByte(store: Store, session: Session): number {
   const index = readIndexedSession(store, session.id)?.cursor.offset ?? 0;
   const marks = (["names", "observations"] as const).map(
@@ -68,7 +68,7 @@ export function firstPendingByte(store: Store, session: Session): number {
   return Math.min(index, ...marks);
 }
 
-/** A follower's mark. */
+/** Returns a follower's mark. */
 export function readMark(store: Store, { id, file }: Session, follower: Follower): Mark | undefined {
   const row = store.db
     .prepare(
@@ -127,13 +127,13 @@ export function readAppended(
   return { entries, cursor: { offset: progress.offset, line: progress.line }, ends: branch };
 }
 
-/** The rows that the conversation may go on from, as the end of its file has them. */
+/** Returns the rows that the conversation may go on from, as the end of its file has them. */
 export function rowsToGoOnFrom({ file, agent, size }: Session): string[] {
   const from = Math.max(0, size - TAIL_BYTES);
   return followBranch(file, { agent, from, ends: undefined }) ?? [];
 }
 
-/** The rows that the conversation may go on from after all rows from a byte on; undefined when it branched off before. */
+/** Returns the rows that the conversation may go on from after all rows from a byte on; undefined when it branched off before. */
 function followBranch(
   file: string,
   { agent, from, ends }: { agent: Session["agent"]; from: number; ends: readonly string[] | undefined },
@@ -159,7 +159,7 @@ function followBranch(
   return isLinear ? last : undefined;
 }
 
-/** A number of a mark's note. */
+/** Returns a number of a mark's note. */
 export function noted(mark: Mark | undefined, key: string): number {
   return numberOf(mark?.note[key]) ?? 0;
 }

@@ -3,10 +3,10 @@
  * write no spaces. The tokenizer itself splits at every other mark (`snake_case`, `dotted.name`, `some/path`).
  */
 
-/** Most texts have nothing to split; this tells faster than looking at each word. */
+/** Most texts have nothing to split; this check is faster than looking at each word. */
 const MAY_BE_JOINED = /[a-z][A-Z]|[A-Z]{2}[a-z]|[\u0e00-\uffff]/;
 
-/** The parts of joined names and the character pairs in one or more texts, each once, separated by spaces. */
+/** Returns the parts of joined names and the character pairs in one or more texts, each once, separated by spaces. */
 export function splitJoined(...texts: string[]): string {
   const found = new Set<string>();
   for (const text of texts) if (MAY_BE_JOINED.test(text)) collect(text, found);
@@ -18,7 +18,7 @@ export function splitName(name: string): string[] {
   return name.match(/\p{Lu}+(?!\p{Ll})[\d]*|\p{Lu}?\p{Ll}+[\d]*|\d+/gu) ?? [];
 }
 
-/** Whether a script writes words without spaces between them. */
+/** Returns whether a script writes words without spaces between them. */
 export function isUnspaced(unit: number): boolean {
   if (unit < 0xe00) return false;
   if (unit < 0x1100) return unit < 0xf00 || unit >= 0x1000; // Thai, Lao; Myanmar

@@ -1,4 +1,4 @@
-/** What a sentence does, told by its words alone: corrects, agrees, thanks, lays down a rule, decides, reports a finding. */
+/** What a sentence does, by its words alone: corrects, agrees, thanks, lays down a rule, decides, reports a finding. */
 
 import { truncate } from "../base/text.ts";
 import { describeText } from "./topics.ts";
@@ -40,27 +40,27 @@ const TENTATIVE =
 const FILLER =
   /^(?:perfect|great|excellent|done|good|ok(?:ay)?|sure|now|let me|let's|i'll|i will|i'm going to|i can see|i see|looking|first|next|got it|absolutely|certainly|of course|you're (?:absolutely )?right|here(?:'s| is| are)|alright|the user|summary|changes(?: made)?|what (?:i|was) (?:did|done|changed|fixed))\b[^.!?:]{0,60}[.!:]?$/i;
 
-/** Whether a user's message says that the work before it is not done as wanted. */
+/** Returns whether a user's message says that the work before it is not done as wanted. */
 export function isCorrection(text: string): boolean {
   return CORRECTION.test(text.trim());
 }
 
-/** Whether a user's message only says to go on with the work before it. */
+/** Returns whether a user's message only says to go on with the work before it. */
 export function isGoOn(text: string): boolean {
   return GO_ON.test(text.trim());
 }
 
-/** Whether a user's message is no more than agreement. */
+/** Returns whether a user's message is no more than agreement. */
 export function isAgreement(text: string): boolean {
   return AGREEMENT.test(text.trim()) && saysNoMore(text);
 }
 
-/** Whether a user's message is no more than thanks. */
+/** Returns whether a user's message is no more than thanks. */
 export function isThanks(text: string): boolean {
   return THANKS.test(text.trim()) && saysNoMore(text);
 }
 
-/** Whether nothing but a word is left of a message without its words of agreement and thanks. */
+/** Returns whether nothing but a word is left of a message without its words of agreement and thanks. */
 function saysNoMore(text: string): boolean {
   let rest = text.trim();
   for (let before = ""; before !== rest; ) {
@@ -74,31 +74,31 @@ function saysNoMore(text: string): boolean {
   return rest === "" || (rest.length <= 20 && !/\s/.test(rest));
 }
 
-/** Whether a sentence lays down what shall hold from then on. */
+/** Returns whether a sentence lays down what shall hold from then on. */
 export function isRule(sentence: string): boolean {
   return RULE.test(sentence);
 }
 
-/** Whether a sentence states a choice that was made. */
+/** Returns whether a sentence states a choice that was made. */
 export function isDecision(sentence: string): boolean {
   if (TENTATIVE.test(sentence) || !describeText(sentence).hasDecision) return false;
   const rest = sentence.replace(CONTRAST, " ");
   return rest === sentence || CHOOSING.test(sentence) || describeText(rest).hasDecision;
 }
 
-/** Whether a sentence states what was found to be the case. */
+/** Returns whether a sentence states what was found to be the case. */
 export function isFinding(sentence: string): boolean {
   return FINDING.test(sentence) && !TENTATIVE.test(sentence);
 }
 
-/** The question that a text ends with, give or take a sentence. */
+/** Returns the question that a text ends with, give or take a sentence. */
 export function pendingQuestion(text: string): string | undefined {
   return sentences(text)
     .slice(-2)
     .findLast((sentence) => /[?？]["')\]*_`\s]*$/.test(sentence));
 }
 
-/** The sentences of a text without Markdown's marks and fenced code. */
+/** Returns the sentences of a text without Markdown's marks and fenced code. */
 export function sentences(text: string): string[] {
   return text
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
@@ -113,7 +113,7 @@ export function sentences(text: string): string[] {
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 
-/** The first sentences of a text that say something, up to `max` characters. */
+/** Returns the first sentences of a text that say something, up to `max` characters. */
 export function gist(text: string, max: number): string {
   const all = sentences(text);
   const telling = all.filter((sentence) => !FILLER.test(sentence));

@@ -1,6 +1,6 @@
-/** What of a message its user typed, as opposed to pasted, or had put in by the client. */
+/** Separates what a user typed from what was pasted or inserted by the client. */
 
-/** A user's message without what was not said: pasted code, logs and tables, tags that clients put in, addresses. */
+/** Removes what the user did not write: pasted code, logs and tables, tags inserted by clients, addresses. */
 export function spokenText(text: string): string {
   return withoutElements(text)
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
@@ -16,7 +16,7 @@ const OPENING = /<([a-z][\w-]{0,60})(?:\s[^<>]{0,400})?>/g;
 /** After so many elements that never end, text is taken for no markup. */
 const UNENDED_MAX = 50;
 
-/** The text without elements that end, in one pass. */
+/** Returns the text without elements that end, in one pass. */
 function withoutElements(text: string): string {
   const unended = new Set<string>();
   let result = "";
@@ -36,7 +36,7 @@ function withoutElements(text: string): string {
   return result + text.slice(done);
 }
 
-/** A line that a program wrote: a log, a prompt, a stack frame, a table, code. */
+/** Returns whether a program wrote a line: a log, a prompt, a stack frame, a table, code. */
 function isPasted(line: string): boolean {
   const text = line.trim();
   if (text === "" || text.length > 1500 || text.startsWith("| ")) return text !== "";

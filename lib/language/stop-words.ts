@@ -45,7 +45,7 @@ help mean new konnen soll sollen muss mussen dich dir euch dein dass immer wiede
 estar favor`.split(/\s+/),
 );
 
-/** Whether a word only holds others together, in a name. */
+/** Returns whether a word only holds others together, in a name. */
 export function isFunctionWord(word: string): boolean {
   const folded = foldText(word);
   return STOP_WORDS.has(folded) || EMPTY_IN_NAMES.has(folded);

@@ -110,7 +110,7 @@ export function readTimeCues(
   return stretches.length === 0 ? undefined : { stretches, hours, timezone };
 }
 
-/** How well a time fits, 0 to 1. */
+/** Returns how well a time fits, from 0 to 1. */
 export function timeFit(cues: TimeCues, iso: string): number {
   const time = Date.parse(iso);
   if (Number.isNaN(time)) return 0;
@@ -120,7 +120,7 @@ export function timeFit(cues: TimeCues, iso: string): number {
   return best * hoursFit(cues.hours, time, cues.timezone);
 }
 
-/** The stretches as instants within what the index covers, for finding candidates by time. */
+/** Returns the stretches as instants within what the index covers, for finding candidates by time. */
 export function cueSpans(
   cues: TimeCues,
   covered: { from: string; to: string },
@@ -203,7 +203,7 @@ function relativeSpans(
   });
 }
 
-/** A year that stands apart belongs to the dates without one; alone it counts only after "in". */
+/** Assigns a lone year to the dates without one; without dates it counts only after "in". */
 function addYear(stretches: TimeRange[], rest: string): void {
   const year = /(?<![\d-])(20\d\d)(?![\d-])/.exec(rest)?.[1];
   if (year === undefined) return;
@@ -253,7 +253,7 @@ function daySpan(
   ];
 }
 
-/** The instant at which a day begins in a zone, or in the system's own. */
+/** Returns the instant at which a day begins in a zone, or in the system's own. */
 function midnightOf(
   { year, month, day }: { year: number; month: number; day: number },
   timezone: string | undefined,

@@ -160,7 +160,7 @@ const ONE_TOKEN_MARKS = "‐‑–—―‘’‚“”„†•…‰′″›�
 
 type Costs = readonly [from: number, to: number, cost: number][];
 
-/** What a character costs alone, by how much of its UTF-8 cl100k knows. */
+/** Returns the cost of each character on its own, by how much of its UTF-8 cl100k knows. */
 function aloneCosts(): Uint16Array {
   const costs = new Uint16Array(65536).fill(220, 0, 0x800).fill(310, 0x800);
   fill(costs, [
@@ -197,7 +197,7 @@ const COMMON_ALONE: Costs = [
   [0xe00, 0xe4f, 125],
 ];
 
-/** The cost of each UTF-16 unit beyond ASCII in ordinary text: as alone, or less where it is a part of known words. */
+/** Returns the cost of each UTF-16 unit beyond ASCII in ordinary text: as alone, or less where it is a part of known words. */
 function beyondCosts(): Uint16Array {
   const costs = aloneCosts();
   fill(costs, [

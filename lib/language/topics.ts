@@ -1,5 +1,5 @@
 /**
- * What can be told of a text without a model: one to three topics, whether it holds a decision, whether something is
+ * What a text shows without a model: one to three topics, whether it holds a decision, whether something is
  * left to do. One pass over the words, by table.
  */
 
@@ -48,7 +48,7 @@ const TOPICS: Record<string, string> = {
   finance: "invoice~s budget~s price~s pricing cost~s payment~s tax~es",
 };
 
-/** Words that make a decision likely; `^` starts a pattern for what must stand there, from the word on. */
+/** Words that make a decision likely; `^` starts a pattern that must match from the word on. */
 const DECISION_CUES = [
   "decided agreed settled opted chose chosen concluded rejected approved verdict",
   "entschieden entscheidung beschlossen geeinigt décidé décision choisi retenu convenu",
@@ -138,7 +138,7 @@ export function describeText(text: string): Description {
   return { topics: bestTopics(counts, text), hasDecision, hasAction: hasAction || text.includes("- [ ] ") };
 }
 
-/** A letter in lower case, or 0 for anything else. */
+/** Returns a letter in lower case, or 0 for anything else. */
 function foldLetter(unit: number): number {
   if (unit < 128) {
     const lower = unit | 32;
@@ -162,7 +162,7 @@ function standsAt(cue: RegExp | true, text: string, position: number): boolean {
   return cue.test(text);
 }
 
-/** The topics with the most words, a lone mention beside a strong topic left out. */
+/** Returns the topics with the most words, a lone mention beside a strong topic left out. */
 function bestTopics(counts: Uint16Array, text: string): string[] {
   const found: number[] = [];
   let most = 0;
@@ -178,7 +178,7 @@ function bestTopics(counts: Uint16Array, text: string): string[] {
   return strong.slice(0, TOPIC_MAX).map((topic) => NAMES[topic] as string);
 }
 
-/** What stands for a topic where no rule knows one: the longest of the first words. */
+/** Returns the fallback topic: the longest of the first words. */
 function keyword(text: string): string {
   let best = "";
   for (const match of text.slice(0, 300).matchAll(/(?<![\p{L}\p{N}_:/])(?!User:|Assistant:)\p{L}{5,24}/gu)) {

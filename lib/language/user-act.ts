@@ -1,4 +1,4 @@
-/** What a user's message is: a request, a rule, a decision, a question, or a remark. Told by its words alone. */
+/** What a user's message is: a request, a rule, a decision, a question, or a remark. Judged by its words alone. */
 
 import { isCorrection, isDecision, isRule, sentences } from "./speech.ts";
 import { spokenText } from "./spoken-text.ts";
@@ -29,7 +29,7 @@ const NEXT_THING =
   /^(?:(?:and|ok|then|so),? )*(?:now|next)(?:,| (?!(?:it|that|this|they|i|we|you|everything|all|there|even)\b))/i;
 /** "no deprecation alias!" */
 const NO_SUCH_THING = /^no(?: [\w-]+){1,4}!*$/i;
-/** A longer sentence tells how things are; a complaint is short. */
+/** A longer sentence describes; a complaint is short. */
 const COMPLAINT_CHARS = 140;
 
 const QUESTION = /[?？]["')\]]*\s*$/;
@@ -38,7 +38,7 @@ const ASKING =
 /** A question about what is wanted rather than about what is. */
 const PROPOSING =
   /\b(?:should(?:l)? (?:we|i|it|this|that|there|not)|shouldn['’]?t|(?:can|could|would|will) (?:you|we|i)\b|can(?:['’]t|not) (?:we|you)|do (?:we|i|you) (?:also |even |still )?(?:need|want|think)|what about|how about|what if|want to|is there (?:a|any) way|any (?:\w+ )?(?:idea|suggestion|thought)s?)/i;
-/** Asks for a reason or a fact, whatever else stands in it. */
+/** Asks for a reason or a fact, whatever else it says. */
 const WONDERING =
   /^(?:why(?! not| don['’]?t)|how (?:was|is|are|does|do|did|come|many|much|sure)|when|which|who|whose|where|what (?:is|are|was|does|do|did|happens?))\b/i;
 
@@ -69,7 +69,7 @@ function sentenceAct(sentence: string): UserAct {
   return isDecision(sentence) ? "decision" : "remark";
 }
 
-/** A sentence and what begins after a comma or an "and" in it, without politeness. */
+/** Returns a sentence and what begins after a comma or an "and" in it, without politeness. */
 function clausesOf(sentence: string): string[] {
   return sentence.split(/[,;:]\s+|\s+(?:and|then|but|und|dann)\s+|\s+[-–]\s+/i).map(withoutLeadIn);
 }

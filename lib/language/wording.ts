@@ -3,7 +3,7 @@
 import { characterPairs, isUnspaced } from "./identifiers.ts";
 import { isFunctionWord } from "./stop-words.ts";
 
-/** Said of every session of an agent, so it tells none from another. */
+/** Said in every session, so it distinguishes none. */
 const COMMON_WORDS = new Set(
   (
     "file files code line lines read write run add create change changes update fix check show test tests work working " +
@@ -13,7 +13,7 @@ const COMMON_WORDS = new Set(
   ).split(" "),
 );
 
-/** `app-123`, `shop-x4k.2`: a tracker's name of a piece of work tells nobody what it is. */
+/** `app-123`, `shop-x4k.2`: a tracker's id, which says nothing about the work. */
 const TICKET = /(?<![\w-])[a-z]\w*-(?:\d+|[a-z0-9]{3})(?:\.\d+)?(?![\w-])/gi;
 
 const LEAD_INS = [
@@ -28,7 +28,7 @@ const LEAD_INS = [
   /^(?:请|請|帮我|幫我|麻烦|能不能|可以|我想|我要|你好|お願い|こんにちは)[，,、\s]*/u,
 ];
 
-/** The words of a text that name something, in lower case; ids, numbers and what every session says left out. */
+/** Returns the words of a text that name something, in lower case; ids, numbers and what every session says left out. */
 export function contentWords(text: string): string[] {
   const words =
     text
@@ -44,12 +44,12 @@ function isCommon(word: string): boolean {
   return COMMON_WORDS.has(word) || COMMON_WORDS.has(word.replace(/s$/, ""));
 }
 
-/** In scripts without spaces a run of letters is a sentence: its pairs of characters stand for its words. */
+/** Splits a run of an unspaced script, which is a sentence, into pairs of characters that serve as its words. */
 function unjoined(word: string): string[] {
   return isUnspaced(word.charCodeAt(0)) ? characterPairs(word) : [word];
 }
 
-/** A sentence without what politeness and speech put before its subject. */
+/** Returns a sentence without what politeness and speech put before its subject. */
 export function withoutLeadIn(sentence: string): string {
   let rest = sentence.trim();
   for (let before = ""; before !== rest; ) {

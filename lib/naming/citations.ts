@@ -1,4 +1,4 @@
-/** Whether what a model cites stands where it says. */
+/** Checks that a model's citations are where it says. */
 
 import { isFunctionWord } from "../language/stop-words.ts";
 import type { Entry } from "../transcripts/session.ts";
@@ -10,7 +10,7 @@ export interface Citation {
   excerpt: string;
 }
 
-/** A shorter excerpt stands in many a line by chance: it has to be whole words that say something. */
+/** A shorter excerpt occurs in many lines by chance: it must be whole words that say something. */
 const EXCERPT_MIN_CHARS = 8;
 /** Of a script that puts spaces between words. */
 const LETTER = "(?![\\u3040-\\u9fff\\uac00-\\ud7a3])[\\p{L}\\p{N}]";
@@ -26,7 +26,7 @@ interface CheckedCitations {
 }
 
 /**
- * Keeps the citations whose excerpt stands in the text of their line, white space aside, each once. Confidence goes
+ * Keeps the citations whose excerpt occurs in their line, white space aside, each once. Confidence goes
  * down a step when one was dropped, and to the bottom when none is left.
  */
 export function checkCitations(
@@ -44,7 +44,7 @@ export function checkCitations(
   }
   const notes: string[] = [];
   if (dropped > 0)
-    notes.push(`${dropped} of ${cited.length} citations did not stand in their lines and were dropped`);
+    notes.push(`${dropped} of ${cited.length} citations were not found in their lines and were dropped`);
   if (cited.length === 0) notes.push("no line was cited");
   if (citations.length === 0) return { citations, confidence: "low", notes };
   return { citations, confidence: dropped > 0 ? LOWERED[confidence] : confidence, notes };
@@ -60,7 +60,7 @@ function standsIn(text: string, wanted: string): boolean {
   return new RegExp(before + literal + after, "u").test(text);
 }
 
-/** What stands in each line of a transcript, white space folded. */
+/** Returns the text of each transcript line, with white space folded. */
 export function textByLine(entries: readonly Entry[]): Map<number, string> {
   const lines = new Map<number, string>();
   for (const { line, text, tool } of entries) {

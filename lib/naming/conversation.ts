@@ -54,7 +54,7 @@ function isAside({ kind }: Entry): boolean {
   return kind === "tool" || kind === "result";
 }
 
-/** The entries that are shown, by their position, rendered; no others are, however many there are. */
+/** Returns the entries that are shown, by their position, rendered; no others are, however many there are. */
 function choose(entries: readonly Entry[], options: ConversationOptions): Map<number, string> {
   const { maxBytes, relevance } = options;
   const shown = new Map<number, string>();

@@ -30,13 +30,13 @@ interface HandOverOptions {
   clean: (text: string) => string;
 }
 
-/** Returns lines for a prompt; none when nothing was observed. Foreign words stand in quotation marks. */
+/** Returns lines for a prompt; none when nothing was observed. Foreign words are quoted. */
 export async function handOverLines(session: Session, options: HandOverOptions): Promise<string[]> {
   const memory = foldLedger(await ledgerOf(session, options));
   const threads = new Set(openThreads(memory));
   const rules = memory.observations.filter((item) => isOpen(item, memory) && !threads.has(item));
-  const told = new Set([...threads, ...rules]);
-  const recent = memory.observations.filter((item) => !told.has(item)).slice(-RECENT_MAX);
+  const listed = new Set([...threads, ...rules]);
+  const recent = memory.observations.filter((item) => !listed.has(item)).slice(-RECENT_MAX);
   const line = (label: string) => (item: Observation) =>
     `- ${label}: ${MARKS[item.priority]} ${quote(truncate(options.clean(item.text), TEXT_CHARS))}`;
   const files = [...memory.files.modified].slice(-FILES_MAX).map((path) => options.clean(path));

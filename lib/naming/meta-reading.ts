@@ -107,7 +107,7 @@ function note(store: Store, session: Session, { mark, cursor, ends, written, mad
   });
 }
 
-/** The entries after the last one that the meta knows; all when it knows none of this branch. */
+/** Returns the entries after the last one that the meta knows; all when it knows none of this branch. */
 function newEntries(entries: readonly Entry[], meta: SessionMeta | undefined): readonly Entry[] {
   if (!meta) return entries;
   const line = /^line:(\d+)$/.exec(meta.lastIndexedLeafId)?.[1];

@@ -32,7 +32,7 @@ export interface MetaState {
   given?: string | undefined;
   /** User messages in a meta made by rule because they were too few to ask the model that was there. */
   unasked?: number | undefined;
-  /** When a model last failed at it, in milliseconds; not there once one did not. */
+  /** When a model last failed, in milliseconds; removed by a success. */
   failedAt?: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export function readMetaStates(paths: StatePaths): Map<string, MetaState> {
   return new Map(states.map((state) => [state.key, state]));
 }
 
-/** The last look at one session. */
+/** Returns the last look at one session. */
 export function readMetaState(paths: StatePaths, key: string): MetaState | undefined {
   const find = ({ db }: Store) => db.prepare("SELECT look FROM meta_looks WHERE key = ?").get(key);
   const row = withLooks(paths, find);
@@ -74,12 +74,12 @@ export function metaStateKey({ agent, id }: Pick<Session, "agent" | "id">): stri
   return `${agent}:${id}`;
 }
 
-/** What changes when a transcript does. */
+/** Returns a mark that changes when a transcript does. */
 export function transcriptMark({ size, modifiedAt }: Pick<Session, "size" | "modifiedAt">): string {
   return `${size}@${modifiedAt}`;
 }
 
-/** What changes when a file does; empty when there is none. */
+/** Returns a mark that changes when a file does; empty when there is none. */
 export function fileMark(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.size}@${stat.mtimeMs}` : "";
@@ -92,7 +92,7 @@ function withLooks<T>(paths: StatePaths, work: (store: Store) => T): T {
   });
 }
 
-/** The last line of a session counts, so that one is kept first. */
+/** Imports the looks of 0.1.0. The last line of a session counts, so it is kept first. */
 function takeOverLooks(store: Store, text: string, paths: StatePaths): void {
   const keep = store.db.prepare("INSERT OR IGNORE INTO meta_looks VALUES (?, ?)");
   for (const line of text.split("\n").reverse()) {
@@ -101,7 +101,7 @@ function takeOverLooks(store: Store, text: string, paths: StatePaths): void {
   }
 }
 
-/** What 0.1.0 wrote beside pi's sessions, where the file is still as it was left. */
+/** Records what 0.1.0 wrote beside pi's sessions, if the file is still as it was left. */
 function recordOwn(store: Store, { key, meta, name }: MetaState, paths: StatePaths): void {
   if (!key.startsWith("pi:") || name === undefined) return;
   const id = key.slice("pi:".length);

@@ -102,7 +102,7 @@ interface Material {
   options: MetaOptions;
 }
 
-/** By the model, else by rule; undefined when the model failed and the present meta is kept. */
+/** Summarizes by the model, else by rule; undefined when the model failed and the present meta is kept. */
 export async function summarize(material: Material): Promise<(Summary & { model: string }) | undefined> {
   const { complete } = material.options;
   if (complete) {
@@ -166,7 +166,7 @@ function byRule(material: Material): Summary {
 
 /**
  * The meta of the session that this one goes on with: in pi a new session may name its parent and hold none of its rows,
- * so that what was said there is told nowhere else.
+ * so nothing else says what was said there.
  */
 function originOf({ session, reading, options }: Material): SessionMeta | undefined {
   if (session.agent !== "pi" || !reading.isWhole) return undefined;

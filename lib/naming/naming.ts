@@ -1,5 +1,5 @@
 /**
- * What a session was about, in five to eight of its own words, told by rule.
+ * What a session was about, in five to eight of its own words, by rule.
  *
  * Statements are taken from where people and agents say what they are doing (requests, commit subjects, titles in
  * compaction summaries and closing reports), freed of what says nothing, and the one that holds most of the words the
@@ -18,7 +18,7 @@ const NAME_MAX_CHARS = 80;
 /** Requests further on name a part of the session rather than the whole. */
 const REQUESTS_MAX = 30;
 const SENTENCES_PER_MESSAGE = 5;
-/** What a statement is worth beside a later request: by where it stands, and by how it begins. */
+/** What a statement is worth beside a later request: by position and by how it begins. */
 const WORTH = {
   opening: 2.2,
   openingRest: 1.6,
@@ -51,7 +51,7 @@ const HANGING =
   /^(?:you|i|it|it's|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
 const HANGING_WORTH = 0.75;
 /** Background to the request: how things are, after the opening sentence. */
-const TELLING_HOW_IT_IS =
+const BACKGROUND =
   /^(?:the|an?|all|each|this|these|your|our|you|it)\b.*?\b(?:is|are|was|were|has|have|lives?|been)\b|^\S+\.\w{1,5}`?\s+[-–—]\s/i;
 const BACKGROUND_WORTH = 0.5;
 /** A name whose last words waited for what was cut off ends before what it is about. */
@@ -65,7 +65,7 @@ interface Statement {
   worth: number;
 }
 
-/** A name for a conversation, from redacted entries; undefined when nothing in it says what it was about. */
+/** Returns a name for a conversation, from redacted entries; undefined when nothing in it says what it was about. */
 export function nameByRule(entries: readonly Entry[]): string | undefined {
   const weights = termWeights(entries);
   let best: Phrase | undefined;
@@ -73,7 +73,7 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
   for (const { text, worth } of statements(entries)) {
     const said = phrase(text);
     if (said === undefined) continue;
-    const score = tellingness(said.name, weights) * worth * mannerWorth(said);
+    const score = informativeness(said.name, weights) * worth * mannerWorth(said);
     if (score <= bestScore) continue;
     best = said;
     bestScore = score;
@@ -89,7 +89,7 @@ function* statements(entries: readonly Entry[]): Generator<Statement> {
     for (const [index, sentence] of said.entries()) {
       const whole = position > 0 ? later : index === 0 ? WORTH.opening : WORTH.openingRest;
       for (const [part, clause] of clauses(sentence).entries()) {
-        const isBackground = (position > 0 || index > 0) && TELLING_HOW_IT_IS.test(clause);
+        const isBackground = (position > 0 || index > 0) && BACKGROUND.test(clause);
         const worth = isBackground ? whole * BACKGROUND_WORTH : whole;
         yield { text: clause, worth: part === 0 ? worth : worth * WORTH.clause };
       }
@@ -122,7 +122,7 @@ function* announced(entries: readonly Entry[]): Generator<Statement> {
 const ANNOUNCEMENT =
   /^(?:i['’]?ll|i will|let me|i['’]?m going to|i am going to)\s+(?:now |first |start by )?/i;
 
-/** A sentence, and what begins inside it: "…, can you …", "read … and propose …". */
+/** Returns a sentence, and what begins inside it: "…, can you …", "read … and propose …". */
 function clauses(sentence: string): string[] {
   const inner = sentence.split(CLAUSE_BREAK).slice(1);
   return [sentence, ...inner.filter((clause) => clause.split(" ").length >= 4)];
@@ -133,7 +133,7 @@ const HEADING = /(?:^|\\n|\n|")#\s+(?:plan:?\s+)?([^\n\\"#]{8,90})/i;
 const TICKET =
   /(?<=\b(?:bead|issue|ticket|epic|task|show|implement|start|on|fix|close) )[a-z]\w*-[a-z0-9]{3}(?:\.\d+)?(?![\w-])|(?<![\w-])(?:[a-z]\w*-\d+(?:\.\d+)?|#\d+)(?![\w-])/gi;
 
-/** The title that a tracker shows for a ticket that the first request names. */
+/** Returns the title that a tracker shows for a ticket that the first request names. */
 function* ticketTitles(entries: readonly Entry[]): Generator<Statement> {
   const asked = entries.find(({ kind }) => kind === "user")?.text ?? "";
   for (const ticket of new Set(asked.slice(0, 2000).match(TICKET) ?? [])) {
@@ -165,7 +165,7 @@ function mannerWorth({ name, isHanging, isCut }: Phrase): number {
   return ASKING.test(name) ? worth * ASKING_WORTH : worth;
 }
 
-/** What a user answered to a tool: an option that the agent worded, or its plan. */
+/** Returns whether a message answers a tool: an option the agent worded, or its plan. */
 function isReply(text: string): boolean {
   return /^Approved the plan\b|\(asked: /.test(text);
 }
@@ -174,7 +174,7 @@ function isRequest(text: string): boolean {
   return !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.trimStart().startsWith("/");
 }
 
-/** A commit's first line without its type. Targets are on one line, so it ends where the next thing begins to be done. */
+/** Returns a commit's first line without its type. Targets are on one line, so it ends where the next thing begins to be done. */
 export function commitSubject(message: string): string {
   const subject = message
     .replace(/^\w+(?:\([^)]*\))?!?:\s*/, "")
@@ -184,7 +184,7 @@ export function commitSubject(message: string): string {
   return words.slice(0, end === -1 ? undefined : end).join(" ");
 }
 
-/** What a report calls the work: quoted or bold names and headings of several words; the word before tells a subject. */
+/** What a report calls the work: quoted or bold names and headings of several words; the word before marks a subject. */
 function* titles(text: string, worth: number): Generator<Statement> {
   let subject = WORTH.subject;
   const pattern =
@@ -201,8 +201,8 @@ function* titles(text: string, worth: number): Generator<Statement> {
   }
 }
 
-/** How much of what the session keeps coming back to is in a name. */
-function tellingness(name: string, weights: Map<string, number>): number {
+/** Scores how much of what the session keeps coming back to is in a name. */
+function informativeness(name: string, weights: Map<string, number>): number {
   const terms = new Set(contentWords(name.replace(/\S+\.\w{1,5}(?=[\s,;:]|$)/g, " ")));
   const inFiles = contentWords(name).filter((word) => !terms.has(word));
   let sum = 0;
@@ -211,7 +211,7 @@ function tellingness(name: string, weights: Map<string, number>): number {
   return (sum / Math.sqrt(3 + name.split(" ").length)) * (TERMS_WORTH[terms.size] ?? 1);
 }
 
-/** What the conversation keeps coming back to: in how many messages a word occurs, requests counting more. */
+/** Weighs each word by the number of messages it occurs in; requests count more. */
 function termWeights(entries: readonly Entry[]): Map<string, number> {
   const counts = new Map<string, number>();
   const count = (text: string, weight: number) => {
@@ -271,7 +271,7 @@ function editedMost(entries: readonly Entry[]): string | undefined {
   return [...counts].toSorted((a, b) => b[1] - a[1])[0]?.[0];
 }
 
-/** At most eighty characters, whole words. */
+/** Shortens a name to eighty characters at a word boundary. */
 function fit(name: string): string {
   if (name.length <= NAME_MAX_CHARS) return name;
   const cut = name.slice(0, NAME_MAX_CHARS + 1).replace(/\s+\S*$/, "");

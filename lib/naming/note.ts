@@ -12,7 +12,7 @@ interface Note {
   sessionKey: string;
   sessionId: string;
   source: string;
-  /** Where the messages stand: `<file>:<first>-<last>`. */
+  /** The messages' place: `<file>:<first>-<last>`. */
   transcript: string;
   /** `User: …` and `Assistant: …`. */
   lines: string[];
@@ -21,7 +21,7 @@ interface Note {
 /** Notes of one name and day; more means that something saves in a loop. */
 const SAME_NAME_MAX = 1000;
 
-/** The note's text; the same for the same session, whenever it is made. */
+/** Returns the note's text; the same for the same session, whenever it is made. */
 export function renderNote({ time, sessionKey, sessionId, source, transcript, lines }: Note): string {
   return `\
 # Session: ${time}
@@ -37,14 +37,14 @@ ${lines.join("\n")}
 `;
 }
 
-/** The id of the session that a note is about; undefined for a text that is no note of ours. */
+/** Returns the id of the session that a note is about; undefined for a text that is no note of ours. */
 export function sessionOfNote(text: string): string | undefined {
   const header =
     /^# Session: .+\n\n- \*\*Session Key\*\*: .*\n- \*\*Session ID\*\*: (.+)\n- \*\*Source\*\*: .*\n/;
   return header.exec(text)?.[1];
 }
 
-/** The file that holds just this text already: `<date>-<slug>.md` or, without a slug, any of that date. */
+/** Returns the file that holds just this text already: `<date>-<slug>.md` or, without a slug, any of that date. */
 export function findNote(
   folder: string,
   text: string,

@@ -38,7 +38,7 @@ const DETAILS: readonly Detail[] = [
 /** A user message or a compaction, or what came before the first one, and the steps up to the next one. */
 type Section = Step[];
 
-/** The lines of an outline, oldest first; of a long session the oldest sections are counted only. */
+/** Returns the lines of an outline, oldest first; of a long session the oldest sections are counted only. */
 export function outline(steps: readonly Step[], options: OutlineOptions): string[] {
   const sections = sectionsOf(steps);
   let lines: string[][] = [];
@@ -85,7 +85,7 @@ function sectionLines(steps: Section, { timezone, isRewound }: OutlineOptions, d
   return lines;
 }
 
-/** Files edited, commands that failed, commits. */
+/** Lists the files edited, the commands that failed and the commits. */
 function workLine(steps: readonly Step[], { chars, files, each }: Detail): string {
   const edited = new Set<string>();
   const failed = new Set<string>();

@@ -30,7 +30,7 @@ export interface Phrase {
   isCut: boolean;
 }
 
-/** A statement in at most eight words; undefined when nothing is said in it. */
+/** Returns a statement in at most eight words; undefined when nothing is said in it. */
 export function phrase(statement: string): Phrase | undefined {
   if (statement.length > SENTENCE_MAX_CHARS * 3) return undefined;
   const plain = plainWords(statement);
@@ -74,7 +74,7 @@ function spacedPhrase(text: string): { words: string; isHanging: boolean; isCut:
   };
 }
 
-/** Where a clause ends within the first eight words, late enough to have said something. */
+/** Finds the end of a clause within the first eight words that is late enough to say something. */
 function clauseEnd(words: string[]): number {
   for (let end = WORDS_MAX; end >= WORDS_WANTED; end--) {
     const next = (words[end] ?? "").toLowerCase();
@@ -90,7 +90,7 @@ function clauseEnd(words: string[]): number {
 const CLAUSE_START =
   /^(?:and|or|und|oder|et|ou|y|so|because|which|that|but|as|when|while|since|instead|then|weil|damit|dass|aber|parce|mais|porque|pero|[–-])$/;
 
-/** A name does not end on a word that waits for another. */
+/** Drops function words at the end: a name does not end on a word that needs another. */
 export function dropTail(words: string[]): string[] {
   let end = words.length;
   while (end > 1 && isFunctionWord((words[end - 1] ?? "").replace(/[\p{P}]+$/u, ""))) end--;

@@ -1,5 +1,5 @@
 /**
- * What a prompt is told of the sessions it mentions. All of it is data about other sessions: one line per fact, in which
+ * What a prompt learns about the sessions it mentions. All of it is data about other sessions: one line per fact, in which
  * nothing can begin a line or a tag of its own.
  */
 
@@ -44,7 +44,7 @@ interface Style {
   clean: (text: string) => string;
 }
 
-/** The whole block; empty when there is nothing in it. Lines that would make it too long are left out, and said to be. */
+/** Returns the whole block; empty when there is nothing in it. Lines beyond the limit are replaced by a count. */
 export function referenceBlock(lines: readonly string[], maxChars: number = BLOCK_MAX_CHARS): string {
   let left = Math.min(maxChars, BLOCK_MAX_CHARS) - HEADER.length - 40;
   if (lines.length === 0 || left <= 0) return "";
@@ -57,7 +57,7 @@ export function referenceBlock(lines: readonly string[], maxChars: number = BLOC
   return kept.join("\n");
 }
 
-/** The lines about one session. */
+/** Returns the lines about one session. */
 export function sessionLines(
   { written, session, meta, answer }: Mentioned,
   { timezone, clean }: Style,
@@ -109,24 +109,24 @@ export interface Choice {
   ageSeconds: number;
 }
 
-/** The line for a reference that means several sessions. */
+/** Returns the line for a reference that means several sessions. */
 export function ambiguousLine(written: string, choices: readonly Choice[], clean: Style["clean"]): string {
   const shown = oneLine(clean(written), NAME_CHARS);
   return `${shown} may mean several sessions: ${choiceList(choices, clean)}. Use an id or a longer name.`;
 }
 
-/** The line for a reference that means none. */
+/** Returns the line for a reference that means none. */
 export function unknownLine(written: string, choices: readonly Choice[], clean: Style["clean"]): string {
   const nearest = choices.length > 0 ? `; nearest: ${choiceList(choices, clean)}` : "";
   return `${oneLine(clean(written), NAME_CHARS)} means no known session${nearest}.`;
 }
 
-/** The line for a reference that means a session which was told of already. */
+/** Returns the line for a reference to a session that is already described. */
 export function sameLine(written: string, before: string, clean: Style["clean"]): string {
   return `${oneLine(clean(written), NAME_CHARS)} is the session of ${oneLine(clean(before), NAME_CHARS)}.`;
 }
 
-/** The line for a reference that comes after the last one that is followed. */
+/** Returns the line for a reference that comes after the last one that is followed. */
 export function leftOutLine(written: string, max: number, clean: Style["clean"]): string {
   return `${oneLine(clean(written), NAME_CHARS)} was not followed: at most ${max} references of one prompt are.`;
 }

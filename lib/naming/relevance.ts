@@ -7,7 +7,7 @@ import { inverseFrequency } from "../search/rank.ts";
 import { findStems } from "../search/terms.ts";
 import type { Entry } from "../transcripts/session.ts";
 
-/** A result may be megabytes long; what it is about stands in its beginning. */
+/** A result may be megabytes long; its beginning says what it is about. */
 const ENTRY_CHARS = 20_000;
 /** The words before and after carry over: an answer seldom repeats its question. */
 const NEIGHBOUR = 0.3;
@@ -15,7 +15,7 @@ const LITERAL = 2;
 /** Tool results are long and match everything. */
 const RESULT_WEIGHT = 0.6;
 
-/** A function that tells an entry's relevance, 0 for none. */
+/** Returns a function that gives an entry's relevance, 0 for none. */
 export function relevanceTo(question: string, entries: readonly Entry[]): (entry: Entry) => number {
   const [{ terms, literals } = { terms: [], literals: [] }] = readQuestions([question]);
   const held = heldTerms(
@@ -38,7 +38,7 @@ export function relevanceTo(question: string, entries: readonly Entry[]): (entry
   return (entry) => scores.get(entry) ?? 0;
 }
 
-/** For each entry which stems occur in it. */
+/** Returns, for each entry, which stems occur in it. */
 function heldTerms(entries: readonly Entry[], stems: readonly string[]): boolean[][] {
   const held = entries.map(() => stems.map(() => false));
   const texts = entries.map((entry) => [textOf(entry), splitJoined(textOf(entry))]);

@@ -31,7 +31,7 @@ import { isCircumstantial, type Summary } from "./summarize.ts";
 
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;
-/** Whether the last look tells without opening a file that nothing is due. */
+/** Returns whether the last look shows, without opening a file, that nothing is due. */
 export function isKnownNotDue(session: Session, options: MetaOptions): boolean {
   const { state, paths, settings, complete, force = false } = options;
   if (!state || force) return false;
@@ -62,7 +62,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   // Asked again under the lock: whoever held it may have been forgetting the session.
   const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   const waitMs = options.lockWaitMs ?? LOCK_WAIT_MS;
-  // Under the lock too: what stands in the file is ours exactly when it is what we last noted.
+  // Under the lock too: the file's content is ours only if it is what we last noted.
   const done = (written: SessionMeta | undefined, content: string) => {
     // pi's lie outside the state folder
     if (written && session.agent === "pi")
@@ -153,7 +153,7 @@ async function makeMeta(session: Session, making: Making): Promise<SessionMeta |
   return assembled(session, { ...made, name: clean(name) }, { entries: reading.entries, meta, now: now() });
 }
 
-/** A name that the user gave: in the host, or by editing the meta file. */
+/** Returns a name that the user gave: in the host, or by editing the meta file. */
 function givenName(
   session: Session,
   meta: SessionMeta | undefined,
@@ -188,12 +188,12 @@ function assembled(
   };
 }
 
-/** Whether an entry says or did something that a summary is made of. */
+/** Returns whether an entry says or did something that a summary is made of. */
 function isSpokenOrDone(entry: Entry): boolean {
   return isSpoken(entry) || entry.kind === "tool";
 }
 
-/** The transcript went away while it was read, or the disk is full. */
+/** Returns whether the system failed: the transcript vanished while it was read, or the disk is full. */
 function isSystemError(error: unknown): boolean {
   return error instanceof Error && "code" in error && typeof error.code === "string";
 }

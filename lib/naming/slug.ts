@@ -61,7 +61,7 @@ export function sanitizeSlug(raw: string): string {
   return (end >= SLUG_CUT_MIN ? cut.slice(0, end) : wholeCharacters(cut)).replace(/-+$/, "");
 }
 
-/** The first characters of a text that fit, a letter never parted from its marks. */
+/** Returns the first characters of a text that fit, a letter never parted from its marks. */
 function wholeCharacters(text: string): string {
   let fitting = "";
   for (const { segment } of new Intl.Segmenter().segment(text)) {
@@ -71,12 +71,12 @@ function wholeCharacters(text: string): string {
   return fitting;
 }
 
-/** The time of day, `HHMM`, for when there is nothing better. */
+/** Returns the time of day, `HHMM`, for when there is nothing better. */
 export function timeSlug(at: string = new Date().toISOString(), timezone?: string): string {
   return formatLocal(at, timezone).slice(11, 16).replace(":", "");
 }
 
-/** A slug of 2 to 4 words by the model; the time of day, and a logged warning, when it gives none. Never throws. */
+/** Returns a slug of 2 to 4 words by the model; the time of day, and a logged warning, when it gives none. Never throws. */
 export async function generateSlug(content: string, options: SlugOptions): Promise<string> {
   return (await askForSlug(content, options)) ?? timeSlug(options.at, options.timezone);
 }
@@ -94,27 +94,27 @@ interface Conversation {
 interface SlugSources {
   /** Asks a model. */
   slugOptions?: SlugOptions | undefined;
-  /** What the session is known to be about, better than rules could tell. */
+  /** What the session is known to be about, better than rules could say. */
   topic?: string | undefined;
   log?: string | undefined;
 }
 
-/** The model's slug, else one of the known topic, else one by rule, else the time of day. */
+/** Returns the model's slug, else one of the known topic, else one by rule, else the time of day. */
 export async function chooseSlug(
   { entries, content, at, timezone, clean }: Conversation,
   { slugOptions, topic = "", log }: SlugSources,
 ): Promise<string> {
   const asked = slugOptions && (await askForSlug(content, { log, clean, ...slugOptions }));
   if (asked) return asked;
-  const told = sanitizeSlug(clean(topic)) || byRule(entries);
-  return told || timeSlug(at, timezone);
+  const known = sanitizeSlug(clean(topic)) || byRule(entries);
+  return known || timeSlug(at, timezone);
 }
 
 function byRule(entries: readonly Entry[]): string {
   return sanitizeSlug(nameByRule(entries) ?? "");
 }
 
-/** A slug by the model; undefined, and a logged warning, when it gives none. Never throws. */
+/** Returns a slug by the model; undefined, and a logged warning, when it gives none. Never throws. */
 async function askForSlug(content: string, options: SlugOptions): Promise<string | undefined> {
   try {
     if (content.trim() === "") throw new RangeError("the conversation is empty");
@@ -156,7 +156,7 @@ async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend, 
   return send;
 }
 
-/** The slug's line of an answer that may come in a fence, in quotes or after `Slug:`. */
+/** Returns the slug's line of an answer that may come in a fence, in quotes or after `Slug:`. */
 function answerLine(answer: string): string {
   const lines = answer.split("\n").map((line) => line.trim());
   const line = lines.find((line) => line !== "" && !line.startsWith("```")) ?? "";

@@ -71,7 +71,7 @@ export function summarizeByRule(entries: readonly Entry[], where: Circumstances)
   };
 }
 
-/** A summary by rule brought up to date with what was said since, without reading the rest of the conversation again. */
+/** Returns a summary by rule brought up to date with what was said since, without reading the rest of the conversation again. */
 export function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
   const old = parseLines(before.summary);
   const added = linesOf(fresh);
@@ -89,13 +89,13 @@ export function continueSummary(before: Summary, fresh: readonly Entry[]): Summa
   return { name: before.name, description, summary: textOf(lines, before.summary), tags };
 }
 
-/** A summary that also says which session's work it goes on with. */
+/** Returns a summary that also says which session's work it goes on with. */
 export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
   const from = `From: ${origin.name} (${cut(origin.description.replace(/\s+/g, " "), LATER_CHARS)})`;
   return { ...made, summary: `${from}\n${made.summary}` };
 }
 
-/** Whether a name was made of circumstances, because the conversation said nothing yet. */
+/** Returns whether a name was made of circumstances, because the conversation said nothing yet. */
 export function isCircumstantial(name: string): boolean {
   return /^(?:Short exchange|Conversation|"[^"]+") (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
 }
@@ -145,7 +145,7 @@ function isLabel(label: string, lines: Lines): label is keyof Lines {
   return Object.hasOwn(lines, label);
 }
 
-/** The first request where it says what it is about; else what came of it. */
+/** Returns the first request where it says what it is about; else what came of it. */
 function describe(name: string, { Asked, Done }: Lines): string {
   const asked = Asked[0] ?? "";
   if (asked !== "" && !isAboutTicket(asked)) return gist(asked, DESCRIPTION_CHARS);
@@ -153,7 +153,7 @@ function describe(name: string, { Asked, Done }: Lines): string {
   return cut([name, ...done].join(BETWEEN), DESCRIPTION_CHARS);
 }
 
-/** Whether a request only names a piece of work that is described elsewhere. */
+/** Returns whether a request only names a piece of work that is described elsewhere. */
 function isAboutTicket(request: string): boolean {
   return /^(?:please )?(?:work on|implement|start|continue|do|fix|take|pick up)\b.{0,25}\b[a-z]\w*-(?:\d+|[a-z0-9]{3})\b/i.test(
     request,
@@ -172,13 +172,13 @@ function circumstances(entries: readonly Entry[], { project, date }: Circumstanc
   return `${messages < SHORT_MESSAGES ? "Short exchange" : "Conversation"} ${place}`;
 }
 
-/** The first words of a message, which say something to somebody who was there. */
+/** Returns the first words of a message, which say something to somebody who was there. */
 function firstWords(text: string): string {
   const words = spokenText(text).replaceAll('"', "").trim().split(/\s+/);
   return cut(words.slice(0, QUOTED_WORDS).join(" "), QUOTED_CHARS);
 }
 
-/** The requests after the first, spread over the session. */
+/** Returns the requests after the first, spread over the session. */
 function laterRequests(requests: readonly string[]): string[] {
   const later = requests
     .slice(1)
@@ -204,7 +204,7 @@ function decisions(entries: readonly Entry[]): string[] {
   return [...found];
 }
 
-/** The subjects of the commits, the newest last; one that was amended or tried again once. */
+/** Returns the subjects of the commits, the newest last; one that was amended or tried again once. */
 function commits(entries: readonly Entry[]): string[] {
   const subjects = entries.flatMap(({ tool }) => {
     const message = tool && commitMessage(tool.target);
@@ -213,7 +213,7 @@ function commits(entries: readonly Entry[]): string[] {
   return lastDistinct(subjects, COMMITS_MAX);
 }
 
-/** The names of the files edited, the one edited most first. */
+/** Returns the names of the files edited, the one edited most first. */
 function editedFiles(entries: readonly Entry[]): string[] {
   const counts = new Map<string, number>();
   for (const { tool } of entries) {
@@ -243,12 +243,12 @@ function tagsOf(entries: readonly Entry[]): string[] {
   return [...new Set([...describeText(text).topics, ...words])].slice(0, TAGS_MAX);
 }
 
-/** The last `max` different ones, in their order. */
+/** Returns the last `max` different ones, in their order. */
 function lastDistinct(items: readonly string[], max: number): string[] {
   return [...new Set(items.toReversed())].filter(Boolean).slice(0, max).reverse();
 }
 
-/** The first `max` different ones, and how many more there are. */
+/** Returns the first `max` different ones, and how many more there are. */
 function firstDistinct(items: readonly string[], max: number): string[] {
   const known = [...new Set(items.filter((item) => item !== "" && !/^and \d+ more$/.test(item)))];
   const before = items.find((item) => /^and \d+ more$/.test(item));

@@ -1,4 +1,4 @@
-/** What a shell command was and how it ended, as far as its line and its output tell. */
+/** What a shell command was and how it ended, judged by its line and its output. */
 
 import { truncate } from "../base/text.ts";
 
@@ -11,7 +11,7 @@ const COMMAND_READ_CHARS = 4000;
 const OUTPUT_READ_CHARS = 20_000;
 
 /** Commands whose ending is a fact of the project: tests, builds, releases, version control. */
-const TELLING =
+const NOTABLE =
   /\b(?:tests?|spec|jest|vitest|pytest|mocha|playwright|check|lint|eslint|biome|ruff|mypy|tsc|typecheck|build|compile|make|cmake|cargo|gradle|mvn|dotnet|deploy|publish|release|migrate|migration|docker|kubectl|terraform|helm|systemctl|install|npm (?:i|ci|run)|git (?:commit|push|merge|rebase|tag|revert|reset|cherry-pick|stash))\b/;
 
 const LOOKING =
@@ -31,7 +31,7 @@ const FRAME =
 
 const TOTAL = /\b\d+ (?:pass(?:ed|ing)?|tests?|fail(?:ed|ing|ures?)?|errors?|warnings?|files?)\b[^\n]{0,60}/i;
 
-/** A command on one short line, without the directory change and variables before it. */
+/** Returns a command on one short line, without the directory change and variables before it. */
 export function commandName(command: string): string {
   const first = command
     .slice(0, COMMAND_READ_CHARS)
@@ -43,35 +43,35 @@ export function commandName(command: string): string {
   return truncate(line, COMMAND_CHARS);
 }
 
-/** Whether how a command ended is worth keeping: by what it calls, not by what its paths are called. */
-export function isTelling(command: string): boolean {
+/** Returns whether a command's outcome is worth keeping, judged by what it calls and not by its paths. */
+export function isNotable(command: string): boolean {
   if (isLooking(command)) return false;
   return command
     .slice(0, COMMAND_READ_CHARS)
     .split(/&&|\|\||[;|\n]/)
     .some((part) => {
       const words = part.trim().replace(/^\.\//, "").split(/\s+/).slice(0, 5);
-      return TELLING.test(words.filter((word) => !word.includes("/")).join(" "));
+      return NOTABLE.test(words.filter((word) => !word.includes("/")).join(" "));
     });
 }
 
-/** Whether a command only looks: finding nothing is no failure of the work. */
+/** Returns whether a command only looks: finding nothing is no failure of the work. */
 export function isLooking(command: string): boolean {
   return LOOKING.test(commandName(command));
 }
 
-/** Whether a command failed. */
+/** Returns whether a command failed. */
 export function hasFailed(
   output: string,
   { isError, command }: { isError: boolean; command: string },
 ): boolean {
   if (isError) return true;
   // Output of `cat` or `grep` may speak of anything.
-  if (!isTelling(command)) return false;
+  if (!isNotable(command)) return false;
   return FAILED.test(output.slice(-4000).replace(/\b0 (?:fail|error)\w*/gi, ""));
 }
 
-/** The line of an output that says what went wrong. */
+/** Returns the line of an output that says what went wrong. */
 export function errorLine(output: string): string {
   const end = output.slice(-OUTPUT_READ_CHARS);
   const lines = end
@@ -91,7 +91,7 @@ export function errorLine(output: string): string {
     .replace(/[\uD800-\uDBFF]$/, "");
 }
 
-/** What an output's last counts say, such as `12 pass, 0 fail`. */
+/** Returns the last counts of an output, such as `12 pass, 0 fail`. */
 export function totalLine(output: string): string {
   const counts = output.slice(-4000).match(new RegExp(TOTAL, "gi")) ?? [];
   const last = counts.slice(-2).map((count) =>
@@ -104,7 +104,7 @@ export function totalLine(output: string): string {
   return last.join(", ").length <= TOTAL_CHARS ? last.join(", ") : (last.at(-1) ?? "").slice(0, TOTAL_CHARS);
 }
 
-/** The message of a `git commit`. */
+/** Returns the message of a `git commit`. */
 export function commitMessage(command: string): string | undefined {
   const start = command.slice(0, COMMAND_READ_CHARS);
   if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(start)) return undefined;

@@ -14,11 +14,11 @@ export const COMPACTION_SCHEMA_VERSION = 1;
 const GAP_STEPS_MAX = 6;
 
 interface CompactionOptions extends ObserveContext {
-  /** The whole conversation as it stands, tool results included. */
+  /** The whole conversation with tool results. */
   entries: readonly Entry[];
   /** Ids of the rows that stay raw: those from `firstKeptEntryId` on. */
   keptIds?: ReadonlySet<string> | undefined;
-  /** Only what stands after this line is wanted: a branch that is left, from where it forked. */
+  /** Only lines after this one: an abandoned branch, from its fork. */
   afterLine?: number | undefined;
   /** The summary before this one: the files it names are carried on. */
   previousSummary?: string | undefined;
@@ -60,7 +60,7 @@ export async function compactionSummary(options: CompactionOptions): Promise<Com
     ledger = (await observe(part)).ledger;
   };
   const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
-  // A record that came late may tell of a branch that was left meanwhile: it must not speak for this one.
+  // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
   await close(undefined, 0);
   if (hasGap() && options.complete) {
     options.onGap?.();
@@ -91,7 +91,7 @@ export async function compactionSummary(options: CompactionOptions): Promise<Com
   };
 }
 
-/** A model that is asked within a limit. */
+/** Returns a model that is asked within a limit. */
 function within(complete: CompleteJson, limit: AbortSignal): CompleteJson {
   return (request) => {
     const signal = request.signal ? AbortSignal.any([request.signal, limit]) : limit;
@@ -99,7 +99,7 @@ function within(complete: CompleteJson, limit: AbortSignal): CompleteJson {
   };
 }
 
-/** Whether a host should compact before it must: the raw part has come to what observer and tail hold together. */
+/** Returns whether a host should compact early: the raw part has reached observer plus retained tail. */
 export function isCompactionDue(rawTokens: number, settings: ObserveSettings): boolean {
   const { auto, mode, observerTokens, retainTokens } = settings;
   return auto && mode === "buffered" && rawTokens >= observerTokens + retainTokens;

@@ -34,7 +34,7 @@ export async function planObserving(
   }
 }
 
-/** A reflection that keeps nothing is refused, and changes nothing. */
+/** Answers in place of a model. A reflection that keeps nothing is refused, so it changes nothing. */
 function answerTo(prompt: string): object {
   const line = FIRST_LINE.exec(prompt)?.[1];
   return {

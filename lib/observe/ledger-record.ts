@@ -8,7 +8,7 @@ import { redactor } from "../redact/redact.ts";
 import type { Entry } from "../transcripts/session.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord, ReflectedRecord } from "./observations.ts";
 
-/** A value read from a ledger as a record; undefined when it is none. */
+/** Returns a value read from a ledger as a record; undefined when it is none. */
 export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   if (!isRecord(value)) return undefined;
   if (value.kind === "dropped") {
@@ -74,7 +74,7 @@ function strings(value: unknown): string[] {
 }
 
 /**
- * Moves a ledger to the line numbers of the transcript it now lies in. Returns the same ledger when nothing has moved.
+ * Moves a ledger to the line numbers of the transcript it is now in. Returns the same ledger when nothing has moved.
  *
  * In a fork the rows up to a record are one unbroken path, so a moved record covers all lines up to its place.
  */
@@ -105,7 +105,7 @@ function relocateObservation(observation: Observation, lineOf: ReadonlyMap<strin
   return { ...observation, sources };
 }
 
-/** A ledger redacted by the rules of today, which may be newer than what was noted. */
+/** Returns a ledger redacted by the rules of today, which may be newer than what was noted. */
 export function redactLedger(ledger: Ledger, extra: readonly string[]): Ledger {
   const clean = redactor(extra);
   return ledger.map((record): LedgerRecord => {

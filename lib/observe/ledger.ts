@@ -21,12 +21,12 @@ import type { Ledger, LedgerRecord } from "./observations.ts";
 /** The type of the custom entries that hold a ledger's records in a pi session. */
 export const LEDGER_ENTRY_TYPE = "session-memory:observations";
 
-/** The ledger file of a session. Ids are the host's, so what could leave the folder is spelled out. */
+/** Returns the ledger file of a session. Ids are the host's, so what could leave the folder is spelled out. */
 export function ledgerFile(paths: Pick<Paths, "observations">, sessionId: string): string {
   return join(paths.observations, `${fileStem(sessionId)}.jsonl`);
 }
 
-/** A session id as the beginning of a file's name. */
+/** Returns a session id as the beginning of a file's name. */
 export function fileStem(sessionId: string): string {
   return sessionId
     .replace(/[^A-Za-z0-9._-]/g, (character) => encodeURIComponent(character).replace(/[^A-Za-z0-9]/g, "="))
@@ -34,7 +34,7 @@ export function fileStem(sessionId: string): string {
     .slice(0, 200);
 }
 
-/** The records of a ledger file, and how many lines were none; empty when there is no file. */
+/** Returns the records of a ledger file, and how many lines were none; empty when there is no file. */
 export function readLedgerFile(file: string): { records: LedgerRecord[]; skipped: number } {
   let text: string;
   try {
@@ -78,15 +78,16 @@ export function readLedger(
   if (session.agent !== "pi") return { ledger: records, skipped };
   const own = ledgerFromData(customEntriesOf(session.file, leafId), entries);
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
-  // After beginning anew the session's own records are dropped too, and nothing is there twice.
-  const anew = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
+  // After starting over, the session's own records are dropped too, so nothing occurs twice.
+  const restart = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
   const further = records.filter(
-    (record, at) => (anew !== -1 && at >= anew) || record.kind !== "observed" || record.coversTo > reach,
+    (record, at) =>
+      (restart !== -1 && at >= restart) || record.kind !== "observed" || record.coversTo > reach,
   );
   return { ledger: [...own, ...further], skipped };
 }
 
-/** A ledger from the data of a pi session's custom entries, in branch order; other data is passed over. */
+/** Returns a ledger from the data of a pi session's custom entries, in branch order; other data is passed over. */
 export function ledgerFromData(data: readonly unknown[], entries: readonly Entry[]): Ledger {
   const records = data.flatMap((item) => parseLedgerRecord(item) ?? []);
   return relocateLedger(records, entries);

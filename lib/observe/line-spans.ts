@@ -1,4 +1,4 @@
-/** Lines of a transcript, written as ranges. */
+/** Ranges of transcript lines as text. */
 
 /** Ascending lines as ranges: `12-14,17`. */
 export function lineSpans(lines: Iterable<number>): string {
@@ -16,7 +16,7 @@ export function lineSpans(lines: Iterable<number>): string {
   return spans.join();
 }
 
-/** What `lineSpans` wrote. */
+/** Parses what `lineSpans` wrote. */
 export function lineRanges(spans: string): [from: number, to: number][] {
   return spans.split(",").flatMap((span): [number, number][] => {
     const [from, to = from] = span.split("-").map(Number);

@@ -19,7 +19,7 @@ export const DONE = "✅";
 /** One thing worth keeping, on one line. */
 export interface Observation {
   id: string;
-  /** UTC time of the message it stands for; null where the transcript has none. */
+  /** UTC time of its message; null where the transcript has none. */
   at: string | null;
   /** `2026-02-12 14:30 Europe/Berlin`: stored, so that rendering asks nothing of the machine it runs on. */
   local?: string;
@@ -27,7 +27,7 @@ export interface Observation {
   text: string;
   /** Transcript lines. */
   sources: number[];
-  /** The host's ids of these rows, where the ledger lies in a transcript that can be forked. */
+  /** The host's ids of these rows, where the ledger is inside a transcript that can be forked. */
   sourceIds?: string[];
   /** A request or question that is open until a later record closes it. */
   thread?: true;
@@ -76,7 +76,7 @@ export interface ReflectedRecord {
   focus?: string;
 }
 
-/** Tombstones. `all` begins anew: nothing is covered any more. */
+/** Tombstones. `all` starts over: nothing is covered any more. */
 interface DroppedRecord {
   kind: "dropped";
   ids: string[] | "all";
@@ -111,7 +111,7 @@ export function foldLedger(ledger: Ledger): Memory {
   return openMemory(ledger).memory;
 }
 
-/** A ledger's memory that further records can be added to as they are made. */
+/** Returns a ledger's memory that further records can be added to as they are made. */
 export function openMemory(ledger: Ledger): { memory: Memory; add: (record: LedgerRecord) => void } {
   const memory = emptyMemory();
   const live = new Map<string, Observation>();
@@ -167,7 +167,7 @@ function foldReflected(memory: Memory, live: Map<string, Observation>, record: R
     live.set(observation.id, observation);
     memory.history.set(observation.id, observation);
   }
-  // What was merged stands where it happened, not at the end.
+  // A merged observation is placed where it happened, not at the end.
   const sorted = [...live.values()].toSorted((a, b) => firstSource(a) - firstSource(b));
   live.clear();
   for (const observation of sorted) live.set(observation.id, observation);
@@ -190,7 +190,7 @@ function firstSource(observation: Observation): number {
   return observation.sources[0] ?? 0;
 }
 
-/** Whether an observation must survive everything: what the user wants or decided, not yet settled. */
+/** Returns whether an observation must survive everything: what the user wants or decided, not yet settled. */
 export function isOpen(observation: Observation, memory: Pick<Memory, "closed">): boolean {
   if (observation.text.startsWith(DONE)) return false;
   // A question is no 🔴, but open until it is answered.
@@ -198,19 +198,19 @@ export function isOpen(observation: Observation, memory: Pick<Memory, "closed">)
   return observation.rule === true || !memory.closed.has(observation.id);
 }
 
-/** The requests that nothing has settled yet, oldest first. */
+/** Returns the requests that nothing has settled yet, oldest first. */
 export function openThreads(memory: Memory): Observation[] {
   return memory.observations.filter(
     (observation) => observation.thread && isOpen(observation, memory) && !memory.closed.has(observation.id),
   );
 }
 
-/** An observation's line as it is rendered. */
+/** Returns an observation's line as it is rendered. */
 export function observationLine({ priority, local, text, id }: Observation): string {
   return `- ${MARKS[priority]} ${local ? `(${local.slice(11, 16)}) ` : ""}${text} [${id}]`;
 }
 
-/** Tokens of these observations as rendered, never fewer than there are. */
+/** Returns tokens of these observations as rendered, never fewer than there are. */
 export function observationTokens(observations: readonly Observation[]): number {
   return observations.reduce((sum, observation) => sum + estimateTokens(observationLine(observation)) + 1, 0);
 }
@@ -266,7 +266,7 @@ function isSame(observation: Observation, draft: Draft): boolean {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** A time as people there would write it, with the zone's name; undefined for what is no time. */
+/** Returns a time as people there would write it, with the zone's name; undefined for what is no time. */
 export function localMinute(at: string, timezone: string): string | undefined {
   if (Number.isNaN(Date.parse(at))) return undefined;
   let format = formats.get(timezone);
@@ -281,7 +281,7 @@ export function localMinute(at: string, timezone: string): string | undefined {
   return `${format.format(new Date(at))} ${timezone}`;
 }
 
-/** How many live observations there are of each priority, and how many are open. */
+/** Counts live observations by priority, and the open ones. */
 export function countObservations(memory: Memory): {
   red: number;
   yellow: number;

@@ -33,7 +33,7 @@ const RESULT_CHARS = 220;
 /** It is all there is of what it sums up. */
 const SUMMARY_CHARS = 1500;
 const SUMMARY_LINES_MAX = 30;
-/** pi's own summary of a branch that was left begins so: nothing else in the conversation tells of it. */
+/** The beginning of pi's summary of an abandoned branch, which nothing else in the conversation mentions. */
 const BRANCH_SUMMARY = /^The user explored a different conversation branch/;
 
 interface RuleContext {
@@ -96,7 +96,7 @@ export function observeByRule(entries: readonly Entry[], context: RuleContext): 
   };
 }
 
-/** The observation of one user message, for an observer that passed it over. */
+/** Returns the observation of one user message, for an observer that passed it over. */
 export function observePrompt(prompt: Entry, clean: (text: string) => string): Draft[] {
   return promptNotes(prompt, { earlier: undefined, clean }).map(({ draft }) => draft);
 }
@@ -126,7 +126,7 @@ function isSpoken({ kind }: Entry): boolean {
   return kind === "assistant";
 }
 
-/** Whether a new message shows that what was asked for before is done. */
+/** Returns whether a new message shows that what was asked for before is done. */
 function settles(
   prompt: Entry,
   { before, earlier }: { before: Part | undefined; earlier: string | undefined },
@@ -191,7 +191,7 @@ function answerNotes(
   return [{ rank: 1, draft: { at: answer.at ?? null, priority: "yellow", text, sources: [answer.line] } }];
 }
 
-/** What a summary in the conversation tells that the ledger does not: of a branch that was left, or of lost history. */
+/** Notes what a summary adds to the ledger: from an abandoned branch, or from lost history. */
 function summaryNotes(
   { entries }: Part,
   { memory, clean, isFirst }: RuleContext & { isFirst: boolean },
@@ -214,7 +214,7 @@ function summaryNotes(
   });
 }
 
-/** What a host's summary says, without how it came about and what is to be done with it. */
+/** Returns the body of a host's summary, without its preamble and instructions. */
 function summaryBody(text: string): string {
   const body = /^\s*(?:<summary>|summary(?: of that exploration)?:)\s*$([\s\S]+)/im.exec(text)?.[1] ?? text;
   return body.replace(

@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { appendLedgerFile, ledgerFile } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, observeAnew } from "./observe.ts";
+import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, reobserve } from "./observe.ts";
 import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
 import { type ReflectOutcome, reflect } from "./reflect.ts";
 import { isReflectionDue } from "./reflect-rules.ts";
@@ -40,7 +40,7 @@ export interface SessionContext {
 }
 
 export interface SessionOutcome {
-  /** `backing-off`: the last attempts failed; `busy`: another observer is at it; `excluded`: config.json says so. */
+  /** `backing-off`: the last attempts failed; `busy`: another observer is working; `excluded`: config.json says so. */
   status: "observed" | "nothing" | "failed" | "busy" | "backing-off" | "excluded";
   observed?: ObserveOutcome | undefined;
   reflected?: ReflectOutcome;
@@ -137,7 +137,7 @@ async function observeOnce(session: Session, options: OnceOptions): Promise<Sess
   };
 }
 
-/** Whether so much is not observed that a step may be due: only then are its entries read. */
+/** Returns whether so much is not observed that a step may be due: only then are its entries read. */
 function isNearStep({ tokens }: Growth, { mode, retainTokens, stepTokens }: ObserveSettings): boolean {
   return mode === "buffered" && tokens >= (retainTokens + stepTokens) * NEAR_SHARE;
 }
@@ -161,7 +161,7 @@ export async function reflectSession(
  */
 export function orThrow(outcome: SessionOutcome): SessionOutcome {
   if (outcome.status === "busy") {
-    throw new SessionMemoryError("BUSY", "Cannot observe: another observer of this session is at it", {
+    throw new SessionMemoryError("BUSY", "Cannot observe: another observer is working on this session", {
       recoverable: true,
       hint: "wait for it to end",
     });
@@ -175,10 +175,10 @@ export function orThrow(outcome: SessionOutcome): SessionOutcome {
 }
 
 /** Observes a whole session again, and drops what its ledger held once that has succeeded. */
-export async function observeSessionAnew(session: Session, options: SessionContext): Promise<SessionOutcome> {
+export async function reobserveSession(session: Session, options: SessionContext): Promise<SessionOutcome> {
   return await locked(session, options, async (): Promise<SessionOutcome> => {
     const state = readSessionMemory(session, options);
-    const observed = await observeAnew({ ...contextOf(state, options), entries: state.entries });
+    const observed = await reobserve({ ...contextOf(state, options), entries: state.entries });
     if (observed.failure !== undefined) return { status: "failed", observed, reason: observed.failure };
     noteAttempt(options.paths, { sessionId: session.id, failure: undefined, now: 0 });
     return { status: "observed", observed };

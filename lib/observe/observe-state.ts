@@ -65,7 +65,7 @@ export function setObserveSettings(
   return observeSettings(paths, settings);
 }
 
-/** The failures of a session's observer; undefined when the last attempt was fine. */
+/** Returns the failures of a session's observer; undefined when the last attempt was fine. */
 export function readBackoff(paths: Places, sessionId: string): Backoff | undefined {
   return withBackoffs(paths, sessionId, ({ db }) => {
     const row = db.prepare("SELECT * FROM observer_backoffs WHERE session_id = ?").get(sessionId);
@@ -133,7 +133,7 @@ function withBackoffs<T>(paths: Places, sessionId: string, work: (store: Store) 
   });
 }
 
-/** The sessions that have such a file. */
+/** Returns the sessions that have such a file. */
 function oldBackoffs({ observations }: Places): string[] {
   if (!existsSync(observations)) return [];
   const names = readdirSync(observations).filter((name) => name.endsWith(OLD_SUFFIX));
@@ -146,7 +146,7 @@ function typed(text: string): unknown {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** Why a value does not fit a key. */
+/** Returns why a value does not fit a key; undefined when it does. */
 function fault(key: string, value: unknown, settings: ObserveSettings): string | undefined {
   if (!Object.hasOwn(settings, key)) return "there is no such key";
   if (key === "mode")

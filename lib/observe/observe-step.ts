@@ -11,7 +11,7 @@ export const RESULT_CHARS = 2000;
 const TOOL_CHARS = 300;
 /** A long text keeps this share of its room for its beginning. */
 const HEAD_SHARE = 0.7;
-/** A reported context may hold things that stand in no transcript row: more than this is not the conversation's. */
+/** A reported context may hold more than the transcript: beyond this factor it is not the conversation's. */
 const CALIBRATION_MAX = 3;
 
 /** A piece of new conversation, oldest first. */
@@ -29,7 +29,7 @@ interface StepOptions {
   redact: (text: string) => string;
 }
 
-/** The entries of the conversation that no record covers. */
+/** Returns the entries of the conversation that no record covers. */
 export function uncovered(entries: readonly Entry[], memory: Pick<Memory, "covered">): Entry[] {
   return entries.filter(({ line }) => !memory.covered.has(line));
 }
@@ -62,14 +62,14 @@ export function rawTokens(entries: readonly Entry[]): number {
   return Math.round(total + pending * scale);
 }
 
-/** The entries from a place on that make up `tokens`, by the estimate. */
+/** Returns the entries from a place on that make up `tokens`, by the estimate. */
 export function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
   let to = from;
   for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
   return entries.slice(from, to);
 }
 
-/** The newest entries that make up `tokens`, and those before them. A message and its calls stay together. */
+/** Returns the newest entries that make up `tokens`, and those before them. A message and its calls stay together. */
 export function splitTail(entries: readonly Entry[], tokens: number): { older: Entry[]; tail: Entry[] } {
   let at = entries.length;
   for (let sum = 0; at > 0 && sum < tokens; at--) {
@@ -79,7 +79,7 @@ export function splitTail(entries: readonly Entry[], tokens: number): { older: E
   return { older: entries.slice(0, at), tail: entries.slice(at) };
 }
 
-/** The first piece of `entries` that fits, ending before a user message where that costs less than half of it. */
+/** Returns the first piece of `entries` that fits, ending before a user message where that costs less than half of it. */
 export function cutStep(entries: readonly Entry[], options: StepOptions): Step | undefined {
   const rows = [...groupByLine(entries)];
   const texts: string[] = [];
@@ -109,7 +109,7 @@ export function cutStep(entries: readonly Entry[], options: StepOptions): Step |
   };
 }
 
-/** Which lines a step covers, as its record states them. */
+/** Returns the lines a step covers, as its record states them. */
 export function coverage(step: Pick<Step, "entries">): {
   coversTo: number;
   coversToId?: string;
@@ -123,7 +123,7 @@ export function coverage(step: Pick<Step, "entries">): {
   };
 }
 
-/** A long text's beginning and end with a mark of what is missing between, at most `max` characters. */
+/** Returns a long text's beginning and end with a mark of what is missing between, at most `max` characters. */
 export function excerpt(text: string, max: number, { total = text.length } = {}): string {
   if (text.length <= max || (text.length <= max * 2 && [...text].length <= max)) return text;
   const mark = (missing: number) => ` … [${missing} characters] … `;
@@ -183,7 +183,7 @@ function rowText(row: readonly Entry[], redact: (text: string) => string): strin
     .join("\n");
 }
 
-/** A text that can neither end the conversation it stands in nor begin a message of its own. */
+/** Escapes a text so that it can neither end the surrounding conversation nor begin a message. */
 function asData(text: string): string {
   return text
     .trim()

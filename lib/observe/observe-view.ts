@@ -1,4 +1,4 @@
-/** A session's memory as a person looks at it: where it stands, what is still raw, and what an observation came from. */
+/** A session's memory for people: its status, what is still raw, and the sources of an observation. */
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -109,7 +109,7 @@ function isMessage({ kind }: Entry): boolean {
   return kind === "user" || kind === "assistant";
 }
 
-/** A status as lines to read. */
+/** Formats a status as lines. */
 export function statusText({
   settings,
   observer,
@@ -140,7 +140,7 @@ interface LineStyle {
   redact: (text: string) => string;
 }
 
-/** The conversation that is not yet observed, one line per message, call or result. */
+/** Returns the conversation that is not yet observed, one line per message, call or result. */
 export function rawLines({ entries, ledger }: SessionMemoryState, style: LineStyle): string[] {
   return uncovered(entries, foldLedger(ledger)).map((entry) => entryLine(entry, style));
 }
@@ -154,7 +154,7 @@ export interface Recalled {
 }
 
 /**
- * An observation, live or dropped, with the transcript lines it stands on.
+ * An observation, live or dropped, with its source lines.
  *
  * @throws {SessionMemoryError} `NOT_FOUND`.
  */
@@ -232,7 +232,7 @@ export function observedSession(reference: string, context: ResolveContext): Ses
   }
 }
 
-/** By its id, or four characters and more of its beginning. */
+/** Finds a session by its ledger: by id, or a prefix of four characters or more. */
 function ledgerSession(paths: Paths, reference: string): Session | undefined {
   if (reference.length < PREFIX_MIN || !existsSync(paths.observations)) return undefined;
   const stems = readdirSync(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);

@@ -39,18 +39,18 @@ export interface ObserveContext {
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
-  /** Whether records note row ids, for a ledger that lies in a transcript which can be forked (pi). @default {false} */
+  /** Whether records note row ids, for a ledger inside a transcript that can be forked (pi). @default {false} */
   rowIds?: boolean | undefined;
 }
 
 export interface ObserveOptions extends ObserveContext {
-  /** The conversation as it stands, tool results included, oldest first. */
+  /** The conversation with tool results, oldest first. */
   entries: readonly Entry[];
   /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
   when?: "due" | "all" | undefined;
-  /** Only what stands before this line: where the raw tail begins. @default no limit */
+  /** Only lines before this one, where the raw tail begins. @default no limit */
   beforeLine?: number | undefined;
-  /** Only what stands after this line: the part of a branch that is left. @default {0} */
+  /** Only lines after this one: the part of a branch that is left. @default {0} */
   afterLine?: number | undefined;
   /** Whether `entries` begin with the first that is not observed. @default {false} */
   isTail?: boolean | undefined;
@@ -70,7 +70,7 @@ export interface ObserveOutcome {
   steps: number;
   /** Observations added. */
   observations: number;
-  /** Why it stopped early; what was observed before that stands. */
+  /** Why it stopped early; what was observed before is kept. */
   failure?: string;
   tokens: number;
   /** Null where the price is unknown. */
@@ -128,12 +128,12 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
  * Observes a conversation all again. What the ledger held is dropped only once this has succeeded: a failure leaves it
  * as it was.
  */
-export async function observeAnew(options: ObserveOptions): Promise<ObserveOutcome> {
-  const anew: LedgerRecord = { kind: "dropped", ids: "all", reason: "rebuild" };
-  const made: LedgerRecord[] = [anew];
+export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome> {
+  const restart: LedgerRecord = { kind: "dropped", ids: "all", reason: "rebuild" };
+  const made: LedgerRecord[] = [restart];
   const outcome = await observe({
     ...options,
-    ledger: [...options.ledger, anew],
+    ledger: [...options.ledger, restart],
     when: "all",
     append: (record) => void made.push(record),
   });
@@ -144,7 +144,7 @@ export async function observeAnew(options: ObserveOptions): Promise<ObserveOutco
   return outcome;
 }
 
-/** What is wanted and not covered, oldest first. */
+/** Returns the requested entries that are not covered, oldest first. */
 function pendingEntries(options: ObserveOptions, memory: Memory): Entry[] {
   const { entries, settings, when = "due", beforeLine = Number.POSITIVE_INFINITY, afterLine = 0 } = options;
   const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
@@ -154,7 +154,7 @@ function pendingEntries(options: ObserveOptions, memory: Memory): Entry[] {
   );
 }
 
-/** Whether a step is due in the background: in buffered mode, when what is older than the retained tail fills one. */
+/** Returns whether a step is due in the background: in buffered mode, when what is older than the retained tail fills one. */
 export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
   if (settings.mode !== "buffered") return false;
   const { older } = splitTail(entries, settings.retainTokens);
@@ -186,7 +186,7 @@ function branchRecords(memory: Memory, entries: readonly Entry[]): LedgerRecord[
 }
 
 /** Redacts a text and puts it on one line. */
-export function cleaner({ redact }: Pick<ObserveContext, "redact">): (text: string) => string {
+export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text: string) => string {
   return (text) => oneLine(redact(text), Number.MAX_SAFE_INTEGER);
 }
 
@@ -196,7 +196,7 @@ interface Recording extends ObserveContext {
 
 function ruleRecord(step: Step, context: Recording): ObservedRecord {
   const budget = Math.max(RULE_TOKENS_MIN, Math.round(step.tokens * RULE_SHARE));
-  const notes = observeByRule(step.entries, { memory: context.memory, clean: cleaner(context), budget });
+  const notes = observeByRule(step.entries, { memory: context.memory, clean: redactToLine(context), budget });
   return makeRecord({ step, by: "rules", ...notes }, context);
 }
 
@@ -222,7 +222,7 @@ function makeRecord({ step, by, drafts, settled, closes, left }: Noted, context:
     ...closes,
     ...observations.filter((_, at) => settled.has(drafts[at] as Draft)).map(({ id }) => id),
   ];
-  const files = touchedFiles(step.entries, cleaner(context));
+  const files = touchedFiles(step.entries, redactToLine(context));
   const record: ObservedRecord = { kind: "observed", observations, ...coverage(step), by };
   if (closed.length > 0) record.closes = closed;
   if (files.read.length + files.modified.length > 0) record.files = files;
@@ -240,7 +240,7 @@ async function observeByModel(step: Step, context: ModelObserving): Promise<Obse
   const { memory, complete, outcome, signal } = context;
   const { OBSERVER_SYSTEM, observerAnswer, observerPrompt } = await import("./observer-prompts.ts");
   const { acceptObservations } = await import("./observer-answer.ts");
-  const clean = cleaner(context);
+  const clean = redactToLine(context);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
       const answer = await complete({
@@ -270,13 +270,13 @@ async function observeByModel(step: Step, context: ModelObserving): Promise<Obse
   return undefined;
 }
 
-/** A malformed answer was asked for again already, and no second call makes a budget or a key good. */
+/** Returns whether a second call may succeed: malformed answers were retried already, and budgets and keys stay bad. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof SessionMemoryError)) return true;
   return error.type === "MODEL_FAILED" && error.recoverable && error.details.kind !== "malformed";
 }
 
-/** What the user said is in the memory whether the model cared for it or not. */
+/** Adds the user's messages that the model left out. */
 function withPrompts(drafts: Draft[], step: Step, clean: (text: string) => string): Draft[] {
   const cited = new Set(drafts.flatMap(({ sources }) => sources));
   const missed = step.entries.filter(({ kind, line }) => kind === "user" && !cited.has(line));

@@ -1,6 +1,6 @@
 /**
  * What a model's answer must be to be taken: from the given lines or ids, with no date of its own, not empty, not
- * repeating itself, not longer than what it stands for. An answer that is not becomes a reason, never a record.
+ * repeating itself, not longer than its source. An answer that is not becomes a reason, never a record.
  */
 
 import { estimateTokens } from "../language/tokens.ts";
@@ -20,7 +20,7 @@ const TEXT_CHARS_MAX = 700;
 /** An answer may be this share of its step; a short step may be said again in full. */
 const ANSWER_SHARE = 0.5;
 const ANSWER_TOKENS_MIN = 800;
-/** Fewer different word groups than this share, in an answer long enough to tell: the model ran in circles. */
+/** Fewer different word groups than this share, in a long enough answer: the model ran in circles. */
 const DISTINCT_SHARE_MIN = 0.5;
 const DISTINCT_WORDS_MIN = 60;
 const GROUP_WORDS = 4;
@@ -132,10 +132,10 @@ function hasWords({ entries }: Step): boolean {
   return entries.some(({ kind }) => kind === "user" || kind === "assistant");
 }
 
-/** What is wrong with an answer's texts as a whole. */
+/** Returns what is wrong with an answer's texts as a whole. */
 function textFault(texts: readonly string[], maxTokens: number): string | undefined {
   const all = texts.join("\n");
-  if (estimateTokens(all) > maxTokens) return "it is too long for what it stands for";
+  if (estimateTokens(all) > maxTokens) return "it is too long for its source";
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text.toLowerCase(), (counts.get(text.toLowerCase()) ?? 0) + 1);
   if ([...counts.values()].some((count) => count > REPEATS_MAX)) return "it repeats itself";
@@ -164,7 +164,7 @@ function draftOf({ priority, text, sources }: OfferedObservation, { entries }: S
   return priority === "red" && isSaid && /^Request:/i.test(text) ? { ...draft, thread: true } : draft;
 }
 
-/** A ✅ settles the requests it names by id, and those of its own step that cite a line it cites. */
+/** Closes the requests that a ✅ names by id, and those of its own step that cite a line it cites. */
 function settledBy(drafts: readonly Draft[], memory: Memory): Pick<Accepted, "closes" | "settled"> {
   const done = drafts.filter(({ text }) => text.startsWith(DONE));
   const ids = done.flatMap(({ text }) => [...text.matchAll(/\[(\w{6})\]/g)].map((match) => match[1] ?? ""));

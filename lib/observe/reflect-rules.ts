@@ -37,7 +37,7 @@ export function reflectionBasis(observations: readonly Observation[], focus = ""
   return createHash("sha256").update(`${focus}\n${ids}`).digest("hex").slice(0, 16);
 }
 
-/** Whether there is so much that reflection is due, and it would not only repeat one that achieved nothing. */
+/** Returns whether there is so much that reflection is due, and it would not only repeat one that achieved nothing. */
 export function isReflectionDue(memory: Memory, limit: number): boolean {
   const tokens = observationTokens(memory.observations);
   if (tokens < limit) return false;
@@ -92,7 +92,7 @@ function isCause({ priority, text }: Observation): boolean {
   return priority === "yellow" && CAUSE.test(text);
 }
 
-/** The causes that something open rests on: they name the same file, error or other rare thing. */
+/** Returns the causes that something open rests on: they name the same file, error or other rare thing. */
 export function causesOfOpen(memory: Memory): Set<Observation> {
   const open = memory.observations.filter((item) => isOpen(item, memory));
   const wanted = new Set(open.flatMap(({ text }) => thingsOf(text)));
@@ -108,7 +108,7 @@ function thingsOf(text: string): string[] {
   return [...new Set(found ?? [])];
 }
 
-/** What a later observation says too, about the same file, error or decision. */
+/** Drops what a later observation also says about the same file, error or decision. */
 function dropContained(memory: Memory, dropped: Set<Observation>): void {
   const holders = new Map<string, { item: Observation; words: Set<string> }[]>();
   for (const item of memory.observations.toReversed()) {
@@ -122,7 +122,7 @@ function dropContained(memory: Memory, dropped: Set<Observation>): void {
   }
 }
 
-/** The share of words that are among others. */
+/** Returns the share of words that are among others. */
 function share(words: ReadonlySet<string>, others: ReadonlySet<string>): number {
   if (words.size === 0) return 0;
   let count = 0;
@@ -130,7 +130,7 @@ function share(words: ReadonlySet<string>, others: ReadonlySet<string>): number 
   return count / words.size;
 }
 
-/** The same words again: the last time counts. */
+/** Drops repeated words except their last occurrence. */
 function dropRepeats(memory: Memory, dropped: Set<Observation>): void {
   const seen = new Set<string>();
   for (const observation of memory.observations.toReversed()) {
@@ -140,7 +140,7 @@ function dropRepeats(memory: Memory, dropped: Set<Observation>): void {
   }
 }
 
-/** An earlier state of something that has a later one. */
+/** Drops earlier states of something that has a later one. */
 function dropSuperseded(memory: Memory, dropped: Set<Observation>): void {
   const seen = new Set<string>();
   for (const observation of memory.observations.toReversed()) {

@@ -13,7 +13,7 @@ import {
   nameDrafts,
   observationTokens,
 } from "./observations.ts";
-import { cleaner, type ObserveContext } from "./observe.ts";
+import { type ObserveContext, redactToLine } from "./observe.ts";
 import {
   causesOfOpen,
   isReflectionDue,
@@ -102,7 +102,7 @@ async function reflectByModel(context: ModelReflection, outcome: ReflectOutcome)
     });
     const accepted = acceptReflection(answer.value.observations, {
       memory,
-      clean: cleaner(context),
+      clean: redactToLine(context),
       protectedItems: causesOfOpen(memory),
     });
     if ("refused" in accepted) {

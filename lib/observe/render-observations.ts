@@ -1,5 +1,5 @@
 /**
- * What stands in the place of raw history: a ledger as Markdown, a function of the ledger alone.
+ * Renders a ledger as the Markdown that replaces raw history; a function of the ledger alone.
  *
  * Without a limit, `## Observations` only grows at its end between two reflections, so a prompt cache that holds the
  * earlier rendering stays valid up to there.
@@ -25,7 +25,7 @@ export interface RenderOptions {
   earlier?: { read: readonly string[]; modified: readonly string[] } | undefined;
 }
 
-/** Characters of a request that are enough to know it again; its full text stands above. */
+/** Enough of a request to recognise it; its full text is above. */
 const THREAD_CHARS = 120;
 const THREADS_MAX = 12;
 /** With a limit, each kind of note beside the observations gets at most this share of it. */
@@ -57,12 +57,12 @@ export function renderMemory(memory: Memory, options: RenderOptions = {}): strin
   return renderWithin(maxChars, { shown, sides, memory });
 }
 
-/** The lines of the observations alone. */
+/** Returns the lines of the observations alone. */
 export function observationLines(memory: Memory): string[] {
   return memory.observations.length === 0 ? [] : observationsSection(memory.observations).split("\n");
 }
 
-/** The paths in the `<read-files>` and `<modified-files>` tags of a rendering. */
+/** Returns the paths in the `<read-files>` and `<modified-files>` tags of a rendering. */
 export function filesIn(text: string): { read: string[]; modified: string[] } {
   const lines = (tag: string) =>
     (new RegExp(`<${tag}>\n([\\s\\S]*?)\n</${tag}>`).exec(text)?.[1] ?? "").split("\n").filter(Boolean);
@@ -110,7 +110,7 @@ function sideNotes(memory: Memory, { afterLine, earlier }: RenderOptions): Side[
   ];
 }
 
-/** By UTF-16 units, so that no locale of a machine changes the order. */
+/** Sorts by UTF-16 units, so that no machine's locale changes the order. */
 function paths(all: Iterable<string>): string[] {
   return [...new Set(all)].sort();
 }
@@ -180,7 +180,7 @@ function renderWithin(
       missing > 0 ? leftOutLine(missing) : "",
     ]);
     if (text.length <= maxChars) return text;
-    // A day's heading stands twice where lines of another zone part it: then the least worthy line goes.
+    // A day's heading repeats where another zone's lines separate it: then the least valuable line goes.
     for (const least of [...chosen].slice(-1)) chosen.delete(least);
   }
 }
@@ -189,7 +189,7 @@ function leftOutLine(count: number): string {
   return `(${count} more observation${count === 1 ? "" : "s"} left out here)`;
 }
 
-/** A side note cut to whole lines, with the two characters that part it from what comes before. */
+/** Returns a side note cut to whole lines, with the two characters that part it from what comes before. */
 function fitSide(side: Side, room: number): string {
   const whole = sideText(side);
   if (whole === "") return "";
@@ -207,14 +207,14 @@ function fitSide(side: Side, room: number): string {
   return `\n\n${sideText({ ...side, lines: [...lines, more] })}`;
 }
 
-/** What to tell a host's own summariser that its summary must keep; undefined when there is nothing. */
+/** Returns instructions for a host's own summariser on what to keep; undefined when there is nothing. */
 export function observationsToKeep(ledger: Ledger, { maxChars }: { maxChars: number }): string | undefined {
   const lead =
     "These notes on the session were taken while it ran. The summary must keep every open 🔴 line word for word, the open threads and the modified files.\n\n";
   return led(lead, { ledger, maxChars, foot: "" });
 }
 
-/** What to tell the model after a compaction, with how to look up more; undefined when there is nothing. */
+/** Returns the notes for the model after a compaction, and how to look up more; undefined when there are none. */
 export function observationsAfterCompaction(
   ledger: Ledger,
   { maxChars, lookUp }: { maxChars: number; lookUp: string },

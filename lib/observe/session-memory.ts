@@ -22,7 +22,7 @@ import { rawTokens, uncovered } from "./observe-step.ts";
 /** A session with all that its memory is made of. */
 export interface SessionMemoryState {
   session: Session;
-  /** The conversation as it stands, tool results included. */
+  /** The conversation with tool results. */
   entries: Entry[];
   ledger: Ledger;
   /** Lines of the ledger file that were no records. */
@@ -134,8 +134,8 @@ export interface Growth {
 }
 
 /**
- * Reads what was appended since the last look; undefined where the whole must be read. pi's ledger lies in the
- * transcript itself, which is read for it.
+ * Reads what was appended since the last look; undefined where the whole must be read. pi's ledger is part of the
+ * transcript, which is read for it.
  */
 export function growthOf(
   session: Session,
@@ -162,7 +162,7 @@ export function noteGrowth(
   if (store) saveMark(store, session, { follower: "observations", cursor, ends, note });
 }
 
-/** What is left to observe after a look at a session's conversation; undefined for one that cannot be read on from. */
+/** Returns what is left to observe after reading a conversation; undefined for one that cannot be resumed. */
 export function growthAfter(
   { session, entries, isWhole }: SessionMemoryState,
   ledger: Ledger,

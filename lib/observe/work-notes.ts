@@ -8,7 +8,7 @@ import {
   errorLine,
   hasFailed,
   isLooking,
-  isTelling,
+  isNotable,
   totalLine,
 } from "./command-outcome.ts";
 import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
@@ -40,10 +40,10 @@ interface Command {
   /** What was done after it failed. */
   after: string[];
   commit: string | undefined;
-  isTelling: boolean;
+  isNotable: boolean;
 }
 
-/** The files that were read and modified. */
+/** Returns the files that were read and modified. */
 export function touchedFiles(entries: readonly Entry[], clean: (text: string) => string): Files {
   const files = { read: new Set<string>(), modified: new Set<string>() };
   for (const { tool } of entries) {
@@ -53,7 +53,7 @@ export function touchedFiles(entries: readonly Entry[], clean: (text: string) =>
   return { read: [...files.read], modified: [...files.modified] };
 }
 
-/** The notes on a stretch of work. */
+/** Returns the notes on a stretch of work. */
 export function workNotes(entries: readonly Entry[], clean: (text: string) => string): Note[] {
   const commands = new Map<string, Command>();
   const waiting = new Map<string | undefined, { tool: ToolCall; entry: Entry }>();
@@ -123,7 +123,7 @@ function recordRun(commands: Map<string, Command>, { tool, entry, result, clean 
     total: "",
     after: [],
     commit: undefined,
-    isTelling: isTelling(tool.target),
+    isNotable: isNotable(tool.target),
   };
   commands.set(name, command);
   command.runs++;
@@ -146,7 +146,7 @@ function recordRun(commands: Map<string, Command>, { tool, entry, result, clean 
 function commandNotes(commands: readonly Command[]): Note[] {
   const failed = commands.filter(({ failure }) => failure).slice(-FAILURES_MAX);
   const commits = commands.filter(({ commit, failure, isFixed }) => commit && (!failure || isFixed));
-  const fine = commands.filter(({ failure, commit, isTelling }) => !failure && !commit && isTelling);
+  const fine = commands.filter(({ failure, commit, isNotable }) => !failure && !commit && isNotable);
   return [
     ...failed.map(failureNote),
     ...commits

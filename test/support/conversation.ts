@@ -8,12 +8,12 @@ import {
   type Observation,
   observationLine,
 } from "../../lib/observe/observations.ts";
-import { cleaner, type ObserveOptions } from "../../lib/observe/observe.ts";
+import { type ObserveOptions, redactToLine } from "../../lib/observe/observe.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import type { Entry, ToolAction } from "../../lib/transcripts/session.ts";
 import type { Random } from "./random.ts";
 
-export const CLEAN = cleaner({ redact });
+export const CLEAN = redactToLine({ redact });
 
 /** What was said and done, one row each: `["user", "fix it"]`, `["edit", "src/a.ts"]`, `["run", "bun test", "1 fail", true]`. */
 export type Turn =
