@@ -1,69 +1,94 @@
-/** What README.md says is so: its commands work, its example is the real output, its lists are whole. */
+/** What README.md and docs/ say is so: their commands work, what they show is real, their lists are whole. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { basename, delimiter, dirname, join, relative } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { parseSettings, settingKeys } from "../lib/config/schema.ts";
-import { FIXTURES } from "./support/fixtures.ts";
-import { claudeFolder, layFixtures, temporaryHome } from "./support/home.ts";
+import { layFixtures, temporaryHome } from "./support/home.ts";
 import { ROOT, runCommand, runScript } from "./support/run.ts";
 
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const SETTINGS = readFileSync(join(ROOT, "docs", "settings.md"), "utf8");
 const LINES_MAX = 150;
+/** docs/sharing.md needs a server: test/share-docs.test.ts runs it. */
+const PAGES = [
+  "README.md",
+  ...readdirSync(join(ROOT, "docs"))
+    .filter((name) => name.endsWith(".md") && name !== "sharing.md")
+    .map((name) => join("docs", name)),
+];
 
 const home = temporaryHome();
 layFixtures(home);
-// A fork holds the same words: which of the two is shown depends on which was written last.
-rmSync(join(home.paths.claude, "projects", claudeFolder(home.project), `${FIXTURES.claude.fork.id}.jsonl`));
+const bin = join(home.root, "bin");
+mkdirSync(bin);
+symlinkSync(join(ROOT, "bin", "session-memory.js"), join(bin, "session-memory"));
 
 /** The fenced blocks of one language, outside of the set-up. */
-function blocks(language: string): string[] {
-  const text = README.replace(/<!-- setup -->[\s\S]*<!-- end of setup -->/, "");
+function blocks(page: string, language: string): string[] {
+  const text = page.replace(/<!-- setup -->[\s\S]*<!-- end of setup -->/, "");
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, "gm"))].map(
     ([, block = ""]) => block,
   );
 }
 
-/** Runs a command line as somebody types it into a shell in the clone. */
+/** Runs a command line as somebody types it into a shell in a project. */
 function type(line: string) {
-  const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
-  return runCommand(["sh", "-c", line], { cwd: ROOT, env: { ...home.env, PATH } });
+  const PATH = [bin, dirname(process.execPath), "/usr/bin", "/bin"].join(delimiter);
+  return runCommand(["sh", "-c", line], { cwd: home.project, env: { ...home.env, PATH } });
 }
 
 test(`README.md has at most ${LINES_MAX} lines`, () => {
   expect(README.trimEnd().split("\n").length).toBeLessThanOrEqual(LINES_MAX);
 });
 
-describe("each command of README.md", () => {
-  const lines = blocks("sh")
+describe.each(PAGES)("each command of %s", (name) => {
+  const page = readFileSync(join(ROOT, name), "utf8");
+  const lines = blocks(page, "sh")
     .flatMap((block) => block.split("\n"))
     .filter((line) => line !== "" && !line.startsWith("#"));
 
   test("names a script", () => {
-    expect(lines.length).toBeGreaterThan(5);
-    for (const line of lines) expect(line).toMatch(/^bun scripts\/[a-z-]+\.ts( |$)/);
+    for (const line of lines) expect(line).toMatch(/^session-memory [a-z-]+( |$)/);
   });
 
-  test.each(lines)("works: %s", async (line) => {
-    const { stderr, exitCode } = await type(line);
-    expect({ exitCode, trouble: /^(?:error|warning):.*$/m.exec(stderr) }).toEqual({
-      exitCode: 0,
-      trouble: null,
+  for (const line of lines) {
+    test(`works: ${line}`, async () => {
+      const { stderr, exitCode } = await type(line);
+      expect({ exitCode, trouble: /^(?:error|warning):.*$/m.exec(stderr) }).toEqual({
+        exitCode: 0,
+        trouble: null,
+      });
     });
-  });
+  }
 });
 
-test("the example is what the command prints", async () => {
-  const [example = ""] = blocks("console");
-  const [command = "", ...shown] = example.trimEnd().split("\n");
-  const { stdout, exitCode } = await type(command.replace(/^\$ /, ""));
-  const printed = stdout.split("\n");
-  expect([exitCode, shown.length > 2]).toEqual([0, true]);
-  for (const [index, line] of shown.entries()) {
-    // What stands for a longer text is left out by …
-    const pattern = line.split("…").map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-    expect(printed[index]).toMatch(new RegExp(`^\\s*${pattern.join(".*")}$`));
+test("what README.md shows of a reference is what the program says", async () => {
+  const block = blocks(README, "text").find((text) => text.startsWith("[Session References]")) ?? "";
+  await type("session-memory index-meta --all --quiet");
+  const { stdout } = await type(`session-memory session-reference '@@"posting frequency"'`);
+  for (const line of block.trimEnd().split("\n"))
+    expect(stdout).toContain(line.split("…")[0]?.trimEnd() ?? "");
+});
+
+test("what README.md shows of observations is what the program renders", async () => {
+  const block = blocks(README, "text").find((text) => text.startsWith("- 🔴")) ?? "";
+  const { stdout } = await type("session-memory observe-compact 7c41f0b2 --observe --render");
+  for (const line of block.trimEnd().split("\n")) {
+    const [said = ""] = line.split("…");
+    expect(stdout).toContain(said.trimEnd());
+  }
+});
+
+test("every link of the pages leads to a file", () => {
+  for (const name of PAGES) {
+    const page = readFileSync(join(ROOT, name), "utf8");
+    const targets = [...page.matchAll(/\]\(([^)#:]+)\)|(?:src|srcset)="([^"]+)"/g)].map(
+      ([, a, b]) => a ?? b ?? "",
+    );
+    const missing = targets.filter((target) => !existsSync(join(ROOT, dirname(name), target)));
+    expect([name, missing]).toEqual([name, []]);
   }
 });
 
@@ -75,7 +100,7 @@ test("the table of scripts names all of them", () => {
 });
 
 test("the table of settings names every key with its default, and no other", () => {
-  const [, table = ""] = /^## Settings\n([\s\S]*?)^## /m.exec(README) ?? [];
+  const [table = ""] = SETTINGS.split("An example:");
   const defaults = defaultSettings();
   const blocks = '{"llm": {"model": "m"}, "embedding": {}, "share": {}}';
   const settings = new Map(Object.entries(parseSettings(blocks, "config.json", defaults)));
@@ -101,7 +126,7 @@ test("the table of settings names every key with its default, and no other", () 
 });
 
 test("the example of config.json is valid", () => {
-  const [example = ""] = blocks("json");
+  const [example = ""] = blocks(SETTINGS, "json");
   expect(parseSettings(example, "config.json", defaultSettings()).llm?.model).toBe("gpt-4o-mini");
 });
 
