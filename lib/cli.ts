@@ -10,6 +10,8 @@ import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute 
 import { redactor } from "./redact/redact.ts";
 
 const STDERR = 2;
+/** Shorter words are mostly function words. */
+const MARKED_MIN = 4;
 
 export { usageError };
 
@@ -62,10 +64,17 @@ export function runScript<T extends Options>(
     useConfig(loaded);
     const reading = pathsReading(loaded, sessions, cwd);
     const config = { ...loaded, paths: readsAnyVolute ? readingAnyVolute(reading) : reading };
+    if (!json) await useTerminal(marked(args), loaded.settings);
     const show = (data: unknown, lines: Iterable<string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
     await main({ args, ...parsed, config, configError, cwd, show });
   });
+}
+
+/** The words of a command line that are worth marking in what it finds. */
+function marked(args: readonly string[]): string[] {
+  const words = args.filter((arg) => !arg.startsWith("-")).flatMap((arg) => arg.split(/[^\p{L}\p{N}_]+/u));
+  return words.filter((word) => word.length >= MARKED_MIN);
 }
 
 async function readConfig(
@@ -183,9 +192,24 @@ export function useConfig({ settings, ignored }: Pick<Config, "settings" | "igno
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }
 
+/** Dresses what is printed for a person; undefined where no terminal shows it. */
+let dress: ((text: string) => string) | undefined;
+
+/** Prints for a person from here on, where a terminal shows it. What is piped loads nothing of this. */
+async function useTerminal(words: readonly string[], { timezone }: Config["settings"]): Promise<void> {
+  if (!process.getBuiltinModule("node:tty").isatty(1)) return;
+  const [{ dresser }, { painter, wantsColour }] = await Promise.all([
+    import("./base/dress.ts"),
+    import("./base/terminal.ts"),
+  ]);
+  const paint = painter(wantsColour({ isTTY: true }, process.env));
+  dress = dresser({ paint, now: new Date(), timezone, words });
+}
+
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */
 export function print(text: string): boolean {
-  return writeFully(`${clean(text)}\n`);
+  const cleaned = clean(text);
+  return writeFully(`${dress?.(cleaned) ?? cleaned}\n`);
 }
 
 /** Prints the one JSON document of `--json`. */

@@ -6,7 +6,7 @@
 /** What a part of a line is. */
 type Meaning = "name" | "time" | "user" | "assistant" | "tool" | "match" | "good" | "bad" | "faint";
 
-type Paint = (meaning: Meaning, text: string) => string;
+export type Paint = (meaning: Meaning, text: string) => string;
 
 /** Colours of the terminal's own palette, so that light and dark themes both stay readable. */
 const CODES: Record<Meaning, [on: number, off: number]> = {
