@@ -9,19 +9,8 @@
  */
 
 import { readFileSync } from "node:fs";
-import {
-  choiceFlag,
-  integerFlag,
-  note,
-  parseFlags,
-  print,
-  printJson,
-  runMain,
-  timeFlag,
-  usageError,
-  useConfig,
-} from "../lib/cli.ts";
-import { type Config, loadConfig, pathsReading } from "../lib/config/config.ts";
+import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
+import type { Config } from "../lib/config/config.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
   type SearchAnswer,
@@ -73,39 +62,35 @@ const CONTEXT_MAX = 20;
 /** How people report what somebody said. */
 const REPORTING = ["said", "wants", "asked for", "decided"];
 
-async function main(args: string[]): Promise<void> {
-  const { values, words } = parseFlags(args, {
-    limit: { type: "string" },
-    "max-chars": { type: "string" },
-    brief: { type: "boolean", default: false },
-    "by-session": { type: "boolean", default: false },
-    full: { type: "boolean", default: false },
-    after: { type: "string" },
-    before: { type: "string" },
-    speaker: { type: "string" },
-    about: { type: "string" },
-    topic: { type: "string", multiple: true },
-    topics: { type: "boolean", default: false },
-    decision: { type: "boolean" },
-    action: { type: "boolean" },
-    session: { type: "string" },
-    agent: { type: "string" },
-    project: { type: "string" },
-    file: { type: "string" },
-    error: { type: "string" },
-    command: { type: "string" },
-    context: { type: "string" },
-    "min-score": { type: "string" },
-    "no-index": { type: "boolean", default: false },
-    explain: { type: "boolean", default: false },
-    subagents: { type: "boolean", default: false },
-    own: { type: "boolean", default: false },
-    sessions: { type: "string", multiple: true },
-    json: { type: "boolean", default: false },
-  });
-  const loaded = await loadConfig(process.env, process.cwd());
-  useConfig(loaded);
-  const config = { ...loaded, paths: pathsReading(loaded, values.sessions, process.cwd()) };
+const FLAGS = {
+  limit: { type: "string" },
+  "max-chars": { type: "string" },
+  brief: { type: "boolean", default: false },
+  "by-session": { type: "boolean", default: false },
+  full: { type: "boolean", default: false },
+  after: { type: "string" },
+  before: { type: "string" },
+  speaker: { type: "string" },
+  about: { type: "string" },
+  topic: { type: "string", multiple: true },
+  topics: { type: "boolean", default: false },
+  decision: { type: "boolean" },
+  action: { type: "boolean" },
+  session: { type: "string" },
+  agent: { type: "string" },
+  project: { type: "string" },
+  file: { type: "string" },
+  error: { type: "string" },
+  command: { type: "string" },
+  context: { type: "string" },
+  "min-score": { type: "string" },
+  "no-index": { type: "boolean", default: false },
+  explain: { type: "boolean", default: false },
+  subagents: { type: "boolean", default: false },
+  own: { type: "boolean", default: false },
+} as const;
+
+async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise<void> {
   const mode = modeFlag(values);
   const limit = integerFlag("--limit", values.limit, 0, { min: 1, max: LIMIT_MAX });
   const maxChars = integerFlag("--max-chars", values["max-chars"], 0, { min: MAX_CHARS_LEAST });
@@ -131,8 +116,7 @@ async function main(args: string[]): Promise<void> {
   };
   if (values.topics) {
     const { topics, text } = await sessionTopics(options);
-    if (values.json) printJson({ topics });
-    else if (text !== "") print(text);
+    show({ topics }, lines(text));
     return;
   }
   const { text, results, index } = await searchAsText(
@@ -151,10 +135,13 @@ async function main(args: string[]): Promise<void> {
     },
     options,
   );
-  if (values.json) printJson({ results, index });
-  else if (text !== "") print(text);
+  show({ results, index }, lines(text));
   if (results.length === 0) note("nothing relevant found");
   note(describeIndex(index));
+}
+
+function lines(text: string): string[] {
+  return text === "" ? [] : [text];
 }
 
 function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {
@@ -216,4 +203,4 @@ function describeIndex({ sessions, chunks, vectors, behind, semantic }: SearchAn
   return `index: ${size}, ${state}; semantic ${semantic}`;
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS }, main);

@@ -10,13 +10,18 @@
 
 import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { alignColumns } from "../lib/base/terminal.ts";
 import { shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Paths } from "../lib/config/config.ts";
 import { orIndexed } from "../lib/index/gone-session.ts";
 import type { KnownLines } from "../lib/index/known-lines.ts";
-import { listByLastRow, listingCells, sessionHeader, sessionJson } from "../lib/sessions/listing.ts";
+import {
+  listByLastRow,
+  listingCells,
+  listingColumns,
+  sessionHeader,
+  sessionJson,
+} from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
 import { asSession, readSharedSteps } from "../lib/share/shared-log.ts";
 import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
@@ -267,10 +272,11 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
   }));
   const cells = sessions.map((session) => listingCells(session, { rules, timezone }));
   const isTerminal = process.getBuiltinModule("node:tty").isatty(1);
-  show(
-    { sessions: rows },
-    isTerminal ? alignColumns(cells) : cells.map((each) => each.filter(Boolean).join(" · ")),
-  );
+  const dates = sessions.map(({ updatedAt }) => new Date(updatedAt));
+  const lines = isTerminal
+    ? listingColumns(cells, { dates, home: config.env.HOME ?? "", timezone })
+    : cells.map((each) => each.filter(Boolean).join(" · "));
+  show({ sessions: rows }, lines);
 }
 
 async function main(run: Run<typeof FLAGS>): Promise<void> {

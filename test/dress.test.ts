@@ -32,6 +32,9 @@ test("dresser() paints a log, a diff, and a report", () => {
     "<faint>L118</><bad> (rewound)</><time> [2026-02-12 10:30:05]</> <assistant>Assistant:</> <match>Deploying</>",
   );
   expect(dress("  + new\n  - old\n  same")).toBe("<good>  + new</>\n<bad>  - old</>\n  same");
+  expect(dress("3 Feb            posting frequency  7c41f0b2  claude  ~/shop  23 KiB")).toBe(
+    "<time>3 Feb</>            <name>posting frequency</>  <faint>7c41f0b2</>  claude  ~/shop  23 KiB",
+  );
   expect(dress("DEGRADED")).toBe("<bad>DEGRADED</>");
   expect(dress("warning: no hook has run")).toBe("<bad>warning</>: no hook has run");
 });

@@ -16,6 +16,8 @@ export interface DressOptions {
 const RESULT = /^(\d+\. )(\S+)( · .*)?$/;
 const ROW =
   /^( *)(L\d+)((?: \(rewound\))?)((?: \[\d{4}-\d\d-\d\d[^\]]*\])?) (User:|Assistant:|\[[^\]]*\])?(.*)$/s;
+const LISTED =
+  /^((?:today|yesterday) \d\d:\d\d|\d{1,2} [A-Z][a-z]{2,3}(?: \d{4})?)( {2,})(.*?)( {2,})(\S+)( {2,}(?:claude|pi|codex|plain) .*)$/;
 const DIFF = /^ {2,}([+-])/;
 const STATUS = /^(?:OK|DEGRADED|ERROR)$/;
 const FINDING = /^(error|warning|info): /;
@@ -47,6 +49,11 @@ function dressLine(line: string, options: DressOptions): string {
       ? said.replace(/\bfailed\b/, (word) => paint("bad", word))
       : highlight(said, words, paint);
     return `${indent}${start} ${paint(meaningOf(who), who)}${rest}`;
+  }
+  const listed = LISTED.exec(line);
+  if (listed) {
+    const [, time = "", gap = "", name = "", gap2 = "", id = "", rest = ""] = listed;
+    return `${paint("time", time)}${gap}${paint("name", name)}${gap2}${paint("faint", id)}${rest}`;
   }
   if (line.startsWith("# ")) return paint("name", line);
   const sign = DIFF.exec(line)?.[1];

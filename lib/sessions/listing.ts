@@ -1,5 +1,6 @@
 /** Lists sessions by their last row, with their first words. */
 
+import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
@@ -57,6 +58,8 @@ export interface ListingStyle {
 }
 
 const TITLE_MAX = 80;
+/** Columns of a name and of a folder at a terminal. */
+const [NAME_MIN, FOLDER_MAX] = [20, 28];
 const HEADER_TITLE_MAX = 160;
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
@@ -66,6 +69,33 @@ export function listingCells(session: Session, { rules, timezone }: ListingStyle
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
   const date = formatLocal(updatedAt, timezone).slice(0, 16);
   return [date, titleOf(session, rules), line(shortId(id)), agent, line(cwd), formatSize(size)];
+}
+
+/** Returns the cells in columns of the terminal's width: times as people say them, `~` for home, the names as long as there is room. */
+export function listingColumns(
+  rows: readonly string[][],
+  { dates, home, timezone }: { dates: Date[]; home: string; timezone: string },
+): string[] {
+  const now = new Date();
+  const cells = rows.map(([, title = "", id = "", agent = "", folder = "", size = ""], i) => {
+    const path = home !== "" && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
+    return [sayTime(dates[i] ?? now, { now, timezone }), title, id, agent, shortPath(path), size];
+  });
+  const bare = alignColumns(cells.map(([time = "", , ...rest]) => [time, ...rest]));
+  const room = (process.stdout.columns ?? 80) - Math.max(0, ...bare.map(columnsOf)) - 3;
+  const width = Math.max(NAME_MIN, room);
+  return alignColumns(
+    cells.map(([time = "", title = "", ...rest]) => [time, cutColumns(title, width), ...rest]),
+  );
+}
+
+function shortPath(path: string): string {
+  const parts = path.split("/");
+  return columnsOf(path) <= FOLDER_MAX ? path : `…/${parts.at(-1)}`;
+}
+
+function cutColumns(text: string, columns: number): string {
+  return columnsOf(text) <= columns ? text : fitColumns(text, columns);
 }
 
 /** The line above a session's log. Ids and folders come from files: they may hold line breaks too. */
