@@ -10,8 +10,8 @@ import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute 
 import { redactor } from "./redact/redact.ts";
 
 const STDERR = 2;
-/** Shorter words are mostly function words. */
-const MARKED_MIN = 4;
+/** Shorter words are marked in too many others. */
+const MARKED_MIN = 3;
 
 export { usageError };
 
@@ -198,12 +198,18 @@ let dress: ((text: string) => string) | undefined;
 /** Prints for a person from here on, where a terminal shows it. What is piped loads nothing of this. */
 async function useTerminal(words: readonly string[], { timezone }: Config["settings"]): Promise<void> {
   if (!process.getBuiltinModule("node:tty").isatty(1)) return;
-  const [{ dresser }, { painter, wantsColour }] = await Promise.all([
+  const [{ dresser }, { painter, wantsColour }, { isFunctionWord }] = await Promise.all([
     import("./base/dress.ts"),
     import("./base/terminal.ts"),
+    import("./language/stop-words.ts"),
   ]);
   const paint = painter(wantsColour({ isTTY: true }, process.env));
-  dress = dresser({ paint, now: new Date(), timezone, words });
+  dress = dresser({
+    paint,
+    now: new Date(),
+    timezone,
+    words: words.filter((word) => !isFunctionWord(word.toLowerCase())),
+  });
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */
