@@ -10,8 +10,6 @@ import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute 
 import { redactor } from "./redact/redact.ts";
 
 const STDERR = 2;
-/** Shorter words are marked in too many others. */
-const MARKED_MIN = 3;
 
 export { usageError };
 
@@ -64,17 +62,11 @@ export function runScript<T extends Options>(
     useConfig(loaded);
     const reading = pathsReading(loaded, sessions, cwd);
     const config = { ...loaded, paths: readsAnyVolute ? readingAnyVolute(reading) : reading };
-    if (!json) await useTerminal(marked(args), loaded.settings);
+    if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
     await main({ args, ...parsed, config, configError, cwd, show });
   });
-}
-
-/** The words of a command line that are worth marking in what it finds. */
-function marked(args: readonly string[]): string[] {
-  const words = args.filter((arg) => !arg.startsWith("-")).flatMap((arg) => arg.split(/[^\p{L}\p{N}_]+/u));
-  return words.filter((word) => word.length >= MARKED_MIN);
 }
 
 async function readConfig(
@@ -196,20 +188,15 @@ export function useConfig({ settings, ignored }: Pick<Config, "settings" | "igno
 let dress: ((text: string) => string) | undefined;
 
 /** Prints for a person from here on, where a terminal shows it. What is piped loads nothing of this. */
-async function useTerminal(words: readonly string[], { timezone }: Config["settings"]): Promise<void> {
+async function useTerminal(args: readonly string[], { timezone }: Config["settings"]): Promise<void> {
   if (!process.getBuiltinModule("node:tty").isatty(1)) return;
-  const [{ dresser }, { painter, wantsColour }, { isFunctionWord }] = await Promise.all([
+  const [{ dresser }, { painter, wantsColour }, { wordsToMark }] = await Promise.all([
     import("./base/dress.ts"),
     import("./base/terminal.ts"),
     import("./language/stop-words.ts"),
   ]);
   const paint = painter(wantsColour({ isTTY: true }, process.env));
-  dress = dresser({
-    paint,
-    now: new Date(),
-    timezone,
-    words: words.filter((word) => !isFunctionWord(word.toLowerCase())),
-  });
+  dress = dresser({ paint, now: new Date(), timezone, words: wordsToMark(args) });
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */

@@ -50,3 +50,12 @@ export function isFunctionWord(word: string): boolean {
   const folded = foldText(word);
   return STOP_WORDS.has(folded) || EMPTY_IN_NAMES.has(folded);
 }
+
+/** Shorter words are marked in too many others. */
+const MARKED_MIN = 3;
+
+/** The words of a command line that are worth marking in what it finds. */
+export function wordsToMark(args: readonly string[]): string[] {
+  const words = args.filter((arg) => !arg.startsWith("-")).flatMap((arg) => arg.split(/[^\p{L}\p{N}_]+/u));
+  return words.filter((word) => word.length >= MARKED_MIN && !isFunctionWord(word));
+}

@@ -84,6 +84,7 @@ export function drawTerminal(lines: readonly string[], theme: Theme): string {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
+    "<title>session-memory in a terminal: an answer from past sessions, and a list of them</title>",
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.faint}" stroke-opacity="0.3"/>`,
     `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}" xml:space="preserve">`,
     ...rows,
