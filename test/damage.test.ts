@@ -217,3 +217,12 @@ test("a damaged state.db is set aside, and what it knew of spend and written fil
     `${aside[0]} was damaged; what could be read of it was carried over`,
   );
 }, 60_000);
+
+test("a value that is no JSON, and a statement that is none, are no damage", () => {
+  using home = temporaryHome();
+  const store = openHomeStore(home);
+  expect(() => store.db.prepare("SELECT value FROM json_each(?)").all("{broken")).toThrow("malformed JSON");
+  expect(() => store.db.prepare("SELECT corrupt FROM nowhere")).toThrow("no such table");
+  store.close();
+  expect(readdirSync(home.paths.home).filter((name) => name.includes("damaged"))).toEqual([]);
+});

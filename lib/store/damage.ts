@@ -6,12 +6,16 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 
+/** Node reports only these texts; "malformed JSON" is about a value, not about the file. */
+const MESSAGES =
+  /database disk image is malformed|file is not a database|malformed database schema|database corruption/i;
+
 /** Returns whether an error means that the database file itself is damaged. On Node the extended code is a number. */
 export function isDamage(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof SessionMemoryError) return false;
   const { code = "" } = error as NodeJS.ErrnoException;
   if (/^SQLITE_(?:CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(String(code))) return true;
-  return /malformed|not a database|corrupt/i.test(error.message);
+  return MESSAGES.test(error.message);
 }
 
 /** Marks a database as damaged and returns the error that says so. */
