@@ -1,4 +1,4 @@
-/** Redacts stored rows again, in place: those of deleted transcripts are the only copy, and no reading makes them anew. */
+/** Redacts stored rows in place: those of deleted transcripts are the only copy. */
 
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import { rewriteChunk } from "./chunk-rows.ts";
@@ -7,7 +7,7 @@ import { eraseFreed, markErase } from "./forget-rows.ts";
 
 type Clean = (text: string) => string;
 
-/** The version of the redaction rules under which all rows are. */
+/** The version of the rules under which all rows are redacted. */
 const CLEAN_FACT = "redaction";
 /** The version that rows are being redacted to, and the last chunk that was. */
 const PROGRESS_FACT = "redaction_progress";
@@ -33,7 +33,7 @@ export function beginClean(store: Store, version: string): void {
   writeFact(store, CLEAN_FACT, version);
 }
 
-/** Redacts all rows under a version of the rules; goes on from where a run before was cut short. */
+/** Redacts all rows under a version of the rules, continuing where an interrupted run stopped. */
 export function cleanRows(store: Store, { clean, version }: { clean: Clean; version: string }): void {
   if (readFact(store, CLEAN_FACT) === version) return;
   store.db.exec("PRAGMA secure_delete = ON");

@@ -1,5 +1,5 @@
 /**
- * Secrets that are known by where they stand: after a telling name, in a URL, in an authorization header.
+ * Finds secrets by their position: after a name such as `password`, in a URL, in an authorization header.
  *
  * A name alone proves nothing (`password: string`, `token = getToken()`), so the value has to look like a secret, too.
  */
@@ -16,12 +16,12 @@ const NAME =
   /(?:password|passwd|passphrase|passcode|pwd|pass|secrets?|credentials?|authorization|auth|token|key|signature|sig)(?:[_-]?(?:base|data|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2}))?(?![A-Za-z0-9]|_(?!_(?:[:\s]|$)))/gi;
 const SEPARATOR =
   /\\{0,3}["'`]?\]?(?:\*{1,3}|_{1,3})?(?: \[[^\]\n]{0,40}\])?[ \t]{0,8}(?::=|=>|[:=]={0,2})(?:\*{1,3}(?!\w)|__(?!\w))?\s{0,8}/y;
-/** A value in quotes that has blanks in it. */
+/** A quoted value with blanks. */
 const PHRASE = /[^"'`\\\n<>]{1,200}(?=["'`])/y;
 const FLAG_SEPARATOR = /[ \t]{1,4}/y;
 const SCHEME = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]{1,4}/iy;
 const OPEN_QUOTE = /\\{0,3}["'`]/y;
-/** A value is judged by its first part, then consumed to its end: many names in one long run stay linear. */
+/** A value is judged by its first part and then consumed, so that many names in one long run stay linear. */
 const QUOTED_START = /(?:[^\s"'`\\<>]|\\(?!["'`nrt\\])){1,512}/y;
 const BARE_START = /(?:[^\s"'`\\,;<>()[\]{}|&]|&(?![\w.-]{1,40}=|&)|\\(?!["'`nrt\\])){1,512}/y;
 const QUOTED_REST = /(?:[^\s"'`\\<>]|\\(?!["'`nrt\\]))*/y;
@@ -39,7 +39,7 @@ const COOKIE = /\b((?:set-)?cookie["']?[ \t]{0,4}:[ \t]{0,4}["']?)([^\n"']{1,409
 const COOKIE_VALUE = /(=)([^\s;,"']{16,})/g;
 const URL_USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s/"'`<>\\]{1,256}))?@/g;
 
-/** Whether the name before a separator at `at` may be followed by a secret. A cheap first look. */
+/** Returns whether the name before the separator at `at` may introduce a secret. A cheap prefilter. */
 export function endsSensitiveName(text: string, at: number): boolean {
   let end = at;
   while (end > 0 && at - end < 12 && isBetween(text.charCodeAt(end - 1))) end--;
@@ -56,7 +56,7 @@ const NAME_TAILS = new Set(
     .concat(DIGIT_TAIL),
 );
 
-/** The three characters before `end` in one number, without making a string; a digit stands for all suffixes with one. */
+/** Packs the three characters before `end` into a number, without allocating a string; any digit maps to one code. */
 function tailCode(text: string, end: number): number {
   const last = text.charCodeAt(end - 1);
   if (last >= 0x30 && last <= 0x39) return DIGIT_TAIL;
@@ -80,7 +80,7 @@ function isBetween(code: number): boolean {
   );
 }
 
-/** The text with the values of telling names replaced. */
+/** Replaces the values of names such as `password` or `apiKey`. */
 export function replaceAssigned(whole: string, mark: (kind: string) => string): string {
   const text = replaceCookies(whole, mark);
   let result = "";
@@ -105,7 +105,7 @@ export function replaceAssigned(whole: string, mark: (kind: string) => string): 
   return done === 0 ? text : result + text.slice(done);
 }
 
-/** A value of many names in a row (`key=key=key=…`) is tried from this many of them. */
+/** Attempts within one value made of names (`key=key=key=…`). */
 const TRIES_MAX = 8;
 
 interface Value {
@@ -179,7 +179,7 @@ function isPasswordLine(
 const SUFFIX =
   /[_-]?(?:base|data|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2})$/i;
 
-/** `API key` and the like: the word before belongs to the name. */
+/** In `API key` and the like the word before belongs to the name. */
 const QUALIFIER =
   /\b(?:api|access|secret|private|auth|client|account|service|encryption|signing|bot|bearer|refresh) $/i;
 
@@ -191,14 +191,14 @@ function qualified(text: string, { name, nameEnd }: { name: string; nameEnd: num
   return (word + name).replace(SUFFIX, "");
 }
 
-/** The name with what stands before the keyword: `DB_PASSWORD`, `client.secret`, `--api-key`. */
+/** Returns the keyword with its prefix: `DB_PASSWORD`, `client.secret`, `--api-key`. */
 function wholeName(text: string, keyword: number, end: number): string {
   let start = keyword;
   while (start > 0 && keyword - start < NAME_MAX && /[\w.-]/.test(text[start - 1] ?? "")) start--;
   return text.slice(start, end);
 }
 
-/** Short keywords end ordinary words (`monkey`, `compass`), so they must stand alone, after a joint or as a hump. */
+/** Short keywords end ordinary words (`monkey`, `compass`), so they count only alone, after a joint or in camel case. */
 function isName(text: string, keyword: number, name: string): boolean {
   const before = text[keyword - 1] ?? "";
   const first = text[keyword] ?? "";
@@ -226,7 +226,7 @@ function trimEnd(text: string, start: number, end: number): number {
   return last;
 }
 
-/** The text with passwords in URLs and commands, and bearer tokens replaced. */
+/** Replaces passwords in URLs and commands, and bearer tokens. */
 export function replaceCredentials(text: string, mark: (kind: string) => string): string {
   return text
     .replace(URL_USER, (whole, user: string, password: string | undefined) => {

@@ -1,23 +1,23 @@
 /**
- * Secrets that are known by what stands around them: an option of a command, a statement, an element, a sentence.
+ * Finds secrets by their context: an option of a command, a statement, an element, a sentence.
  *
- * One look for the words that all of them need decides whether they are tried; each is bounded, so that hostile
- * repetitions stay linear.
+ * A prefilter for the words that every context needs decides whether they are tried, and only near such a word. Every
+ * pattern is bounded, so that hostile repetitions stay linear.
  */
 
 import { looksSecret } from "./entropy.ts";
 
 interface Context {
   kind: string;
-  /** Texts without any of these cannot hold it. */
+  /** A text without any of these cannot match. */
   literals: readonly string[];
   /** Group 1 is kept, group 2 is the value; what follows is only looked at. */
   pattern: RegExp;
-  /** What the value has to be beside no stand-in. */
+  /** What the value must look like, besides not being a placeholder. */
   value: "any" | "exact" | "literal" | "mixed";
 }
 
-/** Words of which each context that is no command needs one. */
+/** Every context other than a command needs one of these. */
 const WORDS =
   /assw|ASSW|phrase|PHRASE|ecret|ECRET|_TOKEN|_KEY|_PASS|oken>|[Kk]ey>|NTIFIED |ntified by|uirepass|abbitmqctl|masterau|nemonic|contrase|mot de p|парол|密|パス/;
 /** A command's option. */
@@ -124,7 +124,7 @@ function listWords(): Context[] {
       /(\b[Ss]ecret [Aa]ccess [Kk]ey(?: \[[^\]\n]{0,40}\])?\s{0,4}[:=]\s{0,4}["']?)([A-Za-z0-9/+]{30,60})/g,
       "literal",
     ),
-    // values that stand in for a missing variable
+    // defaults for a missing variable
     context(
       "secret",
       "PASS SECRET TOKEN KEY",
@@ -198,12 +198,12 @@ let commands: readonly Context[] | undefined;
 let words: readonly Context[] | undefined;
 let hints: RegExp | undefined;
 
-/** Whether a context may be there. A cheap first look. */
+/** Returns whether a text may contain a context. A cheap prefilter. */
 export function mayHaveContext(text: string): boolean {
   return WORDS.test(text) || (DASH.test(text) && COMMANDS.test(text));
 }
 
-/** The text with the values of these contexts replaced. Only what is near such a word is looked at. */
+/** Replaces the values in these contexts. */
 export function replaceInContext(text: string, mark: (kind: string) => string): string {
   hints ??= new RegExp(`${WORDS.source}|${COMMANDS.source}`, "g");
   let result = "";
@@ -227,7 +227,7 @@ export function replaceInContext(text: string, mark: (kind: string) => string): 
   return result + text.slice(done);
 }
 
-/** The place after a line's end, else after a space, so that nothing begins in the middle of a word. */
+/** Moves back to the start of a line, else of a word. */
 function breakBefore(text: string, at: number, min: number): number {
   for (let back = at; back > Math.max(min, at - REACH); back--) if (text[back - 1] === "\n") return back;
   for (let back = at; back > Math.max(min, at - REACH); back--) if (text[back - 1] === " ") return back;

@@ -1,4 +1,4 @@
-/** What a secret's value looks like, against identifiers, words, paths, placeholders and hashes. */
+/** Tells a secret's value from identifiers, words, paths, placeholders and hashes. */
 
 interface ValueContext {
   /** The name says secret by itself (`password`, `apiKey`), not only perhaps (`key`, `token`). */
@@ -11,10 +11,10 @@ interface ValueContext {
   token?: boolean;
 }
 
-/** Stand-ins for a value: templates, variables, masks. */
+/** Placeholders: templates, variables, masks. */
 const PLACEHOLDER =
   /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|_here$|-here$|[*•xX]{4}|\.{3}|…|\$\{|\{\{/i;
-/** Stand-ins that are words. */
+/** Placeholders that are words. */
 const PLACEHOLDER_WORD =
   /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object)(?:$|[_-]|me)/i;
 /** Code that gets the value from elsewhere: a chain of names. */
@@ -26,7 +26,7 @@ const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 const HEX_SECRET_MIN = 24;
 const RANDOM_MIN = 16;
 
-/** Whether a value after a telling name is a secret. */
+/** Returns whether a value after a name such as `password` is a secret. */
 export function looksSecret(value: string, { strong, literal, exact, token }: ValueContext): boolean {
   const text = literal ? value : value.replace(/[.,:;!?]+$/, "");
   if (text.length < 6 || PLACEHOLDER.test(text) || PATH.test(text)) return false;
@@ -48,7 +48,7 @@ export function looksSecret(value: string, { strong, literal, exact, token }: Va
   return text.length >= 8 && mixed && odd;
 }
 
-/** Whether a text is long and changes between letters, digits and signs as no name does. */
+/** Returns whether a text is long and mixes letters, digits and signs as no name does. */
 export function looksRandom(text: string): boolean {
   if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text)) return false;
   const changes = countChanges(text);
@@ -57,7 +57,7 @@ export function looksRandom(text: string): boolean {
   return /[0-9]/.test(text) ? changes >= 5 && ratio >= 0.25 : ratio >= 0.42;
 }
 
-/** Letters alone, small and large in shorter runs than words have, or with no vowel for long. */
+/** Returns whether letters alone are random: case changes more often than in words, or no vowel occurs for long. */
 function isScrambled(text: string): boolean {
   if (!/^[A-Za-z]{10,}$/.test(text) || !/[a-z]/.test(text) || !/[A-Z]/.test(text)) return false;
   if (/[A-Z]{3}|[A-Z]$|[bcdfghjklmnpqrstvwxz]{5}/.test(text)) return true;

@@ -3,18 +3,18 @@
 const BEGIN = /-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----/g;
 const END = "-----END";
 const END_LINE = /-----END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----/y;
-/** PuTTY says how many lines of key follow. */
+/** PuTTY states how many lines of key follow. */
 const PUTTY =
   /(Private-Lines: \d{1,3}(?:\r?\n|\\r\\n|\\n))((?:[A-Za-z0-9+/=]{4,64}(?:\r?\n|\\r\\n|\\n|$)){1,200})/g;
 /** The longest body that a block with an end is believed to have: a 16 Ki bit RSA key is 13 KB. */
 const BODY_MAX = 40_000;
-/** What only a key's body has: a long piece of base64. */
+/** A long piece of base64, which only a key's body contains. */
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
 /** Lines of base64 or of key headers, each after a line end (real or escaped) and what editors put before a line. */
 const CUT_BODY =
   /(?:(?:\s|\\[nrt]|["'`+>|,]|\d{1,5}(?:[→:|]|\t)){0,40}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n\\]{0,200}|[A-Za-z0-9+/=]{16,}))*(?:(?:\n|\\n)[A-Za-z0-9+/=]{1,15}(?![A-Za-z0-9+/=]))?/y;
 
-/** The text with each private key block replaced. A mere mention of the `BEGIN` line stays. */
+/** Replaces every private key block. A mere mention of the `BEGIN` line stays. */
 export function replacePrivateKeys(whole: string, mark: string): string {
   const text = whole.includes("Private-Lines:")
     ? whole.replace(

@@ -1,8 +1,8 @@
 /**
- * Secrets and control characters out of any text that leaves a transcript.
+ * Removes secrets and control characters from any text that leaves a transcript.
  *
- * A cheap look at the characters decides which of the specific patterns are worth trying, so that ordinary text costs
- * little. Secrets become `[redacted:<kind>]`; redacting twice changes nothing more.
+ * A cheap pass over the characters decides which patterns are worth trying, so that ordinary text costs little. Secrets
+ * become `[redacted:<kind>]`; redacting twice changes nothing more.
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
@@ -18,15 +18,15 @@ export const REDACTION_VERSION = 1;
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** No token is shorter than this in its longest part. */
 const LONG_WORD = 16;
-/** How far before a long word its token's sign may stand: some tokens have dots, dollars or slashes in them. */
+/** Characters before a long word in which its token's prefix may be: some tokens contain dots, dollars or slashes. */
 const SIGN_REACH = 48;
-/** A replacement can uncover another one (its neighbour was a letter); this many rounds settle everything seen. */
+/** A replacement can reveal another secret (its neighbour was a letter); no text seen needs more rounds. */
 const ROUNDS_MAX = 4;
 
 /** Addresses whose path is the secret. */
 const WEBHOOK = /hooks\.slack|webhooks\/|webhookb2\//;
 
-/** A flag with a telling name; its value may follow after a space. */
+/** A flag such as `--api-key`, whose value may follow after a space. */
 const SECRET_FLAG = /--(?=[A-Za-z])[\w-]{0,40}?(?:pass|pwd|secret|token|key|auth|credential)/i;
 /** Key files, and hashes of passwords, which are no long words. */
 const KEY_BLOCK =
@@ -57,7 +57,7 @@ function characterClasses(): Uint8Array {
   return classes;
 }
 
-/** The text without secrets and control characters; newline and tab stay. */
+/** Replaces secrets and removes control characters; newline and tab stay. */
 export function redact(text: string, extra: readonly RegExp[] = []): string {
   let result = text.isWellFormed() ? text : text.toWellFormed();
   let found = inspect(result);
@@ -70,18 +70,18 @@ export function redact(text: string, extra: readonly RegExp[] = []): string {
   return result;
 }
 
-/** Whether a text holds something that `redact` would replace as a secret. */
+/** Returns whether `redact` would replace anything in a text. */
 export function containsSecret(text: string): boolean {
   return countRedactions(redact(text)) > countRedactions(text);
 }
 
-/** How many secrets were replaced in a redacted text. */
+/** Counts the secrets replaced in a redacted text. */
 export function countRedactions(text: string): number {
   return text.includes("[redacted:") ? (text.match(MARKER)?.length ?? 0) : 0;
 }
 
 /**
- * The user's own patterns, ready for `redact`.
+ * Compiles the user's own patterns for `redact`.
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` for one that is no regular expression.
  */
@@ -103,7 +103,7 @@ export function compilePatterns(extra: readonly string[]): RegExp[] {
 }
 
 /**
- * Makes what redacts by our rules and the user's own patterns.
+ * Returns a function that redacts by our rules and the user's own patterns.
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` for a pattern that is no regular expression.
  */
@@ -113,7 +113,7 @@ export function redactor(extra: readonly string[]): (text: string) => string {
 }
 
 /**
- * A redacted text as one line of at most `max` code points: white space folded, and nothing in it that could be taken
+ * Puts a redacted text on one line of at most `max` code points: white space folded, and nothing in it that could be taken
  * for structure of the block it is put into (tags, our own headers, list marks, code fences).
  */
 export function oneLine(text: string, max: number): string {
@@ -127,7 +127,7 @@ export function oneLine(text: string, max: number): string {
   return truncate(folded, max);
 }
 
-/** Which kinds of things to look for. */
+/** Returns which kinds of patterns to try. */
 function inspect(text: string): number {
   let found = inspectCharacters(text);
   if (KEY_BLOCK.test(text) || hasTokenSign(text)) found |= TOKEN | CREDENTIAL;
@@ -158,7 +158,7 @@ function isSeparator(text: string, at: number): boolean {
   return CLASSES[text.charCodeAt(at)] === SEPARATOR;
 }
 
-/** Looks at every sixteenth character: a long word cannot hide between two of them. */
+/** Samples every sixteenth character: no long word fits between two of them. */
 function hasTokenSign(text: string): boolean {
   let start = 0;
   for (let last = LONG_WORD - 1; last < text.length; last = start + LONG_WORD - 1) {
@@ -196,7 +196,7 @@ function isUnusual(text: string, start: number, end: number): boolean {
   return upper;
 }
 
-/** A token without a digit: small and large letters follow each other as in no name. */
+/** Returns whether the case of letters changes too often for a name, as in a token without a digit. */
 function isShuffled(text: string, start: number, end: number): boolean {
   let changes = 0;
   for (let at = start + 1; at < end; at++) {
@@ -205,7 +205,7 @@ function isShuffled(text: string, start: number, end: number): boolean {
   return changes >= 4;
 }
 
-/** What may be invisible: C1 controls, zero-width and direction-changing characters, fillers, variation selectors. */
+/** Returns whether a character may be invisible: C1 controls, zero-width and direction-changing characters, fillers, variation selectors. */
 function isControl(code: number): boolean {
   if (code < 0xa0) return true;
   if (code < 0x200b) return code === 0xad || code === 0x34f || code === 0x61c || isFiller(code);
@@ -271,10 +271,10 @@ function removeControls(text: string): string {
 /** The body ends where another one begins: each character is looked at once. */
 const STRING_SEQUENCE =
   /(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f\n]*(?:\x07|\x1b\\|\x9c)/g;
-/** Joiners and selectors with nothing beyond ASCII beside them. */
+/** Joiners and selectors between ASCII characters, which need none. */
 // biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
 const JOINED = /(?<=^|[\n -~])[\u200c\u200d\ufe00-\ufe0f]+(?=[\n -~]|$)/g;
-/** Shown as nothing wherever it stands; plane 14 holds nothing else. */
+/** Characters that are never visible; plane 14 contains nothing else. */
 const INVISIBLE =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\udb40-\udb43][\udc00-\udfff]|\ud834[\udd73-\udd7a]/g;

@@ -1,25 +1,25 @@
 /**
- * Secrets that are known by their own form: issuers' token prefixes, JWTs and private key blocks.
+ * Lists the secrets known by their own form: issuers' token prefixes, JWTs, wallet keys, password hashes.
  *
  * Every pattern is linear: it starts at a literal, and what follows is one class with an upper bound or without a tail.
  */
 
 export interface Format {
   kind: string;
-  /** Texts without any of these literals cannot hold the format. */
+  /** A text without any of these literals cannot match. */
   literals: readonly string[];
-  /** Whether it begins with one of the literals, and whether no word may run into that. */
+  /** Whether it begins with one of the literals, and whether that must begin a word. */
   start: "literal" | "bounded literal" | "anything";
-  /** What follows the literal, or the whole pattern. */
+  /** The pattern after the literal, or the whole pattern. */
   rest: string;
-  /** Whether names begin like this too, so that what follows has to look random. */
+  /** Whether names begin like this too, so that the rest must look random. */
   random?: boolean;
 }
 
 /** Not inside a word; a letter that belongs to an escape such as `\n` does not count. */
 export const LEFT = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
 
-/** Prefixes that occur in nothing else, so they count even inside a longer word. */
+/** Prefixes that occur nowhere else and therefore count inside a longer word, too. */
 function distinct(kind: string, prefixes: string, rest: string): Format {
   return { kind, literals: prefixes.split(" "), start: "literal", rest };
 }
@@ -34,7 +34,7 @@ function ambiguous(format: Format): Format {
   return { ...format, random: true };
 }
 
-/** Forms known by something in their middle. */
+/** Formats known by something in their middle. */
 function around(kind: string, literals: string, source: string): Format {
   return { kind, literals: literals.split(" "), start: "anything", rest: source };
 }
@@ -44,7 +44,7 @@ const BASE62 = "[A-Za-z0-9]";
 const URL64 = "[A-Za-z0-9_-]";
 const BASE64 = "[A-Za-z0-9+/]";
 
-/** More telling forms stand before those that would match a part of them. */
+/** Specific formats come before those that would match a part of them. */
 export function listFormats(): Format[] {
   return [
     // model providers

@@ -1,21 +1,21 @@
-/** Tokens that are known by their own form, found and replaced. */
+/** Finds and replaces tokens known by their own form. */
 
 import { type Format, LEFT, listFormats } from "./token-formats.ts";
 
 let known: readonly Format[] | undefined;
 
-/** Made when first needed: a prompt hook loads this file each time and seldom needs it. */
+/** Built on first use: a prompt hook loads this file every time and rarely needs it. */
 function formats(): readonly Format[] {
   known ??= listFormats();
   return known;
 }
 
-/** A chat bot's token has no literal, only three parts of known lengths. */
+/** A Discord bot's token has no literal, only three parts of known lengths. */
 const BOT_TOKEN = /[MNO][A-Za-z0-9_-]{23,27}\./;
 
 let anyLiteral: RegExp | undefined;
 
-/** Whether a long word, with some characters before it, may be part of a token. A cheap first look. */
+/** Returns whether a long word, with some characters before it, may be part of a token. A cheap prefilter. */
 export function mayBeToken(text: string): boolean {
   anyLiteral ??= new RegExp(
     [...new Set(formats().flatMap(({ literals }) => literals)).difference(new Set(["."]))]
@@ -40,12 +40,12 @@ function holds(text: string, literal: string, bounded: boolean): boolean {
   return false;
 }
 
-/** What `LEFT` says, of one place. */
+/** Tests `LEFT` at one position. */
 function isLeft(text: string, at: number): boolean {
   return !/[A-Za-z0-9]/.test(text.charAt(at - 1)) || /\\[nrt]/.test(text.slice(Math.max(0, at - 2), at));
 }
 
-/** Whether a token without a digit is made of words: `sk-getServerSideProps`. */
+/** Returns whether a token without a digit consists of words: `sk-getServerSideProps`. */
 function isName(token: string): boolean {
   if (/[0-9]/.test(token)) return false;
   const parts = token.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
@@ -69,7 +69,7 @@ function escapeLiteral(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-/** The text with each token replaced. */
+/** Replaces every token. */
 export function replaceTokens(text: string, mark: (kind: string) => string): string {
   let result = text;
   for (const format of formats()) {

@@ -1,4 +1,4 @@
-/** The version of the redaction rules: what was stored under another one is redacted again. */
+/** Versions the redaction rules: anything stored under another version is redacted again. */
 
 import { sha256 } from "../base/hash.ts";
 import { REDACTION_VERSION } from "./redact.ts";

@@ -1,10 +1,10 @@
-/** What the user keeps out of everything we hold: sessions, projects, and words. */
+/** Decides what the user excludes: sessions, projects, texts. */
 
 import { basename, sep } from "node:path";
 import type { Settings } from "../config/config.ts";
 import type { Entry } from "./session.ts";
 
-/** What is known of a session when it is decided whether it stays out. */
+/** The facts about a session that decide whether it is excluded. */
 interface Excludable {
   id: string;
   name?: string | undefined;
@@ -16,20 +16,20 @@ interface Excludable {
 }
 
 export interface Exclusion {
-  /** Whether a session stays out: by its id (of a uuid, its first four characters and more), its name, or its project. */
+  /** Whether a session is excluded by its id (of a UUID, its first four characters or more), name or project. */
   hasSession(session: Excludable): boolean;
-  /** Whether a text stays out. */
+  /** Whether a text is excluded. */
   hasText(text: string): boolean;
-  /** Whether something said or done stays out: by its text, or by what a tool was called with. */
+  /** Whether an entry is excluded by its text or by a tool's target. */
   hasEntry(entry: Pick<Entry, "text" | "tool" | "patch">): boolean;
   /** Whether any text is excluded. */
   readonly hasPatterns: boolean;
-  /** Whether sessions can be told only with their directory. */
+  /** Whether the decision needs a session's directory. */
   readonly needsProject: boolean;
 }
 
 const PREFIX_MIN = 4;
-/** Only such ids are ever shortened: another may well be the beginning of the next one. */
+/** Only these ids are ever shortened: another may well be a prefix of the next one. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Reads the `exclude` block of config.json. */
@@ -57,7 +57,7 @@ export function readExclusion({ sessions, projects, patterns }: Settings["exclud
   };
 }
 
-/** A project is named by its directory, or by that directory's last part. */
+/** A project is given by its directory or by that directory's last part. */
 function isWithin(place: string, project: string): boolean {
   if (!project.includes("/") && !project.includes(sep)) {
     return basename(place).toLowerCase() === project.toLowerCase();

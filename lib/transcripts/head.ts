@@ -1,4 +1,4 @@
-/** Which agent wrote a transcript, and what its first rows say of the session. */
+/** Detects the agent that wrote a transcript and reads what its first rows say about the session. */
 
 import type { JsonRecord } from "../base/json.ts";
 import { claude } from "./claude.ts";
@@ -18,7 +18,7 @@ const HEAD_MAX_BYTES = 1024 * 1024;
 /** A file that shows nobody's rows so far is no transcript. */
 const UNKNOWN_MAX_BYTES = 64 * 1024 * 1024;
 const CWD_KEY = '"cwd"';
-/** Their rows can be told from any other's; plain takes any line with a role and content. */
+/** Formats whose rows are unmistakable; plain takes any line with a role and content. */
 const HOSTS: readonly Format[] = [claude, pi, codex];
 
 /**
@@ -96,14 +96,14 @@ function headFrom(format: Format, records: readonly JsonRecord[]): Head {
   return head;
 }
 
-/** Whether later rows can add nothing. */
+/** Returns whether later rows cannot add anything. */
 function isComplete({ agent, id, cwd, startedAt, typedEvents }: Head): boolean {
   if (cwd === undefined || startedAt === undefined) return false;
   if (agent === "codex") return id !== undefined && typedEvents === true;
   return agent === "claude" || (agent === "pi" && id !== undefined);
 }
 
-/** Returns an agent's format. A record that no stack is deep enough for gives no entry, and costs no other record. */
+/** Returns an agent's format. A record nested too deeply for the stack gives no entries and affects no other record. */
 export function formatOf(agent: Agent): Format {
   return TOLERANT.find((format) => format.agent === agent) ?? TOLERANT[0];
 }

@@ -22,14 +22,14 @@ interface Line {
   terminated: boolean;
 }
 
-/** A longer line is no message: it is passed over without being held in memory. */
+/** A longer line is no message and is skipped without being held in memory. */
 export const LINE_MAX_BYTES = 64 * 1024 * 1024;
 const FORWARD_BLOCK_BYTES = 256 * 1024;
 const BACKWARD_BLOCK_BYTES = 64 * 1024;
 const BACKWARD_BLOCK_MAX_BYTES = 4 * 1024 * 1024;
 const SCAN_BLOCK_BYTES = 1024 * 1024;
 const NEWLINE = 10;
-/** Where a record may begin inside a damaged line, by the first key hosts write. */
+/** The start of a record inside a damaged line, by the first key that hosts write. */
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
 /** Starts tried in one damaged line, so that a hostile one costs no more than these many parses. */
 const RECORD_STARTS_MAX = 64;
@@ -129,7 +129,7 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
   if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated };
 }
 
-/** How many newlines stand in an open file between two offsets. */
+/** Counts the newlines of an open file between two offsets. */
 export function countLines(descriptor: number, from: number, to: number): number {
   let count = 0;
   scanNewlines(descriptor, from, to, () => {
@@ -139,7 +139,7 @@ export function countLines(descriptor: number, from: number, to: number): number
   return count;
 }
 
-/** Where the 1-based line `line` of an open file starts, or undefined when the file has fewer lines. */
+/** Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. */
 export function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
   if (line <= 1) return size > 0 ? 0 : undefined;
   let newlines = 0;
@@ -178,7 +178,7 @@ export function readTailBytes(file: string, bytes: number): Buffer {
 
 /**
  * The JSON objects of one line: one, none for a blank line, several when lines were fused.
- * `damaged` tells that some of the line was not JSON.
+ * `damaged` is set when some of the line was not JSON.
  */
 export function parseLine(bytes: Buffer): { records: JsonRecord[]; damaged: boolean } {
   const text = bytes.toString("utf8");
@@ -238,7 +238,7 @@ function neighbour(text: string, at: number, step: 1 | -1): string {
   return text.charAt(i);
 }
 
-/** Where the object that starts at `start` ends (exclusive), or -1 when it does not. */
+/** Returns the end (exclusive) of the object that starts at `start`, or -1. */
 function balancedEnd(text: string, start: number): number {
   let depth = 0;
   let quoted = false;

@@ -1,4 +1,4 @@
-/** The texts that config.json redacts and excludes, as the reader applies them to every entry. */
+/** Applies the `redact` and `exclude` blocks of config.json to every entry that is read. */
 
 import type { Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
@@ -36,8 +36,8 @@ export function ownRules(): Rules {
 }
 
 /**
- * Makes what a reader passes its entries through, in their order: none for an excluded one. An excluded prompt takes
- * its answer with it, up to the next prompt.
+ * Returns a filter for entries in their order, which gives none for an excluded one. An excluded prompt excludes its
+ * answer, up to the next prompt.
  */
 export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry[] {
   let isAnswerExcluded = false;

@@ -1,5 +1,5 @@
 /**
- * The nouns every part shares. Shapes only: no code, no imports.
+ * The nouns that every part shares. Shapes only: no code, no imports.
  *
  * Times are ISO-8601 UTC strings. `line` is the 1-based line of the transcript file, `offset` and `end` are byte
  * positions: the line starts at `offset`, and `end` is the first byte after its newline.
@@ -8,7 +8,7 @@
 /** A transcript format. OpenClaw writes pi's; a folder of `{role, content}` lines is `plain`. */
 export type Agent = "claude" | "pi" | "codex" | "plain";
 
-/** One conversation, as far as its file's place, name and first bytes tell. */
+/** One conversation, as far as it is known from its file's path and first bytes. */
 export interface Session {
   /** The host's own id. */
   id: string;
@@ -105,7 +105,7 @@ export interface Cursor {
   line: number;
 }
 
-/** A user message and all that follows until the next one. */
+/** A user message and everything that follows until the next one. */
 export interface Exchange {
   entries: Entry[];
   /** Whether a later user message has closed it. */
@@ -120,7 +120,7 @@ export interface Chunk {
   at?: string | undefined;
   firstLine: number;
   lastLine: number;
-  /** Ids of the rows it was made of, for telling copies. */
+  /** Ids of the rows it was made of, to detect copies. */
   entryIds: string[];
   speakers: ("user" | "assistant")[];
   topics: string[];

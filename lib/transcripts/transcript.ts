@@ -18,14 +18,14 @@ import { notAbandoned, onPath } from "./tree.ts";
 export type { Head } from "./format.ts";
 export { readHead } from "./head.ts";
 
-/** How far reading has come: after the last complete line. Filled in while entries are taken. */
+/** The position after the last complete line read. Updated while entries are consumed. */
 export interface ReadProgress extends Cursor {
   /** Lines that held something that was not JSON. */
   skipped: number;
 }
 
 export interface ReadOptions {
-  /** What is redacted in the entries, and which are left out. */
+  /** What is redacted and excluded. */
   rules: Rules;
   /** @default the start */
   from?: Cursor | undefined;
@@ -69,7 +69,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   }
 }
 
-/** Yields each line's records from where `progress` stands, and moves it past the line once they were taken. */
+/** Yields each line's records from `progress` on, and moves it past the line once they were consumed. */
 function* readRecords(
   file: string,
   progress: ReadProgress,
@@ -107,7 +107,7 @@ export function numberLines(file: string, entries: Entry[], known = { line: 1, o
 }
 
 /**
- * The entries of the conversation as it stands, without abandoned branches.
+ * Returns the entries of the active branch, without abandoned ones.
  *
  * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
  * edited away. Linear formats and a broken chain: file order.
@@ -157,14 +157,14 @@ interface ReadBranchOptions extends Pick<ReadOptions, "rules"> {
   from?: Cursor | undefined;
 }
 
-/** The same for every copy of a row, as forks make them; undefined when the host gives rows no id. */
+/** Returns a key that every copy of a row shares, as forks make them; undefined when the host gives rows no id. */
 export function entryKey(entry: Entry): string | undefined {
   if (entry.id === undefined) return undefined;
   // Short ids (pi's eight digits) are unique within a file only: the time makes them so everywhere.
   return entry.id.length >= 32 ? entry.id : `${entry.id}@${entry.at ?? ""}`;
 }
 
-/** A transcript as flat text, and which line each of its messages came from. */
+/** A transcript as flat text, with the line of each message. */
 export interface SessionFile {
   /** File name. */
   path: string;

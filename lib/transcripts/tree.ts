@@ -1,4 +1,4 @@
-/** Which rows of a conversation tree belong to the conversation as it stands. */
+/** Decides which rows of a conversation tree belong to the active branch. */
 
 import type { TreeNode } from "./format.ts";
 

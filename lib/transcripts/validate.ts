@@ -1,4 +1,4 @@
-/** Judges transcript files: what is right and wrong with one, line by line. */
+/** Validates transcript files line by line. */
 
 import { isUtf8 } from "node:buffer";
 import { statSync } from "node:fs";
@@ -9,7 +9,7 @@ import { formatOf, readHead } from "./head.ts";
 import { linesForward, parseLine, withFile } from "./jsonl.ts";
 import { plainMessage } from "./plain.ts";
 
-/** What is right and wrong with a transcript file. Only what makes it useless is an error. */
+/** The verdict on a transcript file. Only what makes it useless is an error. */
 interface Validation {
   valid: boolean;
   errors: string[];
@@ -20,7 +20,7 @@ interface Validation {
 const DAMAGED_SHARE_MAX = 0.5;
 const WARNINGS_MAX = 20;
 
-/** Judges a transcript: a line that cannot be read is a warning, a file without one readable message an error. */
+/** Validates a transcript: an unreadable line is a warning, a file without one readable message an error. */
 export function validateSessionFile(file: string): Validation {
   const findings: string[] = [];
   let left = 0;
