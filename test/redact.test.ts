@@ -189,9 +189,9 @@ test.skipIf(!existsSync(TRANSCRIPTS))(
     for (const file of files) {
       for (const { text } of readEntries(file, { results: true, unterminated: "accept" })) {
         entries++;
-        const redacted = redact(text);
-        for (const marker of redacted.matchAll(/.{0,60}\[redacted:[a-z0-9-]+\].{0,30}/g))
-          found.push(marker[0]);
+        // the reader has redacted it
+        if (!text.includes("[redacted:")) continue;
+        for (const marker of text.matchAll(/.{0,60}\[redacted:[a-z0-9-]+\].{0,30}/g)) found.push(marker[0]);
       }
     }
     console.error(
@@ -200,4 +200,5 @@ test.skipIf(!existsSync(TRANSCRIPTS))(
     expect(entries).toBeGreaterThan(5000);
     expect(found).toEqual([]);
   },
+  30_000,
 );
