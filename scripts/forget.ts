@@ -247,7 +247,7 @@ function nothingMatches({ project, before }: Flags): SessionMemoryError {
 }
 
 function report(forgotten: Forgotten, targets: readonly Target[], values: Flags): void {
-  const { removed, excluded, forks, erased, keptFiles } = forgotten;
+  const { removed, excluded, forks, erased, keptFiles, setAside } = forgotten;
   if (values.pattern && !isAnything(forgotten)) note("no stored data matches");
   if (values.json) {
     const sessions = targets.map(({ id, agent, name, transcript }) => ({
@@ -258,7 +258,7 @@ function report(forgotten: Forgotten, targets: readonly Target[], values: Flags)
     }));
     const dryRun = values["dry-run"];
     const transcripts = transcriptsOf(targets);
-    printJson({ dryRun, sessions, removed, keptFiles, excluded, forks, transcripts, erased });
+    printJson({ dryRun, sessions, removed, keptFiles, setAside, excluded, forks, transcripts, erased });
     for (const remark of remarks(forgotten, targets, askedFor(values))) note(remark);
   } else for (const line of forgottenLines(forgotten, targets, askedFor(values))) print(line);
   if (!erased) throwUnerased();

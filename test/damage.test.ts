@@ -212,6 +212,10 @@ test("a damaged state.db is set aside, and what it knew of spend and written fil
   expect(aside).toHaveLength(1);
   const kept = readSpendToday(paths.home, "UTC").calls + writtenFiles(paths).length;
   expect(kept).toBeGreaterThan(300);
+  const forgotten = await run(home, "forget", "--pattern", "nothing of it", "--yes");
+  expect(forgotten.stdout).toContain(
+    `\ndamaged files that were set aside may still contain it; delete them with rm:\n- ${join(paths.home, aside[0] ?? "")}\n`,
+  );
   const report = JSON.parse((await run(home, "health", "--json")).stdout);
   expect(report.findings.map(({ what }: { what: string }) => what)).toContain(
     `${aside[0]} was damaged; what could be read of it was carried over`,

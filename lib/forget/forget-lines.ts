@@ -74,13 +74,23 @@ export function excludedParts({ sessions, projects, patterns }: Exclude): string
 }
 
 /** Returns remarks on what remains and what the user can do about it. */
-export function remarks({ forks, keptFiles }: Forgotten, targets: readonly Target[], asked: Asked): string[] {
+export function remarks(
+  { forks, keptFiles, setAside }: Forgotten,
+  targets: readonly Target[],
+  asked: Asked,
+): string[] {
   const transcripts = transcriptsOf(targets);
   const lines: string[] = [];
   if (forks.length > 0) {
     lines.push(`forks that contain the same rows, forget them too: ${forks.join(", ")}`);
   }
   lines.push(...keptLines(keptFiles));
+  if (setAside.length > 0) {
+    lines.push(
+      "damaged files that were set aside may still contain it; delete them with rm:",
+      ...listed(setAside),
+    );
+  }
   if (transcripts.length > 0) {
     lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`);
     lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${file}`));

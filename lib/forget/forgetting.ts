@@ -18,6 +18,7 @@ import { forgetMetas } from "../sessions/forget-metas.ts";
 import { forgetShared, withdrawForgotten } from "../share/forget-shared.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { allIndexes } from "../store/given-indexes.ts";
+import { setAsideIn } from "../store/repair.ts";
 import { eraseFreedState } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { forgetWritten } from "../store/written-files.ts";
@@ -54,6 +55,8 @@ export interface Forgotten {
   };
   /** Matching files outside the state folder that stay because they do not have the bytes we wrote. */
   keptFiles: string[];
+  /** Damaged databases that were set aside, which may still contain it. */
+  setAside: string[];
   /** Exclusions that were added to config.json. */
   excluded: Exclude;
   /** Forks of forgotten sessions, which contain the same rows. */
@@ -129,7 +132,7 @@ async function forgetAll(forgetting: Forgetting, options: Options): Promise<Forg
   return { ...found, excluded, erased };
 }
 
-type Found = Pick<Forgotten, "removed" | "keptFiles" | "forks">;
+type Found = Pick<Forgotten, "removed" | "keptFiles" | "setAside" | "forks">;
 
 /** Counts what all stores contain. */
 async function countAll(forgetting: Forgetting, options: Options): Promise<Found> {
@@ -146,6 +149,7 @@ async function countAll(forgetting: Forgetting, options: Options): Promise<Found
       notes: notes.ours,
     },
     keptFiles: [...notes.others, ...metas.others],
+    setAside: setAsideIn(options.paths),
     forks: [...new Set(rows.flatMap(({ forks }) => forks))],
   };
 }
