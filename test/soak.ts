@@ -145,7 +145,7 @@ function noteTold({ told, toldByKilled, faults }: Soak, viewer: Writer, { stdout
   const text = String(JSON.parse(stdout).hookSpecificOutput.additionalContext);
   for (const line of text.split("\n")) {
     // Nameless at first, then named after its first message.
-    const [, name = "", count] = /^- (.+?) \([^,()]+ ago, (\d+) messages?\)/.exec(line) ?? [];
+    const [, name = "", count] = /^- "?(.+?)"? \([^,()]+ ago, (\d+) messages?\)/.exec(line) ?? [];
     const id = /^soak([0-9a-f]{8})n/i.exec(name)?.[1] ?? name;
     if (/^[0-9a-f]{8}$/.test(id)) {
       const key = `${viewer.id.slice(0, 8)} ${id}`;
