@@ -5,7 +5,7 @@ import { shortHash } from "../base/hash.ts";
 import { namesIn, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
-import { isStorageError } from "../store/sqlite.ts";
+import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import { rulesOf } from "../transcripts/rules.ts";

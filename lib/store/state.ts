@@ -8,8 +8,9 @@ import { readIfExists, remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { migrate } from "./migrate.ts";
 import { repairDamaged } from "./repair.ts";
-import { openDatabase, storageError } from "./sqlite.ts";
+import { openDatabase } from "./sqlite.ts";
 import { STATE_MIGRATIONS } from "./state-migrations.ts";
+import { storageError } from "./storage-errors.ts";
 import type { Store } from "./store.ts";
 
 type StatePaths = Pick<Paths, "state">;

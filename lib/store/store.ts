@@ -5,7 +5,8 @@ import { basename } from "node:path";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { repairDamaged } from "./repair.ts";
-import { openDatabase, type SqlDatabase, storageError } from "./sqlite.ts";
+import { openDatabase, type SqlDatabase } from "./sqlite.ts";
+import { storageError } from "./storage-errors.ts";
 
 /** An open index. Queries are in the modules that own their subject, such as index-state.ts and chunk-rows.ts. */
 export interface Store {
