@@ -192,12 +192,20 @@ async function runScripts(): Promise<void> {
   await both("session-reader", TOLD);
   await both("session-reader", TOLD, "--full");
   await both("session-reader", TOLD, "--line", "2");
+  await both("session-reader", TOLD, "--tools");
+  await both("session-reader", TOLD, "--outline");
+  await both("session-reader", TOLD, "--grep", "gateway");
   await both("session-reader", "--list");
   await both("session-reader", join(home.root, "plain", `notes-${IN_PATH}.jsonl`));
   await both("session-reader", "--list", "--sessions", join(home.root, "plain"));
   await both("session-reader", join(home.root, "plain", `note${FORGED}.jsonl`));
   await both("session-reader", `${OWN} ${TOKEN}`);
   await both("search", "gateway", `${OWN} ${TOKEN} gateway`, "--explain");
+  for (const mode of ["--brief", "--by-session", "--full"]) await both("search", "gateway", mode);
+  await both("search", "--topics");
+  await both("search", "--file", "gateway.ts");
+  await both("search", "--error", "error: refused");
+  await both("search", "--command", "deploy");
   await both("search", "plain gateway", "--sessions", join(home.root, "plain"));
   await both("query-session", TOLD, `What about ${planted}?`);
   await both("session-reference", `see @@${TOLD} and @@"${OWN} ${TOKEN}" and @@${TOLD}: what of ${planted}?`);
@@ -318,6 +326,8 @@ describe("planted secrets", () => {
       "embed --status",
       "observe-compact --observe",
       "observe-compact --view --rebuild",
+      "search --topics",
+      "search --topics --json",
       "health",
       "health --json",
       "hook background",

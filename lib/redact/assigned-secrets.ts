@@ -8,12 +8,12 @@ import { looksRandom, looksSecret } from "./entropy.ts";
 
 /** Names whose value is a secret whatever it looks like, as long as it is a value. */
 const STRONG =
-  /(?:pass(?:word|wd|phrase|code)|pwd|(?<![a-z])(?:pass|PASS)|(?<=[a-z])Pass|secrets?|credentials?|(?:api|access|secret|private|auth|encryption|signing|account|shared|master|app|service|client|consumer|deploy|bot|webhook|license)[_. -]?key|(?:access|auth|refresh|bearer|id|api|bot|oauth|security|personal|deploy|secret|private)[_. -]?token|authorization)$/i;
+  /(?:pass(?:word|wort|wd|phrase|code)|pwd|(?<![a-z])(?:pass|PASS)|(?<=[a-z])Pass|secrets?|credentials?|(?:api|access|secret|private|auth|encryption|signing|account|shared|master|app|service|client|consumer|deploy|bot|webhook|license)[_. -]?key|(?:access|auth|refresh|bearer|id|api|bot|oauth|security|personal|deploy|secret|private)[_. -]?token|authorization)$/i;
 /** Names that end like these but hold nothing secret. */
 const HARMLESS =
   /(?:public|primary|foreign|cache|partition|sort|idempotency|dedup\w*|lookup|object|map|query|row|unique|group|hash|site|publishable|page|next|continuation|sync|cursor|delta|design)[_. -]?(?:keys?|tokens?)$/i;
 const NAME =
-  /(?:password|passwd|passphrase|passcode|pwd|pass|secrets?|credentials?|authorization|auth|token|key|signature|sig)(?:[_-]?(?:base|data|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2}))?(?![A-Za-z0-9]|_(?!_(?:[:\s]|$)))/gi;
+  /(?:password|passwort|passwd|passphrase|passcode|pwd|pass|secrets?|credentials?|authorization|auth|token|key|signature|sig)(?:[_-]?(?:base|data|value|prod|production|dev|staging|test|live|old|new|primary|secondary|\d{1,2}))?(?![A-Za-z0-9]|_(?!_(?:[:\s]|$)))/gi;
 const SEPARATOR =
   /\\{0,3}["'`]?\]?(?:\*{1,3}|_{1,3})?(?: \[[^\]\n]{0,40}\])?[ \t]{0,8}(?::=|=>|[:=]={0,2})(?:\*{1,3}(?!\w)|__(?!\w))?\s{0,8}/y;
 /** A quoted value with blanks. */
@@ -50,7 +50,7 @@ const DIGIT_TAIL = -1;
 const NAME_END = new RegExp(`(?:${NAME.source}|cookie)$`, "i");
 /** The last three letters of all names and suffixes, as numbers. */
 const NAME_TAILS = new Set(
-  "kie ata ord swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary"
+  "kie ata ord ort swd ase ode pwd ass ret ets ial als ion uth ken key ure sig lue rod dev ing est ive old new ary"
     .split(" ")
     .map((tail) => tailCode(tail, 3))
     .concat(DIGIT_TAIL),
@@ -170,7 +170,7 @@ function isPasswordLine(
 ): boolean {
   const start = nameEnd - name.length;
   return (
-    /(?:password|passwd|passphrase|pwd)$/i.test(name) &&
+    /(?:password|passwort|passwd|passphrase|pwd)$/i.test(name) &&
     /(?:^|\n)[ \t>|*-]{0,40}$/.test(text.slice(Math.max(0, start - 42), start)) &&
     /^[ \t]*(?:\r?\n|$)/.test(text.slice(end, end + 40))
   );
@@ -205,7 +205,7 @@ function isName(text: string, keyword: number, name: string): boolean {
   if (!/[A-Za-z]/.test(before)) return true;
   if (/[A-Z]/.test(first) && /[a-z]/.test(before)) return true;
   if (before === "n" && text[keyword - 2] === "\\") return true;
-  return /(?:password|passwd|passphrase|secret|token|apikey)(?:[_-]?\w+)?$/i.test(name);
+  return /(?:password|passwort|passwd|passphrase|secret|token|apikey)(?:[_-]?\w+)?$/i.test(name);
 }
 
 function kindOf(name: string): string {

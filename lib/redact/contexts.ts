@@ -111,6 +111,11 @@ function listWords(): Context[] {
       "PASSWORD IDENTIFIED",
       /(\b(?:PASSWORD\(?|IDENTIFIED(?: WITH [\w'"]{1,40})? (?:BY|AS))\s{0,4}=?\s{0,4}N?')([^'\n]{3,200})(?=')/g,
     ),
+    context(
+      "password",
+      "password passwd",
+      /(\b(?:create|alter)\s+(?:user|role|login)\s[^\n;']{0,100}\bpassword\s{0,4}=?\s{0,4}')([^'\n]{3,200})(?=')/g,
+    ),
     context("password", "identified", /(\bidentified by ')([^'\n]{3,200})(?=')/g),
     context(
       "password",
@@ -149,6 +154,12 @@ function listWords(): Context[] {
       new RegExp(`(\\$\\{${CAPITALS}:[-=])([^}\\s"'$]{4,200})(?=\\})`, "g"),
       "literal",
     ),
+    context(
+      "secret",
+      "PASS SECRET TOKEN KEY",
+      new RegExp(`(\\b(?:ENV|setx)\\s{1,4}${CAPITALS}\\s{1,4}["']?)([^\\s"'$]{8,200})`, "g"),
+      "literal",
+    ),
     // markup
     context(
       "password",
@@ -169,6 +180,18 @@ function listWords(): Context[] {
       "mixed",
     ),
     // sentences
+    context(
+      "password",
+      "assw assphrase",
+      /(\b(?:my|our|the|your|new|old|root|admin|login|wifi|with) (?:password|passwd|passphrase): ["'`]{0,2})([^\s"'`<>]{5,100}[^\s"'`<>.,;:!?)])/gi,
+      "mixed",
+    ),
+    context(
+      "password",
+      "assword assphrase",
+      /(\b[Uu]s(?:e|ed|ing) ["'`]{0,2})([^\s"'`<>]{6,100})(?=["'`]{0,2} as (?:the |my |a |root |admin )?(?:password|passphrase)\b(?! \w))/g,
+      "mixed",
+    ),
     context(
       "password",
       "ass contrase",

@@ -59,7 +59,8 @@ export function looksRandom(text: string): boolean {
 
 /** Returns whether letters alone are random: case changes more often than in words, or no vowel occurs for long. */
 function isScrambled(text: string): boolean {
-  if (!/^[A-Za-z]{10,}$/.test(text) || !/[a-z]/.test(text) || !/[A-Z]/.test(text)) return false;
+  if (!/^[A-Za-z]{10,}$/.test(text)) return false;
+  if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) return /[bcdfghjklmnpqrstvwxz]{6}/i.test(text);
   if (/[A-Z]{3}|[A-Z]$|[bcdfghjklmnpqrstvwxz]{5}/.test(text)) return true;
   return text.length / (text.match(/[A-Z]?[a-z]+|[A-Z]+/g)?.length ?? 1) < 4;
 }
