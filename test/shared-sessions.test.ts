@@ -5,6 +5,7 @@ import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { write, writeClaude } from "./support/home.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
 import { initHub, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
@@ -205,6 +206,32 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     pulled(29);
     expect(await found("where is the badger")).toEqual([[uuid(3), ALICE]]);
     replica.close();
+  });
+
+  test("is told of once before a prompt in the same project, and nowhere else", async () => {
+    const prompt = async (cwd: string, session: string) => {
+      const input = { session_id: session, cwd, prompt: "go on", hook_event_name: "UserPromptSubmit" };
+      const { stdout, exitCode } = await runCommand(
+        [process.execPath, ...BUN_FLAGS, scriptPath("hooks/claude/user-prompt-submit.ts")],
+        { env: bob.env, cwd, stdin: JSON.stringify(input) },
+      );
+      expect(exitCode).toBe(0);
+      return stdout === "" ? "" : String(JSON.parse(stdout).hookSpecificOutput.additionalContext);
+    };
+    say(alice, uuid(20), ["where is the puffin", "on the cliff"]);
+    await alice.share();
+    await bob.share();
+    expect(await prompt(bob.root, uuid(30))).not.toContain("puffin");
+    const told = await prompt(bob.project, uuid(31));
+    expect(told).toStartWith("[Session Activity] ");
+    expect(told).toContain("alice@desk:00000000");
+    expect(told).toContain('"where is the puffin"');
+    expect(told).toContain('"on the cliff"');
+    expect(await prompt(bob.project, uuid(31))).not.toContain("puffin");
+    say(alice, uuid(20), ["where is the puffin", "on the cliff"], ["and its nest", "in a burrow"]);
+    await alice.share();
+    await bob.share();
+    expect(await prompt(bob.project, uuid(31))).toContain("in a burrow");
   });
 
   test("does not take a reference away from an own session, and is not there once it is kept out", async () => {

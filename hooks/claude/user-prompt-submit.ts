@@ -26,7 +26,7 @@ async function main(): Promise<void> {
     const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
     const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
     const isUntitled = settings.titles && !input.session_title;
-    if (look.changed.length > 0 || isUntitled || prompt.text.includes("@@"))
+    if (look.changed.length > 0 || look.mayHaveShared || isUntitled || prompt.text.includes("@@"))
       await answer(prompt, look, { env, paths, settings, isUntitled });
     else if (isDue(look)) (await import("../../lib/activity/save-cursors.ts")).saveCursors(look);
   } catch (error) {

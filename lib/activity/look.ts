@@ -5,11 +5,12 @@
  */
 
 import type { Stats } from "node:fs";
+import { join } from "node:path";
 import { statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { type CursorFile, cursorFileOf, hasMoved, type Marks, readMarks } from "./marks.ts";
+import { type CursorFile, cursorFileOf, hasMoved, type Marks, ownMarksFile, readMarks } from "./marks.ts";
 
 /** The session in which the others are looked at. */
 export interface Viewer {
@@ -48,6 +49,8 @@ export interface Look {
   changed: Sighting[];
   /** All files of the last hour, changed or not. */
   recent: string[];
+  /** Whether others' sessions were pulled since the viewer last looked. */
+  mayHaveShared: boolean;
 }
 
 /** The first look at a session reports nothing older. */
@@ -63,7 +66,16 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const marks = readMarks(cursors);
   // At the first prompt the host names a file that it has yet to write.
   const own = viewer.file !== undefined && statOf(viewer.file) ? viewer.file : undefined;
-  const look: Look = { viewer: { ...viewer, file: own }, now, cursors, marks, changed: [], recent: [] };
+  const look: Look = {
+    viewer: { ...viewer, file: own },
+    now,
+    cursors,
+    marks,
+    changed: [],
+    recent: [],
+    mayHaveShared: false,
+  };
+  look.mayHaveShared = changedAfter === undefined && mayHaveSharedNews(paths, cursors);
   const isChanged = changedAfter === undefined ? changeDetector(look) : newerThan(changedAfter);
   const hour = now - FIRST_LOOK_MS;
   const directory = scope === "project" ? viewer.cwd : undefined;
@@ -95,6 +107,18 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   look.changed = look.changed.filter(isNewest);
   look.recent = recent.filter(isNewest).map(({ found }) => found.file);
   return look;
+}
+
+/** The file with what others who share did lately, which each pull writes beside the replica. */
+export function sharedNewsFile({ home }: Pick<Paths, "home">): string {
+  return join(home, "shared-news.json");
+}
+
+/** Whether anything was pulled since the viewer last looked. */
+function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): boolean {
+  const pulled = statOf(sharedNewsFile(paths))?.mtimeMs;
+  if (pulled === undefined) return false;
+  return pulled > Math.max(statOf(path)?.mtimeMs ?? 0, statOf(ownMarksFile(path))?.mtimeMs ?? 0);
 }
 
 /** A moved session may have two files: the newer one counts, with the name of either. */

@@ -2,11 +2,13 @@
 
 import type { Paths, Settings } from "../config/config.ts";
 import { newestCopies, sessionOf } from "../sessions/discovery.ts";
+import { originOf } from "../sessions/origin.ts";
 import { nameOf } from "../sessions/session-name.ts";
 import { inProjectOf } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Look, takeLook, type Viewer } from "./look.ts";
+import { readSharedNews, type SharedLook } from "./shared-news.ts";
 import { type Updates, updatesOf } from "./updates.ts";
 
 export interface UpdateOptions {
@@ -45,8 +47,16 @@ export function readUpdates(options: UpdateOptions): Updates {
   );
   const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
   const maxChars = options.maxChars ?? settings.activity.maxChars;
+  const shared = (look: Omit<SharedLook, "cwd" | "origin">) =>
+    since === undefined
+      ? readSharedNews(paths, {
+          ...look,
+          cwd: current.cwd,
+          origin: scope === "all" ? undefined : (originOf(current.cwd) ?? ""),
+        })
+      : [];
   return updatesOf(
-    { ...look, sessions, describe },
+    { ...look, sessions, describe, shared },
     { settings, maxChars, since, deadline: options.deadline },
   );
 }

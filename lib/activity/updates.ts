@@ -11,12 +11,15 @@ import { readActivities, readOwnEdits, type SessionActivity } from "./activity.t
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look } from "./look.ts";
 import { saveCursors } from "./save-cursors.ts";
+import type { SeenNews, SharedLook, SharedNews } from "./shared-news.ts";
 
 /** A look, with the sessions of its changed files. */
-interface View extends Omit<Look, "changed"> {
+interface View extends Omit<Look, "changed" | "mayHaveShared"> {
   sessions: readonly Session[];
   /** Adds a session's name; called only for those with news. */
   describe: (session: Session) => Session;
+  /** Reads what others who share the project did. @default nothing */
+  shared?: ((look: Omit<SharedLook, "cwd" | "origin">) => SeenNews[]) | undefined;
 }
 
 interface DigestOptions {
@@ -85,12 +88,13 @@ export function updatesOf(view: View, { settings, maxChars, since, deadline }: D
     sources: viewer.file === undefined ? view.recent : [viewer.file, ...view.recent],
     rules,
   });
-  const news = activities
+  const shared = view.shared?.({ now, marks, show, isOut: (session) => isSharedOut(session, rules) }) ?? [];
+  const own = activities
     .filter(({ stats }) => isNews(stats))
     .map((did) => ({ ...did, session: view.describe(did.session) }))
     .filter(({ session }) => !rules.hasSession(rules.needsProject ? withProject(session) : session))
-    .map((did) => newsOf(withoutName(did, rules), { now, show, topOf }))
-    .sort((a, b) => (a.latest < b.latest ? 1 : -1));
+    .map((did) => newsOf(withoutName(did, rules), { now, show, topOf }));
+  const news: News[] = [...own, ...shared].sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = news.some(({ edited }) => edited.length > 0)
     ? overlapsOf(news, { view, since, show, rules })
     : [];
@@ -104,11 +108,20 @@ export function updatesOf(view: View, { settings, maxChars, since, deadline }: D
     report: reportOf(news, overlaps),
     problems,
     skipped: activities.reduce((sum, { skipped }) => sum + skipped, 0),
-    commit: () => since !== undefined || !isWhole || markSeen(view, activities),
+    commit: () => since !== undefined || !isWhole || markSeen(view, activities, shared),
   };
 }
 
 type Show = (text: string, max: number) => string;
+
+/** Whether a shared session is excluded, by its host's id or as it is shared. */
+function isSharedOut(
+  { id, name, project }: Pick<SharedNews, "id" | "name" | "project">,
+  rules: Rules,
+): boolean {
+  const known = { name: name ?? undefined, project };
+  return rules.hasSession({ id, ...known }) || rules.hasSession({ id: id.replace(/^[^:]*:/, ""), ...known });
+}
 
 /** Drops a name that is excluded. */
 function withoutName(did: SessionActivity, { hasText }: Rules): SessionActivity {
@@ -118,11 +131,11 @@ function withoutName(did: SessionActivity, { hasText }: Rules): SessionActivity 
 }
 
 /** Sessions that have only read files so far are reported later, with what they do then. */
-function markSeen(view: View, activities: readonly SessionActivity[]): boolean {
+function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly SeenNews[]): boolean {
   const advances = activities.flatMap(({ stats, advance }) =>
     advance && (isNews(stats) || stats.read.size === 0) ? [advance] : [],
   );
-  return saveCursors(view, advances);
+  return saveCursors(view, [...advances, ...shared.map(({ advance }) => advance)]);
 }
 
 function newsOf(

@@ -16,6 +16,7 @@ import { greetHub, type PublishReport, publish } from "./publishing.ts";
 import { type PullReport, pullShared } from "./pull.ts";
 import { openReplica, removeReplica } from "./replica.ts";
 import { hubId, keyOf, ownOrigin, readShareFact, writeShareFact } from "./share-state.ts";
+import { writeSharedNews } from "./write-news.ts";
 
 interface ShareOptions {
   config: Config;
@@ -144,6 +145,7 @@ async function exchange(
           const own = ownKeys(store);
           pulled = await pullShared(hub, { ...common, replica, own, onProgress: receiving.update });
           writeFact(replica, PULLED_FACT, new Date().toISOString());
+          if (pulled.sessions + pulled.removed > 0) writeSharedNews(replica, paths);
         } finally {
           replica.close();
           receiving.end();

@@ -77,7 +77,7 @@ export function say(home: TemporaryHome, id: string, ...pairs: [question: string
 
 export function conversation(cwd: string, sessionId: string, pairs: readonly [string, string][]): Row[] {
   const rows = pairs.map(([question, answer], minute) => turn(question, answer, { minute, sessionId }));
-  const start = Date.now() - 3_600_000;
+  const start = Date.now() - 1_800_000;
   return rows
     .flat()
     .map((row, at) => ({ ...row, cwd, timestamp: new Date(start + at * 1000).toISOString() }));

@@ -1,0 +1,113 @@
+/**
+ * What others who share this project did lately, from a small file that each pull writes beside the replica: a prompt
+ * must not wait for a database.
+ */
+
+import { resolve } from "node:path";
+import { readJson } from "../base/files.ts";
+import { arrayOf, isRecord } from "../base/json.ts";
+import type { Paths } from "../config/config.ts";
+import { projectDirectories } from "../sessions/project.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
+import type { Advance } from "./cursors.ts";
+import type { Activity } from "./digest.ts";
+import { FIRST_LOOK_MS, sharedNewsFile } from "./look.ts";
+import type { Marks } from "./marks.ts";
+
+/** What somebody did in a session within the last hour. */
+export interface SharedNews {
+  /** `alice@desk:<id>` */
+  id: string;
+  name: string | null;
+  agent: string;
+  /** The origin of its repository. */
+  project: string;
+  /** Time of the last message. */
+  latest: string;
+  /** Messages in all: more than were seen are news. */
+  messages: number;
+  firstUser: string | null;
+  lastAssistant: string | null;
+  /** From the top of the repository. */
+  edited: string[];
+  read: string[];
+  ran: number;
+}
+
+/** News as a digest has them, with how far they are seen then. */
+export interface SeenNews {
+  session: Session;
+  activity: Activity;
+  edited: string[];
+  latest: string;
+  advance: Advance;
+}
+
+export interface SharedLook {
+  cwd: string;
+  now: number;
+  marks: Marks | undefined;
+  /** The origin of the project; undefined: every project. */
+  origin: string | undefined;
+  /** Whether a session stays out. */
+  isOut: (session: Pick<SharedNews, "id" | "name" | "project">) => boolean;
+  /** Redacts, on one line of at most so many characters. */
+  show: (text: string, max: number) => string;
+}
+
+const TEXT_MAX = 100;
+const NAME_MAX = 60;
+const PATH_MAX = 120;
+
+/** Reads what is new since the marks, at the first look of the last hour. */
+export function readSharedNews(paths: Pick<Paths, "home">, look: SharedLook): SeenNews[] {
+  const top = projectDirectories(look.cwd)[0] ?? look.cwd;
+  return arrayOf(readJson(sharedNewsFile(paths)))
+    .filter(isSharedNews)
+    .filter(({ project }) => look.origin === undefined || project === look.origin)
+    .filter((news) => isNews(news, look) && !look.isOut(news))
+    .map((news) => toSeen(news, look, top));
+}
+
+function isNews({ id, messages, latest }: SharedNews, { marks, now }: SharedLook): boolean {
+  if (Date.parse(latest) < now - FIRST_LOOK_MS) return false;
+  const seen = marks?.get(id)?.offset ?? 0;
+  return messages > seen;
+}
+
+function toSeen(news: SharedNews, { marks, now, show }: SharedLook, top: string): SeenNews {
+  const { id, name, agent, latest, messages, firstUser, lastAssistant, edited, read, ran } = news;
+  const [from = "", rest = id] = /^([^:]*):(.*)$/.exec(id)?.slice(1) ?? [];
+  const shown = (text: string | null) => (text === null ? undefined : show(text, TEXT_MAX));
+  const session = { id, agent: agent as Agent, name: name ?? undefined, file: "", size: 0 };
+  return {
+    session: { ...session, updatedAt: latest, modifiedAt: latest },
+    activity: {
+      id,
+      name: show(name === null ? `${from}:${rest.slice(0, 8)}` : `${name} (${from})`, NAME_MAX),
+      ageSeconds: Math.max(0, Math.floor((now - Date.parse(latest)) / 1000)),
+      messages: messages - (marks?.get(id)?.offset ?? 0),
+      firstUser: shown(firstUser),
+      lastAssistant: shown(lastAssistant),
+      edited: edited.map((path) => show(path, PATH_MAX)),
+      read: read.map((path) => show(path, PATH_MAX)),
+      ran,
+    },
+    edited: edited.map((path) => resolve(top, path)),
+    latest,
+    advance: { id, file: "", mark: { offset: messages, fingerprint: "shared" } },
+  };
+}
+
+function isSharedNews(value: unknown): value is SharedNews {
+  if (!isRecord(value)) return false;
+  const { id, name, agent, project, latest, messages, firstUser, lastAssistant, edited, read, ran } = value;
+  const isText = (text: unknown) => typeof text === "string";
+  const isTexts = (texts: unknown) => Array.isArray(texts) && texts.every(isText);
+  return (
+    [id, agent, project, latest].every(isText) &&
+    [name, firstUser, lastAssistant].every((text) => text === null || isText(text)) &&
+    [messages, ran].every((count) => Number.isSafeInteger(count)) &&
+    [edited, read].every(isTexts)
+  );
+}
