@@ -24,7 +24,7 @@ interface ChosenRow {
   text: string;
 }
 
-/** A sentence or line of a row; a tool call's first unit is its head alone. */
+/** A sentence or line of a row; a tool call's first unit is its head alone, its output has none. */
 interface Unit {
   hit: number;
   row: number;
@@ -41,6 +41,9 @@ interface Unit {
 /** Longer lines are cut at sentences, longer sentences anywhere. */
 const UNIT_MAX = 300;
 const SENTENCE_MIN = 40;
+/** Lines of what was said, and of what was done, that are shown together. */
+const SAID_TOGETHER = 80;
+const DONE_TOGETHER = 320;
 /** What a stem is worth the second time in a hit, the third time its square, and so on. */
 const AGAIN = 0.25;
 /** Worth against length: so many characters count as nothing, so that a short line is not the best one. */
@@ -99,6 +102,17 @@ export function cutUnits(text: string): [start: number, end: number][] {
   return units;
 }
 
+/** Joins lines that follow each other, up to so many characters: a line of code or of a list says little alone. */
+function joinShort(units: readonly [number, number][], max: number): [number, number][] {
+  const joined: [number, number][] = [];
+  for (const [start, end] of units) {
+    const last = joined.at(-1);
+    if (last && end - last[0] <= max) last[1] = end;
+    else joined.push([start, end]);
+  }
+  return joined;
+}
+
 /** A position that does not cut a surrogate pair. */
 function whole(text: string, position: number): number {
   return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
@@ -109,11 +123,11 @@ function readUnits(hits: readonly (readonly Row[])[], worths: ReadonlyMap<string
   const units: Unit[] = [];
   const texts: string[][] = [];
   for (const [hit, rows] of hits.entries()) {
-    for (const [row, { text, tool }] of rows.entries()) {
-      const places = cutUnits(text);
-      if (tool !== undefined) places.unshift([0, 0]);
+    for (const [row, { text, tool, isOutput }] of rows.entries()) {
+      const places = joinShort(cutUnits(text), tool === undefined ? SAID_TOGETHER : DONE_TOGETHER);
+      if (tool !== undefined && !isOutput) places.unshift([0, 0]);
       for (const [i, [start, end]] of places.entries()) {
-        const isHead = tool !== undefined && i === 0;
+        const isHead = tool !== undefined && start === end;
         const said = isHead ? tool : text.slice(start, end);
         texts.push([said, splitJoined(said)]);
         const held = new Float64Array(numbers.size);

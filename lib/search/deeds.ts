@@ -63,13 +63,17 @@ export function deedRowsOf(
     const target = relativeTo(cwd, deed.target);
     const failed = outcome === "failed" || outcome === "rejected" ? ` ${outcome}` : "";
     const head = clean(`[${deed.tool} ${cut(target, kind === "command" ? COMMAND_MAX : TARGET_MAX)}]`);
-    const said = input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
+    const said =
+      kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
     const call = row({ line, tool: `${head}${failed}`, text: clean(said) });
     const isTold = result !== "" && !(outcome === "done" && PLAIN_DONE.has(kind));
     if (!isTold) return [call];
     return [
       call,
-      row({ line: resultLine ?? line, tool: `[${deed.tool} output]${failed}`, text: clean(result) }),
+      {
+        ...row({ line: resultLine ?? line, tool: `[${deed.tool} output]${failed}`, text: clean(result) }),
+        isOutput: true,
+      },
     ];
   });
 }

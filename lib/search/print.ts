@@ -18,7 +18,7 @@ const COPIES_MAX = 3;
 /** Code points of an exchange before or after a hit. */
 const AROUND_MAX = 700;
 const WEAK_HITS = 3;
-const WEAK_LINE = 180;
+const WEAK_LINE = 144;
 const BRIEF_LINE = 160;
 const NOTHING_CERTAIN = "nothing certain; nearest:";
 

@@ -16,6 +16,8 @@ export interface Row {
   /** A tool call's name, target and outcome. */
   tool?: string | undefined;
   text: string;
+  /** Whether it is what came back from a tool call. */
+  isOutput?: boolean | undefined;
   /** Whether it is of the passage itself, not of what is around it. */
   isInside: boolean;
   /** Whether the user took it back: the conversation went on from a row before it. */

@@ -159,15 +159,15 @@ function answerRows(store: Store, questions: ReturnType<typeof readQuestions>): 
     })),
   );
   return [
-    atLeast("answer printed within 2,500 characters, four phrasings", four.within2500, 72),
+    atLeast("answer printed within 2,500 characters, four phrasings", four.within2500, 73),
     atLeast("  within 1,000", four.within1000, 55),
-    atLeast("  one phrasing, within 2,500", one.within2500, 55),
+    atLeast("  one phrasing, within 2,500", one.within2500, 57),
     atMost("  characters printed, mean", four.mean, 2300, { unit: "" }),
     atMost("  at most", Math.max(one.most, four.most), 2500, { unit: "" }),
-    atMost("  where nothing answers, mean", four.meanWithout, 650, { unit: "" }),
+    atMost("  where nothing answers, mean", four.meanWithout, 620, { unit: "" }),
     atMost("  never discussed, yet strong: one phrasing", one.falselyStrong, 1, { unit: "" }),
     atMost("  four phrasings", four.falselyStrong, 1, { unit: "" }),
-    atLeast("only a deed answers: printed within 2,500 characters", deeds.within2500, 80),
+    atLeast("only a deed answers: printed within 2,500 characters", deeds.within2500, 85),
   ];
 }
 
