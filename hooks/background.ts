@@ -150,6 +150,8 @@ async function follow(
   if (job.isIndexOnly) return;
   await perform("observe", () => observe(session, work));
   await perform("meta", () => nameIt(session, work));
+  if (work.store && work.config.settings.llm)
+    await perform("topics", () => refineTopicsOf(session, work.store as Store, work.config));
 }
 
 /** Returns the session and its subagents, full text and vectors. */
@@ -176,6 +178,26 @@ async function observe(session: Session, { store, config }: Work): Promise<void>
   if (!observeSettings(paths, settings.observe).auto) return;
   const complete = await model(config);
   await observeSession(session, { store, paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
+}
+
+/** One call a turn at most, and none before it is full. */
+async function refineTopicsOf(session: Session, store: Store, config: Config): Promise<void> {
+  const complete = await model(config);
+  if (!complete) return;
+  const [{ refineTopics }, { redactor }, { tryLock }] = await Promise.all([
+    import("../lib/index/topic-run.ts"),
+    import("../lib/redact/redact.ts"),
+    import("../lib/base/locks.ts"),
+  ]);
+  const release = tryLock(join(config.paths.home, "topics.lock"));
+  if (!release) return;
+  try {
+    const redact = redactor(config.settings.redact.extra);
+    const { stopped } = await refineTopics({ store, complete, redact, session: session.id, maxCalls: 1 });
+    if (stopped && stopped.type !== "BUDGET_EXCEEDED") throw stopped;
+  } finally {
+    release();
+  }
 }
 
 async function nameIt(session: Session, { store, config }: Work): Promise<void> {
