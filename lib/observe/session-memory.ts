@@ -172,7 +172,7 @@ export function growthAfter(
   const memory = foldLedger(ledger);
   const left = uncovered(entries, memory);
   const cursor = { offset: last.end, line: last.line };
-  const first = left[0];
+  const first = beginningOf(left, entries);
   return {
     tokens: rawTokens(left),
     from: first ? { offset: first.offset, line: first.line - 1 } : cursor,
@@ -180,4 +180,16 @@ export function growthAfter(
     ends: rowsToGoOnFrom(session),
     coversTo: memory.coversTo,
   };
+}
+
+/** Returns the first entry to read again: what is left may begin with a result whose call is observed. */
+function beginningOf(left: readonly Entry[], entries: readonly Entry[]): Entry | undefined {
+  const [first] = left;
+  if (!first) return undefined;
+  const results = new Set(left.flatMap(({ kind, callId }) => (kind === "result" && callId ? [callId] : [])));
+  return entries.find(
+    (entry) =>
+      entry === first ||
+      (entry.tool !== undefined && entry.callId !== undefined && results.has(entry.callId)),
+  );
 }
