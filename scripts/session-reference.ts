@@ -135,7 +135,7 @@ async function follow(
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     const candidates = (error.details.candidates ?? []) as Candidate[];
-    if (error.type === "NOT_FOUND") return unknown(written, candidates, clean);
+    if (error.type === "NOT_FOUND" || error.type === "USAGE") return unknown(written, candidates, clean);
     if (error.type !== "AMBIGUOUS") throw error;
     const lines = [ambiguousLine(written, candidates, clean)];
     return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines };
@@ -147,7 +147,7 @@ async function resolve(
   name: string,
   options: ReferenceOptions,
 ): Promise<{ session: Session } | { session: Session; meta: SessionMeta | undefined }> {
-  const context = { ...options, prefersProject: true };
+  const context = { ...options, prefersProject: true, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
   const { resolveAny } = await import("../lib/share/shared-lookup.ts");
   const found = resolveAny(name, context);

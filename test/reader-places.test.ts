@@ -315,9 +315,20 @@ describe("resolvePlace()", () => {
     expect(place("meeting 10:30")).toEqual([other, undefined]);
     expect(place("meeting 10:30:4")).toEqual([other, { from: 4, to: 4, isRange: false }]);
     expect(resolveSession(`${SHORT}:5`, context).id).toBe(ID);
-    expect(() => resolveSession(`${SHORT}:5`, { ...context, exact: true })).toThrow("Cannot find session");
+    expect(() => resolveSession(`${SHORT}:5`, { ...context, exact: true })).toThrow("Cannot find");
+    expect(() => resolveSession(`${SHORT}:5`, { ...context, sessionOnly: true })).toThrow("it names lines");
+    expect(resolveSession("meeting 10:30", { ...context, exact: true }).id).toBe(other);
     expect(() => place("nobody:5")).toThrow('Cannot find session "nobody"');
   });
+});
+
+test("a place is wrong usage for forget, and no session for @@", async () => {
+  const options = { env: home.env, cwd: home.project };
+  const forget = await runScript("forget", [`${SHORT}:5`, "--yes"], options);
+  expect({ stdout: forget.stdout, exitCode: forget.exitCode }).toEqual({ stdout: "", exitCode: 2 });
+  expect(forget.stderr).toStartWith(`error: Cannot forget "${SHORT}:5": it names lines of a session\n`);
+  const { stdout } = await runScript("session-reference", [`see @@"${SHORT}:5-9"`, "--json"], options);
+  expect(JSON.parse(stdout).references).toMatchObject([{ outcome: "not_found" }]);
 });
 
 test("the log of a plain file has a line for each entry too", async () => {

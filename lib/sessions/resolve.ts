@@ -10,19 +10,17 @@ import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
-import { hostTitle } from "./ends.ts";
 import { assertNotExcluded, isExcluded } from "./excluded.ts";
 import { findTranscripts } from "./find.ts";
 import { lastSession } from "./listing.ts";
-import { metaFile } from "./meta.ts";
 import { foldName, likeName, type Named, nearest, startsAlike } from "./name-match.ts";
 import { type KnownNames, type NamedMeta, withNames } from "./names.ts";
 import type { TranscriptFile } from "./places.ts";
 import { type LineRange, pathOf, placeIn, splitMachine } from "./reference-syntax.ts";
-import { readMetaName } from "./session-name.ts";
+import { isCalled, readMetaName } from "./session-name.ts";
 import { describeSession, sessionAt } from "./sessions.ts";
 import { withoutTranscript } from "./unlisted.ts";
-import { ambiguous, notFound } from "./unresolved.ts";
+import { ambiguous, noPlace, notFound } from "./unresolved.ts";
 
 export interface ResolveContext {
   paths: Paths;
@@ -38,6 +36,8 @@ export interface ResolveContext {
   exact?: boolean | undefined;
   /** Whether only stored names are used, without reading files again. @default {false} */
   quick?: boolean | undefined;
+  /** Whether a place in a session is wrong usage. @default {false} */
+  sessionOnly?: boolean | undefined;
 }
 
 /** Shorter prefixes are too likely to be words. */
@@ -74,8 +74,9 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
   if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
   const place = context.exact ? undefined : placeIn(wanted);
   if (!place) return { session: resolveWhole(wanted, context), lines: undefined };
-  const whole = sessionNamed(wanted, { ...context, exact: true, quick: place.isId });
-  if (whole) return { session: whole, lines: undefined };
+  const session = sessionNamed(wanted, { ...context, exact: true, quick: place.isId });
+  if (session) return { session, lines: undefined };
+  if (context.sessionOnly) throw noPlace(wanted, place.session);
   return { session: resolveWhole(place.session, context), lines: place.lines };
 }
 
@@ -275,14 +276,6 @@ function sessionsOf(known: readonly Known[], { byId, paths }: Searched): Session
     if (meta) sessions.push(withoutTranscript(meta, paths));
   }
   return newestCopies(sessions.filter((session) => session !== undefined));
-}
-
-/** Whether the files still have the name that was found. */
-function isCalled(session: Session, wanted: string, paths: Paths): boolean {
-  const folded = foldName(wanted);
-  const isSame = (name: string | undefined) => name !== undefined && foldName(name) === folded;
-  const inMeta = () => readMetaName(metaFile(paths, session))?.name;
-  return isSame(session.name) || isSame(inMeta()) || isSame(hostTitle(session));
 }
 
 /** Returns the only session that is not excluded. */

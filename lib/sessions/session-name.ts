@@ -7,6 +7,7 @@ import { rulesOf } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cleanName, hostTitle } from "./ends.ts";
 import { metaFile } from "./meta.ts";
+import { foldName } from "./name-match.ts";
 
 /** The identity of a session in its meta file. */
 export interface MetaName {
@@ -41,4 +42,12 @@ export function readMetaName(file: string): MetaName | undefined {
     cwd: stringOf(record.cwd),
     updatedAt: stringOf(record.updatedAt),
   };
+}
+
+/** Whether the files still have the name that was found. */
+export function isCalled(session: Session, wanted: string, paths: Paths): boolean {
+  const folded = foldName(wanted);
+  const isSame = (name: string | undefined) => name !== undefined && foldName(name) === folded;
+  const inMeta = () => readMetaName(metaFile(paths, session))?.name;
+  return isSame(session.name) || isSame(inMeta()) || isSame(hostTitle(session));
 }

@@ -33,6 +33,13 @@ export function ambiguous(wanted: string, sessions: readonly Session[], paths: P
   );
 }
 
+/** Returns the error for lines of a session where only a session can be meant. */
+export function noPlace(wanted: string, session: string): SessionMemoryError {
+  return new SessionMemoryError("USAGE", `Cannot use "${safe(wanted)}": it names lines of a session`, {
+    hint: `name the session alone: ${safe(session)}`,
+  });
+}
+
 /** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
 export function notFound(
   wanted: string,
