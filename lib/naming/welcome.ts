@@ -1,28 +1,29 @@
-/** One line on a project's last session, for a session that begins: from its meta file, else from its own words. */
+/**
+ * Writes one line on a project's last session, for a session that begins: from its meta file, else from its own words.
+ * Only the latter loads what reads transcripts, since the host waits.
+ */
 
+import { changedAt, statOf } from "../base/probe.ts";
 import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { firstWords } from "../sessions/listing.ts";
+import { lastTime } from "../sessions/ends.ts";
+import { findTranscripts } from "../sessions/find.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
-import { listSessions } from "../sessions/sessions.ts";
-import { readLastEntries } from "../transcripts/backward.ts";
+import type { TranscriptFile } from "../sessions/places.ts";
+import { projectKey } from "../sessions/project.ts";
 import { type Rules, rulesOf } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
 
 const LINE_MAX_CHARS = 400;
-const DAY_MS = 86_400_000;
-const AGE_MAX_MS = 14 * DAY_MS;
-/** A file's time may be earlier than its last row's where it was restored, but hardly by more. */
-const FILE_AGE_MAX_MS = AGE_MAX_MS + 30 * DAY_MS;
+const AGE_MAX_MS = 14 * 86_400_000;
+/** The last session is among the files changed last, unless more were copied since. */
+const AMONG = 100;
 const NAME_CHARS = 80;
 /** Two marks, and a blank where the words end in a backslash. */
 const QUOTES_CHARS = 3;
-/** The last answer of a session is looked for among so many entries. */
-const LAST_ENTRIES = 20;
 
-interface WelcomeOptions {
+export interface WelcomeOptions {
   paths: Paths;
   /** The session that begins. */
   session: { id: string; cwd: string };
@@ -30,33 +31,92 @@ interface WelcomeOptions {
   now?: number;
 }
 
+/** What the line says of a session. Texts are not redacted yet. */
+interface About {
+  id: string;
+  name: string | undefined;
+  said: string | undefined;
+}
+
 /** Returns the line; undefined when no other session of the project went on within two weeks. */
-export function welcomeLine({ paths, session, now = Date.now() }: WelcomeOptions): string | undefined {
-  const { id, cwd } = session;
-  const changedAfter = now - FILE_AGE_MAX_MS;
-  const newest = listSessions(paths, { project: cwd, cwd, described: true, changedAfter, limit: 2 });
-  const last = newest.find((each) => each.id !== id);
-  const age = last ? now - Date.parse(last.updatedAt) : Number.POSITIVE_INFINITY;
-  if (!last || age > AGE_MAX_MS) return undefined;
-  const { name, said } = aboutSession(last, paths);
-  const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${formatAge(age / 1000)} ago)`;
-  const after = ` Its summary comes with @@${shortId(last.id)} in a prompt.`;
-  const sentence = oneLine(said, LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS - 2);
-  return sentence === "" ? `${before}.${after}` : `${before}: ${quote(sentence)}${after}`;
+export async function welcomeLine({
+  paths,
+  session,
+  now = Date.now(),
+}: WelcomeOptions): Promise<string | undefined> {
+  for (const { found, at } of newestFiles(paths, session.cwd)) {
+    const age = now - Date.parse(at);
+    if (age > AGE_MAX_MS) return undefined;
+    if (found.id === session.id || found.ephemeral) continue;
+    const about = await describe(found, { paths, cwd: session.cwd });
+    if (about && about.id !== session.id) return lineOf(about, { age, rules: rulesOf(paths) });
+  }
+  return undefined;
 }
 
-function aboutSession(session: Session, paths: Paths): { name: string; said: string } {
+/** Returns the project's transcripts with the times of their last rows, newest first. */
+function newestFiles(paths: Paths, cwd: string): { found: TranscriptFile; at: string }[] {
+  const files = findTranscripts(paths, { directory: cwd, cwd, recent: true }).flatMap((found) => {
+    const stat = statOf(found.file);
+    return stat?.isFile() ? [{ found, stat }] : [];
+  });
+  files.sort((a, b) => b.stat.mtimeMs - a.stat.mtimeMs);
+  const dated = files.slice(0, AMONG).map(({ found, stat }) => ({
+    found,
+    at: lastTime(found.file) ?? changedAt(stat),
+  }));
+  return dated.sort((a, b) => (a.at < b.at ? 1 : -1));
+}
+
+/** Describes a session by its meta file; without one, or without a known id, by its transcript. */
+async function describe(
+  found: TranscriptFile,
+  { paths, cwd }: { paths: Paths; cwd: string },
+): Promise<About | undefined> {
+  const { id, agent } = found;
+  const { meta } = id && agent ? readMeta(metaFile(paths, { id, agent })) : { meta: undefined };
+  if (!meta) return await fromTranscript(found, { paths, cwd });
+  // Folder names are ambiguous: the meta file has the directory.
+  const project = projectKey(cwd);
+  if (projectKey(meta.cwd) !== project) return undefined;
+  if (rulesOf(paths).hasSession({ ...meta, id: meta.sessionId, project })) return undefined;
+  const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0];
+  const said = [meta.description, open].filter(Boolean).join(" ");
+  return { id: meta.sessionId, name: found.name ?? meta.name, said };
+}
+
+async function fromTranscript(
+  found: TranscriptFile,
+  { paths, cwd }: { paths: Paths; cwd: string },
+): Promise<About | undefined> {
+  const [
+    { describeSession, hasConversation, inProjectOf, sessionAt },
+    { firstWords },
+    { isExcluded },
+    { readLastAnswer },
+  ] = await Promise.all([
+    import("../sessions/sessions.ts"),
+    import("../sessions/listing.ts"),
+    import("../sessions/excluded.ts"),
+    import("./last-answer.ts"),
+  ]);
+  const session = sessionAt(found.file);
+  if (!session || session.parentId !== undefined || !inProjectOf(cwd, cwd)(session)) return undefined;
+  if (!hasConversation(session) || isExcluded(session, { paths, exclude: paths.rules.exclude }))
+    return undefined;
   const rules = rulesOf(paths);
-  const shown = (text: string | undefined) =>
-    text === undefined || rules.hasText(text) ? "" : rules.clean(text);
-  const { meta } = readMeta(metaFile(paths, session));
-  const open = /^(?:Open|Next|Last): .+$/m.exec(meta?.summary ?? "")?.[0];
-  const name = oneLine(shown(session.name) || (firstWords(session.file, rules) ?? session.id), NAME_CHARS);
-  const said = meta ? [meta.description, open].filter(Boolean).join(" ") : lastAnswer(session, rules);
-  return { name: quote(name), said: shown(said) };
+  const name = found.name ?? describeSession(session, paths).name ?? firstWords(found.file, rules);
+  return { id: session.id, name, said: readLastAnswer(found.file, rules) };
 }
 
-function lastAnswer({ file }: Session, rules: Rules): string | undefined {
-  const { entries } = readLastEntries(file, { rules, count: LAST_ENTRIES });
-  return entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "")?.text;
+function lineOf({ id, ...about }: About, { age, rules }: { age: number; rules: Rules }): string {
+  const shown = (text = "") => (rules.hasText(text) ? "" : rules.clean(text));
+  const name = quote(oneLine(shown(about.name) || id, NAME_CHARS));
+  const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${formatAge(age / 1000)} ago)`;
+  const after = ` Its summary comes with @@${shortId(id)} in a prompt.`;
+  const sentence = oneLine(
+    shown(about.said),
+    LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS - 2,
+  );
+  return sentence === "" ? `${before}.${after}` : `${before}: ${quote(sentence)}${after}`;
 }
