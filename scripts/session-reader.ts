@@ -88,7 +88,7 @@ const SMALL_BYTES = 16 * 1024 * 1024;
 
 type Values = Run<typeof FLAGS>["values"];
 
-/** A transcript's last `lines` entries as text. */
+/** Returns a transcript's last `lines` entries as text. */
 export function readSessionLog(options: {
   jsonlPath: string;
   format: "agent-sdk" | "pi" | "codex" | "plain";
@@ -198,7 +198,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   });
 }
 
-/** What somebody else shares, from the replica: nothing was taken back there, and no line was damaged. */
+/** Prints what somebody else shares, from the replica: it has no rewound and no damaged rows. */
 async function printShared(
   run: Run<typeof FLAGS>,
   shared: FoundShared,
@@ -254,7 +254,7 @@ function isFiltered({ speaker, grep, since, until }: Values): boolean {
   return [speaker, grep, since, until].some((value) => value !== undefined);
 }
 
-/** The sessions by their last row. */
+/** Prints the sessions by their last row. */
 function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
   const { paths, settings } = config;
   const { project, subagents } = values;

@@ -101,7 +101,7 @@ export function remakeDeedText(store: Store): void {
   for (const row of store.db.prepare(`SELECT ${DEED_COLUMNS} FROM deeds d`).all()) insert(deedFrom(row));
 }
 
-/** The end of a file that was read or changed is about whatever stands there: nobody looks for the deed by it. */
+/** Returns whether a result only repeats a file: nobody searches for the deed by that. */
 function isFileText(kind: DeedKind, outcome: DeedOutcome): boolean {
   return outcome === "done" && (kind === "read" || kind === "edit" || kind === "write");
 }
@@ -174,7 +174,7 @@ export function mergeDeedText({ db }: Store): void {
 export const DEED_COLUMNS =
   "d.id, d.session, d.line, d.result_line, d.exchange_line, d.timestamp, d.kind, d.tool, d.target, d.paths, d.input, d.outcome, d.result";
 
-/** A deed from a row of `DEED_COLUMNS`. */
+/** Converts a row of `DEED_COLUMNS` to a deed. */
 export function deedFrom(row: Row): StoredDeed {
   const target = String(row.target);
   const paths = row.paths === null ? target : String(row.paths);
@@ -195,7 +195,7 @@ export function deedFrom(row: Row): StoredDeed {
   };
 }
 
-/** The deeds of a session whose calls are on these lines, in their order. */
+/** Reads the deeds of a session whose calls are on these lines, in order. */
 export function readDeeds(store: Store, session: number, { after, to }: LineRange): StoredDeed[] {
   return store.db
     .prepare(

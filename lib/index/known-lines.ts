@@ -14,7 +14,7 @@ export interface KnownLines {
   rewound: LineSpan[];
 }
 
-/** Where a line near the end begins, and what was taken back; undefined where the index has read another file. */
+/** Returns where a line near the end begins and what was taken back; undefined when the index has read another file. */
 export function knownLines(database: string, { file, size }: Session): KnownLines | undefined {
   if (!existsSync(database)) return undefined;
   try {

@@ -6,7 +6,7 @@ import { type LineSpan, readRewound } from "../transcripts/rewound.ts";
 /** Reading a larger file whole for a few marks is not worth it. */
 const FILE_MAX = 256 * 1024 * 1024;
 
-/** The lines of a session that were taken back, in their order. */
+/** Reads the lines of a session that were taken back, in order. */
 export function rewoundLines(store: Store, session: number): LineSpan[] {
   return store.db
     .prepare("SELECT first_line, last_line FROM rewound WHERE session = ? ORDER BY first_line")

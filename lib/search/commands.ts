@@ -11,7 +11,7 @@ const LOOKING =
   /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
 const TEXT_MAX = 200;
 
-/** What a command line runs, each on one line. Of a pipe the first: the others look at what it printed. */
+/** Returns the commands of a line; of a pipe only the first, since the others look at its output. */
 export function commandsIn(line: string): string[] {
   const commands: string[] = [];
   let isPiped = false;
@@ -34,23 +34,23 @@ function plain(command: string): string {
     .slice(0, TEXT_MAX);
 }
 
-/** The same for every run of a command, however much of its output was looked at. */
+/** Returns a key that all runs of a command share, however their output was filtered. */
 export function commandKey(line: string): string {
   return commandsIn(line).join(" && ");
 }
 
-/** The program and what it does, wherever that lies: `npm test`, `git push`, `node build.js`. */
+/** Returns the program and its subcommand or file, without folders: `npm test`, `git push`, `node build.js`. */
 export function programOf(line: string): string {
   const [program = "", what = ""] = (commandsIn(line)[0] ?? "").split(" ");
   return /^[\w./]/.test(what) ? `${program} ${what.slice(what.lastIndexOf("/") + 1)}` : program;
 }
 
-/** Whether a command line changes nothing. */
+/** Returns whether a command line changes nothing. */
 export function isLooking(line: string): boolean {
   return commandsIn(line).every((command) => LOOKING.test(command));
 }
 
-/** Whether a command runs a program of this name or has this word. */
+/** Returns whether a command runs a program of this name or contains this word. */
 export function hasWord(command: string, word: string): boolean {
   const wanted = word.toLowerCase();
   return shellWords(command).some((part) => {

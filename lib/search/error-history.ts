@@ -51,14 +51,14 @@ export function errorHistory(store: Store, error: string, scope: FindScope): Fin
   return [];
 }
 
-/** An error's own words, without where it was and what a tool put before it. */
+/** Removes the place of an error and what a tool put before it. */
 function withoutEnds(line: string): string {
   return line
     .replace(/^.*?(?:error|exception|fatal|panic)\b[^:]{0,20}:\s*/i, "")
     .replace(/\s*(?:at|in|on|\()\s*\S*[/\\:]\S*.*$/, "");
 }
 
-/** The deeds whose output has a line, or one like it. */
+/** Returns the deeds whose output has a line, or one like it. */
 function occurrencesOf(
   store: Store,
   line: string,
@@ -75,13 +75,13 @@ function occurrencesOf(
   });
 }
 
-/** What was read or searched may speak of an error without being one. */
+/** Returns whether a deed's output can be a failure: what was read or searched may only mention one. */
 function mayFail({ kind, outcome, target, input }: StoredDeed): boolean {
   if (outcome === "failed") return true;
   return kind === "command" && !isLooking(input || target);
 }
 
-/** Occurrences of an error that only a message quotes: the deed before it stands for it. */
+/** Returns the messages that quote an error no output has, as deeds of their own. */
 function said(store: Store, lines: readonly string[], scope: FindScope): Occurrence[] {
   const words = errorWords(lines[0] ?? "").slice(0, WORDS_MAX);
   if (words.length === 0) return [];
@@ -118,7 +118,7 @@ function said(store: Store, lines: readonly string[], scope: FindScope): Occurre
   });
 }
 
-/** One find for each session and command that had the error. */
+/** Groups occurrences: one find for each session and command. */
 function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindScope): Find[] {
   const sessions = sessionsInScope(
     store,
@@ -148,7 +148,7 @@ function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindSc
     .map(({ find }) => find);
 }
 
-/** The same for the same command, or for the same call of another tool. */
+/** Returns a key that all runs of a command share, or all equal calls of another tool. */
 function keyOf({ kind, tool, target, input, id }: StoredDeed): string {
   if (id < 0) return "said";
   return kind === "command" ? commandKey(input || target) : `${tool} ${target}`;
@@ -204,7 +204,7 @@ function findOf(
   };
 }
 
-/** The steps that most likely ended an error: those with its words, those before another run without it, the last. */
+/** Chooses the likeliest fixes: steps with the error's words, before another run without it, and the last ones. */
 function tellingSteps(
   steps: readonly StoredDeed[],
   { last, end }: { last: Occurrence; end: StoredDeed | undefined },
@@ -236,7 +236,7 @@ function textOf({ input, target }: StoredDeed): string {
   return input || target;
 }
 
-/** The first later run of the same command without the error, else of the same program that went well. */
+/** Returns the first later run of the command without the error, else a successful run of the same program. */
 function endOf(own: readonly Occurrence[], later: readonly StoredDeed[]): StoredDeed | undefined {
   const [{ deed: first }, { deed: last, line }] = [own[0] as Occurrence, own.at(-1) as Occurrence];
   const isFree = (deed: StoredDeed) =>
@@ -282,7 +282,7 @@ function changeOf({ kind, input }: StoredDeed): string {
   return (onlyChanges(input) || input).slice(0, CHANGE_CHARS);
 }
 
-/** What the assistant said last before the end, or next behind it. */
+/** Returns what the assistant said next after the end, else last before it. */
 function commentOn(
   store: Store,
   sessionId: string,

@@ -7,7 +7,7 @@ const FRAME = /^(?:[=_*#~-]{3,}|exit code|traceback|at |file "|\^|\d+ (?:pass|fa
 const LINES_MAX = 6;
 const LINE_MIN = 4;
 
-/** A text without numbers, ids, quotes, colours and spacing. */
+/** Removes what differs between two runs: numbers, ids, quotes, colours, spacing. */
 function normalized(text: string): string {
   return text
     .replace(/\x1b\[[0-9;]*m/g, "")
@@ -19,12 +19,12 @@ function normalized(text: string): string {
     .trim();
 }
 
-/** Lines of an output, also of one that some tool has escaped. */
+/** Splits an output into lines, also one whose line breaks a tool has escaped. */
 function linesOf(text: string): string[] {
   return text.split(/\n|\\n/);
 }
 
-/** The lines of an error that name it, the most telling first. */
+/** Returns the lines that name an error, the most specific first. */
 export function tellingLines(text: string): string[] {
   const lines = linesOf(text)
     .map((line) => line.trim())
@@ -35,7 +35,7 @@ export function tellingLines(text: string): string[] {
   return [...new Set([...telling, ...(telling.length > 0 ? [] : all)])].slice(0, LINES_MAX);
 }
 
-/** Words by which an error is looked for: those that every run of it has. */
+/** Returns the words to search an error by: those that every run of it has. */
 export function errorWords(line: string): string[] {
   const words = line.match(/[\p{L}\p{N}_]+/gu) ?? [];
   return [
@@ -45,7 +45,7 @@ export function errorWords(line: string): string[] {
   ];
 }
 
-/** The line of a text that holds an error; undefined where none does. */
+/** Returns the line of a text that contains an error; undefined when none does. */
 export function lineWith(text: string, error: string): string | undefined {
   const wanted = normalized(error);
   if (!normalized(text).includes(wanted)) return undefined;
@@ -56,7 +56,7 @@ export function lineWith(text: string, error: string): string | undefined {
 const LIKE_SHARE = 0.75;
 const LIKE_WORDS = 3;
 
-/** The line of a text that is most like an error, where names in it may be others; undefined where none is. */
+/** Returns the line most similar to an error, in which names may differ; undefined when none is. */
 export function lineLike(text: string, error: string): string | undefined {
   const wanted = errorWords(normalized(error));
   if (wanted.length < LIKE_WORDS) return undefined;

@@ -56,7 +56,7 @@ export function fileHistory(store: Store, path: string, scope: FindScope): Find[
   return finds.sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1));
 }
 
-/** A file's name as it was asked for, from the asker's directory on, and the names it had before a move. */
+/** Returns a file's name relative to the asker's directory, and the names it had before moves. */
 function namesOf(store: Store, path: string, scope: FindScope): string[] {
   const names = [normalName(path, scope.cwd)];
   for (let i = 0; i < names.length && names.length < NAMES_MAX; i++) {
@@ -73,7 +73,7 @@ function normalName(path: string, cwd: string): string {
   return isAbsolute(plain) ? plain : normalize(join(cwd, plain));
 }
 
-/** What was moved to this name: `mv old new`, `git mv old new`, or into a directory. */
+/** Returns what was moved to this name: `mv old new`, `git mv old new`, or into a directory. */
 function formerNames(store: Store, name: string): string[] {
   const phrase = phraseOf(baseName(name));
   if (phrase === undefined) return [];
@@ -102,7 +102,7 @@ function movedTo(name: string, command: string): string[] {
   return former;
 }
 
-/** Whether two paths may be one file: one is the other's end. */
+/** Returns whether two paths may be one file: one ends with the other. */
 function isSameFile(path: string, name: string): boolean {
   return path === name || path.endsWith(`/${name}`) || name.endsWith(`/${path}`);
 }
@@ -171,7 +171,7 @@ function findOf(
   };
 }
 
-/** What was changed, and before it what was said last: mostly why. */
+/** Returns a deed's row, and before it the last message, which mostly gives the reason. */
 function rowsOf(
   store: Store,
   deed: StoredDeed,
@@ -191,7 +191,7 @@ function withoutRepeats(rows: readonly FindRow[]): FindRow[] {
   );
 }
 
-/** Lines no further apart than a few as spans. */
+/** Joins lines that are close to each other into spans. */
 function spans(lines: readonly number[]): [number, number][] {
   const found: [number, number][] = [];
   for (const line of lines) {
@@ -253,7 +253,7 @@ function discussions(
   });
 }
 
-/** The words around a name. */
+/** Returns the words around a name. */
 function around(text: string, name: string): string {
   const from = text.indexOf(name) - SAID_BEFORE;
   return from <= 0 ? text : `…${text.slice(from)}`;

@@ -64,12 +64,12 @@ const TARGET_MAX = 100;
 const COMMAND_MAX = 220;
 const SIGNS: Record<string, string> = { failed: " failed", rejected: " rejected", running: " running" };
 
-/** The newest deeds that match a full-text expression over their columns. */
+/** Returns the newest deeds that match a full-text expression over their columns. */
 export function deedsMatching(store: Store, match: string, limit: number): StoredDeed[] {
   return matching(store, match, { order: "d.timestamp DESC", limit });
 }
 
-/** The deeds that match a full-text expression best. */
+/** Returns the deeds that match a full-text expression best. */
 export function deedsLike(store: Store, match: string, limit: number): StoredDeed[] {
   return matching(store, match, { order: "bm25(deeds_fts)", limit });
 }
@@ -88,7 +88,7 @@ function matching(
     .map(deedFrom);
 }
 
-/** The sessions of deeds, by number, as far as the scope goes. */
+/** Returns the sessions with these numbers that are in scope. */
 export function sessionsInScope(
   store: Store,
   numbers: Iterable<number>,
@@ -124,12 +124,12 @@ function toSession(row: Row): FoundSession {
   };
 }
 
-/** Whether a time is within the scope. */
+/** Returns whether a time is in scope. */
 export function isInTime(timestamp: string, { after, before }: FindScope): boolean {
   return (after === undefined || timestamp >= after) && (before === undefined || timestamp <= before);
 }
 
-/** A deed as a row; `text` is what of it is worth showing. */
+/** Converts a deed to a row; `text` is the part worth showing. */
 export function deedRow(
   { line, kind, tool, target, outcome }: StoredDeed,
   { text, cwd, clean }: { text: string; cwd: string | undefined; clean: (text: string) => string },
@@ -139,7 +139,7 @@ export function deedRow(
   return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
 }
 
-/** What was last said on the lines before one, no further back than `reach` lines. */
+/** Returns the last message before a line, at most `reach` lines back. */
 export function saidBefore(
   store: Store,
   { sessionId, line, reach }: { sessionId: string; line: number; reach: number },
@@ -147,7 +147,7 @@ export function saidBefore(
   return messagesWithin(store, sessionId, { from: line - reach, to: line - 1 }).at(-1);
 }
 
-/** What was said on some lines, in order. */
+/** Returns the messages on some lines, in order. */
 export function messagesWithin(
   store: Store,
   sessionId: string,
@@ -163,20 +163,20 @@ export function messagesWithin(
     .filter(({ line }) => line >= from && line <= to);
 }
 
-/** The messages of a chunk, each on one line. */
+/** Returns the messages of a chunk, each on one line. */
 export function messagesOf(chunk: Row): FindRow[] {
   return piecesOf(chunk).map(({ line, kind, text }) => {
     return { line, who: kind === "user" ? "user" : "assistant", text: text.replace(/\s+/g, " ").trim() };
   });
 }
 
-/** A full-text phrase of a text's words; undefined where it has none. */
+/** Returns a full-text phrase of a text's words; undefined when it has none. */
 export function phraseOf(text: string): string | undefined {
   const words = text.match(/[\p{L}\p{N}]+/gu) ?? [];
   return words.length === 0 ? undefined : `"${words.join(" ")}"`;
 }
 
-/** The beginning and the end of a text that is too long, of a path its name. */
+/** Shortens a text in its middle, so that a path keeps its name. */
 function cutMiddle(text: string, max: number): string {
   const characters = [...text.replace(/\s+/g, " ").trim()];
   if (characters.length <= max) return characters.join("");

@@ -30,12 +30,12 @@ export function findDeeds(store: Store, { file, error, command }: Asked, scope: 
   return finds;
 }
 
-/** The ids of the sessions of finds. */
+/** Returns the ids of the sessions of finds. */
 export function sessionsOf(finds: readonly Find[]): string[] {
   return [...new Set(finds.flatMap(({ session, elsewhere = [] }) => [session.id, ...elsewhere]))];
 }
 
-/** The scope that a filter leaves: its times, and the sessions that have anything that passes it. */
+/** Converts a filter to a scope: its times, and the sessions with any chunk that passes it. */
 export function scopeOf(
   store: Store,
   { session, among, agent, project, subagents, after, before }: ChunkFilter,

@@ -45,7 +45,7 @@ export function printFinds(finds: readonly Find[], style: FindStyle): string {
   return fitBlocks(blocks, style.maxChars);
 }
 
-/** One line for each of the distinct commands, with where it ran last. */
+/** Prints one line for each distinct command, with where it ran last. */
 export function printCommands(finds: readonly Find[], style: FindStyle): string {
   const lines = finds.map((find, i) => {
     const [row] = find.rows;
@@ -108,7 +108,7 @@ function fitBlocks(blocks: Block[], maxChars: number): string {
   return fitLines(lines(), maxChars);
 }
 
-/** The first row says what, the last how it ended: what is between goes first. */
+/** Drops a row between the first, which says what, and the last, which says how it ended. */
 function dropRow({ rows }: Block): void {
   if (rows.length > 2) rows.splice(1, 1);
   else rows.pop();
@@ -125,7 +125,7 @@ function lengthOf(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + [...line].length + 1, 0);
 }
 
-/** A find as one of the results of `--json`. */
+/** Converts a find to one of the results of `--json`. */
 export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" | "nameOf">) {
   const { session, timestamp, summary, rows, also, firstLine, lastLine } = find;
   const name = nameOf(session);

@@ -9,7 +9,7 @@ export interface Answer {
   answer: string;
 }
 
-/** The answers first, since they are the user's; then what was asked. */
+/** Writes the answers, each followed by its question. */
 export function answerText(answers: readonly Answer[]): string {
   return answers
     .map(({ question, options, answer }) => {
@@ -19,7 +19,7 @@ export function answerText(answers: readonly Answer[]): string {
     .join("\n");
 }
 
-/** The labels of a question's options. */
+/** Returns the labels of a question's options. */
 export function optionLabels(options: unknown): string[] {
   return arrayOf(options).flatMap((option) => {
     const label = isRecord(option) ? (stringOf(option.label) ?? stringOf(option.value)) : stringOf(option);

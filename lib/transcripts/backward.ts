@@ -70,7 +70,7 @@ export function* readBackward(
   }
 }
 
-/** The tool calls on the lines shortly before a byte. */
+/** Returns the tool calls on the lines shortly before a byte offset. */
 export function callsBefore(file: string, { head, offset }: { head: Head; offset: number }): RawEntry[] {
   const format = formatOf(head.agent);
   return withFile(file, (descriptor) => {

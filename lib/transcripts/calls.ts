@@ -103,7 +103,7 @@ function briefOf({ name, target, action, paths }: ToolCall): ToolCall {
   return { name, target, action, paths };
 }
 
-/** A call without our own commands: the same one where there are none, undefined where there is nothing else. */
+/** Removes our own commands from a call: returns the same call when it has none, undefined when nothing else is left. */
 function restOf(tool: ToolCall, cwd: string): ToolCall | undefined {
   if (tool.action !== "run") return tool;
   const command = tool.input ?? tool.target;

@@ -123,7 +123,7 @@ const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
 /** A tool of somebody else's server may write any sentence into its error. */
 const OWN_TOOL = /^(?!mcp__)/;
 
-/** What the user answered to a tool, told by the row's shape: an answer, words with a rejection, an approved plan. */
+/** Returns what the user answered to a tool, recognised by the row's shape: an answer, a rejection's words, an approved plan. */
 function answerOf(
   block: JsonRecord,
   record: JsonRecord,
@@ -174,7 +174,7 @@ function approvalText(plan: string): string {
   return title === undefined ? "Approved the plan." : `Approved the plan: ${title}`;
 }
 
-/** What a person typed in a user row, or "" for rows the client wrote. */
+/** Returns what a person typed in a user row, or "" for rows the client wrote. */
 function typedText(record: JsonRecord): string {
   if (record.isMeta === true || record.isCompactSummary === true) return "";
   const content = recordOf(record.message).content;
@@ -202,7 +202,7 @@ function withoutPutIn(text: string): string {
   return typed === text ? text : typed.trim();
 }
 
-/** All that the model had before it, and what it said. The same usage stands on each row of one message. */
+/** Sums what was in the model's context and what it said. Each row of one message repeats the same usage. */
 function contextTokens(usage: unknown): number | undefined {
   if (!isRecord(usage)) return undefined;
   const parts = [

@@ -45,7 +45,7 @@ export const codex: Format = {
     const payload = recordOf(record.payload);
     const common = { ...place, at: isoTime(record.timestamp) };
     if (record.type === "event_msg") {
-      // The event follows its item at once: it stands for it where the version writes events.
+      // The event follows its item at once and is used in its place where the version writes events.
       const text = stringOf(payload.message) ?? "";
       const typed = payload.type === "user_message" && options.head.typedEvents && text.trim() !== "";
       return typed ? [{ ...common, kind: "user", text }] : [];
@@ -128,7 +128,7 @@ function parsedArguments(text: unknown): unknown {
   }
 }
 
-/** The patch of an `apply_patch` that was called through a shell. */
+/** Returns the patch of an `apply_patch` that was called through a shell. */
 function shellPatch(input: unknown): string | undefined {
   if (!isRecord(input)) return undefined;
   const command = input.command ?? input.cmd;
@@ -161,7 +161,7 @@ function outputEntries(payload: JsonRecord, common: Common, results: boolean): R
   return entries;
 }
 
-/** `{"answers": {"<question id>": {"answers": ["…"]}}}`; what was asked stands in the call. */
+/** Reads `{"answers": {"<question id>": {"answers": ["…"]}}}`; the questions are in the call. */
 function answersIn(output: string, call: string): Answer[] {
   const { answers } = recordOf(parsedArguments(output));
   const asked = arrayOf(recordOf(parsedArguments(call)).questions).filter(isRecord);
@@ -203,7 +203,7 @@ function resultEntry(payload: JsonRecord, common: Common): Entry {
   };
 }
 
-/** A command's own output, and what the lines before it say of how it ended. */
+/** Separates a command's own output from the lines before it that say how it ended. */
 function withoutPreamble(text: string): { text: string; exitCode: number; isRunning: boolean } {
   const start = PREAMBLE.test(text) ? text.indexOf("\nOutput:\n") : -1;
   if (start === -1) return { text, exitCode: 0, isRunning: false };

@@ -23,7 +23,7 @@ const PATHS_MAX = 50;
 /** Asking the user is no deed: question and answer are in the user's own entry. */
 const ASKING = /^(?:AskUserQuestion|request_user_input|question|questionnaire)$/;
 
-/** The deeds of entries that were read with their results, in the order of the calls. */
+/** Returns the deeds of entries that were read with their results, in call order. */
 export function deedsIn(entries: readonly Entry[]): Deed[] {
   const results = new Map<string, Entry>();
   for (const entry of entries) {
@@ -60,7 +60,7 @@ function outcomeOf(result: Entry | undefined): DeedOutcome {
   return result.state ?? (result.isError ? "failed" : "done");
 }
 
-/** A command's first line says what it is; the rest is in the input. */
+/** Returns a command's first line as its target; the rest is in the input. */
 function firstLine({ action, target, input }: ToolCall): string {
   if (action !== "run" || input === undefined) return target;
   return input.trim().split("\n", 1)[0] ?? target;
@@ -86,7 +86,7 @@ function isBinary(text: string): boolean {
   return (start.match(/[\ufffd\0]/g)?.length ?? 0) > start.length * 0.05;
 }
 
-/** The beginning of a text in at most `max` UTF-16 units, whole characters, marked where it is cut. */
+/** Shortens a text to `max` UTF-16 units without splitting a character, marked with an ellipsis. */
 function cutHead(text: string, max: number): string {
   const whole = text.trim();
   if (whole.length <= max) return whole;

@@ -5,7 +5,7 @@ import { arrayOf, isRecord, numberOf } from "../base/json.ts";
 /** Larger changes are shown as all removed, then all added: the table below grows with both sides. */
 const CELLS_MAX = 250_000;
 
-/** The removed, added and, between two changes, kept lines from one text to the other. */
+/** Compares two texts: returns the removed and added lines, and the kept ones between two changes. */
 export function diffLines(before: string, after: string): string[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;
@@ -15,7 +15,7 @@ export function diffLines(before: string, after: string): string[] {
   return changedLines(old.slice(start, old.length - end), now.slice(start, now.length - end));
 }
 
-/** The text of a host's structured patch; undefined when it is none. */
+/** Writes a host's structured patch as text; undefined when it is none. */
 export function patchText(hunks: unknown): string | undefined {
   const parts = arrayOf(hunks).filter(isRecord);
   if (parts.length === 0) return undefined;
@@ -30,13 +30,13 @@ export function patchText(hunks: unknown): string | undefined {
     .join("\n");
 }
 
-/** How many lines a diff adds and removes. */
+/** Counts the lines that a diff adds and removes. */
 export function countChanges(diff: string): { added: number; removed: number } {
   const count = (sign: RegExp) => diff.match(sign)?.length ?? 0;
   return { added: count(/^\+(?!\+\+ )/gm), removed: count(/^-(?!-- )/gm) };
 }
 
-/** The added and removed lines of a diff alone. */
+/** Returns only the added and removed lines of a diff. */
 export function onlyChanges(diff: string): string {
   return diff
     .split("\n")

@@ -11,19 +11,19 @@ const WORD_MAX = 8000;
 const MANY_LINES = /PRIVATE KEY|Private-Lines/;
 const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}]/;
 
-/** The beginning of a text. */
+/** Returns the beginning of a text. */
 export function headOf(text: string): string {
   if (text.length <= HEAD_CHARS + TAIL_CHARS || MANY_LINES.test(text)) return text;
   return copyOf(text.slice(0, wordEnd(text, HEAD_CHARS)));
 }
 
-/** The end of a text. */
+/** Returns the end of a text. */
 export function tailOf(text: string): string {
   if (text.length <= 2 * DONE_CHARS || MANY_LINES.test(text)) return text;
   return copyOf(text.slice(wordStart(text, text.length - DONE_CHARS)));
 }
 
-/** Both ends of a text, on lines of their own. */
+/** Returns both ends of a text, on lines of their own. */
 export function bothEnds(text: string): string {
   if (text.length <= 2 * HEAD_CHARS || MANY_LINES.test(text)) return text;
   const [head, tail] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
@@ -42,7 +42,7 @@ function wordStart(text: string, from: number): number {
   return at;
 }
 
-/** A slice keeps the whole string in memory; a copy does not. */
+/** Copies a text: a slice would keep the whole string in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, "utf16le").toString("utf16le");
 }

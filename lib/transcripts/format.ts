@@ -5,7 +5,7 @@ import { defineLazy } from "./lazy.ts";
 import type { Agent, Entry, ToolAction, ToolCall } from "./session.ts";
 import { inputText } from "./tool-input.ts";
 
-/** Where a row stands in its file. */
+/** The position of a row in its file. */
 export interface Place {
   line: number;
   offset: number;
@@ -73,7 +73,7 @@ export interface Format {
 const ISO =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
 
-/** A time as hosts write it (ISO text, or milliseconds or seconds since 1970) as ISO UTC. */
+/** Converts a time as hosts write it (ISO text, or milliseconds or seconds since 1970) to ISO UTC. */
 export function isoTime(value: unknown): string | undefined {
   if (typeof value === "string") {
     // Hosts write ISO with a Z: taken as it is, since parsing each would be a fifth of the reading time.
@@ -86,7 +86,7 @@ export function isoTime(value: unknown): string | undefined {
   return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined;
 }
 
-/** The text of a message's content: a string, or its text blocks joined by newlines; images and others left out. */
+/** Returns the text of a message's content: a string, or its text blocks joined by newlines, without images and others. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   const parts: string[] = [];
@@ -97,14 +97,14 @@ export function textOf(content: unknown): string {
   return parts.join("\n");
 }
 
-/** Whether a content block holds words of the conversation. */
+/** Returns whether a content block holds words of the conversation. */
 export function isTextBlock(block: JsonRecord): boolean {
   return block.type === "text" || block.type === "input_text" || block.type === "output_text";
 }
 
 const CALL_TYPES = new Set(["tool_use", "server_tool_use", "toolCall"]);
 
-/** What an assistant message says and calls, in the order of its blocks. */
+/** Returns what an assistant message says and calls, in block order. */
 export function assistantEntries(
   content: unknown,
   common: Place & Pick<Entry, "id" | "at">,
@@ -125,7 +125,7 @@ export function assistantEntries(
   return entries;
 }
 
-/** A tool call's own part of its entry; with its whole input where results are wanted. */
+/** Builds a tool call's own part of its entry, with the whole input where results are wanted. */
 export function callOf(
   block: JsonRecord,
   results: boolean,
@@ -170,12 +170,12 @@ const ACTIONS: [ToolAction, RegExp][] = [
   ],
 ];
 
-/** What a call to a tool does and to what; with its whole input where that is wanted. */
+/** Describes a tool call: its action and target, with the whole input where that is wanted. */
 export function toolCall(name: string, input: unknown, whole = false): ToolCall {
   const call = briefCall(name, input);
   const text = () => inputText(name, call.action, input);
   if (whole && call.action === "edit") return defineLazy(call, "input", text);
-  // A command is needed whole to tell whether it is one of ours.
+  // A command is needed whole to recognise one of ours.
   if (whole || call.action === "run") call.input = text();
   return call;
 }
@@ -205,7 +205,7 @@ function briefCall(name: string, input: unknown): ToolCall {
   return { name, target: argumentText(value), action, paths: paths.slice(0, 1) };
 }
 
-/** The files a patch of Codex's form touches. */
+/** Returns the files that a patch in Codex's format touches. */
 function patchedPaths(patch: string): string[] {
   return [...patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm)].map(
     (match) => match[1] ?? "",

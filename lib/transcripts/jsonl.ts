@@ -163,12 +163,12 @@ function scanNewlines(descriptor: number, from: number, to: number, stop: () => 
   return undefined;
 }
 
-/** The first `bytes` of a file, fewer if it is shorter. */
+/** Reads the first `bytes` of a file, fewer if it is shorter. */
 export function readHeadBytes(file: string, bytes: number): Buffer {
   return withFile(file, (descriptor, size) => readFully(descriptor, 0, Math.min(bytes, size)));
 }
 
-/** The last `bytes` of a file, all of it if it is shorter. */
+/** Reads the last `bytes` of a file, all of it if it is shorter. */
 export function readTailBytes(file: string, bytes: number): Buffer {
   return withFile(file, (descriptor, size) => {
     const length = Math.min(bytes, size);
@@ -231,7 +231,7 @@ function isNested(text: string, start: number, end: number): boolean {
   return after !== "" && (before === ":" || before === "," || before === "[");
 }
 
-/** The first character from `at` on that is no white space, or "". */
+/** Returns the first character from `at` on that is not white space, or "". */
 function neighbour(text: string, at: number, step: 1 | -1): string {
   let i = at;
   while (" \t\r".includes(text.charAt(i)) && i >= 0 && i < text.length) i += step;

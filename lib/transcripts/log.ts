@@ -22,7 +22,7 @@ const TOOL_LINE_MAX = 160;
 const INSIDE_MAX = 4000;
 const REWOUND = "(rewound) ";
 
-/** One step: its line, time and text. Nothing in a text can be taken for another step, since its lines are indented. */
+/** Formats a step: line, time, text. Continuation lines are indented, so no text can forge another step. */
 export function formatStep(step: Step, style: LogStyle): string {
   const { entry } = step;
   const time = entry.at ? formatLocal(entry.at, style.timezone) : "no time";
@@ -56,7 +56,7 @@ function insideLines(step: Step, { full }: LogStyle): string[] {
     .map((text) => `  ${indented(full ? text : cutMiddle(text, step.entry.line))}`);
 }
 
-/** A long text's beginning and end, and how to see the rest. */
+/** Keeps a long text's beginning and end, and says how to see the rest. */
 function cutMiddle(text: string, line: number): string {
   if (text.length <= INSIDE_MAX) return text;
   const mark = `… ${text.length} characters, --line ${line} --full to show …`;
@@ -66,7 +66,7 @@ function cutMiddle(text: string, line: number): string {
   return `${head}\n${mark}\n${tail}`;
 }
 
-/** The lines after the first begin with two blanks. */
+/** Indents the lines after the first by two blanks. */
 function indented(text: string): string {
   return text.trim().replace(/\r\n?|[\n\u2028\u2029\u0085\v\f]/g, "\n  ");
 }
@@ -90,7 +90,7 @@ export function fitSteps(
   return [...texts.slice(from), leftOut(from)];
 }
 
-/** A step as JSON has it. */
+/** Converts a step to JSON. */
 export function stepJson(step: Step, { tools, isRewound }: Pick<LogStyle, "tools" | "isRewound">) {
   const { line, at, kind, text, tool } = step.entry;
   const common = { line, at: at ?? null, kind, text, ...(isRewound(step) && { rewound: true }) };

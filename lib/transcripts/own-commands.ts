@@ -46,7 +46,7 @@ const FRAME =
   /^(?:for|while|until|if|elif|do|done|then|else|fi|case|esac|cd|pushd|popd|export|set|\w+=\S*)(?:\s|$)|^[{}()]*$/;
 const PACKAGE_MAX_BYTES = 1024 * 1024;
 
-/** Whether a tool is one of our extension's. */
+/** Returns whether a tool is one that our extension registers. */
 export function isOwnTool(name: string): boolean {
   return OWN_TOOLS.test(name);
 }
@@ -76,7 +76,7 @@ export function withoutOwnCommands(command: string, cwd: string): string | undef
   return joined(kept);
 }
 
-/** The lines of an output that none of our scripts printed, where ours ran beside other commands. */
+/** Removes the lines that our scripts printed from the output of several commands. */
 export function withoutOwnOutput(text: string): string {
   let isInside = false;
   return text
@@ -165,7 +165,7 @@ function programIsOurs(words: readonly string[], scope: Scope): boolean {
   return CODE_FILE.test(name) && isOurFile(program, scope);
 }
 
-/** The first code file among a runtime's words is what it runs; before it are flags and their values. */
+/** Returns whether a word is the file a runtime runs: the first code file; flags and their values come before it. */
 function isRunByRuntime(word: string, before: readonly string[], scope: Scope): boolean {
   if (before.some((earlier) => !earlier.startsWith("-") && CODE_FILE.test(earlier))) return false;
   if (baseName(word) === NAME && before.every((earlier) => earlier.startsWith("-") || earlier === "x"))
@@ -184,7 +184,7 @@ function isOurFile(word: string, scope: Scope): boolean {
 
 const packages = new Map<string, string | undefined>();
 
-/** The name in the nearest package.json above; undefined where there is none. */
+/** Returns the name in the nearest package.json above; undefined when there is none. */
 function packageName(folder: string): string | undefined {
   if (packages.has(folder)) return packages.get(folder);
   const parent = dirname(folder);

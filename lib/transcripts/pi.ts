@@ -128,7 +128,7 @@ function answersIn(details: JsonRecord): Answer[] {
     });
 }
 
-/** A command the user ran from the prompt. */
+/** Returns the entries of a command that the user ran from the prompt. */
 function bashEntries(message: JsonRecord, common: ReturnType<typeof commonOf>, results: boolean): Entry[] {
   const tool = toolCall("Bash", { command: message.command }, results);
   const callId = `!${common.offset}`;
@@ -162,7 +162,7 @@ function contextTokens(usage: unknown): number | undefined {
   return sum > 0 ? sum : undefined;
 }
 
-/** The data of an extension's custom entry of one type; undefined for any other record. */
+/** Returns the data of an extension's custom entry of one type; undefined for any other record. */
 export function customEntry(record: JsonRecord, customType: string): unknown {
   return record.type === "custom" && record.customType === customType ? record.data : undefined;
 }

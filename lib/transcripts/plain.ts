@@ -37,7 +37,7 @@ export const plain: Format = {
   },
 };
 
-/** The message of a plain line, or undefined when it is none. */
+/** Returns the message of a plain line, or undefined when it is none. */
 export function plainMessage(record: JsonRecord): JsonRecord | undefined {
   const message = record.type === "message" ? recordOf(record.message) : record;
   const hasContent = typeof message.content === "string" || Array.isArray(message.content);

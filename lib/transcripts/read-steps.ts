@@ -20,7 +20,7 @@ const OLDER_MAX = 500;
 /** How far behind its call a result is waited for. */
 const RESULT_LINES_MAX = 300;
 
-/** The last `count` steps that the filter lets through, oldest first. */
+/** Reads the last `count` steps that pass the filter, oldest first. */
 export function readLastSteps(
   file: string,
   { rules, filter, head, known, count }: StepOptions & { count: number },
@@ -75,7 +75,7 @@ export function readStepsAt(
   return [...(around > 0 ? first.slice(-around) : []), ...within, ...behind.slice(0, around)];
 }
 
-/** Where reading may end: behind the steps that are wanted, and behind the results of their calls. */
+/** Finds where reading may end: after the wanted steps and the results of their calls. */
 function endOf(
   file: string,
   { start, to, around, rules, filter }: StepOptions & { start: Cursor; to: number; around: number },

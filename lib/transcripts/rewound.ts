@@ -9,7 +9,7 @@ import { notAbandoned, onPath } from "./tree.ts";
 /** The first and last line of rows that follow each other. */
 export type LineSpan = [from: number, to: number];
 
-/** The lines of a transcript that were taken back, in their order. Reads the whole file. */
+/** Returns the lines of a transcript that were taken back, in order. Reads the whole file. */
 export function readRewound(file: string): LineSpan[] {
   const head = readHead(file);
   if (!head || (head.agent !== "claude" && head.agent !== "pi")) return [];
@@ -27,7 +27,7 @@ export function readRewound(file: string): LineSpan[] {
   return tree.rewound();
 }
 
-/** Whether a line is within one of the spans. */
+/** Returns whether a line is within one of the spans. */
 export function isWithin(spans: readonly LineSpan[], line: number): boolean {
   return spans.some(([from, to]) => line >= from && line <= to);
 }

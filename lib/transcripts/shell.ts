@@ -1,6 +1,6 @@
 /** A shell command line taken apart as far as telling its commands needs: quotes, separators, here-documents. */
 
-/** One command of a line and what stands between it and the next. */
+/** One command of a line and the separator after it. */
 export interface ShellPart {
   text: string;
   separator: string;
@@ -10,7 +10,7 @@ export interface ShellPart {
 const READ_MAX = 20_000;
 const SEPARATORS = ["&&", "||", "|&", ";;", ";", "|", "\n", "&"];
 
-/** The commands of a line. What stands in quotes, parentheses or a here-document belongs to its command. */
+/** Splits a line into commands. Quotes, parentheses and here-documents stay with their command. */
 export function shellParts(line: string): ShellPart[] {
   if (line.length > READ_MAX) return [{ text: line, separator: "" }];
   const parts: ShellPart[] = [];
@@ -38,7 +38,7 @@ export function shellParts(line: string): ShellPart[] {
   return parts.filter(({ text }) => text !== "");
 }
 
-/** The words of one command, without their quotes. */
+/** Splits a command into words, without their quotes. */
 export function shellWords(command: string): string[] {
   const words: string[] = [];
   for (const [word] of command
@@ -49,7 +49,7 @@ export function shellWords(command: string): string[] {
   return words;
 }
 
-/** What a command runs inside parentheses, `$(…)` or backticks. */
+/** Returns what a command runs inside parentheses, `$(…)` or backticks. */
 export function substitutions(command: string): string[] {
   const found: string[] = [];
   for (const [, inner] of command.matchAll(/`([^`]*)`/g)) if (inner) found.push(inner);
@@ -72,7 +72,7 @@ function closing(text: string, open: number): number {
   return -1;
 }
 
-/** Where what begins here in quotes or as a here-document ends, or `at` itself. */
+/** Returns where a quotation or here-document that begins here ends, or `at` itself. */
 function skipQuoted(line: string, at: number): number {
   const character = line[at];
   if (character === "\\") return at + 2;

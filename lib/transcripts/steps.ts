@@ -43,7 +43,7 @@ export function stepsOf(entries: readonly Entry[]): Step[] {
     });
 }
 
-/** Whether a step is wanted. Steps without a time are, whatever the times. */
+/** Returns whether a step passes the filter. Steps without a time pass any times. */
 export function isWanted(
   step: Step,
   { speaker, words, tools, insideTools, since, until }: StepFilter,
@@ -87,13 +87,13 @@ function searchedText({ entry, result }: Step, insideTools: boolean): string {
   return [entry.text, entry.tool.input ?? "", result?.text ?? "", result?.patch ?? ""].join("\n");
 }
 
-/** What came of a call. */
+/** Returns the outcome of a call. */
 export function outcomeOf(result: Entry | undefined): DeedOutcome {
   if (!result) return "unknown";
   return result.state ?? (result.isError ? "failed" : "done");
 }
 
-/** What came of a call in a word: `failed`, the lines that an edit added and removed, or nothing to speak of. */
+/** Returns a call's outcome in a word: `failed`, an edit's `+4 -1`, or "". */
 export function outcomeWord({ entry: { tool }, result }: Step): string {
   const outcome = outcomeOf(result);
   if (outcome === "failed" || outcome === "rejected" || outcome === "running") return outcome;
@@ -103,7 +103,7 @@ export function outcomeWord({ entry: { tool }, result }: Step): string {
   return removed === 0 ? `+${added}` : `+${added} -${removed}`;
 }
 
-/** The diff of an edit, or a written file as one. */
+/** Returns the diff of an edit, or a written file as one. */
 function changeOf({ tool, result }: { tool: NonNullable<Entry["tool"]>; result: Entry | undefined }): string {
   if (result?.patch !== undefined) return result.patch;
   const input = tool.input ?? "";
@@ -111,7 +111,7 @@ function changeOf({ tool, result }: { tool: NonNullable<Entry["tool"]>; result: 
   return input === "" ? "" : input.replace(/\n$/, "").replace(/^/gm, "+");
 }
 
-/** What a call was given and what it gave back, each as text, "" where there is none. */
+/** Returns a call's input and result as text, "" when there is none. */
 export function insideOf({ entry: { tool }, result }: Step): { input: string; result: string } {
   if (!tool) return { input: "", result: "" };
   const kind = deedKind(tool.name, tool.action);

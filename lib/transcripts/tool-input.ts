@@ -11,7 +11,7 @@ const BEFORE = ["old_string", "oldText", "old_str"];
 const AFTER = ["new_string", "newText", "new_str", "new_source"];
 const CONTENT = ["content", "file_text", "contents"];
 
-/** The kind of thing done by a call. */
+/** Returns the kind of a call. */
 export function deedKind(name: string, action: ToolAction): DeedKind {
   if (action === "run") return "command";
   if (action === "edit" && WRITES.test(name)) return "write";
@@ -19,7 +19,7 @@ export function deedKind(name: string, action: ToolAction): DeedKind {
   return action;
 }
 
-/** The whole input of a call as text. */
+/** Returns the whole input of a call as text. */
 export function inputText(name: string, action: ToolAction, input: unknown): string {
   if (typeof input === "string") return input;
   if (!isRecord(input)) return "";
@@ -58,7 +58,7 @@ function firstString(record: JsonRecord, keys: readonly string[]): string | unde
   return undefined;
 }
 
-/** One line per argument. */
+/** Writes one line per argument. */
 function argumentsText(input: JsonRecord): string {
   return Object.entries(input)
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : jsonOf(value)}`)

@@ -202,7 +202,7 @@ export async function parseSessionFile(absPath: string): Promise<SessionFile | n
   }
 }
 
-/** The words of a message's content on one line; null when there are none. */
+/** Returns the words of a message's content on one line; null when there are none. */
 export function extractSessionText(content: unknown): string | null {
   const blocks = Array.isArray(content) ? content : [content];
   const parts = blocks
@@ -215,7 +215,7 @@ export function extractSessionText(content: unknown): string | null {
   return parts.join(" ") || null;
 }
 
-/** The `*.jsonl` files of a directory; none when it cannot be read. */
+/** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
 export async function listSessionFiles(directory: string): Promise<string[]> {
   try {
     return readdirSync(directory, { withFileTypes: true })
