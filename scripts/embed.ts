@@ -26,8 +26,10 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
+import { isClean } from "../lib/index/clean-state.ts";
 import { embedSessions, failureOf, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/index-status.ts";
+import { redactionVersion } from "../lib/redact/version.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
 import { openStore } from "../lib/store/store.ts";
@@ -128,9 +130,10 @@ function runOptions(config: Config, sessions: readonly Session[], flags: Flags):
 
 async function run(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
   const { paths } = config;
-  await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
   const store = openStore(paths.database);
   try {
+    if (!isClean(store, redactionVersion(config.settings.redact.extra)))
+      await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
     const report = await embedSessions({ ...runOptions(config, sessions, flags), store });
     await showReport(report, flags);
     const failure = failureOf(report);

@@ -11,6 +11,7 @@ import { withLock } from "../base/locks.ts";
 import { namesIn } from "../base/probe.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { cleanRows, countUncleanRows } from "../index/clean-rows.ts";
+import { FILES_FACT } from "../index/clean-state.ts";
 import { redactionVersion } from "../redact/version.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { isInState, WRITER_WAIT_MS } from "../store/forgetting.ts";
@@ -23,9 +24,6 @@ export interface CleanOptions {
   paths: Paths;
   settings: Pick<Settings, "redact" | "exclude">;
 }
-
-/** The version of the rules under which all files beside the indexes are; kept in the main index. */
-const FILES_FACT = "redaction_files";
 
 /** Redacts what is not yet redacted under the rules of today. */
 export async function cleanStored({ paths, settings }: CleanOptions): Promise<void> {

@@ -2,13 +2,12 @@
 
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import { rewriteChunk } from "./chunk-rows.ts";
+import { CLEAN_FACT } from "./clean-state.ts";
 import { rewriteDeeds } from "./deed-rows.ts";
 import { eraseFreed, markErase } from "./forget-rows.ts";
 
 type Clean = (text: string) => string;
 
-/** The version of the rules under which all rows are redacted. */
-const CLEAN_FACT = "redaction";
 /** The version that rows are being redacted to, and the last chunk that was. */
 const PROGRESS_FACT = "redaction_progress";
 /** Chunks per transaction: others wait for the write lock meanwhile. */
