@@ -282,13 +282,7 @@ export function localMinute(at: string, timezone: string): string | undefined {
 }
 
 /** Counts live observations by priority, and the open ones. */
-export function countObservations(memory: Memory): {
-  red: number;
-  yellow: number;
-  green: number;
-  open: number;
-  done: number;
-} {
+export function countObservations(memory: Memory): Record<Priority, number> & { open: number; done: number } {
   const count = (priority: Priority) =>
     memory.observations.filter((observation) => observation.priority === priority).length;
   return {
