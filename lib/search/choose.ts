@@ -63,6 +63,8 @@ const ASKED = 0.1;
 /** How much of the budget the first hit may take. */
 const FIRST_SHARE = 0.6;
 const CUT = " … ";
+/** More rows than any hit has. */
+const ROWS_MAX = 1_000_000;
 /** Marks at both ends of a row. */
 const ENDS = 4;
 
@@ -206,14 +208,14 @@ function spend(
   const shown = hits.map(() => new Float64Array(values.length));
   const spentOn = hits.map(() => 0);
   const open = new Set(units);
-  const rows = new Set<string>();
+  const rows = new Set<number>();
   const chosen: Unit[] = [];
   let left = budget;
+  const lengths = new Map(units.map((unit) => [unit, lengthOf(hits[unit.hit]?.[unit.row] as Row, unit)]));
+  const beginnings = hits.map((own) => own.map((row) => rowCost(row) + ENDS));
   const costOf = (unit: Unit) => {
-    const row = hits[unit.hit]?.[unit.row] as Row;
-    const text = row.text.slice(unit.start, unit.end).replace(/\s+/g, " ").trim();
-    const begins = rows.has(`${unit.hit} ${unit.row}`) ? CUT.length : rowCost(row) + ENDS;
-    return [...text].length + begins;
+    const isBegun = rows.has(unit.hit * ROWS_MAX + unit.row);
+    return (lengths.get(unit) ?? 0) + (isBegun ? CUT.length : (beginnings[unit.hit]?.[unit.row] ?? 0));
   };
   const worthOf = ({ hit, row, held, around }: Unit) => {
     let sum = around;
@@ -238,10 +240,15 @@ function spend(
     chosen.push(best);
     left -= price;
     spentOn[best.hit] = (spentOn[best.hit] as number) + price;
-    rows.add(`${best.hit} ${best.row}`);
+    rows.add(best.hit * ROWS_MAX + best.row);
     const counts = shown[best.hit] as Float64Array;
     for (const [i, share] of best.held.entries()) counts[i] = (counts[i] as number) + share;
   }
+}
+
+/** Code points of a unit on one line. */
+function lengthOf({ text }: Row, { start, end }: Unit): number {
+  return [...text.slice(start, end).replace(/\s+/g, " ").trim()].length;
 }
 
 /** The chosen units of a row on one line. */

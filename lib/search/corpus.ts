@@ -156,12 +156,11 @@ export function countTopics(store: Store): { topic: string; chunks: number }[] {
 
 /** The beginning of an id that names one session of the store, of at least eight characters behind the first ones. */
 export function uniquePrefix(store: Store, id: string, first = 0): string {
-  const count = store.db.prepare(
-    "SELECT count(*) AS n FROM sessions WHERE substr(id, 1, length($start)) = $start",
-  );
+  // a range of ids, so that their index answers
+  const find = store.db.prepare("SELECT 1 FROM sessions WHERE id >= $start AND id < $end LIMIT 2");
   for (let length = first + PREFIX_MIN; length < id.length; length++) {
     const start = id.slice(0, length);
-    if (Number(count.get({ start })?.n ?? 0) <= 1) return start;
+    if (find.all({ start, end: `${start}\u{10ffff}` }).length <= 1) return start;
   }
   return id;
 }

@@ -44,8 +44,8 @@ export interface HitOptions extends RetrievalOptions {
 }
 
 /** Chunks of each phrasing's own list, and of the fused one, that are measured. */
-const MEASURED_OF_EACH = 25;
-const MEASURED = 40;
+const MEASURED_OF_EACH = 15;
+const MEASURED = 30;
 /** Code points of a hit that is shown on one line, its head included. */
 const LINE_CHARS = 300;
 const NAME_MAX = 60;

@@ -46,8 +46,8 @@ const K1 = 0.9;
 const B = 0.4;
 /** What the chunk before and after lend, as parts of their own counts. */
 const FROM_BEFORE = 0.4;
-const FROM_AFTER = 0.2;
-const SESSION_PRIOR = 0.3;
+const FROM_AFTER = 0.3;
+const SESSION_PRIOR = 0.4;
 const SESSION_SATURATION = 1.5;
 const TIME_PREFERENCE = 0.5;
 const LITERAL_PREFERENCE = 0.15;
