@@ -208,6 +208,30 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     replica.close();
   });
 
+  test("is what a session begins with, where it is the project's last", async () => {
+    using carol = sharer(postgres, { role: "bob", machine: "attic" });
+    await carol.share("--pull");
+    const input = {
+      session_id: uuid(40),
+      transcript_path: "/none.jsonl",
+      cwd: carol.project,
+      source: "startup",
+    };
+    const { stdout } = await runCommand(
+      [process.execPath, ...BUN_FLAGS, scriptPath("hooks/claude/session-start.ts")],
+      {
+        env: { ...carol.env, SESSION_MEMORY_HUB_URL: "" },
+        cwd: carol.project,
+        stdin: JSON.stringify(input),
+      },
+    );
+    const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
+    expect(additionalContext).toMatch(
+      /the last session in this project was ".+" \(\S+ ago\).* Its summary comes with @@alice@desk:00000000 in a prompt\.$/,
+    );
+    expect([...additionalContext].length).toBeLessThanOrEqual(400);
+  });
+
   test("is told of once before a prompt in the same project, and nowhere else", async () => {
     const prompt = async (cwd: string, session: string) => {
       const input = { session_id: session, cwd, prompt: "go on", hook_event_name: "UserPromptSubmit" };

@@ -44,14 +44,40 @@ export async function welcomeLine({
   session,
   now = Date.now(),
 }: WelcomeOptions): Promise<string | undefined> {
+  const shared = await sharedLast(paths, session.cwd);
+  const ofShared = () =>
+    shared && now - shared.at <= AGE_MAX_MS
+      ? lineOf(shared.about, { age: now - shared.at, rules: rulesOf(paths) })
+      : undefined;
   for (const { found, at } of newestFiles(paths, session.cwd)) {
     const age = now - Date.parse(at);
-    if (age > AGE_MAX_MS) return undefined;
+    if (age > AGE_MAX_MS || (shared && shared.at > Date.parse(at))) return ofShared();
     if (found.id === session.id || found.ephemeral) continue;
     const about = await describe(found, { paths, cwd: session.cwd });
     if (about && about.id !== session.id) return lineOf(about, { age, rules: rulesOf(paths) });
   }
-  return undefined;
+  return ofShared();
+}
+
+/** The session of the project that others went on with last. SQLite is loaded only where anybody shares. */
+async function sharedLast(paths: Paths, cwd: string): Promise<{ about: About; at: number } | undefined> {
+  if (!statOf(paths.shared)) return undefined;
+  const [{ newestShared, sharedBy, SHARED_FILE }, { originOf }] = await Promise.all([
+    import("../store/replica.ts"),
+    import("../sessions/origin.ts"),
+  ]);
+  const project = originOf(cwd);
+  const last = project === undefined ? undefined : newestShared(paths, project);
+  const from = last && sharedBy({ id: last.id, file: SHARED_FILE });
+  if (!last || !from) return undefined;
+  const { name, description } = last;
+  const rules = rulesOf(paths);
+  if ([last.id, from.id].some((id) => rules.hasSession({ id, name, project }))) return undefined;
+  const reference = `${from.owner}@${from.machine}:${shortId(from.id)}`;
+  return {
+    about: { id: reference, name: name ?? reference, said: description },
+    at: Date.parse(last.updatedAt),
+  };
 }
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */

@@ -50,3 +50,29 @@ export function sharedBy({
   const [, owner = "", machine = "", host = id] = /^([^@]+)@([^:]+):(.+)$/.exec(id) ?? [];
   return { owner, machine, id: host };
 }
+
+/** The session of a project that others went on with last. */
+export interface NewestShared {
+  /** `alice@desk:<id>` */
+  id: string;
+  name: string | undefined;
+  updatedAt: string;
+  description: string;
+}
+
+/** Finds the newest shared session of a project, by its origin. */
+export function newestShared(paths: Pick<Paths, "shared">, project: string): NewestShared | undefined {
+  return withShared(paths, ({ db }) => {
+    const row = db
+      .prepare(
+        `SELECT s.id, s.name, s.updated_at, h.meta ->> 'description' AS description
+         FROM sessions s JOIN shared_sessions h ON h.stored_id = s.id
+         WHERE s.project = ? AND s.parent_id IS NULL ORDER BY s.updated_at DESC LIMIT 1`,
+      )
+      .get(project);
+    if (!row) return undefined;
+    const name = row.name === null ? undefined : String(row.name);
+    const description = row.description === null ? "" : String(row.description);
+    return { id: String(row.id), name, updatedAt: String(row.updated_at), description };
+  });
+}
