@@ -19,6 +19,7 @@ import {
   listByLastRow,
   listingCells,
   listingColumns,
+  onMachine,
   sessionHeader,
   sessionJson,
 } from "../lib/sessions/listing.ts";
@@ -193,7 +194,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
       isRewound: indexed ? () => false : rewoundIn(session.file, session.size, known),
     },
     head: sessionHeader(session, rules),
-    id: shortId(session.id),
+    id: onMachine(shortId(session.id), session),
     data: { session: sessionJson(session, rules), skipped },
   });
 }

@@ -110,6 +110,14 @@ describe("config.json transcripts", () => {
     const { stdout } = await runScript("search", ["refunds booked twice", "--json"], options);
     const found = (JSON.parse(stdout) as { results: { session_id: string }[] }).results;
     expect(found.map(({ session_id }) => session_id)).toEqual([THEIRS]);
+    const shown = await runScript("search", ["refunds booked twice"], options);
+    const [, place = ""] = shown.stdout.split(" ");
+    expect(place).toMatch(new RegExp(`^${THEIRS.slice(0, 8)}@desk:\\d+-\\d+$`));
+    const read = await runScript("session-reader", [place], options);
+    expect(read.stdout).toStartWith("# ");
+    expect(read.stdout).toContain(`${THEIRS}@desk`);
+    const list = await runScript("session-reader", ["--list"], options);
+    expect(list.stdout).toContain(`${THEIRS.slice(0, 8)}@desk`);
     const context = { paths: await pathsOf(home), cwd: home.project };
     expect(resolveSession(`${THEIRS.slice(0, 8)}@desk`, context).id).toBe(THEIRS);
     expect(() => resolveSession(`${THEIRS.slice(0, 8)}@laptop`, context)).toThrow("Cannot find session");

@@ -4,6 +4,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { shortId } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
+import { onMachine } from "../sessions/listing.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -149,7 +150,7 @@ function newsOf(
   const edited = [...new Set([...stats.edited.keys()].map(absolute))];
   const activity: Activity = {
     id: session.id,
-    name: show(session.name ?? shortId(session.id), NAME_MAX),
+    name: show(onMachine(session.name ?? shortId(session.id), session), NAME_MAX),
     ageSeconds: ageOf(latest, now),
     messages: stats.messages,
     firstUser: stats.firstUser === undefined ? undefined : show(stats.firstUser, TEXT_MAX),

@@ -32,6 +32,8 @@ export interface HitOptions extends RetrievalOptions {
   clean: (text: string) => string;
   /** What a session is called now. */
   nameOf: (session: SessionRow) => string | undefined;
+  /** The machine whose transcript of the session is synced to this one. @default none */
+  machineOf?: ((session: SessionRow) => string | undefined) | undefined;
   /** Code points that the rows of all hits may take together with their heads. */
   maxChars: number;
   /** Whether each hit is shown on one line. @default {false} */
@@ -180,7 +182,9 @@ function toFoundHit(
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);
   // only what follows the names of owner and machine tells sessions apart
   const shortId = uniquePrefix(row.store, session.id, from ? session.id.length - from.id.length : 0);
-  return { hit, shortId, copies: names.map(clean), passage };
+  const machine = options.machineOf?.(session);
+  const place = machine === undefined ? shortId : `${shortId}@${machine}`;
+  return { hit, shortId: place, copies: names.map(clean), passage };
 }
 
 /** Short sessions have no early and late. */

@@ -4,6 +4,7 @@ import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, indexRecipe } from "../index/freshness.ts";
 import { removeLeftOut } from "../index/left-out.ts";
 import { isAllIndexed } from "../index/stale.ts";
+import { machineOf } from "../sessions/places.ts";
 import { projectKey } from "../sessions/project.ts";
 import { nameOf } from "../sessions/session-name.ts";
 import { tendIndexes } from "../store/given-indexes.ts";
@@ -219,6 +220,7 @@ async function answerHits(
     isHidden: shared && hiddenShared(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),
+    machineOf: ({ file }) => machineOf(file, config.paths),
     maxChars: maxCharsOf(request),
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",

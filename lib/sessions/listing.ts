@@ -68,7 +68,19 @@ export function listingCells(session: Session, { rules, timezone }: ListingStyle
   const { id, agent, cwd = "?", updatedAt, size } = session;
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
   const date = formatLocal(updatedAt, timezone).slice(0, 16);
-  return [date, titleOf(session, rules), line(shortId(id)), agent, line(cwd), formatSize(size)];
+  return [
+    date,
+    titleOf(session, rules),
+    line(onMachine(shortId(id), session)),
+    agent,
+    line(cwd),
+    formatSize(size),
+  ];
+}
+
+/** An id with the machine whose transcript is synced to this one, as a reference takes it. */
+export function onMachine(id: string, { machine }: Pick<Session, "machine">): string {
+  return machine === undefined ? id : `${id}@${machine}`;
 }
 
 /** Returns the cells in columns of the terminal's width: times as people say them, `~` for home, the names as long as there is room. */
@@ -99,7 +111,9 @@ function cutColumns(text: string, columns: number): string {
 }
 
 /** The line above a session's log. Ids and folders come from files: they may hold line breaks too. */
-export function sessionHeader({ name, id, agent, cwd = "?" }: Session, { clean }: Rules): string {
+export function sessionHeader(session: Session, { clean }: Rules): string {
+  const { name, agent, cwd = "?" } = session;
+  const id = onMachine(session.id, session);
   const title = oneLine(clean(name ?? id), HEADER_TITLE_MAX);
   return `# ${[title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX))].join(" · ")}`;
 }

@@ -77,8 +77,8 @@ type ReplicaPaths = Pick<Paths, "shared">;
 export function openReplica({ shared }: ReplicaPaths): Store {
   const store = openStore(shared);
   store.db.exec(TABLES);
-  // Written in bulk: pages that change often go into the file once.
-  store.db.exec("PRAGMA wal_autocheckpoint = 20000");
+  // Written in bulk: pages that change often stay in memory and go into the file once.
+  store.db.exec("PRAGMA wal_autocheckpoint = 20000; PRAGMA cache_size = -65536");
   return store;
 }
 

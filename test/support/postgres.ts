@@ -28,6 +28,8 @@ export interface Postgres {
   refusal(sql: string, role: string): string;
   /** Everything in a database as SQL. */
   dump(database?: string): string;
+  /** Runs a shell command as the server's own user, with what its programs need to reach it. */
+  shell(command: string): void;
   stop(): void;
 }
 
@@ -61,7 +63,10 @@ export function hasPostgres(): boolean {
 export async function startPostgres({
   settings = {},
   prepare = () => {},
+  hasTeam = true,
 }: {
+  /** Whether the roles and the database of a team are there from the start. @default {true} */
+  hasTeam?: boolean;
   settings?: Record<string, string>;
   /** Puts files into the data folder before the server starts. */
   prepare?: (data: string) => void;
@@ -133,6 +138,21 @@ export async function startPostgres({
       });
       return stdout;
     },
+    shell(command) {
+      const env = {
+        PATH: `${bin}:${process.env.PATH}`,
+        PGHOST: "127.0.0.1",
+        PGPORT: String(port),
+        PGUSER: "postgres",
+        PGPASSWORD: "postgres-pw",
+      };
+      const { status, stderr } = spawnSync(...commandAs(user, ["sh", "-c", command]), {
+        encoding: "utf8",
+        env,
+        cwd: folder,
+      });
+      if (status !== 0) throw new Error(stderr);
+    },
     stop() {
       child.kill("SIGQUIT");
       spawnSync("sleep", ["0.2"]);
@@ -143,6 +163,7 @@ export async function startPostgres({
     () => psql("SELECT 1", "postgres", "postgres").status === 0,
     () => log,
   );
+  if (!hasTeam) return server;
   server.sql(TEAM.join(";"), "postgres", "postgres");
   server.sql(`CREATE DATABASE ${DATABASE} OWNER hub_admin`, "postgres", "postgres");
   return server;

@@ -1,0 +1,77 @@
+/** docs/sharing.md: its five commands take a team from an empty PostgreSQL to the first shared answer. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { defaultSettings } from "../lib/config/config.ts";
+import { parseSettings } from "../lib/config/schema.ts";
+import { temporaryHome, write } from "./support/home.ts";
+import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { ROOT, runCommand } from "./support/run.ts";
+import { say, uuid } from "./support/share.ts";
+
+// A test that takes too long has its processes killed, the server among them.
+setDefaultTimeout(60_000);
+
+const PAGE = readFileSync(join(ROOT, "docs", "sharing.md"), "utf8");
+
+/** The shell block behind a comment of this name. */
+function commandOf(name: string): string {
+  const [, after = ""] = PAGE.split(`<!-- ${name} -->`);
+  const [, block = ""] = after.split("```");
+  expect(block).toStartWith("sh\n");
+  return block.slice("sh\n".length).trim();
+}
+
+test("each config.json that docs/sharing.md shows is valid", () => {
+  const examples = [...PAGE.matchAll(/```json\n([\s\S]*?)\n```/g)].map(([, json = ""]) => json);
+  expect(examples).toHaveLength(2);
+  for (const json of examples) parseSettings(json, "config.json", defaultSettings());
+});
+
+describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
+  let postgres: Postgres;
+  beforeAll(async () => {
+    postgres = await startPostgres({ hasTeam: false, settings: { listen_addresses: "localhost" } });
+  });
+  afterAll(() => postgres.stop());
+
+  test("leads to the first shared answer", async () => {
+    const here = (command: string) =>
+      command
+        .replaceAll("@hub.example.org/", `@localhost:${postgres.port}/`)
+        .replaceAll("hub.example.org", "localhost")
+        .replaceAll("bun scripts/", `bun ${ROOT}/scripts/`)
+        .replace(/^sudo -u postgres /, "");
+    for (const name of ["tls", "roles"]) postgres.shell(here(commandOf(name)));
+    const [, , config = ""] = PAGE.split("```json\n");
+    const person = () => {
+      const home = temporaryHome();
+      write(
+        join(home.project, ".git", "config"),
+        '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n',
+      );
+      write(home.paths.config, config.split("\n```")[0] ?? "");
+      copyFileSync(join(postgres.folder, "data", "server.crt"), join(home.home, "hub-ca.pem"));
+      const bun = `${process.execPath.slice(0, process.execPath.lastIndexOf("/"))}:${process.env.PATH}`;
+      const run = async (name: string) => {
+        const { stdout, stderr, exitCode } = await runCommand(["sh", "-c", here(commandOf(name))], {
+          env: { ...home.env, PATH: bun },
+          cwd: home.project,
+        });
+        expect([name, exitCode, stderr.includes("error:") ? stderr : ""]).toEqual([name, 0, ""]);
+        return stdout;
+      };
+      return { ...home, run };
+    };
+    const [admin, alice, bob] = [person(), person(), person()];
+    await admin.run("init");
+    say(alice, uuid(1), [
+      "why are refunds booked twice",
+      "the webhook is retried and the ledger key is random",
+    ]);
+    await alice.run("alice");
+    expect(await bob.run("bob")).toContain("the webhook is retried and the ledger key is random");
+    for (const home of [admin, alice, bob]) home.remove();
+  });
+});
