@@ -3,12 +3,13 @@
 import { commandLine, type Options, parseStrictly, usageError } from "./base/arguments.ts";
 import { asCalled, isDispatched } from "./base/command.ts";
 import { SessionMemoryError } from "./base/errors.ts";
-import { writeFully } from "./base/output.ts";
+import { isTerminal, writeFully } from "./base/output.ts";
 import { refusalOf } from "./base/refusals.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
 
+const STDOUT = 1;
 const STDERR = 2;
 
 export { usageError };
@@ -188,15 +189,15 @@ export function useConfig({ settings, ignored }: Pick<Config, "settings" | "igno
 let dress: ((text: string) => string) | undefined;
 
 /** Prints for a person from here on, where a terminal shows it. What is piped loads nothing of this. */
-async function useTerminal(args: readonly string[], { timezone }: Config["settings"]): Promise<void> {
-  if (!process.getBuiltinModule("node:tty").isatty(1)) return;
+async function useTerminal(args: readonly string[], settings: Config["settings"]): Promise<void> {
+  if (!isTerminal(STDOUT)) return;
   const [{ dresser }, { painter, wantsColour }, { wordsToMark }] = await Promise.all([
     import("./base/dress.ts"),
     import("./base/terminal.ts"),
     import("./language/stop-words.ts"),
   ]);
   const paint = painter(wantsColour({ isTTY: true }, process.env));
-  dress = dresser({ paint, now: new Date(), timezone, words: wordsToMark(args) });
+  dress = dresser({ paint, now: new Date(), timezone: settings.timezone, words: wordsToMark(args) });
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */
@@ -270,7 +271,7 @@ export function startProgress(what: string): {
     update(done, total) {
       const now = Date.now();
       if (quiet || now - started < 1000) return;
-      live ??= isTerminal();
+      live ??= isTerminal(STDERR);
       if (now - last < (live ? 100 : 3000)) return;
       last = now;
       shown = true;
@@ -284,9 +285,4 @@ export function startProgress(what: string): {
       if (live && shown) writeFully("\r\x1b[K", STDERR);
     },
   };
-}
-
-/** Loaded only for long work: the module costs more than starting Bun. */
-function isTerminal(): boolean {
-  return process.getBuiltinModule("node:tty").isatty(STDERR);
 }

@@ -10,6 +10,7 @@
 
 import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { isTerminal } from "../lib/base/output.ts";
 import { shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Paths } from "../lib/config/config.ts";
@@ -26,9 +27,10 @@ import {
 import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
 import { asSession, readSharedSteps } from "../lib/share/shared-log.ts";
 import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
+import { isWithin } from "../lib/transcripts/line-span.ts";
 import { fitSteps, formatStep, type LogStyle, stepJson } from "../lib/transcripts/log.ts";
 import { readLastSteps, readStepsAt } from "../lib/transcripts/read-steps.ts";
-import { isWithin, readRewound } from "../lib/transcripts/rewound.ts";
+import { readRewound } from "../lib/transcripts/rewound.ts";
 import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 import { AROUND, pickSteps, type Step, type StepFilter } from "../lib/transcripts/steps.ts";
@@ -272,9 +274,8 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
     size: session.size,
   }));
   const cells = sessions.map((session) => listingCells(session, { rules, timezone }));
-  const isTerminal = process.getBuiltinModule("node:tty").isatty(1);
   const dates = sessions.map(({ updatedAt }) => new Date(updatedAt));
-  const lines = isTerminal
+  const lines = isTerminal()
     ? listingColumns(cells, { dates, home: config.env.HOME ?? "", timezone })
     : cells.map((each) => each.filter(Boolean).join(" · "));
   show({ sessions: rows }, lines);

@@ -1,6 +1,6 @@
 /** Writes output whose arrival matters: news is marked as delivered only once a reader has it. */
 
-import { writeSync } from "node:fs";
+import { fstatSync, writeSync } from "node:fs";
 import { hasCode } from "./errors.ts";
 
 const STDOUT = 1;
@@ -24,4 +24,15 @@ export function writeFully(text: string, descriptor = STDOUT): boolean {
     }
   }
   return true;
+}
+
+/** Whether a descriptor is a terminal. Only a character device is asked: the module costs more than starting Bun. */
+export function isTerminal(descriptor = STDOUT): boolean {
+  try {
+    return (
+      fstatSync(descriptor).isCharacterDevice() && process.getBuiltinModule("node:tty").isatty(descriptor)
+    );
+  } catch {
+    return false; // closed
+  }
 }

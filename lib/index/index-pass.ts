@@ -3,6 +3,7 @@
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import { deedsIn } from "../transcripts/deeds.ts";
+import { readRewound } from "../transcripts/rewound.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
 import type { Head } from "../transcripts/transcript.ts";
@@ -25,6 +26,8 @@ import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
 /** So many chunks of one session make a transaction. */
+/** Reading a larger file whole for a few marks is not worth it. */
+const REWOUND_MAX = 256 * 1024 * 1024;
 const CHUNKS_PER_PART = 100;
 /** More damaged lines than this share, and the file is looked at as a whole. */
 const DAMAGED_SHARE = 0.5;
@@ -239,8 +242,9 @@ function save(
     const firstKept = rows.removeBefore(state.id, next - SESSION_CHUNKS_MAX);
     pass.deeds.remove(state.number, { after: -1, to: firstKept - 1 });
   }
-  if (watch.branches.isBranched()) updateRewound(store, state.number, session);
-  else if (pass.isFromStart && !isNew) removeRewound(store, state.number);
+  if (watch.branches.isBranched()) {
+    updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
+  } else if (pass.isFromStart && !isNew) removeRewound(store, state.number);
   const { cursor, nextChunk } = pass.safe;
   pass.state = {
     ...state,

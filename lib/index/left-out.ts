@@ -6,20 +6,12 @@
 import { existsSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { Paths } from "../config/config.ts";
-import { readFact, type Store, writeFact } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import { withoutOwnCommands } from "../transcripts/own-commands.ts";
 import { putTools, removeSession } from "./chunk-rows.ts";
 import { markErase } from "./forget-rows.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
-
-const FACT = "left_out";
-/** Raised with every change of what is left out of the index. */
-const VERSION = "1";
-
-/** Whether the main index may hold what is left out by now. */
-export function hasLeftOut(store: Store, { transcripts }: Pick<Paths, "transcripts">): boolean {
-  return transcripts.length === 0 && readFact(store, FACT) !== VERSION;
-}
+import { hasLeftOut, noteLeftOut } from "./stale.ts";
 
 /** Removes it, once; quick where there is none. */
 export function removeLeftOut(store: Store, paths: Paths): void {
@@ -34,7 +26,7 @@ export function removeLeftOut(store: Store, paths: Paths): void {
       } else if (!isThere) changed += removeOwnCommands(store, session);
     }
     if (changed > 0) markErase(store);
-    writeFact(store, FACT, VERSION);
+    noteLeftOut(store);
   });
 }
 

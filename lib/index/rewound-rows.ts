@@ -1,10 +1,7 @@
 /** Which lines of a session were taken back, as the index holds it. */
 
 import type { Store } from "../store/store.ts";
-import { type LineSpan, readRewound } from "../transcripts/rewound.ts";
-
-/** Reading a larger file whole for a few marks is not worth it. */
-const FILE_MAX = 256 * 1024 * 1024;
+import type { LineSpan } from "../transcripts/line-span.ts";
 
 /** Reads the lines of a session that were taken back, in order. */
 export function rewoundLines(store: Store, session: number): LineSpan[] {
@@ -14,15 +11,11 @@ export function rewoundLines(store: Store, session: number): LineSpan[] {
     .map(({ first_line, last_line }) => [Number(first_line), Number(last_line)]);
 }
 
-/** Reads anew which lines of a transcript were taken back. */
-export function updateRewound(
-  store: Store,
-  session: number,
-  { file, size }: { file: string; size: number },
-): void {
+/** Replaces the lines of a session that were taken back. */
+export function updateRewound(store: Store, session: number, spans: readonly LineSpan[]): void {
   removeRewound(store, session);
   const insert = store.db.prepare("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)");
-  for (const [first, last] of size > FILE_MAX ? [] : readRewound(file)) insert.run(session, first, last);
+  for (const [first, last] of spans) insert.run(session, first, last);
 }
 
 /** Forgets which lines of a session were taken back. */

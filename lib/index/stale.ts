@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { changedAt } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
-import type { Store } from "../store/store.ts";
+import { readFact, type Store, writeFact } from "../store/store.ts";
 
 /** Whether each transcript found was read to its end as it lies there; false also where only a closer look tells. */
 export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolean {
@@ -26,4 +26,18 @@ function readFiles(store: Store, recipe: string): Set<string> {
     )
     .get({ recipe });
   return new Set(String(row?.files ?? "").split("\n"));
+}
+
+const LEFT_OUT = "left_out";
+/** Raised with every change of what is left out of the index. */
+const LEFT_OUT_VERSION = "1";
+
+/** Whether the main index may hold what is left out by now (left-out.ts). */
+export function hasLeftOut(store: Store, { transcripts }: Pick<Paths, "transcripts">): boolean {
+  return transcripts.length === 0 && readFact(store, LEFT_OUT) !== LEFT_OUT_VERSION;
+}
+
+/** Notes that it holds none. */
+export function noteLeftOut(store: Store): void {
+  writeFact(store, LEFT_OUT, LEFT_OUT_VERSION);
 }

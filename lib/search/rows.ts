@@ -2,7 +2,7 @@
 
 import { rewoundLines } from "../index/rewound-rows.ts";
 import type { Store } from "../store/store.ts";
-import { isWithin } from "../transcripts/rewound.ts";
+import { isWithin } from "../transcripts/line-span.ts";
 import type { ChunkRow } from "./candidates.ts";
 import type { HitLine } from "./hit.ts";
 

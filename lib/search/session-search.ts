@@ -2,8 +2,7 @@
 
 import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, indexRecipe } from "../index/freshness.ts";
-import { removeLeftOut } from "../index/left-out.ts";
-import { isAllIndexed } from "../index/stale.ts";
+import { hasLeftOut, isAllIndexed } from "../index/stale.ts";
 import { machineOf } from "../sessions/places.ts";
 import { projectKey } from "../sessions/project.ts";
 import { nameOf } from "../sessions/session-name.ts";
@@ -101,7 +100,9 @@ export async function searchAsText(
   const shared = request.own ? undefined : openShared(config.paths);
   try {
     tendIndexes(config.paths, new Date());
-    removeLeftOut(store, config.paths);
+    if (hasLeftOut(store, config.paths)) {
+      (await import("../index/left-out.ts")).removeLeftOut(store, config.paths);
+    }
     const behind = await freshen(store, { config, index, signal });
     const { text, results, semantic } = await answer(store, request, { config, signal, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });

@@ -3,11 +3,9 @@
 import type { TreeNode } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
 import { linesForward, parseLine, withFile } from "./jsonl.ts";
+import type { LineSpan } from "./line-span.ts";
 import type { Agent } from "./session.ts";
 import { notAbandoned, onPath } from "./tree.ts";
-
-/** The first and last line of rows that follow each other. */
-export type LineSpan = [from: number, to: number];
 
 /** Returns the lines of a transcript that were taken back, in order. Reads the whole file. */
 export function readRewound(file: string): LineSpan[] {
@@ -25,11 +23,6 @@ export function readRewound(file: string): LineSpan[] {
     }
   });
   return tree.rewound();
-}
-
-/** Returns whether a line is within one of the spans. */
-export function isWithin(spans: readonly LineSpan[], line: number): boolean {
-  return spans.some(([from, to]) => line >= from && line <= to);
 }
 
 interface ConversationTree {
