@@ -164,7 +164,7 @@ function answerRows(store: Store, questions: ReturnType<typeof readQuestions>): 
     atLeast("  one phrasing, within 2,500", one.within2500, 58),
     atMost("  characters printed, mean", four.mean, 2300, { unit: "" }),
     atMost("  at most", Math.max(one.most, four.most), 2500, { unit: "" }),
-    atMost("  where nothing answers, mean", four.meanWithout, 605, { unit: "" }),
+    atMost("  where nothing answers, mean", four.meanWithout, 600, { unit: "" }),
     atMost("  never discussed, yet strong: one phrasing", one.falselyStrong, 1, { unit: "" }),
     atMost("  four phrasings", four.falselyStrong, 1, { unit: "" }),
     atLeast("only a deed answers: printed within 2,500 characters", deeds.within2500, 85),
@@ -183,7 +183,7 @@ async function locomo(): Promise<BenchRow[]> {
     });
     store.close();
     return [
-      atLeast("LoCoMo, pair of turns, one index: R@10", recall10, 78.4),
+      atLeast("LoCoMo, pair of turns, one index: R@10", recall10, 78.3),
       atLeast("  MRR", meanReciprocal, 60),
     ];
   });

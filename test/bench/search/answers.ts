@@ -21,7 +21,7 @@ export interface Answers {
   /** Percent of the questions that have an answer. */
   within1000: number;
   within2500: number;
-  /** Code points printed. */
+  /** Code points printed, white space runs as one. */
   mean: number;
   most: number;
   /** The same of the questions without an answer. */
@@ -78,8 +78,9 @@ function plain(text: string): string {
   return text.toLowerCase().replace(/\s+/g, " ");
 }
 
+/** Code points, white space runs as one. */
 function lengthOf({ text }: { text: string }): number {
-  return text === "" ? 0 : [...text].length + 1;
+  return [...plain(text)].length;
 }
 
 function mean(numbers: readonly number[]): number {
