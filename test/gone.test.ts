@@ -80,6 +80,10 @@ test.each([[true], [false]])(
     using _ = home;
     const found = JSON.parse((await run(home, "search", "port of the gateway", "--json")).stdout);
     expect(found.results[0]).toMatchObject({ session_id: ID, source_gone: true });
+    for (const form of [[], ["--by-session"]]) {
+      const { stdout } = await run(home, "search", "port of the gateway", ...form);
+      expect(stdout.split("\n", 1)[0]).toMatch(/^1\. .* · strong · source gone/);
+    }
     for (const reference of [ID, ID.slice(0, 8), file]) {
       const { stdout, stderr, exitCode } = await run(home, "session-reader", reference, "--full");
       expect([reference, exitCode, stderr]).toEqual([

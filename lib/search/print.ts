@@ -1,7 +1,7 @@
 /** Hits as text: the rows that answer within a budget of code points, one line a hit, or one a session. */
 
 import { formatLocal } from "../base/time.ts";
-import type { Explanation, FoundHit, HitLine } from "./hit.ts";
+import type { Explanation, FoundHit, Hit, HitLine } from "./hit.ts";
 
 export interface PrintOptions {
   /** Code points of all output, its line ends included. */
@@ -90,6 +90,7 @@ export function printBySession(
       projectOf(hit.project),
       timeOf(hit.timestamp, timezone),
       hit.strength,
+      ...goneMark(hit),
     ];
     return cut(
       `${i + 1}. ${facts.filter(Boolean).join(" · ")} · ${counted}: ${named.join(", ")}`,
@@ -108,8 +109,14 @@ export function headOf(found: readonly FoundHit[], i: number, timezone?: string)
     ...(isNamed ? [] : [nameOf(hit.name), projectOf(hit.project)]),
     timeOf(hit.timestamp, timezone),
     hit.strength,
+    ...goneMark(hit),
   ];
   return `${i + 1}. ${facts.filter(Boolean).join(" · ")}`;
+}
+
+/** Says that the host has deleted the transcript: what is shown is all there is. */
+function goneMark({ source_gone }: Hit): string[] {
+  return source_gone ? ["source gone"] : [];
 }
 
 /** What is printed before a row's text. */
