@@ -172,6 +172,50 @@ describe("a damaged index", () => {
     expect(setAside).toBeGreaterThan(6);
     expect(carried / 60).toBeGreaterThan((setAside - 3) * 0.8);
   }, 280_000);
+
+  test.each(["embed", "search"])(
+    "is searched again as a whole once %s has set it aside",
+    async (command) => {
+      const { home, bytes } = await indexed();
+      using _ = home;
+      // A page of the full text: no transcript has changed, so nothing else asks for it to be made anew.
+      const pages = Array.from({ length: bytes.length / PAGE - 1 }, (_, page) => page + 1);
+      let setAside = 0;
+      for (const page of pages) {
+        writeFileSync(home.paths.database, Buffer.from(bytes).fill(0xa5, page * PAGE, (page + 1) * PAGE));
+        const first = await run(home, "search", "where is sextant number 7", "--no-index");
+        if (first.exitCode === 0) continue;
+        await run(home, command, ...(command === "search" ? ["where is sextant number 7"] : []));
+        const { results } = JSON.parse(
+          (await run(home, "search", "where is sextant number 7", "--json")).stdout,
+        );
+        expect([page, results.map((hit: { session_id: string }) => hit.session_id)]).toEqual([
+          page,
+          expect.arrayContaining([WHOLE]),
+        ]);
+        if (++setAside === 3) break;
+      }
+      expect(setAside).toBe(3);
+    },
+    60_000,
+  );
+});
+
+test("rows of which damage left garbage are found without their lines", async () => {
+  using home = homeWith([]);
+  await run(home, "embed");
+  const store = openHomeStore(home);
+  store.db.exec("UPDATE session_chunks SET row_lines = char(165, 165, 165)");
+  store.close();
+  const { stdout, stderr, exitCode } = await run(
+    home,
+    "search",
+    "where is the sextant chart",
+    "--no-index",
+    "--json",
+  );
+  expect([exitCode, /\n {4}at /.exec(stderr)]).toEqual([0, null]);
+  expect(JSON.parse(stdout).results[0]).toMatchObject({ session_id: WHOLE, first_line: 1, last_line: 2 });
 });
 
 test("a damaged state.db is set aside, and what it knew of spend and written files is carried over", async () => {

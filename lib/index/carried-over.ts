@@ -1,7 +1,7 @@
 /** Finishes an index whose rows were carried over from a damaged file: their full text, and what may be missing. */
 
 import { existsSync } from "node:fs";
-import { CARRIED_FACT, readFact, type Store, writeFact } from "../store/store.ts";
+import { CARRIED_FACT, isCarriedOver, type Store, writeFact } from "../store/store.ts";
 import { remakeChunkText } from "./chunk-rows.ts";
 import { remakeDeedText } from "./deed-rows.ts";
 import { forgetProgress } from "./index-state.ts";
@@ -11,9 +11,9 @@ import { forgetProgress } from "./index-state.ts";
  * have taken some of their rows. What is there already is not paid for again. Returns whether there was anything to do.
  */
 export function finishCarryOver(store: Store): boolean {
-  if (readFact(store, CARRIED_FACT) === undefined) return false;
+  if (!isCarriedOver(store)) return false;
   return store.db.transaction(() => {
-    if (readFact(store, CARRIED_FACT) === undefined) return false; // another process has just done it
+    if (!isCarriedOver(store)) return false; // another process has just done it
     completeSessions(store);
     remakeChunkText(store);
     remakeDeedText(store);

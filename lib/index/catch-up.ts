@@ -5,7 +5,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
 import { currentExclude, isExcluded } from "../sessions/excluded.ts";
-import type { Store } from "../store/store.ts";
+import { isCarriedOver, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Behind, indexRecipe, measureBehind } from "./freshness.ts";
 import { readIndexedSessions } from "./index-state.ts";
@@ -29,7 +29,7 @@ interface CatchUpOptions {
 export async function catchUp(options: CatchUpOptions): Promise<Behind> {
   const { home } = options;
   const behind = howFarBehind(options);
-  if (behind.sessions === 0) return behind;
+  if (behind.sessions === 0 && !isCarriedOver(options.store)) return behind;
   const release = tryLock(lockFile(home));
   if (!release) return behind;
   try {

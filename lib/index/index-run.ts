@@ -12,7 +12,7 @@ import type { CompleteJson } from "../model/answers.ts";
 import { configuredEmbedder, type EmbedTexts } from "../model/configured-embedder.ts";
 import { configuredModel } from "../model/configured-model.ts";
 import { tendIndexes } from "../store/given-indexes.ts";
-import { readFact, type Store, writeFact } from "../store/store.ts";
+import { isCarriedOver, readFact, type Store, writeFact } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { hasAllVectors } from "./chunk-vectors.ts";
 import type { EmbeddingReport } from "./embedding-run.ts";
@@ -126,8 +126,10 @@ async function readChanged(
   options: RunOptions,
   { known, progress }: { known: NonNullable<IndexOptions["known"]>; progress: Progress },
 ): Promise<IndexReport> {
-  const { config, all } = options;
+  const { config } = options;
   const { paths, settings } = config;
+  const isCarried = isCarriedOver(options.store);
+  const all = options.all || isCarried;
   const recipe = indexRecipe(settings);
   const sessions = options.sessions.filter((session) => {
     const file = known.files.get(session.id);
@@ -135,7 +137,8 @@ async function readChanged(
   });
   // What config.json keeps out now may be in the index from before.
   const { exclude } = settings;
-  if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;
+  if (!isCarried && sessions.length + exclude.sessions.length + exclude.projects.length === 0)
+    return NOTHING_TO_READ;
   const { indexInTurn } = await import("./catch-up.ts");
   const reading = progress("sessions");
   try {

@@ -4,10 +4,11 @@ import { statSync } from "node:fs";
 import { changedAt } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
-import { readFact, type Store, writeFact } from "../store/store.ts";
+import { isCarriedOver, readFact, type Store, writeFact } from "../store/store.ts";
 
 /** Whether each transcript found was read to its end as it lies there; false also where only a closer look tells. */
 export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolean {
+  if (isCarriedOver(store)) return false;
   const known = readFiles(store, recipe);
   for (const { file, ephemeral } of findTranscripts(paths, { subagents: true })) {
     if (ephemeral) continue;

@@ -78,8 +78,11 @@ export function isNew(sessionId: string, taken: Set<string>): (row: Row) => bool
   };
 }
 
+const ROW_LINES = /^\d+:\d+(?: \d+:\d+)*$/;
+
 function splitChunk({ content, rowLines, firstLine, lastLine }: ChunkRow, isInside: boolean): Row[] {
-  const isOld = rowLines === "";
+  // what a damaged file left may be anything
+  const isOld = !ROW_LINES.test(rowLines);
   const places = (isOld ? `0:${firstLine}` : rowLines)
     .split(" ")
     .map((place) => place.split(":").map(Number) as [start: number, line: number]);

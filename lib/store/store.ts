@@ -61,6 +61,11 @@ export function readFact(store: Store, name: string): string | undefined {
   return row ? String(row.value) : undefined;
 }
 
+/** Returns whether rows were copied from a damaged file, and the index does not yet cover them. */
+export function isCarriedOver(store: Store): boolean {
+  return readFact(store, CARRIED_FACT) !== undefined;
+}
+
 /** Sets a fact, or removes it when the value is undefined. */
 export function writeFact(store: Store, name: string, value: string | undefined): void {
   if (value === undefined) store.db.prepare("DELETE FROM facts WHERE name = $name").run({ name });
