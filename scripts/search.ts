@@ -43,7 +43,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --session <s>, --agent <a>, --project <folder or name>
   --file <path>         Sessions that edited, read or discussed it; with phrasings: only in those
   --error <text>|-      Where it occurred, and what was done until the same command ran without it
-  --command <word>      How it was run: distinct commands, how often, how the last run ended
+  --command <words>     How it was run ("git push"): distinct commands, how often, how the last run ended
   --min-score <x>       Only results of at least this score, 0 to 1 (default: 0); strong is 0.5
   --no-index, --explain Do not bring the index up to date first; say where scores come from
   --subagents, --own    Subagents' transcripts too; nobody else's

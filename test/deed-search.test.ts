@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { resolvePaths } from "../lib/config/config.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { commandHistory } from "../lib/search/command-history.ts";
-import { commandKey, commandsIn, hasWord, isLooking, programOf } from "../lib/search/commands.ts";
+import { commandKey, commandsIn, hasWords, isLooking, programOf } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
 import { lineLike, lineWith, tellingLines } from "../lib/search/error-text.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
@@ -233,7 +233,15 @@ test("commands are compared by what they run", () => {
   expect(commandKey("cd x && mix test a.exs 2>&1 | head -3")).toBe(commandKey("mix test a.exs"));
   expect(programOf("cd x && node assets/build.js --watch")).toBe("node build.js");
   expect([isLooking("cd x && grep -rn y . | head"), isLooking("npm test")]).toEqual([true, false]);
-  expect([hasWord("./node_modules/.bin/tsc --noEmit", "tsc"), hasWord("tscx", "tsc")]).toEqual([true, false]);
+  const asked = ["tsc", "tsc --noEmit", "noEmit tsc", "npm tsc", "  TSC  --noemit "];
+  expect(asked.map((words) => hasWords("npx ./node_modules/.bin/tsc --noEmit", words))).toEqual([
+    true,
+    true,
+    false,
+    false,
+    true,
+  ]);
+  expect(hasWords("tscx", "tsc")).toBe(false);
 });
 
 test("errors are compared without numbers, ids and quotes", () => {

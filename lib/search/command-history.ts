@@ -2,7 +2,7 @@
 
 import type { StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
-import { commandsIn, hasWord } from "./commands.ts";
+import { commandsIn, hasWords } from "./commands.ts";
 import { deedsMatching, type Find, type FindScope, isInTime, phraseOf, sessionsInScope } from "./finds.ts";
 
 const DEEDS_MAX = 20_000;
@@ -14,9 +14,9 @@ interface Command {
   runs: StoredDeed[];
 }
 
-/** Finds the distinct commands with a word, the most frequent first. */
-export function commandHistory(store: Store, word: string, scope: FindScope): Find[] {
-  const phrase = phraseOf(word);
+/** Finds the distinct commands with some words in a row, the most frequent first. */
+export function commandHistory(store: Store, words: string, scope: FindScope): Find[] {
+  const phrase = phraseOf(words);
   if (phrase === undefined) return [];
   const deeds = deedsMatching(store, `{target input} : ${phrase}`, DEEDS_MAX);
   const sessions = sessionsInScope(
@@ -27,7 +27,7 @@ export function commandHistory(store: Store, word: string, scope: FindScope): Fi
   const commands = new Map<string, Command>();
   for (const deed of deeds) {
     if (deed.kind !== "command" || !sessions.has(deed.session) || !isInTime(deed.timestamp, scope)) continue;
-    for (const text of new Set(commandsIn(deed.input || deed.target).filter((each) => hasWord(each, word)))) {
+    for (const text of new Set(commandsIn(deed.input || deed.target).filter((each) => hasWords(each, words)))) {
       const command = commands.get(text) ?? { text, runs: [] };
       command.runs.push(deed);
       commands.set(text, command);

@@ -50,11 +50,11 @@ export function isLooking(line: string): boolean {
   return commandsIn(line).every((command) => LOOKING.test(command));
 }
 
-/** Returns whether a command runs a program of this name or contains this word. */
-export function hasWord(command: string, word: string): boolean {
-  const wanted = word.toLowerCase();
-  return shellWords(command).some((part) => {
-    const text = part.toLowerCase();
-    return text === wanted || text.split("/").at(-1) === wanted;
-  });
+/** Returns whether a command holds these words one after the other; a program counts by its name without folders. */
+export function hasWords(command: string, asked: string): boolean {
+  const wanted = asked.toLowerCase().split(/\s+/).filter(Boolean);
+  const parts = shellWords(command).map((part) => part.toLowerCase());
+  return parts.some((_, i) =>
+    wanted.every((word, j) => parts[i + j] === word || parts[i + j]?.split("/").at(-1) === word),
+  );
 }
