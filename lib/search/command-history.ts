@@ -27,7 +27,9 @@ export function commandHistory(store: Store, words: string, scope: FindScope): F
   const commands = new Map<string, Command>();
   for (const deed of deeds) {
     if (deed.kind !== "command" || !sessions.has(deed.session) || !isInTime(deed.timestamp, scope)) continue;
-    for (const text of new Set(commandsIn(deed.input || deed.target).filter((each) => hasWords(each, words)))) {
+    for (const text of new Set(
+      commandsIn(deed.input || deed.target).filter((each) => hasWords(each, words)),
+    )) {
       const command = commands.get(text) ?? { text, runs: [] };
       command.runs.push(deed);
       commands.set(text, command);
