@@ -15,7 +15,7 @@ import { FILES_FACT } from "../index/clean-state.ts";
 import { redactionVersion } from "../redact/version.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { isInState, WRITER_WAIT_MS } from "../store/forgetting.ts";
-import { allIndexes } from "../store/given-indexes.ts";
+import { allIndexes, tendIndexes } from "../store/given-indexes.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { isAsWritten, recordWritten, writtenFiles } from "../store/written-files.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -30,6 +30,7 @@ export async function cleanStored({ paths, settings }: CleanOptions): Promise<vo
   if (!existsSync(paths.database)) return;
   const { clean } = readRules(settings);
   const version = redactionVersion(settings.redact.extra);
+  tendIndexes(paths, new Date()); // first: what cleaning writes looks like use
   for (const index of allIndexes(paths).filter((path) => existsSync(path))) {
     inStore(index, (store) => cleanRows(store, { clean, version }));
   }
