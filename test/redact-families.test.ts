@@ -195,6 +195,84 @@ describe("redact() takes out, by their context,", () => {
   }
 });
 
+test("redact() takes out a password that is a word, where nothing else can be meant", () => {
+  const templates = [
+    '{"user":"ann","password":"@"}',
+    "mysql -u root --password=@ shop",
+    "wget --user=ann --password=@ http://host.test",
+    'connect(user="ann", password="@")',
+    "{'password': '@'}",
+    ':password => "@"',
+    'password := "@"',
+    '"{\\"password\\":\\"@\\"}"',
+    "**Password:** @",
+    "- **Password**: `@`",
+    'os.getenv("DB_PASSWORD","@")',
+    "os.environ.get('API_TOKEN', '@')",
+    'process.env.DB_PASSWORD || "@"',
+    'ENV.fetch("DB_PASSWORD", "@")',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a shell's default
+    "${DB_PASSWORD:-@}",
+    'System.getProperty("db.password", "@")',
+    'source.setPassword("@")',
+    "setenv DB_PASSWORD @",
+    "ENV DB_PASSWORD @",
+    "echo @ | sudo -S ls",
+    "net use Z: \\\\host\\share @ /user:ann",
+    "vault kv put secret/app password=@",
+    "aws configure set aws_secret_access_key @",
+    "username=ann\npassword=@",
+    'keyring.set_password("svc","ann","@")',
+    'get(url, auth=("ann", "@"))',
+    "WIFI:S:home;T:WPA;P:@;;",
+  ];
+  for (const template of templates) {
+    const redacted = redact(template.replace("@", "tigerlily"));
+    expect([template, redacted.includes("tigerlily")]).toEqual([template, false]);
+    expect(redact(redacted)).toBe(redacted);
+  }
+  for (const text of [
+    '{"password": "required"}',
+    '{"password": "Wachtwoord"}',
+    'password: "passwordInput"',
+    '<Input name="password" error="incorrect">',
+    "**Password:** required",
+    "**Password:** minimum eight characters",
+    'process.env.DB_PASSWORD || "postgres"',
+    "`ANTHROPIC_API_KEY` or `ANTHROPIC_OAUTH_TOKEN`",
+    'setPassword("password")',
+    'auth=("user", "password")',
+  ]) {
+    expect(redact(text)).toBe(text);
+  }
+});
+
+test("redact() takes random letters after a name, and hex keys as a URL's user", () => {
+  const random = seeded(16);
+  let passed = 0;
+  for (let round = 0; round < 2000; round++) {
+    const text = `{"password":"${chars(random, LOWER, 12)}","user":"ann"}`;
+    if (redact(text) === text) passed++;
+  }
+  expect(passed / 2000).toBeLessThan(0.005);
+  for (const text of [
+    `git clone https://${chars(random, HEX, 40)}@host.test/x`,
+    `TOTP secret: ${chars(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)}`,
+    "I changed the password to Marigold12! yesterday",
+    "login ann pw: dandelion9",
+  ]) {
+    expect([text, redact(text)]).toEqual([text, expect.stringContaining("[redacted:")]);
+  }
+});
+
+test("redact() takes out a PuTTY key that was put on one line", () => {
+  const key = chars(seeded(17), BASE62, 48);
+  const file = `PuTTY-User-Key-File-3: ssh-ed25519 Encryption: none Public-Lines: 1 AAAA Private-Lines: 1 ${key} Private-MAC: ab`;
+  expect(redact(file)).toContain("Private-Lines: 1 [redacted:private-key] Private-MAC: ab");
+  const cut = redact(`${file.slice(0, file.indexOf(key) + 30)}…`);
+  expect(cut).toContain("Private-Lines: 1 [redacted:private-key]…");
+});
+
 test("redact() takes out key files, seeds and hashes of passwords", () => {
   const r = seeded(13);
   const b64 = `${BASE62}+/`;
@@ -233,7 +311,7 @@ test("redact() takes out key files, seeds and hashes of passwords", () => {
 
 describe("redact() of invisible characters", () => {
   const INVISIBLE =
-    "ad 34f 61c 115f 1160 180b 180e 200b 200c 200d 200e 200f 202a 202e 2060 2063 2066 2069 206f 3164 feff ffa0 fff9 fe00 fe0e fe0f e0001 e0041 e007f e0100 e01ef e0fff 1d173";
+    "ad 34f 61c 115f 1160 17b4 17b5 180b 180e 200b 200c 200d 200e 200f 202a 202e 2060 2063 2066 2069 206f 3164 feff ffa0 fff9 fe00 fe0e fe0f e0001 e0041 e007f e0100 e01ef e0fff 1d173 13430 1bca0";
 
   test.each(INVISIBLE.split(" "))("U+%s hides no token", (code) => {
     const character = String.fromCodePoint(Number.parseInt(code, 16));

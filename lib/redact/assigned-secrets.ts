@@ -29,6 +29,8 @@ const BARE_REST = /(?:[^\s"'`\\,;<>()[\]{}|&]|&(?![\w.-]{1,40}=|&)|\\(?!["'`nrt\
 const NAME_MAX = 60;
 
 const BEARER = /(?<![A-Za-z])(bearer[ \t]{1,4})([A-Za-z0-9._~+/=-]{16,})/gi;
+/** Keys as user names, as in a clone URL or the address of an error collector. */
+const HEX_USER = /^[0-9a-f]{32,64}$/;
 /** `curl -u name:password`, on the line of the command's name. */
 const CURL = /\b(?:curl|wget|https?|xh|hurl)\b[^\n]*$/;
 const CURL_USER =
@@ -134,7 +136,10 @@ function valueAfter(text: string, keyword: number, nameEnd: number): Value | und
   if (!quoted && /[([]/.test(text[sampleEnd] ?? "")) return undefined;
   const before = text[nameEnd - name.length - 1] ?? "";
   const isAssigned = text[nameEnd] === "=" && afterName === nameEnd + 1;
-  const exact = start > open || (isAssigned && isExact(name, before));
+  const exact =
+    start > open ||
+    (isAssigned && isExact(name, before)) ||
+    (isPassword(name) && isGivenWord(text, { name, nameEnd, open, quoted, sampleEnd }));
   const full = qualified(text, { name, nameEnd });
   const strong = STRONG.test(full) || (flag && name.endsWith("token")) || signature;
   if (quoted && exact && strong && text[sampleEnd] === " ") {
@@ -173,6 +178,35 @@ function isPasswordLine(
     /(?:password|passwort|passwd|passphrase|pwd)$/i.test(name) &&
     /(?:^|\n)[ \t>|*-]{0,40}$/.test(text.slice(Math.max(0, start - 42), start)) &&
     /^[ \t]*(?:\r?\n|$)/.test(text.slice(end, end + 40))
+  );
+}
+
+function isPassword(name: string): boolean {
+  return /(?:password|passwort|passwd|passphrase|pwd)$/i.test(name);
+}
+
+/** Words that say something about a field called password, and names of variables. */
+const FIELD_WORD =
+  /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value/;
+
+/** `"password":"tigerlily"`, `--password=tigerlily`, `**Password:** tigerlily`: a word, but no code's and no form's. */
+function isGivenWord(
+  text: string,
+  {
+    name,
+    nameEnd,
+    open,
+    quoted,
+    sampleEnd,
+  }: { name: string; nameEnd: number; open: number; quoted: boolean; sampleEnd: number },
+): boolean {
+  const value = text.slice(open, sampleEnd);
+  if (!/^[a-z]{8,40}$/.test(value) || FIELD_WORD.test(value)) return false;
+  if (quoted) return /["'`\\]/.test(text[sampleEnd] ?? "");
+  if (name.startsWith("--")) return text[nameEnd] === "=";
+  return (
+    /\*\*/.test(text.slice(nameEnd, open)) &&
+    /^[`*]{0,3}[ \t]*(?:\r?\n|$)/.test(text.slice(sampleEnd, sampleEnd + 40))
   );
 }
 
@@ -230,7 +264,8 @@ function trimEnd(text: string, start: number, end: number): number {
 export function replaceCredentials(text: string, mark: (kind: string) => string): string {
   return text
     .replace(URL_USER, (whole, user: string, password: string | undefined) => {
-      const hidden = looksRandom(user) || password === "x-oauth-basic" ? mark("url-user") : user;
+      const hidden =
+        looksRandom(user) || HEX_USER.test(user) || password === "x-oauth-basic" ? mark("url-user") : user;
       if (password === undefined) return `://${hidden}@`;
       return isTemplate(password) ? whole : `://${hidden}:${mark("url-password")}@`;
     })

@@ -5,217 +5,18 @@
  * pattern is bounded, so that hostile repetitions stay linear.
  */
 
+import { type Context, listCommands, listWords } from "./context-table.ts";
 import { looksSecret } from "./entropy.ts";
-
-interface Context {
-  kind: string;
-  /** A text without any of these cannot match. */
-  literals: readonly string[];
-  /** Group 1 is kept, group 2 is the value; what follows is only looked at. */
-  pattern: RegExp;
-  /** What the value must look like, besides not being a placeholder. */
-  value: "any" | "exact" | "literal" | "mixed";
-}
 
 /** Every context other than a command needs one of these. */
 const WORDS =
-  /assw|ASSW|phrase|PHRASE|ecret|ECRET|_TOKEN|_KEY|_PASS|oken>|[Kk]ey>|NTIFIED |ntified by|uirepass|abbitmqctl|masterau|nemonic|contrase|mot de p|парол|密|パス/;
+  /assw|[Pp][Ww] ?[:=]|TOTP|totp|2FA|MFA|WIFI:|auth=\(|ASSW|phrase|PHRASE|ecret|ECRET|_TOKEN|_KEY|_PASS|oken>|[Kk]ey>|NTIFIED |ntified by|uirepass|abbitmqctl|masterau|nemonic|contrase|mot de p|парол|密|パス/;
 /** A command's option. */
 const DASH = / [-/][-A-Za-z]/;
 const COMMANDS =
-  /sshpass|login|redis-cli|mongo|cqlsh|mosqu|rabbit|client|ldap|openssl|keytool|signer|passwd|sqlcmd|ipmi|zip -|rar -p|keygen|freerdp|gpg --|nmcli|literal|curl |wget |bcp |7z /;
+  /sshpass|login|redis-cli|mongo|cqlsh|mosqu|rabbit|client|ldap|openssl|keytool|signer|passwd|sqlcmd|ipmi|zip -|rar -p|keygen|freerdp|gpg --|nmcli|literal|curl |wget |bcp |7z |vault |sudo -S|configure set|net use/;
 /** No context reaches further than this before or behind such a word. */
 const REACH = 500;
-
-const OPTION = "[\"']?)";
-const WORD = String.raw`([^\s"'|;&<>$][^\s"'|;&<>]{2,199})`;
-/** Within one command: up to a line's end or the next command. */
-const ARGUMENTS = "\\b[^\\n|;&]{0,200}?\\s";
-
-function context(kind: string, literals: string, pattern: RegExp, value: Context["value"] = "any"): Context {
-  return { kind, literals: literals.split(" "), pattern, value };
-}
-
-/** An option that takes a password, of the commands that have it. */
-function option(literals: string, flags: string, commands = literals.replaceAll(" ", "|")): Context {
-  const pattern = new RegExp(`(\\b(?:${commands})${ARGUMENTS}(?:${flags})${OPTION}${WORD}`, "g");
-  return context("password", literals, pattern);
-}
-
-const CAPITALS = String.raw`(?:[A-Z][A-Z0-9_]{0,60}?)?(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|ACCESS_KEY|SECRET_KEY)(?:_(?:BASE|VALUE|PROD|DEV|TEST|\d))?`;
-const ELEMENT = "(?:[\\w.-]{0,30}[._-])?[a-z]{0,20}";
-const PASSWORD_ELEMENT = `${ELEMENT}(?:[Pp]ass(?:word|wd|phrase|code)|[Ss]ecret(?:[-_]?[Kk]ey)?)`;
-const KEY_ELEMENT = `${ELEMENT}(?:[Tt]oken|[Aa](?:pi|ccess)[-_]?[Kk]ey|[Pp]rivate[-_]?[Kk]ey)`;
-const ATTRIBUTES = "(?:\\s[^<>\\n]{0,100})?";
-const QUOTE = "[\"'`]";
-
-function listCommands(): Context[] {
-  return [
-    option("sshpass", "-p ?"),
-    option(
-      "login",
-      "-p |--password[= ]",
-      "(?:docker|podman|oras|helm registry|skopeo|crane|az|heroku|npm|gh|oc)\\b[^\\n|;&]{0,40} login",
-    ),
-    option("redis-cli", "-a |--pass "),
-    option(
-      "mongo cqlsh rabbitmqadmin mosquitto",
-      "-p |-P |--password[= ]?",
-      "mongo\\w{0,10}|cqlsh|rabbitmqadmin|mosquitto_(?:pub|sub)",
-    ),
-    option("smbclient rpcclient", "-U ?[^\\s%]{1,60}%"),
-    option("ldap", "-w |-s ", "ldap(?:search|add|modify|whoami|passwd|delete)"),
-    option("openssl", "-?(?:pass|passin|passout) pass:|-k "),
-    option("keytool jarsigner apksigner", "-(?:store|key|dest|src)(?:store)?pass |--(?:ks|key)-pass pass:"),
-    option("sqlcmd bcp ipmitool", "-P ?"),
-    option("7z rar unrar", "-p"),
-    option("zip", "-P ?", "zip|unzip"),
-    option("ssh-keygen", "-[NP] "),
-    option("rdp", "/p:", "xfreerdp|wlfreerdp"),
-    option("gpg", "--passphrase[= ]", "gpg2?"),
-    option("nmcli", "password |psk "),
-    context(
-      "password",
-      "htpasswd",
-      /(\bhtpasswd\s+-\w*b\w*\s+\S{1,100}\s+\S{1,60}\s+["']?)([^\s"'$]{4,100})/g,
-    ),
-    context(
-      "password",
-      "rabbitmqctl",
-      /(\brabbitmqctl\s+(?:add_user|change_password)\s+\S{1,60}\s+["']?)([^\s"'$]{4,100})/g,
-    ),
-    context("password", "wpa_passphrase", /(\bwpa_passphrase\s+\S{1,60}\s+["']?)([^\s"'$]{8,63})/g),
-    context(
-      "password",
-      "chpasswd",
-      /(\becho\s+["']?[\w.-]{1,40}:)([^\s"'$|]{4,100})(?=["']?\s{0,8}\|\s{0,8}(?:sudo\s+)?chpasswd)/g,
-    ),
-    context(
-      "password",
-      "--from-literal",
-      /(--from-literal[= ]["']?[\w.-]{0,40}(?:pass(?:word|wd)?|secret|token|key)=)([^\s"'$]{4,200})/gi,
-    ),
-    context(
-      "password",
-      "pass secret",
-      /(\b(?:curl|wget|https?|xh)\b[^\n]{0,300}?\s(?:-F|-d|--form|--data(?:-\w{1,12})?|--post-data)[ =]["']?(?:[^\s"']{0,200}&)?(?:pass(?:word|wd)?|passphrase|secret|client_secret)=)([^\s"'&$<]{4,200})/g,
-    ),
-  ];
-}
-
-function listWords(): Context[] {
-  return [
-    // statements and configuration
-    context(
-      "password",
-      "PASSWORD IDENTIFIED",
-      /(\b(?:PASSWORD\(?|IDENTIFIED(?: WITH [\w'"]{1,40})? (?:BY|AS))\s{0,4}=?\s{0,4}N?')([^'\n]{3,200})(?=')/g,
-    ),
-    context(
-      "password",
-      "password passwd",
-      /(\b(?:create|alter)\s+(?:user|role|login)\s[^\n;']{0,100}\bpassword\s{0,4}=?\s{0,4}')([^'\n]{3,200})(?=')/g,
-    ),
-    context("password", "identified", /(\bidentified by ')([^'\n]{3,200})(?=')/g),
-    context(
-      "password",
-      "requirepass masterauth",
-      /(^\s{0,8}(?:requirepass|masterauth)\s{1,8}["']?)([^\s"']{4,200})/gm,
-    ),
-    context("password", "machine", /(\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+)(\S{3,200})/g),
-    context(
-      "key",
-      "ecret",
-      /(\b[Ss]ecret [Aa]ccess [Kk]ey(?: \[[^\]\n]{0,40}\])?\s{0,4}[:=]\s{0,4}["']?)([A-Za-z0-9/+]{30,60})/g,
-      "literal",
-    ),
-    // defaults for a missing variable
-    context(
-      "secret",
-      "PASS SECRET TOKEN KEY",
-      new RegExp(
-        `(\\(\\s{0,4}${QUOTE}${CAPITALS}${QUOTE}\\s{0,4},\\s{0,8}${QUOTE})([^"'\`\\n]{4,200})(?=${QUOTE})`,
-        "g",
-      ),
-      "literal",
-    ),
-    context(
-      "secret",
-      "PASS SECRET TOKEN KEY",
-      new RegExp(
-        `(\\b${CAPITALS}["'\`]?[\\])]{0,2}\\s{0,4}(?:\\|\\||\\?\\?|or)\\s{0,4}${QUOTE})([^"'\`\\n]{4,200})(?=${QUOTE})`,
-        "g",
-      ),
-      "literal",
-    ),
-    context(
-      "secret",
-      "PASS SECRET TOKEN KEY",
-      new RegExp(`(\\$\\{${CAPITALS}:[-=])([^}\\s"'$]{4,200})(?=\\})`, "g"),
-      "literal",
-    ),
-    context(
-      "secret",
-      "PASS SECRET TOKEN KEY",
-      new RegExp(`(\\b(?:ENV|setx)\\s{1,4}${CAPITALS}\\s{1,4}["']?)([^\\s"'$]{8,200})`, "g"),
-      "literal",
-    ),
-    // markup
-    context(
-      "password",
-      "</",
-      new RegExp(`(<${PASSWORD_ELEMENT}${ATTRIBUTES}>\\s{0,8})([^<>\\s]{4,200})(?=\\s{0,8}</)`, "g"),
-      "exact",
-    ),
-    context(
-      "key",
-      "</",
-      new RegExp(`(<${KEY_ELEMENT}${ATTRIBUTES}>\\s{0,8})([^<>\\s]{8,2000})(?=\\s{0,8}</)`, "g"),
-      "literal",
-    ),
-    context(
-      "password",
-      "|",
-      /(^[ \t]{0,8}\|?\s{0,8}[*_`]{0,3}(?:[Pp]assword|[Pp]assphrase|PASSWORD|[Pp]asswort)[*_`]{0,3}\s{0,8}\|\s{0,8}[*_`]{0,3})([^\s|*_`][^\s|`]{4,100}?)(?=[*_`]{0,3}\s{0,8}\|)/gm,
-      "mixed",
-    ),
-    // sentences
-    context(
-      "password",
-      "assw assphrase",
-      /(\b(?:my|our|the|your|new|old|root|admin|login|wifi|with) (?:password|passwd|passphrase): ["'`]{0,2})([^\s"'`<>]{5,100}[^\s"'`<>.,;:!?)])/gi,
-      "mixed",
-    ),
-    context(
-      "password",
-      "assword assphrase",
-      /(\b[Uu]s(?:e|ed|ing) ["'`]{0,2})([^\s"'`<>]{6,100})(?=["'`]{0,2} as (?:the |my |a |root |admin )?(?:password|passphrase)\b(?! \w))/g,
-      "mixed",
-    ),
-    context(
-      "password",
-      "ass contrase",
-      /(\b(?:pass(?:word|phrase|code|wort)|Pass(?:word|wort)|passwd|contraseña|mot de passe)\b(?: (?:for|to|of|on|at|für) [\w@.'/-]{1,40}(?: [\w@.'/-]{1,40}){0,3}?)? (?:is|was|ist|est|es|é|lautet|should be|will be|set to|changed to)(?: set to| changed to| now)?:? ["'`“*]{0,3})([^\s"'`”<>]{5,100}[^\s"'`”<>.,;:!?)*])/g,
-      "mixed",
-    ),
-    context(
-      "password",
-      "пароль Пароль 密码 密碼 パスワード",
-      /((?:пароль|密码|密碼|パスワード)\s{0,2}(?:[:：=]|是|は|—|-)\s{0,2}["'`«「*]{0,3})([^\s"'`»」<>，。、]{4,100}[^\s"'`»」<>.,;:!?)*，。、])/gi,
-      "mixed",
-    ),
-    context(
-      "mnemonic",
-      "nemonic MNEMONIC phrase PHRASE eed",
-      /(\b(?:[Mm]nemonic|[Ss]eed[ _-]?(?:phrase|words)|[Rr]ecovery[ _-]?phrase|MNEMONIC|SEED_PHRASE)(?: phrase| words)?["'`*]{0,3}\s{0,4}(?:[:=]|is|are)\s{0,4}["'`*]{0,3})((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b/g,
-    ),
-    context(
-      "password",
-      "assphrase",
-      /(\b[Pp]assphrase["'`*]{0,3}\s{0,4}(?:[:=]|is)\s{0,4}["'`*]{0,3})((?:[a-z]{3,12}[ -]){3,9}[a-z]{3,12})(?=["'`*.,;]|\s{0,40}$)/gm,
-    ),
-  ];
-}
 
 let commands: readonly Context[] | undefined;
 let words: readonly Context[] | undefined;
@@ -287,6 +88,7 @@ function isSecret(value: string, wanted: Context["value"]): boolean {
   if (STAND_IN.test(value) || STAND_IN_WORD.test(value)) return false;
   if (wanted === "any") return true;
   if (wanted !== "mixed") {
+    if (/^[A-Z][A-Z0-9]*_[A-Z0-9_]+$/.test(value)) return false; // another variable
     const exact = wanted === "exact" && !/\s/.test(value);
     return looksSecret(value, { strong: true, literal: true, exact });
   }

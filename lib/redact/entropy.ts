@@ -13,10 +13,10 @@ interface ValueContext {
 
 /** Placeholders: templates, variables, masks. */
 const PLACEHOLDER =
-  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|_here$|-here$|[*•xX]{4}|\.{3}|…|\$\{|\{\{/i;
+  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|_here$|-here$|^abcdef|[*•xX]{4}|\.{3}|…|\$\{|\{\{/i;
 /** Placeholders that are words. */
 const PLACEHOLDER_WORD =
-  /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object)(?:$|[_-]|me)/i;
+  /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[_-]|me)/i;
 /** Code that gets the value from elsewhere: a chain of names. */
 const NAME_CHAIN = /^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[!?]?$/;
 const PATH =
@@ -40,12 +40,13 @@ export function looksSecret(value: string, { strong, literal, exact, token }: Va
   if (HEX.test(text))
     return (strong && text.length >= HEX_SECRET_MIN) || (token === true && text.length >= 32);
   if (looksRandom(strong ? text : longestPart(text))) return true;
+  if (token && exact && text.length >= RANDOM_MIN && isScrambled(text)) return true;
   if (!strong || PLACEHOLDER_WORD.test(text)) return false;
   const mixed = /[A-Za-z]/.test(text) && /[0-9]/.test(text);
   const odd = /[^\w.:/|-]/.test(text);
   const shuffled = text.length >= RANDOM_MIN && countChanges(text) / text.length >= 0.3;
   if (literal) return ((mixed || odd || shuffled) && !isWords(text)) || isScrambled(text);
-  return text.length >= 8 && mixed && odd;
+  return (text.length >= 8 && mixed && odd) || (text.length >= RANDOM_MIN && isScrambled(text));
 }
 
 /** Returns whether a text is long and mixes letters, digits and signs as no name does. */
@@ -60,9 +61,19 @@ export function looksRandom(text: string): boolean {
 /** Returns whether letters alone are random: case changes more often than in words, or no vowel occurs for long. */
 function isScrambled(text: string): boolean {
   if (!/^[A-Za-z]{10,}$/.test(text)) return false;
-  if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) return /[bcdfghjklmnpqrstvwxz]{6}/i.test(text);
+  if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) {
+    return /[bcdfghjklmnpqrstvwxz]{6}/i.test(text) || countRarePairs(text) >= 2;
+  }
   if (/[A-Z]{3}|[A-Z]$|[bcdfghjklmnpqrstvwxz]{5}/.test(text)) return true;
   return text.length / (text.match(/[A-Z]?[a-z]+|[A-Z]+/g)?.length ?? 1) < 4;
+}
+
+/** Pairs of letters that hardly any word has, not even where two words meet. */
+const RARE_PAIRS =
+  /(?=(?:b[fkqxz]|c[gjvx]|d[xz]|f[jqvxz]|g[qjvxz]|h[jxz]|j[bcdfghjklmnpqrtvwxyz]|k[jqxz]|m[jqxz]|p[jqvxz]|q[a-tv-z]|s[xz]|t[jqx]|v[bcdfghjklmnpqtwxz]|w[jqvxz]|x[bdgjkrvz]|y[jq]|z[bcdfgjkmnpqrstvwx]))/gi;
+
+function countRarePairs(text: string): number {
+  return text.match(RARE_PAIRS)?.length ?? 0;
 }
 
 /** Cache keys and the like are words, versions and hashes in a row; a random value has a long piece of its own. */

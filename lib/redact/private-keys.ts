@@ -3,9 +3,9 @@
 const BEGIN = /-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----/g;
 const END = "-----END";
 const END_LINE = /-----END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----/y;
-/** PuTTY states how many lines of key follow. */
+/** PuTTY states how many lines of key follow; a command shown on one line has them folded. */
 const PUTTY =
-  /(Private-Lines: \d{1,3}(?:\r?\n|\\r\\n|\\n))((?:[A-Za-z0-9+/=]{4,64}(?:\r?\n|\\r\\n|\\n|$)){1,200})/g;
+  /(Private-Lines: \d{1,3}(?:\r?\n|\\r\\n|\\n| ))((?:[A-Za-z0-9+/=]{4,64}(?:\r?\n|\\r\\n|\\n| |…|$)){1,200})/g;
 /** The longest body that a block with an end is believed to have: a 16 Ki bit RSA key is 13 KB. */
 const BODY_MAX = 40_000;
 /** A long piece of base64, which only a key's body contains. */
@@ -19,7 +19,7 @@ export function replacePrivateKeys(whole: string, mark: string): string {
   const text = whole.includes("Private-Lines:")
     ? whole.replace(
         PUTTY,
-        (_, lines: string, key: string) => lines + mark + (/(?:\n|\\n)$/.exec(key)?.[0] ?? ""),
+        (_, lines: string, key: string) => lines + mark + (/(?:\n|\\n| |…)$/.exec(key)?.[0] ?? ""),
       )
     : whole;
   let result = "";

@@ -210,13 +210,20 @@ function isControl(code: number): boolean {
   if (code < 0xa0) return true;
   if (code < 0x200b) return code === 0xad || code === 0x34f || code === 0x61c || isFiller(code);
   if (code <= 0x2069) return code <= 0x200f || code >= 0x2060 || (code >= 0x202a && code <= 0x202e);
-  if (code < 0xd834) return code === 0x206f || code === 0x3164 || (code > 0x2069 && code < 0x2070);
-  if (code <= 0xdb43) return code === 0xd834 || code >= 0xdb40;
+  if (code < 0xd80d) return code === 0x206f || code === 0x3164 || (code > 0x2069 && code < 0x2070);
+  if (code <= 0xdb43) return code === 0xd834 || code === 0xd80d || code === 0xd82f || code >= 0xdb40;
   return code >= 0xfe00 && (code <= 0xfe0f || code === 0xfeff || code === 0xffa0 || isAnnotation(code));
 }
 
 function isFiller(code: number): boolean {
-  return code === 0x115f || code === 0x1160 || code === 0x180e || (code >= 0x180b && code <= 0x180f);
+  return (
+    code === 0x115f ||
+    code === 0x1160 ||
+    code === 0x17b4 ||
+    code === 0x17b5 ||
+    code === 0x180e ||
+    (code >= 0x180b && code <= 0x180f)
+  );
 }
 
 function isAnnotation(code: number): boolean {
@@ -277,4 +284,4 @@ const JOINED = /(?<=^|[\n -~])[\u200c\u200d\ufe00-\ufe0f]+(?=[\n -~]|$)/g;
 /** Characters that are never visible; plane 14 contains nothing else. */
 const INVISIBLE =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
-  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\udb40-\udb43][\udc00-\udfff]|\ud834[\udd73-\udd7a]/g;
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\udb40-\udb43][\udc00-\udfff]|\ud834[\udd73-\udd7a]|\ud80d[\udc30-\udc3f]|\ud82f[\udca0-\udca3]/g;
