@@ -59,7 +59,7 @@ const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 const LIMIT_MAX = 100;
 const MAX_CHARS_LEAST = 200;
 const CONTEXT_MAX = 20;
-/** How people report what somebody said. */
+/** Phrases by which people report what somebody said. */
 const REPORTING = ["said", "wants", "asked for", "decided"];
 
 const FLAGS = {
@@ -152,7 +152,7 @@ function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean
   return brief ? "brief" : sessions ? "sessions" : full ? "full" : "rows";
 }
 
-/** A speaker by role, or by the name that config.json gives a participant. */
+/** Returns a speaker by role, or by the name that config.json gives a participant. */
 function speakerFlag(value: string | undefined, { settings }: Config): "user" | "assistant" | undefined {
   const { user, assistant } = settings.participants;
   const is = (name: string) => value?.toLowerCase() === name.toLowerCase();
@@ -193,7 +193,7 @@ function scoreFlag(value: string | undefined): number {
   return score;
 }
 
-/** How fresh an answer is, in one line. */
+/** Describes how fresh an answer is, in one line. */
 function describeIndex({ sessions, chunks, vectors, behind, semantic }: SearchAnswer["index"]): string {
   const size = `${sessions} sessions, ${chunks} chunks${vectors > 0 ? `, ${vectors} vectors` : ""}`;
   const state =

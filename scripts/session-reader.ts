@@ -108,7 +108,7 @@ export function readSessionLog(options: {
   return steps.map((step) => formatStep(step, style)).join("\n");
 }
 
-/** What is asked for. */
+/** A request. */
 interface Request {
   lines: LineRange | undefined;
   around: number | undefined;
@@ -163,7 +163,7 @@ function readAsked(
   });
 }
 
-/** SQLite costs as much as reading a small file whole. */
+/** Returns the lines known to the index; opening SQLite costs as much as reading a small file whole. */
 async function knownLines(session: Session, { database }: Paths): Promise<KnownLines | undefined> {
   if (session.size <= SMALL_BYTES) return undefined;
   return (await import("../lib/index/known-lines.ts")).knownLines(database, session);
@@ -227,7 +227,7 @@ interface Printed {
   request: Request;
   style: LogStyle;
   head: string;
-  /** What the session is named by where it goes on. */
+  /** The name of the session in the hint to continue. */
   id: string;
   data: object;
 }

@@ -110,7 +110,7 @@ async function share({ config, values: { publish, pull }, show }: Sharing): Prom
   show(report, [describeRun(report)]);
 }
 
-/** What was said since the last turn's indexing goes along. */
+/** Indexes what was said since the last turn first, so that it is sent too. */
 async function bringUpToDate({ paths, settings }: Config, signal: AbortSignal): Promise<void> {
   const [{ listSessions }, { catchUp }, { openStore }] = await Promise.all([
     import("../lib/sessions/sessions.ts"),

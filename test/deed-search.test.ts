@@ -6,7 +6,7 @@ import { indexSessions } from "../lib/index/indexing.ts";
 import { commandHistory } from "../lib/search/command-history.ts";
 import { commandKey, commandsIn, hasWords, isLooking, programOf } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
-import { lineLike, lineWith, tellingLines } from "../lib/search/error-text.ts";
+import { errorLines, lineLike, lineWith } from "../lib/search/error-text.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { Find, FindScope } from "../lib/search/finds.ts";
 import { findDeeds } from "../lib/search/histories.ts";
@@ -245,7 +245,7 @@ test("commands are compared by what they run", () => {
 });
 
 test("errors are compared without numbers, ids and quotes", () => {
-  expect(tellingLines("$ npm test\nok\n  at x.ts:3\nTypeError: x is undefined")).toEqual([
+  expect(errorLines("$ npm test\nok\n  at x.ts:3\nTypeError: x is undefined")).toEqual([
     "TypeError: x is undefined",
   ]);
   expect(

@@ -45,7 +45,7 @@ test("a refusal by pi's provider is free; a failure that may be billed stays at 
     using home = piHome();
     const reply: PiReply = { content: [], stopReason: "error", errorMessage, usage: { input: 0, output: 0 } };
     const { answer, today } = await spendOf(home, { reply });
-    expect([answer, today.tokens.output]).toEqual([`Cannot get an answer of "m": ${errorMessage}`, output]);
+    expect([answer, today.tokens.output]).toEqual([`Cannot get an answer from "m": ${errorMessage}`, output]);
   }
 });
 

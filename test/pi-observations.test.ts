@@ -173,7 +173,7 @@ test("a failing model is told of in the status line, without the key that it quo
     [
       "session-index-observations",
       expect.stringMatching(
-        /^observing failed: Cannot get an answer of "fake-1": Incorrect API key provided: \[redacted:/,
+        /^observing failed: Cannot get an answer from "fake-1": Incorrect API key provided: \[redacted:/,
       ),
     ],
   ]);

@@ -114,7 +114,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   });
 }
 
-/** `on buffered 30000 40000 8000`, each part optional, numbers in this order. */
+/** Parses `on buffered 30000 40000 8000`, each part optional, numbers in this order. */
 function autoCompactChanges(words: readonly string[]): Record<string, string> {
   const changes: Record<string, string> = {};
   const numbers = ["observerTokens", "reflectorTokens", "retainTokens"];

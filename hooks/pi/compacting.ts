@@ -1,4 +1,4 @@
-/** What replaces history in pi: the rendered observations as compaction or branch summary, or pi's own. */
+/** Replaces history in pi: with the rendered observations as compaction or branch summary, or leaves it to pi. */
 
 import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { observeSettings } from "../../lib/observe/observe-state.ts";
@@ -9,7 +9,7 @@ import { showStatus } from "./status.ts";
 
 type Compacting = Turn & { event: PiEvent };
 
-/** Our compaction; undefined leaves it to pi. */
+/** Returns our compaction; undefined leaves it to pi. */
 export async function compactionOf(state: PiState, turn: Compacting) {
   const preparation = recordOf(turn.event.preparation);
   const { messagesToSummarize, turnPrefixMessages } = preparation;
@@ -28,7 +28,7 @@ export async function compactionOf(state: PiState, turn: Compacting) {
   return { compaction: { summary: made.summary, firstKeptEntryId, tokensBefore, details: made.details } };
 }
 
-/** Our summary of a branch that is left; undefined leaves it to pi. */
+/** Returns our summary of an abandoned branch; undefined leaves it to pi. */
 export async function branchSummaryOf(state: PiState, turn: Compacting) {
   const preparation = recordOf(turn.event.preparation);
   if (preparation.userWantsSummary !== true) return undefined;

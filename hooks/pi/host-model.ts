@@ -8,7 +8,7 @@ import { openSpendLedger } from "../../lib/model/spend.ts";
 import { redactor } from "../../lib/redact/redact.ts";
 import type { PiContext, PiModel } from "./api.ts";
 
-/** How a provider's error begins that refused the request before any work: 408 and 499 are said during it. */
+/** Starts of a provider's error that refused the request before any work: 408 and 499 come during it. */
 const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 
 interface Limits {
@@ -62,7 +62,7 @@ export function hostCompleter(
       throw noAnswer(model, redact(describeError(error)));
     });
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
-      // What a provider refused is free; what failed on the way may be billed, and stays at its estimate.
+      // A refused request is free; one that failed on the way may be billed, and stays at its estimate.
       if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
       throw noAnswer(model, redact(reply?.errorMessage ?? "none came"));
     }
@@ -93,9 +93,9 @@ function endOf(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Without the cause: a provider's error may quote the key that it refuses. */
+/** Returns an error without its cause: a provider's error may quote the key that it refuses. */
 function noAnswer({ id }: PiModel, reason: string): SessionMemoryError {
-  const message = `Cannot get an answer of "${id}": ${reason}`;
+  const message = `Cannot get an answer from "${id}": ${reason}`;
   return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true });
 }
 

@@ -29,7 +29,7 @@ export function registerMeta(state: PiState, config: Config): void {
     if (isRunning || !session) return;
     const users = userMessages(context);
     const look = looks.get(session.id);
-    if (look && !isWorthALook(look, { users, size: session.size }, { config, context })) return;
+    if (look && !isMetaDue(look, { users, size: session.size }, { config, context })) return;
     isRunning = true;
     inBackground(state, "meta", async () => {
       try {
@@ -57,7 +57,7 @@ export function registerMeta(state: PiState, config: Config): void {
 }
 
 /** Returns whether there is enough for a model; without one, whether the session has grown enough. */
-function isWorthALook(
+function isMetaDue(
   look: { users: number; size: number },
   now: { users: number; size: number },
   { config, context }: { config: Config; context: PiContext },
@@ -96,7 +96,7 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
   if (outcome.status === "not-due") return outcome;
   const { name, usd, usage, error, model } = outcome;
   offerTitle(outcome, { state, config, context, isCircumstantial });
-  // What rules do by themselves after each turn costs nothing and is no news.
+  // The rule-based update after each turn costs nothing and is no news.
   if (!force && usage === undefined && error === undefined) return outcome;
   state.pi.appendEntry(TELEMETRY, {
     success: outcome.status === "indexed",

@@ -1,4 +1,4 @@
-/** Which model pi's parts ask: for names and questions, and for observing. Asking is host-model.ts. */
+/** The models that pi's parts ask: for names and questions, and for observing. Asking is host-model.ts. */
 
 import type { Config, Settings } from "../../lib/config/config.ts";
 import type { CompleteJson, JsonRequest } from "../../lib/model/answers.ts";

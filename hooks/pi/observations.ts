@@ -16,7 +16,7 @@ import { showStatus } from "./status.ts";
 /** A token is more than two bytes of transcript: what cannot hold a step or a compaction is not looked at. */
 const BYTES_PER_TOKEN_MIN = 2;
 
-/** What the last look at a session found. */
+/** The result of the last look at a session. */
 interface Look {
   size: number;
   /** Tokens that are raw in the model's context. */

@@ -1,4 +1,4 @@
-/** What observing pi's present session needs: its conversation, its ledger, the host's model, and where records go. */
+/** Gathers the parts to observe pi's present session: its conversation, ledger, the host's model, the record writer. */
 
 import type { Config } from "../../lib/config/config.ts";
 import { LEDGER_ENTRY_TYPE } from "../../lib/observe/ledger.ts";

@@ -9,7 +9,7 @@ import type { Session } from "../../lib/transcripts/session.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
 import { missingModels } from "./models.ts";
 
-/** How long pi's shutdown waits for running work; the rest is done another time. */
+/** The time that pi's shutdown waits for running work; the rest is done another time. */
 const SHUTDOWN_GRACE_MS = 1500;
 
 export interface PiState {
@@ -85,7 +85,7 @@ export function on(
   });
 }
 
-/** How long after `agent_end` versions without `agent_settled` count as idle. */
+/** The time after `agent_end` at which versions without `agent_settled` count as idle. */
 const SETTLE_MS = 500;
 
 /** Calls `handler` once a turn, and whatever pi does by itself after it, is over. */

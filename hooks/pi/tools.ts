@@ -1,4 +1,4 @@
-/** What pi's model may call by itself: searching past conversation, asking a session, and recalling an observation. */
+/** The tools that pi's model may call: searching past conversation, asking a session, and recalling an observation. */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
@@ -137,7 +137,7 @@ const SEARCH = {
           after: { type: "string", description: "2026-02-03, yesterday, 7d" },
           before: { type: "string" },
           speaker: { type: "string", enum: ["user", "assistant"] },
-          about: { type: "string", description: "somebody of whom it was said what they say or want" },
+          about: { type: "string", description: "a person whose reported words or wishes are wanted" },
           topics: { type: "array", items: { type: "string" } },
           has_decision: { type: "boolean" },
           has_action: { type: "boolean" },

@@ -25,7 +25,7 @@ export function finishCarryOver(store: Store): boolean {
   });
 }
 
-/** A session is told by two rows, of which either may be lost. */
+/** Adds the missing one of the two rows that identify a session, since either may be lost. */
 function completeSessions({ db }: Store): void {
   const nameless =
     "SELECT session_id, file_path FROM index_state WHERE session_id NOT IN (SELECT id FROM sessions)";

@@ -40,7 +40,7 @@ export async function catchUp(options: CatchUpOptions): Promise<Behind> {
   return howFarBehind(options);
 }
 
-/** What of these sessions is not in the index. */
+/** Returns what is missing from the index for these sessions. */
 export function howFarBehind({
   store,
   sessions,
@@ -63,7 +63,7 @@ export async function indexInTurn(options: IndexOptions & { home: string }): Pro
   }
 }
 
-/** The wait may have been for somebody who was forgetting a session. */
+/** Adds a fresh read of the exclusions: the wait may have been for a process that was forgetting a session. */
 function asConfigured<T extends IndexOptions & { home: string }>(options: T): T {
   const config = join(options.home, "config.json");
   return { ...options, excludeNow: () => currentExclude({ config }, options.settings.exclude) };

@@ -10,7 +10,7 @@ import { LISTING_FACT } from "./index-state.ts";
 import { removeRewound } from "./rewound-rows.ts";
 import { forgetRows } from "./row-claims.ts";
 
-/** What tells whether a chunk in the index is the same as a new one. */
+/** The values by which a stored chunk is compared with a new one. */
 export interface StoredChunk {
   id: number;
   hash: string;
@@ -18,7 +18,7 @@ export interface StoredChunk {
   place: string;
 }
 
-/** Where a chunk goes. */
+/** The place of a chunk in the index. */
 export interface ChunkPlace {
   /** The chunk's time, or the nearest that is known. */
   timestamp: string;
@@ -30,9 +30,9 @@ export interface ChunkPlace {
 
 /** The statements that put chunks in, prepared once for a run. */
 export interface ChunkRows {
-  /** The session's chunks from an index on. */
+  /** Returns the session's chunks from an index on. */
   from(sessionId: string, index: number): Map<number, StoredChunk>;
-  /** Puts a chunk in place of the one that had its index; tells whether it is new to the index. */
+  /** Replaces the chunk at its index; returns whether it is new. */
   put(chunk: Chunk, place: ChunkPlace): boolean;
   remove(id: number): void;
   /** Removes the chunks before an index; returns the line at which the exchange of the first one left begins. */
@@ -186,7 +186,7 @@ function placeOf(chunk: Chunk, { exchangeLine }: ChunkPlace): string {
   return `${firstLine} ${lastLine} ${exchangeLine} ${ids} ${rowLines(chunk)} ${tools}`;
 }
 
-/** The same words at other lines or with more tool calls: the vector stays. */
+/** Moves a chunk with the same words to other lines or tool calls; its vector stays. */
 function move(store: Store, id: number, chunk: Chunk, { exchangeLine }: ChunkPlace): void {
   const { firstLine, lastLine, entryIds, tools } = chunk;
   store.db

@@ -7,7 +7,7 @@ import type { EmbeddingConfig } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 
-/** What is embedded of a chunk and how: changed when vectors made before would no longer compare. */
+/** The version of the embedded text: changed when vectors made before would no longer compare. */
 const RECIPE = "context-1";
 /** The embedder whose vectors `session_embeddings` holds, every one; absent while it does not. */
 const TABLE_FACT = "vector_table";
@@ -19,10 +19,10 @@ export interface PendingChunk {
   contextContent: string;
 }
 
-/** How vectors can be asked: `vec0` for candidates by their bits, `scan` over the exact ones; or why not at all. */
+/** The way to query vectors: `vec0` for candidates by their bits, `scan` over the exact ones; or the reason for neither. */
 export type VectorSource = { mode: "vec0" | "scan"; embedder: number } | { mode: "off"; why: string };
 
-/** How to ask for the nearest chunks with the configured embedder. */
+/** Returns how to query the nearest chunks with the configured embedder. */
 export function vectorSource(store: Store, embedding: EmbeddingConfig | undefined): VectorSource {
   if (!embedding) return { mode: "off", why: "no embedding in config.json" };
   const embedder = findEmbedder(store, embedding);
@@ -38,7 +38,7 @@ export function vectorSource(store: Store, embedding: EmbeddingConfig | undefine
   return { mode: isReady ? "vec0" : "scan", embedder };
 }
 
-/** The configured embedder's number, with `session_embeddings` made to hold its vectors where sqlite-vec is loaded. */
+/** Returns the configured embedder's number; prepares `session_embeddings` for it where sqlite-vec is loaded. */
 export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
   return store.db.transaction(() => {
     const embedder = findEmbedder(store, embedding) ?? addEmbedder(store, embedding);
@@ -49,7 +49,7 @@ export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
   });
 }
 
-/** Up to `limit` chunks behind `after` that have no vector of this embedder and have not failed too often. */
+/** Returns up to `limit` chunks behind `after` that have no vector of this embedder and have not failed too often. */
 export function pendingChunks(
   store: Store,
   {
@@ -74,7 +74,7 @@ export function pendingChunks(
     .slice(0, limit);
 }
 
-/** How many chunks have no vector of this embedder. */
+/** Returns how many chunks have no vector of this embedder. */
 export function countPending(store: Store, embedder: number | undefined): number {
   const row = store.db
     .prepare("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NOT ?")
@@ -82,14 +82,14 @@ export function countPending(store: Store, embedder: number | undefined): number
   return Number(row?.n ?? 0);
 }
 
-/** Whether every chunk has its vector of this embedder, and search can ask for it. */
+/** Returns whether every chunk has its vector of this embedder, and search can ask for it. */
 export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean {
   const embedder = findEmbedder(store, embedding);
   if (embedder === undefined || countPending(store, embedder) > 0) return false;
   return store.db.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
 }
 
-/** The vector that was paid for these words before, wherever it is kept. */
+/** Returns the vector that was paid for these words before, wherever it is kept. */
 export function knownVector(store: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
   const row =
     store.db
@@ -159,12 +159,12 @@ export function keepVector(store: Store, chunkId: number): void {
   } else writeFact(store, TABLE_FACT, undefined);
 }
 
-/** A vector as it is stored: float32, little-endian. */
+/** Returns a vector as it is stored: float32, little-endian. */
 export function vectorBytes(vector: Float32Array): Uint8Array {
   return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 }
 
-/** The number of the configured embedder; undefined when it was never used. */
+/** Returns the number of the configured embedder; undefined when it was never used. */
 function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
   const row = store.db
     .prepare("SELECT id FROM embedders WHERE model = ? AND dimensions = ? AND recipe = ?")
@@ -191,7 +191,7 @@ function hasVectors(store: Store, embedder: number): boolean {
   );
 }
 
-/** A virtual table's width is part of its name's declaration: another size, another table. */
+/** Makes the table anew and fills it: a virtual table declares its width, so another size needs another table. */
 function fillTable(store: Store, embedder: number, dimensions: number): void {
   const { db } = store;
   db.exec(`DROP TABLE IF EXISTS session_embeddings;

@@ -1,5 +1,5 @@
 /**
- * Where conversation is cut: exchanges, then chunks small enough to find and to quote, each with a situational header.
+ * Cuts conversation into exchanges, then into chunks small enough to find and to quote, each with a situational header.
  *
  * A chunk is cut between messages; inside one only when it alone is too long, and then the pieces overlap.
  */
@@ -75,7 +75,7 @@ export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[
   );
 }
 
-/** What the full-text index holds of a chunk; `extra` is what its tokenizer would not find: parts of joined words. */
+/** Returns a chunk's full-text columns; `extra` holds what the tokenizer would miss: parts of joined words. */
 export function fullTextColumns(chunk: Pick<Chunk, "content" | "contextContent" | "tools">): {
   content: string;
   header: string;
@@ -86,7 +86,7 @@ export function fullTextColumns(chunk: Pick<Chunk, "content" | "contextContent" 
   return { content, header: headerWords(chunk), tools, extra: splitJoined(content, tools) };
 }
 
-/** The exchange's messages, with each tool call beside the text it followed. */
+/** Returns the exchange's messages, with each tool call beside the text it followed. */
 function readMessages(entries: readonly Entry[]): Message[] {
   const messages: Message[] = [];
   let waiting: string[] = [];
@@ -118,12 +118,12 @@ function readMessages(entries: readonly Entry[]): Message[] {
   return messages;
 }
 
-/** One line per call. */
+/** Formats calls, one per line. */
 function toolLines(calls: readonly string[]): string {
   return calls.map((call) => truncate(call.replaceAll("\n", " "), TOOL_CHARACTERS)).join("\n");
 }
 
-/** Messages in groups of the wanted size; a message that is too long alone becomes several groups. */
+/** Groups messages by the wanted size; a message that is too long alone becomes several groups. */
 function gather(messages: readonly Message[]): Message[][] {
   const groups: Message[][] = [];
   let group: Message[] = [];
@@ -147,7 +147,7 @@ function gather(messages: readonly Message[]): Message[][] {
   return groups;
 }
 
-/** A message in overlapping pieces, each with its role; the tool calls stay with the last. */
+/** Cuts a message into overlapping pieces, each with its role; the tool calls stay with the last. */
 function cutMessage(message: Message): Message[] {
   const pieces = cutText(message.text);
   return pieces.map((text, i) => {
@@ -156,7 +156,7 @@ function cutMessage(message: Message): Message[] {
   });
 }
 
-/** Whether messages stay within the hard limit together, even where the estimate is low. */
+/** Returns whether messages stay within the hard limit together, even where the estimate is low. */
 function isWithin(messages: readonly Message[]): boolean {
   const tokens = messages.reduce((sum, message) => sum + message.tokens, 0);
   if (tokens <= SAFE_TOKENS) return true;
@@ -202,7 +202,7 @@ function makeChunk(
   };
 }
 
-/** The exchange in one line: how its first message begins, behind what an editor has put before it. */
+/** Returns the exchange in one line: the start of its first message, after anything an editor has put before it. */
 function firstWords({ speaker, text }: Message): string {
   const line = text
     .slice(0, CONTEXT_CHARACTERS * 6)

@@ -88,7 +88,7 @@ function cleanChunk(store: Store, id: number, clean: Clean): boolean {
   return true;
 }
 
-/** Each message by itself, so that it is known where it begins afterwards. */
+/** Cleans each message by itself, so that its new start is known. */
 function cleanContent(content: string, rowLines: string, clean: Clean): { text: string; rowLines: string } {
   const rows = rowLines
     .split(" ")
@@ -105,7 +105,7 @@ function cleanContent(content: string, rowLines: string, clean: Clean): { text: 
   return { text, rowLines: moved.join(" ") };
 }
 
-/** Line ends between messages stay. */
+/** Cleans the text between messages; line ends stay. */
 function cleanEnds(piece: string, clean: Clean): string {
   const end = /\n*$/.exec(piece)?.[0] ?? "";
   return clean(piece.slice(0, piece.length - end.length)) + end;

@@ -1,15 +1,15 @@
-/** Where a text that is too long is cut: at the end of a fenced block, paragraph, line, sentence or word, else anywhere. */
+/** Cuts a text that is too long: at the end of a fenced block, paragraph, line, sentence or word, else anywhere. */
 
 import { estimateTokens } from "../language/tokens.ts";
 
 /** The size of the pieces, without what each repeats of the one before. */
 const PIECE_TOKENS = 240;
-/** What a piece repeats: between 10 and 20 % of it. */
+/** The bounds of what a piece repeats: 10 to 20 % of it. */
 const OVERLAP_TOKENS = 44;
 
 const BOUNDARIES = [/^[ \t]*```[ \t]*\n/gm, /\n\s*\n/g, /\n/g, /[.!?]["')\]]*\s|[。！？]/g, /\s/g];
 
-/** A long text in pieces, each repeating the end of the one before. */
+/** Cuts a long text into pieces, each repeating the end of the one before. */
 export function cutText(text: string): string[] {
   const ends = findCuts(text);
   return ends
@@ -32,7 +32,7 @@ function findCuts(text: string): number[] {
   return ends;
 }
 
-/** How far a text goes from `start` within `tokens` tokens, to within a few characters. */
+/** Returns how far a text goes from `start` within `tokens` tokens, to within a few characters. */
 function positionAfter(text: string, start: number, tokens: number): number {
   let low = start + 1;
   let high = Math.min(text.length, start + tokens * 10);
@@ -55,7 +55,7 @@ function cutBetween(text: string, least: number, limit: number): number {
   return limit;
 }
 
-/** Where the piece after a cut begins, so that it repeats the end of the one before. */
+/** Returns where the piece after a cut starts, so that it repeats the end of the one before. */
 function overlapStart(text: string, cut: number): number {
   let start = Math.max(0, cut - OVERLAP_TOKENS * 5);
   while (estimateTokens(text, start, cut) > OVERLAP_TOKENS) start += Math.max(1, (cut - start) >> 3);
@@ -68,7 +68,7 @@ function overlapStart(text: string, cut: number): number {
   return wholePosition(text, start);
 }
 
-/** The position, or the one before it when it lies inside a surrogate pair. */
+/** Returns the position, or the one before it when it lies inside a surrogate pair. */
 function wholePosition(text: string, position: number): number {
   if (position <= 0 || position >= text.length) return position;
   const isLow = (text.charCodeAt(position) & 0xfc00) === 0xdc00;

@@ -22,7 +22,7 @@ export interface LineRange {
   to: number;
 }
 
-/** Where an exchange's deeds go. */
+/** The place of an exchange's deeds in the index. */
 export interface DeedPlace {
   session: number;
   exchangeLine: number;

@@ -1,5 +1,5 @@
 /**
- * What a run would send: the run itself, on a copy of the index that is thrown away, with models that take notes
+ * Plans what a run would send: the run itself, on a copy of the index that is thrown away, with models that take notes
  * instead of sending. Whatever the run skips, reuses or sends twice, the plan does too.
  */
 
@@ -15,7 +15,7 @@ import { copyDatabase, openStore, type Store } from "../store/store.ts";
 import { embedSessions, type RunOptions } from "./index-run.ts";
 import { CHUNKS_PER_CALL } from "./topic-run.ts";
 
-/** What one model would be sent. */
+/** The requests that one model would receive. */
 interface Planned {
   what: "vectors" | "topics";
   host: string;

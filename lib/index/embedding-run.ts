@@ -25,7 +25,7 @@ interface EmbeddingRunOptions {
   store: Store;
   embedding: EmbeddingConfig;
   embed: EmbedTexts;
-  /** Whether chunks that the server refused for good are tried again. @default {false} */
+  /** True if chunks that the server refused for good are tried again. @default {false} */
   all?: boolean | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((done: number, total: number) => void) | undefined;
@@ -43,7 +43,7 @@ export interface EmbeddingReport {
   tokens: number;
   /** Null where the price is unknown. */
   usd: number | null;
-  /** Why the run ended before its work did, or left some of it. */
+  /** The reason that the run ended early or left some work. */
   stopped: SessionMemoryError | undefined;
 }
 
@@ -57,21 +57,21 @@ const REFUSED = 1000;
 const REFUSED_TEXTS_MAX = 3;
 /** Failures of a chunk that such a server refused: after three runs it is left alone too. */
 const REFUSED_WITH_ALL = 334;
-/** What a server answers when one of the texts is the reason. */
+/** Statuses with which a server refuses one of the texts. */
 const TEXT_REFUSED = [400, 413, 422];
 
 interface Run extends EmbeddingRunOptions {
   embedder: number;
-  /** What of the index had been forgotten when this began. */
+  /** The state of forgetting in the index when this run began. */
   forgotten: string | undefined;
   report: EmbeddingReport;
   total: number;
   failedBatches: number;
   /** Chunks whose text was refused by itself. */
   refused: PendingChunk[];
-  /** Why the last request failed. */
+  /** The reason that the last request failed. */
   failure: SessionMemoryError | undefined;
-  /** Why the last batch was left for a later run. */
+  /** The reason that the last batch was left for a later run. */
   lostBatch: SessionMemoryError | undefined;
 }
 
@@ -100,7 +100,7 @@ export async function embedChunks(options: EmbeddingRunOptions): Promise<Embeddi
     const last = batch.at(-1);
     if (!last) break;
     after = last.id;
-    const missing = takeKnown(run, batch);
+    const missing = reuseKnown(run, batch);
     if (missing.length > 0) await embedBatch(run, missing);
     options.onProgress?.(report.embedded, run.total);
     await new Promise((resolve) => setImmediate(resolve));
@@ -111,13 +111,13 @@ export async function embedChunks(options: EmbeddingRunOptions): Promise<Embeddi
   return report;
 }
 
-/** Whether the server has taken nothing of what it was sent. */
+/** Returns whether the server has taken nothing of what it was sent. */
 function isAllRefused({ report, failure }: Run): boolean {
   return failure !== undefined && report.embedded === report.reused;
 }
 
 /** Gives the chunks their vector that were paid for before; returns the others, one list per text. */
-function takeKnown(run: Run, batch: readonly PendingChunk[]): PendingChunk[][] {
+function reuseKnown(run: Run, batch: readonly PendingChunk[]): PendingChunk[][] {
   const { store, embedder, report } = run;
   const missing = new Map<string, PendingChunk[]>();
   store.db.transaction(() => {
@@ -136,12 +136,12 @@ function takeKnown(run: Run, batch: readonly PendingChunk[]): PendingChunk[][] {
   return [...missing.values()];
 }
 
-/** Sends texts; when the server refuses them for what stands in one, halves them until that one is found. */
+/** Sends texts; when the server refuses one of them, halves the batch until that one is found. */
 async function embedBatch(run: Run, groups: readonly PendingChunk[][]): Promise<void> {
   const texts = groups.map(([first]) => first?.contextContent ?? "");
   let answer: Embedded;
   try {
-    answer = await sendPatiently(run, texts);
+    answer = await sendWithRetries(run, texts);
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     if (run.signal?.aborted) return;
@@ -179,8 +179,8 @@ function keep(
   });
 }
 
-/** Three more tries where trying again may help, each after a longer pause that differs between processes. */
-async function sendPatiently(run: Run, texts: string[]): Promise<Embedded> {
+/** Sends a request, with up to three retries where they may help; the growing pauses differ between processes. */
+async function sendWithRetries(run: Run, texts: string[]): Promise<Embedded> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await run.embed(texts, run.signal);
@@ -199,7 +199,7 @@ function isTextRefused({ details }: SessionMemoryError): boolean {
   return details.kind === "status" && TEXT_REFUSED.includes(Number(details.status));
 }
 
-/** What may pass is left for a later run; what cannot (key, dimensions, budget) ends this one. */
+/** Ends the run on a lasting failure (key, dimensions, budget); leaves the batch for a later run on any other. */
 function noteFailedBatch(run: Run, groups: readonly PendingChunk[][], error: SessionMemoryError): void {
   if (mayPass(error)) {
     noteFailures(

@@ -13,7 +13,7 @@ import { type HeldSession, heldSessions } from "./held-sessions.ts";
 export interface IndexCounts {
   chunks: number;
   vectors: number;
-  /** Vectors and topics kept by content hash that no other session's chunk stands for. */
+  /** Vectors and topics kept by content hash that no other session's chunk uses. */
   cached: number;
 }
 
@@ -23,11 +23,11 @@ export interface RowsFound {
   forks: string[];
 }
 
-/** There while bytes of what was forgotten may still stand in the files. */
+/** Present while the files may still hold bytes of forgotten rows. */
 const ERASE_FACT = "erase_due";
 const CACHES = ["vector_cache", "topic_cache"] as const;
 
-/** What would go. */
+/** Counts what would be removed. */
 export function findRows(forgetting: Forgetting, store: Store): RowsFound {
   if ("ids" in forgetting) {
     const sessions = chosen(store, forgetting.ids);
@@ -82,14 +82,14 @@ function countSessions(store: Store, sessions: readonly HeldSession[]): IndexCou
   };
 }
 
-/** Removes sessions, and from the caches all that stands for no chunk: whose it was nobody can tell. */
+/** Removes sessions, and cached rows that no chunk uses, since their owner is unknown. */
 export function forgetSessions(store: Store, sessions: readonly HeldSession[]): void {
   forget(store, () => {
     for (const { number, storedId } of sessions) removeSession(store, { number, id: storedId });
   });
 }
 
-/** The chunks that hold a text. */
+/** Returns the chunks that hold a text. */
 function chunksWith(store: Store, hasText: (text: string) => boolean): { id: number; hasVector: boolean }[] {
   const found: { id: number; hasVector: boolean }[] = [];
   const rows = store.db.prepare(
@@ -140,7 +140,7 @@ export function markErase(store: Store): void {
   writeFact(store, ERASE_FACT, "1");
 }
 
-/** Whether the files may still hold bytes of what was forgotten. */
+/** Returns whether the files may still hold bytes of forgotten rows. */
 export function isEraseDue(store: Store): boolean {
   return readFact(store, ERASE_FACT) !== undefined;
 }

@@ -1,4 +1,4 @@
-/** How far the index is behind the transcripts, told by sizes and times alone. */
+/** Measures how far the index is behind the transcripts, by sizes and times alone. */
 
 import { existsSync } from "node:fs";
 import { sha256 } from "../base/hash.ts";
@@ -6,13 +6,13 @@ import type { Settings } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { IndexedFile } from "./index-state.ts";
 
-/** What is not in the index yet. */
+/** The sessions and bytes that are not in the index yet. */
 export interface Behind {
   sessions: number;
   bytes: number;
 }
 
-/** As much of an indexed session as tells whether it is behind. */
+/** The facts about an indexed session that show whether it is behind. */
 type ReadState = Pick<
   IndexedFile,
   "file" | "size" | "modified" | "recipe" | "sourceGone" | "status" | "cursor"
@@ -22,7 +22,7 @@ type ReadState = Pick<
 const CHUNK_RECIPE = "exchanges-4";
 
 /**
- * What the chunks of a session were made with. The user's own patterns are a part, since a text stored without them
+ * Returns the recipe by which chunks are made. The user's own patterns are a part, since a text stored without them
  * would keep what they hide; time zone and names are not, since a journey should not cost a new index.
  */
 export function indexRecipe({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
@@ -31,7 +31,7 @@ export function indexRecipe({ redact, exclude }: Pick<Settings, "redact" | "excl
   return isPlain ? CHUNK_RECIPE : `${CHUNK_RECIPE} ${sha256().update(own).digest("hex").slice(0, 16)}`;
 }
 
-/** Whether a session's file is as it was when it was read to its end. */
+/** Returns whether a session's file is as it was when it was read to its end. */
 export function isCurrent(known: ReadState, session: Session, recipe: string): boolean {
   return (
     known.size === session.size &&
@@ -42,7 +42,7 @@ export function isCurrent(known: ReadState, session: Session, recipe: string): b
   );
 }
 
-/** What of these sessions is not in the index. */
+/** Measures what is missing from the index for these sessions. */
 export function measureBehind(
   sessions: readonly Session[],
   known: ReadonlyMap<string, ReadState>,

@@ -10,13 +10,13 @@ import type { Step } from "../transcripts/steps.ts";
 export interface IndexedPlace {
   session: Session;
   lines: LineRange | undefined;
-  /** What the index holds of the session; undefined where its transcript is there, or it holds nothing. */
+  /** The session as the index has it; undefined when its transcript exists or the index has nothing. */
   indexed?: Step[] | undefined;
 }
 
 /**
- * What `resolve` says that a reference means, with what the index holds of it where its transcript is gone; else a
- * session that the index alone knows.
+ * Resolves a reference, with the indexed steps of a session whose transcript is gone; falls back to a
+ * session that only the index knows.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */

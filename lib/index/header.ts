@@ -17,7 +17,7 @@ const MONTHS = "January February March April May June July August September Octo
   " ",
 );
 
-/** The header's lines and the blank one that ends it. */
+/** Returns the header's lines and the blank one that ends it. */
 export function writeHeader({ at, timezone, participants, topics, about }: HeaderFacts): string {
   return (
     `[Session from ${formatMoment(at, timezone)}]\n` +
@@ -26,13 +26,13 @@ export function writeHeader({ at, timezone, participants, topics, about }: Heade
   );
 }
 
-/** What a chunk's header says beside labels, names and clock, which are the same everywhere: date, topics, context. */
+/** Returns a chunk's header without labels, names and clock, which are the same everywhere: date, topics, context. */
 export function headerWords(chunk: Pick<Chunk, "content" | "contextContent">): string {
   const { date, topics, context } = readHeader(chunk);
   return `${date}\n${topics}\n${context}`;
 }
 
-/** A chunk's date, topics and context, without labels. */
+/** Returns a chunk's date, topics and context, without labels. */
 export function readHeader(chunk: Pick<Chunk, "content" | "contextContent">): {
   date: string;
   topics: string;
@@ -46,7 +46,7 @@ export function readHeader(chunk: Pick<Chunk, "content" | "contextContent">): {
   };
 }
 
-/** What a chunk's exchange is about, in one sentence. */
+/** Returns the subject of a chunk's exchange, in one sentence. */
 export function headerContext(chunk: Pick<Chunk, "content" | "contextContent">): string {
   return (headerLines(chunk)[3] ?? "").slice("[Context: ".length, -1);
 }
@@ -55,7 +55,7 @@ function headerLines({ content, contextContent }: Pick<Chunk, "content" | "conte
   return contextContent.slice(0, contextContent.length - content.length).split("\n");
 }
 
-/** `February 5, 2026 at 10:30 AM Melbourne time`. */
+/** Formats a moment: `February 5, 2026 at 10:30 AM Melbourne time`. */
 function formatMoment(iso: string | undefined, timezone: string): string {
   const time = iso === undefined ? Number.NaN : Date.parse(iso);
   if (Number.isNaN(time)) return "an unknown date";
@@ -67,7 +67,7 @@ function formatMoment(iso: string | undefined, timezone: string): string {
   return `${day} at ${clock} ${zoneName(timezone)}`;
 }
 
-/** `Australia/Melbourne` → Melbourne time; `UTC` stays. */
+/** Names a zone: `Australia/Melbourne` → Melbourne time; `UTC` stays. */
 function zoneName(timezone: string): string {
   const city = timezone.slice(timezone.lastIndexOf("/") + 1);
   return city === timezone ? timezone : `${city.replaceAll("_", " ")} time`;
@@ -78,7 +78,7 @@ const DAY_MS = 24 * HOUR_MS;
 const QUARTER_MS = HOUR_MS / 4;
 const offsets = new Map<string, number>();
 
-/** What a zone's clock is ahead of UTC. Asking the calendar is slow, and the answer is the same for most whole days. */
+/** Returns a zone's offset from UTC. Asking the calendar is slow, and the answer is the same for most whole days. */
 function zoneOffset(time: number, timezone: string): number {
   if (timezone === "UTC") return 0;
   const day = Math.floor(time / DAY_MS) * DAY_MS;

@@ -1,4 +1,4 @@
-/** The sessions that the index holds, with what they are told by, and those of them that are to stay out. */
+/** The sessions in the index, with the facts that identify them, and those among them that are excluded. */
 
 import type { Settings } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
@@ -20,11 +20,11 @@ export interface HeldSession {
   project: string | undefined;
   parentId: string | undefined;
   updatedAt: string;
-  /** The id that the index tells it by where two files have one. */
+  /** The index's id for it, where two files share one. */
   storedId: string;
 }
 
-/** Every session in the index. */
+/** Returns every session in the index. */
 export function heldSessions(store: Store): HeldSession[] {
   const text = (value: Row[string] | undefined) => (typeof value === "string" ? value : undefined);
   return store.db
@@ -44,8 +44,8 @@ export function heldSessions(store: Store): HeldSession[] {
     }));
 }
 
-/** What was indexed before it was kept out goes, whether its transcript has changed or not. Returns what went. */
-export function removeKeptOut(store: Store, exclude: Settings["exclude"]): string[] {
+/** Removes indexed sessions that are excluded now, whether or not their transcripts changed. Returns their ids. */
+export function removeExcluded(store: Store, exclude: Settings["exclude"]): string[] {
   if (exclude.sessions.length + exclude.projects.length === 0) return [];
   const { hasSession } = readExclusion(exclude);
   const out = heldSessions(store).filter((session) => hasSession(session));

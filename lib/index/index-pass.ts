@@ -39,18 +39,18 @@ export interface PassOptions {
   claims: RowClaims;
   settings: Pick<Settings, "participants" | "timezone">;
   recipe: string;
-  /** What is redacted and excluded. */
+  /** The redaction and exclusion rules. */
   rules: Rules;
   isOver: () => boolean;
 }
 
-/** What one pass did. */
+/** The results of one pass. */
 export interface PassResult {
   state: IndexedSession;
   chunks: number;
   newChunks: number;
   skippedLines: number;
-  /** Why the file is quarantined. */
+  /** The reason that the file is quarantined. */
   reason: string | undefined;
   isOverLimit: boolean;
 }
@@ -70,14 +70,14 @@ interface Pass extends PassOptions {
   facts: SessionFacts;
   started: number;
   isFromStart: boolean;
-  /** Whether the index held nothing of the session before. */
+  /** True if the index held nothing of the session before. */
   isNew: boolean;
   watch: Watch;
   /** Chunks of an earlier pass that this one has not come to. */
   before: Map<number, StoredChunk>;
   next: number;
   newChunks: number;
-  /** What may be committed: the start of an exchange that is the start of a line. */
+  /** The position that may be committed: the start of an exchange that is also the start of a line. */
   safe: { cursor: Cursor; nextChunk: number; skipped: number };
   /** Skipped lines before the cursor where the pass began: `state` moves on with each part that is saved. */
   skippedAtStart: number;
@@ -141,19 +141,19 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
   };
 }
 
-/** The file has become another: the forks that copied its rows may take them, if it does not take them again. */
+/** Releases the rows of a file that has become another: forks that copied them may claim them, if it does not. */
 function freeRows({ id }: IndexedSession, { store }: PassOptions): void {
   releaseRows(store, [id]);
   forgetProgress(store, sessionsWithCopies(store, id));
 }
 
-/** With nothing before the cursor no hash tells a replaced file: its first row does. */
+/** Returns whether a file was replaced before its first cursor, where no hash shows it but its first row does. */
 function isReplaced({ isNew, isFromStart, state, claims }: Pass, { entries: [first] }: Exchange): boolean {
   if (isNew || isFromStart || state.cursor.offset > 0) return false;
   return first !== undefined && claims.isKnown(first) === false;
 }
 
-/** An exchange that begins in the middle of a fused line is no place to go on from. */
+/** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */
 function moveTo(pass: Pass, { entries }: Exchange): void {
   const [first, last] = [entries[0] as Entry, entries.at(-1) as Entry];
   const { skippedBefore } = pass.watch;
@@ -185,7 +185,7 @@ function chunksOf({ state, settings, next }: Pass, exchange: Exchange): Chunk[] 
   return chunkExchange(exchange, { sessionId: state.id, firstIndex: next, ...settings });
 }
 
-/** The deeds of an exchange take the place of those that were on its lines. */
+/** Replaces the deeds on an exchange's lines with its own. */
 function putDeeds(pass: Pass, { entries }: Exchange, exchangeLine: number): void {
   const { deeds, state, isNew, lastLine, head, session } = pass;
   if (!isNew) deeds.remove(state.number, { after: pass.deedsTo, to: lastLine });
@@ -200,7 +200,7 @@ function savePart(pass: Pass): PassResult {
   return save(pass, { status: "partial", size: -1, modified: "", error: undefined, skippedLines });
 }
 
-/** The end of the file: chunks that no exchange made again are gone. */
+/** Ends the file: removes chunks that no exchange made again. */
 function finish(pass: Pass): PassResult {
   const { session, store, state } = pass;
   const reason = findFault(pass);
@@ -223,7 +223,7 @@ function finish(pass: Pass): PassResult {
   });
 }
 
-/** Damaged lines alone are no fault; a file with nothing readable in it is. */
+/** Returns a fault for a file with nothing readable in it; damaged lines alone are none. */
 function findFault({ isFromStart, watch, state }: Pass): string | undefined {
   const { messages, isTorn, progress } = watch;
   if (!isFromStart) return undefined;
@@ -267,13 +267,13 @@ function save(
   };
 }
 
-/** Whether the session is as this pass left it before the last commit. */
+/** Returns whether the session is as this pass left it before the last commit. */
 function isUntouched({ store, state }: Pass): boolean {
   const now = readIndexedSession(store, state.id);
   return now?.cursor.offset === state.cursor.offset && now.lastIndexed === state.lastIndexed;
 }
 
-/** Whether a file still begins with what was read of it, so that reading can go on from the cursor. */
+/** Returns whether a file still begins with what was read of it, so that reading can go on from the cursor. */
 function isContinued(known: IndexedSession, session: Session): boolean {
   const { offset } = known.cursor;
   return (

@@ -27,7 +27,7 @@ export interface RunOptions {
   store: Store;
   config: Config;
   sessions: readonly Session[];
-  /** Whether `sessions` are all there are, so that those missing from them may be gone. */
+  /** True if `sessions` are all there are, so that those missing from them may be gone. */
   isComplete: boolean;
   all?: boolean | undefined;
   vectors?: boolean | undefined;
@@ -83,7 +83,7 @@ export function failureOf({ vectors, topics }: RunReport): SessionMemoryError | 
     : undefined;
 }
 
-/** The full text, and what became of the files. Where the listing is the one of the last time, nothing is compared. */
+/** Updates the full text and the record of files. A listing equal to the last one is not compared again. */
 async function readTranscripts(
   options: RunOptions,
   progress: Progress,
@@ -107,7 +107,7 @@ async function readTranscripts(
   return { report, gone: gone.length, pruned: 0 };
 }
 
-/** Unless another process has written meanwhile, or something is to be read again. */
+/** Notes the listing, unless another process has written meanwhile or something is to be read again. */
 function noteListing(store: Store, digest: string, version: number): void {
   store.db.transaction(() => {
     if (dataVersion(store) === version && !hasUnread(store)) writeFact(store, LISTING_FACT, digest);
@@ -121,7 +121,7 @@ function digestOf(sessions: readonly Session[], settings: Settings): string {
   return shortHash(`${made}\n${files.join("\n")}`).toString(16);
 }
 
-/** Most runs find nothing changed: what reads transcripts is loaded only for those that do. */
+/** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
 async function readChanged(
   options: RunOptions,
   { known, progress }: { known: NonNullable<IndexOptions["known"]>; progress: Progress },
@@ -135,7 +135,7 @@ async function readChanged(
     const file = known.files.get(session.id);
     return all || !file || !isCurrent(file, session, recipe);
   });
-  // What config.json keeps out now may be in the index from before.
+  // Sessions that config.json excludes now may be in the index from before.
   const { exclude } = settings;
   if (!isCarried && sessions.length + exclude.sessions.length + exclude.projects.length === 0)
     return NOTHING_TO_READ;
@@ -202,7 +202,7 @@ async function refine(
   });
 }
 
-/** Two runs would pay for the same chunks; the other one takes what this one has added. */
+/** Runs paid work alone: two runs would pay for the same chunks, so the other one takes what this one has added. */
 async function payAlone<T>(lock: string, work: () => Promise<T>): Promise<T | string> {
   const release = tryLock(lock);
   if (!release) return `skipped: another run is at work (${lockHolder(lock)?.who ?? "it has just ended"})`;

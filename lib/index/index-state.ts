@@ -1,4 +1,4 @@
-/** What the index knows of each session: where its transcript lies, how far it was read, how that went. */
+/** The index's record of each session: where its transcript is, how far it was read, and with what result. */
 
 import type { SqlValue } from "../store/sqlite.ts";
 import { type Store, writeFact } from "../store/store.ts";
@@ -7,16 +7,16 @@ import type { Cursor, Session } from "../transcripts/session.ts";
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 export type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
 
-/** What tells whether a session's file has changed since it was read. */
+/** The facts that show whether a session's file has changed since it was read. */
 export interface IndexedFile {
   id: string;
   file: string;
-  /** Whether the transcript was deleted since. */
+  /** True if the transcript was deleted since. */
   sourceGone: boolean;
   /** The file's size and time when it was last read to its end; -1 while that is still to come. */
   size: number;
   modified: string;
-  /** Where reading goes on: the start of the open exchange. */
+  /** The offset where reading continues: the start of the open exchange. */
   cursor: Cursor;
   status: IndexStatus;
   recipe: string;
@@ -37,7 +37,7 @@ export interface IndexedSession extends IndexedFile {
   error: string | undefined;
 }
 
-/** What a session's file tells beside its text. */
+/** The facts that a session's file gives beside its text. */
 export interface SessionFacts {
   name?: string | undefined;
   cwd?: string | undefined;
@@ -51,7 +51,7 @@ const SELECT_STATE = `
     status, recipe, chunk_count, skipped_lines, last_indexed, error
   FROM sessions JOIN index_state ON session_id = id`;
 
-/** Every session's file as it was read, by id: a third of what reading all costs. */
+/** Returns every session's file as it was read, by id: a third of what reading all costs. */
 export function readIndexedFiles(store: Store): Map<string, IndexedFile> {
   const rows = store.db
     .prepare(
@@ -79,7 +79,7 @@ export function readIndexedFiles(store: Store): Map<string, IndexedFile> {
 /** A digest of the files as they were listed when all of them were in the index, and how many sources were gone. */
 export const LISTING_FACT = "listing";
 
-/** What a new reading does not tell stays. */
+/** Facts that a new reading does not give stay. */
 const SAVE_SESSION = `
   INSERT INTO sessions (number, id, agent, file, updated_at, compacted_line, name, cwd, project, started_at, parent_id)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -93,7 +93,7 @@ const SAVE_STATE = `
     modified, cursor_offset, cursor_line, next_chunk, skipped_lines, recipe, took_ms, error)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Every session the index knows, by id. */
+/** Returns every session the index knows, by id. */
 export function readIndexedSessions(store: Store): Map<string, IndexedSession> {
   const known = new Map<string, IndexedSession>();
   for (const row of store.db.prepare(`${SELECT_STATE} ORDER BY number`).iterate()) {
@@ -108,7 +108,7 @@ export function readIndexedSession(store: Store, id: string): IndexedSession | u
   return row && toIndexedSession(row);
 }
 
-/** A session that the index does not know yet; nothing of it counts as read, and nothing is written. */
+/** Returns a session that the index does not know yet; nothing of it counts as read, and nothing is written. */
 export function newIndexedSession(store: Store, id: string, { agent, file }: Session): IndexedSession {
   const last = store.db.prepare("SELECT max(number) AS number FROM sessions").get();
   return {
@@ -131,7 +131,7 @@ export function newIndexedSession(store: Store, id: string, { agent, file }: Ses
   };
 }
 
-/** Writes how far a session was read and what is known of it; in one transaction with the rows that stand for it. */
+/** Writes how far a session was read and its facts, in one transaction with its rows. */
 export function saveIndexedSession(
   store: Store,
   state: IndexedSession,
@@ -203,12 +203,12 @@ export function forgetProgress(store: Store, ids: readonly string[]): void {
     .run(JSON.stringify(ids));
 }
 
-/** Whether a session is to be read again, or has not been read to its end. */
+/** Returns whether a session is to be read again, or has not been read to its end. */
 export function hasUnread(store: Store): boolean {
   return store.db.prepare("SELECT 1 FROM index_state WHERE size = -1 LIMIT 1").get() !== undefined;
 }
 
-/** A count that changes when another process has written. */
+/** Returns a count that changes when another process has written. */
 export function dataVersion(store: Store): number {
   return Number(store.db.prepare("PRAGMA data_version").get()?.data_version ?? 0);
 }

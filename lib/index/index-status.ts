@@ -1,4 +1,4 @@
-/** What there is to say about the index: per session, and what became of transcripts that are gone. */
+/** The status of the index: per session, and for transcripts that are gone. */
 
 import { existsSync } from "node:fs";
 import type { Store } from "../store/store.ts";
@@ -19,7 +19,7 @@ export interface SessionStatus {
   error: string | undefined;
 }
 
-/** The state of every session in the index, the last indexed first. */
+/** Returns the state of every session in the index, the last indexed first. */
 export function readStatuses(store: Store): SessionStatus[] {
   const counted = store.db
     .prepare(

@@ -12,7 +12,7 @@ import { storedSteps } from "./stored-steps.ts";
 
 const PREFIX_MIN = 4;
 
-/** Whether a session's transcript is no longer there. */
+/** Returns whether a session's transcript is no longer there. */
 export function isGone({ file }: Pick<Session, "file">): boolean {
   return file === "" || !existsSync(file);
 }
@@ -26,8 +26,10 @@ export function findGone(reference: string, paths: Paths): Session | undefined {
   const wanted = reference.toLowerCase();
   const gone = withIndex(paths, heldSessions)?.filter(isGone) ?? [];
   const exact = gone.filter(({ id, file }) => id.toLowerCase() === wanted || file === reference);
-  const begun = gone.filter(({ id }) => wanted.length >= PREFIX_MIN && id.toLowerCase().startsWith(wanted));
-  const [held, ...others] = exact.length > 0 ? exact : begun;
+  const byPrefix = gone.filter(
+    ({ id }) => wanted.length >= PREFIX_MIN && id.toLowerCase().startsWith(wanted),
+  );
+  const [held, ...others] = exact.length > 0 ? exact : byPrefix;
   if (!held || others.some(({ id }) => id !== held.id)) return undefined;
   const session = sessionOf(held);
   assertNotExcluded(session, paths);
@@ -38,7 +40,7 @@ function sessionOf({ id, agent, file, name, cwd, parentId, updatedAt }: HeldSess
   return { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
 }
 
-/** What the index holds of a session, in the order of its lines; undefined where it holds nothing. */
+/** Reads a session's indexed steps in the order of their lines; undefined when the index has none. */
 export function readIndexedSteps(id: string, paths: Paths): Step[] | undefined {
   const steps = withIndex(paths, (store) =>
     heldSessions(store)

@@ -1,8 +1,8 @@
 /**
- * Transcripts into the index: which have changed, and in what pieces that is committed.
+ * Brings transcripts into the index: finds the changed ones and commits them in pieces.
  *
- * Every transaction ends between two exchanges with the cursor that stands for its rows, so whatever ends a run, the
- * next one goes on from there. Two runs at once are safe: each looks at a session again inside its transaction.
+ * Every transaction ends between two exchanges with the cursor that matches its rows, so whatever ends a run, the
+ * next one continues from there. Two runs at once are safe: each looks at a session again inside its transaction.
  */
 
 import { describeError } from "../base/errors.ts";
@@ -18,7 +18,7 @@ import { chunkRows, removeSession } from "./chunk-rows.ts";
 import { beginClean } from "./clean-rows.ts";
 import { deedRows } from "./deed-rows.ts";
 import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
-import { removeKeptOut } from "./held-sessions.ts";
+import { removeExcluded } from "./held-sessions.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
   dataVersion,
@@ -35,14 +35,14 @@ import { releaseRows, rowClaims } from "./row-claims.ts";
 
 export interface IndexOptions {
   store: Store;
-  /** What to bring up to date, in this order; those that have not changed cost nothing. */
+  /** The sessions to update, in this order; those that have not changed cost nothing. */
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
-  /** What stays out as config.json has it now: asked again when another process has written. @default {that of settings} */
+  /** Returns the current exclusions: asked again when another process has written. @default {that of settings} */
   excludeNow?: (() => Settings["exclude"]) | undefined;
-  /** What `readIndexedFiles` has just found, and the data version before: saves reading it again. */
+  /** The result of `readIndexedFiles` and the data version before it: saves reading it again. */
   known?: { files: Map<string, IndexedFile>; version: number } | undefined;
-  /** Whether everything is read again and compared. @default {false} */
+  /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Stops between two exchanges once it is over; a file with very much to read is left for a run without it. */
   deadlineMs?: number | undefined;
@@ -67,12 +67,12 @@ export interface IndexReport {
 const FILES_PER_TRANSACTION = 100;
 /** Others wait for the write lock meanwhile. */
 const TRANSACTION_MS = 500;
-/** More unread bytes than this are not begun under a deadline. */
+/** More unread bytes than this are not started under a deadline. */
 const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 
 interface Run {
   options: IndexOptions;
-  /** What the index knows of each session; read again when another process has written. */
+  /** The index's record of each session; read again when another process has written. */
   known: Map<string, IndexedFile>;
   version: number;
   recipe: string;
@@ -159,7 +159,7 @@ function lookAgain(run: Run): void {
   const given = run.version === -1 && !run.options.all ? run.options.known : undefined;
   run.known = given?.version === version ? given.files : readIndexedFiles(store);
   run.version = version;
-  for (const id of removeKeptOut(store, exclude)) run.known.delete(id);
+  for (const id of removeExcluded(store, exclude)) run.known.delete(id);
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
@@ -230,13 +230,13 @@ function noteResult({ report, options }: Run, session: Session, result: PassResu
   }
 }
 
-/** A file that cannot be read is no reason to leave the others; it is tried again by every run. */
+/** Notes a file that cannot be read, so that the others still are; every run tries it again. */
 function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
   const id = storedId(run.known, session);
   const known = readIndexedSession(store, id) ?? newIndexedSession(store, id, session);
   if (error.code === "ENOENT") {
-    // deleted since it was listed; what was read of it just now has no state to stand for it
+    // deleted since it was listed; the rows just read from it have no saved state
     if (!run.known.has(id)) removeSession(store, known);
     return;
   }

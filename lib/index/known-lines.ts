@@ -1,4 +1,4 @@
-/** What the index knows of a transcript's lines, so that a large file need not be read whole. */
+/** Finds lines of a transcript by the index, so that a large file need not be read whole. */
 
 import { existsSync } from "node:fs";
 import { openStore } from "../store/store.ts";

@@ -1,6 +1,6 @@
 /**
- * What older rules let into the main index and those of today leave out: given transcripts, which have an index of their
- * own by now, and our own commands. Done once; sessions with a transcript are read again anyway, by their recipe.
+ * Removes what older rules let into the main index and today's leave out: given transcripts, which now have an index of
+ * their own, and our own commands. Done once; sessions with a transcript are read again anyway, by their recipe.
  */
 
 import { existsSync } from "node:fs";
@@ -30,7 +30,7 @@ export function removeLeftOut(store: Store, paths: Paths): void {
   });
 }
 
-/** Whether a transcript lies where a host keeps its own, or where the user's settings say. */
+/** Returns whether a transcript lies where a host keeps its own, or where the user's settings say. */
 function isPlaced(file: string, { claude, pi, piSessions, codex, openclaw, synced }: Paths): boolean {
   const places = [
     join(claude, "projects"),
@@ -46,7 +46,7 @@ function isPlaced(file: string, { claude, pi, piSessions, codex, openclaw, synce
   );
 }
 
-/** A session without a transcript is not read again: each of its calls is one line of a chunk's tools. */
+/** Removes own commands from the chunks of a session without a transcript, which cannot be read again. */
 function removeOwnCommands(store: Store, { storedId, cwd = "/" }: HeldSession): number {
   const rows = store.db
     .prepare("SELECT id, tools FROM session_chunks WHERE session_id = ? AND tools != ''")

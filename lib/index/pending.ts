@@ -1,6 +1,6 @@
 /**
- * Whether what follows a transcript is current: the index, the session's name and its observations; and where those
- * that are not go on.
+ * Decides whether the followers of a transcript are current (the index, the session's name, its observations), and
+ * where those that are not continue.
  *
  * The index has its own cursor. Names and observations each leave a mark here after reading, so that the next reading
  * begins where the last one ended.
@@ -19,7 +19,7 @@ import { readIndexedSession } from "./index-state.ts";
 
 type Follower = "names" | "observations";
 
-/** How far a follower has read a transcript. */
+/** The position up to which a follower has read a transcript. */
 export interface Mark {
   /** The file's size and time at that moment. */
   size: number;
@@ -30,7 +30,7 @@ export interface Mark {
   hash: string;
   /** Ids of the rows that the conversation may go on from. */
   ends: string[];
-  /** What the follower keeps beside it: numbers only, since nothing here may hold a text. */
+  /** The follower's own state beside it: numbers only, since nothing here may hold a text. */
   note: JsonRecord;
 }
 

@@ -1,4 +1,4 @@
-/** Sessions taken out of the index for good. */
+/** Removes sessions from the index for good. */
 
 import type { Store } from "../store/store.ts";
 import { removeSession } from "./chunk-rows.ts";
@@ -16,7 +16,7 @@ export function pruneSessions(store: Store, ids: readonly string[]): void {
       removeSession(store, session);
     });
   }
-  // what was removed leaves the full-text index's bytes too
+  // the removed rows leave the full-text index's bytes too
   if (ids.length === 0) return;
   store.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
   mergeDeedText(store);

@@ -1,4 +1,4 @@
-/** Which lines of a session were taken back, as the index holds it. */
+/** The lines of a session that were taken back, as the index stores them. */
 
 import type { Store } from "../store/store.ts";
 import type { LineSpan } from "../transcripts/line-span.ts";

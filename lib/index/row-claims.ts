@@ -1,6 +1,6 @@
 /**
- * Which session and line holds a transcript row: hosts write forks by copying rows, with their ids, into a new file,
- * and a row is indexed where it was seen first.
+ * Records which session and line holds a transcript row: hosts write forks by copying rows, with their ids, into a new
+ * file, and a row is indexed where it was seen first.
  */
 
 import { shortHash } from "../base/hash.ts";
@@ -18,13 +18,13 @@ interface Claimant {
 type RowClaim = [key: number, line: number];
 
 export interface RowClaims {
-  /** The entries whose rows no other session or line has; the others are copies. */
+  /** Returns the entries whose rows no other session or line has; the others are copies. */
   claim(entries: readonly Entry[], session: Claimant): Entry[];
-  /** Whether any session has a row; undefined when its host gives rows no id. */
+  /** Returns whether any session has a row; undefined when its host gives rows no id. */
   isKnown(entry: Entry): boolean | undefined;
 }
 
-/** Each message is claimed by itself, but a tool call and its result go with the message before them. */
+/** Returns whether an entry is claimed by itself, as messages are; tool calls and results go with the message before. */
 function isClaimed(entry: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return true;
   return (
@@ -82,7 +82,7 @@ export function releaseRows(store: Store, sessionIds: readonly string[]): void {
   store.db.prepare("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))").run(ids);
 }
 
-/** The sessions whose copies of this session's rows were left out. */
+/** Returns the sessions whose copies of this session's rows were left out. */
 export function sessionsWithCopies(store: Store, ownerId: string): string[] {
   return store.db
     .prepare("SELECT session_id FROM copies WHERE owner_id = ?")

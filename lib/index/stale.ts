@@ -1,4 +1,4 @@
-/** Whether the index has every transcript as it is now, told by a listing and one statement: mostly nothing is new. */
+/** Checks by a listing and one statement whether the index has every transcript as it is now: mostly nothing is new. */
 
 import { statSync } from "node:fs";
 import { changedAt } from "../base/probe.ts";
@@ -6,7 +6,7 @@ import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import { isCarriedOver, readFact, type Store, writeFact } from "../store/store.ts";
 
-/** Whether each transcript found was read to its end as it lies there; false also where only a closer look tells. */
+/** Returns whether each transcript found was read to its end; false also where only a closer look can show it. */
 export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolean {
   if (isCarriedOver(store)) return false;
   const known = readFiles(store, recipe);
@@ -18,7 +18,7 @@ export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolea
   return true;
 }
 
-/** Size, time and path of each file as it was read; in one value, since thousands of rows cost more than their text. */
+/** Reads size, time and path of each file as it was read, in one value: thousands of rows cost more than their text. */
 function readFiles(store: Store, recipe: string): Set<string> {
   const row = store.db
     .prepare(
@@ -33,7 +33,7 @@ const LEFT_OUT = "left_out";
 /** Raised with every change of what is left out of the index. */
 const LEFT_OUT_VERSION = "1";
 
-/** Whether the main index may hold what is left out by now (left-out.ts). */
+/** Returns whether the main index may hold what is left out by now (left-out.ts). */
 export function hasLeftOut(store: Store, { transcripts }: Pick<Paths, "transcripts">): boolean {
   return transcripts.length === 0 && readFact(store, LEFT_OUT) !== LEFT_OUT_VERSION;
 }

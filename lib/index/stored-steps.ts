@@ -21,7 +21,7 @@ const ACTIONS: Record<string, ToolAction> = {
   search: "search",
 };
 
-/** The steps of a session, in their order. */
+/** Returns the steps of a session, in their order. */
 export function storedSteps(store: Store, sessionId: string): Step[] {
   const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
   const said = messagesOf(store, sessionId).map((entry) => ({ entry }));
@@ -45,7 +45,7 @@ function messagesOf(store: Store, sessionId: string): Entry[] {
   return messages;
 }
 
-/** The messages of a chunk, or the pieces of them that are in it. */
+/** Returns the messages of a chunk, or the pieces of them that are in it. */
 export function piecesOf(row: Row): Entry[] {
   const content = String(row.content);
   const places = [...String(row.row_lines).matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => [

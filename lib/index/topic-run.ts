@@ -25,7 +25,7 @@ export interface TopicReport {
   left: number;
   tokens: number;
   usd: number | null;
-  /** Why the run ended before its work did. */
+  /** The reason that the run ended early. */
   stopped: SessionMemoryError | undefined;
 }
 
@@ -95,7 +95,7 @@ async function refineBatch(
   });
 }
 
-/** A tag may not end the header's line or close its bracket. */
+/** Cleans tags, which may not end the header's line or close its bracket. */
 function cleanTopics(tags: readonly string[], redact: (text: string) => string): string[] {
   const clean = tags.map((tag) =>
     redact(tag)

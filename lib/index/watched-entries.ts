@@ -12,9 +12,9 @@ export interface Watch {
   skippedBefore: Map<Entry, number>;
   compactedLine: number | undefined;
   messages: number;
-  /** Whether some text was not UTF-8. */
+  /** True if some text was not UTF-8. */
   isTorn: boolean;
-  /** Whether reading ended before the file did. */
+  /** True if reading ended before the file did. */
   isCut: boolean;
   branches: BranchWatch;
 }
@@ -36,7 +36,7 @@ interface WatchOptions {
   head: Head | undefined;
   from?: Cursor | undefined;
   watch: Watch;
-  /** Whether to stop. */
+  /** Returns whether to stop. */
   isOver?: (() => boolean) | undefined;
 }
 

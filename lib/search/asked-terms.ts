@@ -9,9 +9,9 @@ import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 export interface AskedTerms {
   /** The number of each stem. */
   numbers: ReadonlyMap<string, number>;
-  /** A phrasing's terms with what they are worth. */
+  /** Returns a phrasing's terms with their weights. */
   weigh(question: Question): WeightedTerm[];
-  /** Whether a term occurs in so many chunks that it finds nothing by itself. */
+  /** Returns whether a term occurs in so many chunks that it finds nothing by itself. */
   isCommon(term: Term): boolean;
 }
 

@@ -5,13 +5,13 @@ import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { readSessionRows, type SessionRow } from "./corpus.ts";
 
-/** What results are limited to. */
+/** The limits on results. */
 export interface ChunkFilter {
   /** ISO times, both included. */
   after?: string | undefined;
   before?: string | undefined;
   speaker?: "user" | "assistant" | undefined;
-  /** A name: only what speaks of it. */
+  /** A name: only chunks that mention it. */
   about?: string | undefined;
   /** One of these topics. */
   topics?: readonly string[] | undefined;
@@ -24,9 +24,9 @@ export interface ChunkFilter {
   agent?: Agent | undefined;
   /** A project's directory as the index has it, or its last part. */
   project?: string | undefined;
-  /** The origin of the project's repository: what others share is told by it. */
+  /** The origin of the project's repository, by which shared sessions are matched. */
   origin?: string | undefined;
-  /** Whether subagent transcripts are searched too. */
+  /** True if subagent transcripts are searched too. */
   subagents?: boolean | undefined;
   /** The session whose rows since its last compaction are still before the caller's eyes. */
   caller?: string | undefined;
@@ -44,7 +44,7 @@ export interface ChunkRow {
   exchangeLine: number;
   content: string;
   contextContent: string;
-  /** Where each message begins in the content and the line it is on; empty in chunks whose transcript is long gone. */
+  /** The start of each message in the content and its line; empty in chunks whose transcript is long gone. */
   rowLines: string;
   tools: string;
   tokens: number;
@@ -61,7 +61,7 @@ const CHUNK_COLUMNS = `c.id, c.session_id, c.chunk_index, c.timestamp, c.speaker
 /** So much more is asked for before filtering than after: most searches filter little. */
 const OVERFETCH = 4;
 
-/** The chunks that match a full-text expression and the filter, best first by bm25. */
+/** Returns the chunks that match a full-text expression and the filter, best first by bm25. */
 export function matchingChunks(
   store: Store,
   match: string,
@@ -87,7 +87,7 @@ export function matchingChunks(
     .map((row) => Number(row.id));
 }
 
-/** The chunks of a stretch of time that pass the filter, oldest first. */
+/** Returns the chunks of a stretch of time that pass the filter, oldest first. */
 export function chunksBetween(
   store: Store,
   { from, to }: { from: string; to: string },
@@ -103,24 +103,24 @@ export function chunksBetween(
     .map((row) => Number(row.id));
 }
 
-/** Those of some chunks that pass the filter, in the order given. */
+/** Returns those of some chunks that pass the filter, in the order given. */
 export function keepMatching(store: Store, ids: readonly number[], filter: ChunkFilter): number[] {
   return keepFiltered(store, ids, whereOf(filter));
 }
 
-/** A subselect of the ids that pass a filter, for statements that must filter inside. */
+/** Returns a subselect of the ids that pass a filter, for statements that must filter inside. */
 export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedValues; isOpen: boolean } {
   const { where, values } = whereOf(filter);
   const sql = `SELECT c.id FROM session_chunks c CROSS JOIN sessions s ON s.id = c.session_id WHERE ${where}`;
   return { sql, values, isOpen: where === "1" };
 }
 
-/** What a chunk is about. */
+/** Returns the topics of a chunk. */
 export function topicsOf({ topicsJson }: ChunkRow): string[] {
   return JSON.parse(topicsJson) as string[];
 }
 
-/** Who speaks in a chunk. */
+/** Returns the speakers of a chunk. */
 export function speakersOf({ speakersJson }: ChunkRow): ("user" | "assistant")[] {
   return JSON.parse(speakersJson) as ("user" | "assistant")[];
 }
@@ -135,7 +135,7 @@ export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
     .map((row) => toChunkRow(store, row));
 }
 
-/** The chunks of some sessions at some indexes. */
+/** Returns the chunks of some sessions at some indexes. */
 export function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<number>>): ChunkRow[] {
   const places = [...wanted].flatMap(([sessionId, indexes]) =>
     Array.from(indexes, (index) => [sessionId, index]),
@@ -149,7 +149,7 @@ export function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<
     .map((row) => toChunkRow(store, row));
 }
 
-/** A session's chunks from one index to another. */
+/** Returns a session's chunks from one index to another. */
 export function readChunkRange(
   store: Store,
   sessionId: string,
@@ -164,7 +164,7 @@ export function readChunkRange(
     .map((row) => toChunkRow(store, row));
 }
 
-/** The forks that hold a copy of a session's rows up to some time, which are indexed only once. */
+/** Returns the forks that hold a copy of a session's rows up to some time, which are indexed only once. */
 export function sessionsWithCopy(store: Store, sessionId: string, at: string): SessionRow[] {
   const ids = store.db
     .prepare(
@@ -176,7 +176,7 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): S
   return ids.length > 0 ? [...readSessionRows(store, ids).values()] : [];
 }
 
-/** The condition of a filter on chunks `c` and sessions `s`. */
+/** Returns the condition of a filter on chunks `c` and sessions `s`. */
 export function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
   const conditions: string[] = [];
   const values: NamedValues = {};

@@ -1,6 +1,6 @@
 /**
- * Which words of the rows found are shown: the sentences that hold the question's words, those beside them that settle
- * it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
+ * Chooses the words of the found rows to show: the sentences that hold the question's words, those beside them that
+ * settle it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
  */
 
 import { splitJoined } from "../language/identifiers.ts";
@@ -9,11 +9,11 @@ import type { Row } from "./rows.ts";
 import { findStems } from "./terms.ts";
 
 interface ChooseOptions {
-  /** What each stem of the question is worth. */
+  /** The worth of each stem of the question. */
   worths: ReadonlyMap<string, number>;
   /** Code points for the rows of all hits. */
   budget: number;
-  /** What a row costs before its text. */
+  /** Returns the cost of a row before its text. */
   rowCost: (row: Row) => number;
 }
 
@@ -32,9 +32,9 @@ interface Unit {
   end: number;
   isFirst: boolean;
   isLast: boolean;
-  /** How much of each stem it holds: 1, half for a part of a name. */
+  /** The share of each stem that the unit holds: 1, half for a part of a name. */
   held: Float64Array;
-  /** What it is worth beside the question's words in it. */
+  /** The unit's worth beyond the question's words in it. */
   around: number;
 }
 
@@ -44,7 +44,7 @@ const SENTENCE_MIN = 40;
 /** Lines of what was said, and of what was done, that are shown together. */
 const SAID_TOGETHER = 80;
 const DONE_TOGETHER = 320;
-/** What a stem is worth the second time in a hit, the third time its square, and so on. */
+/** The worth of a stem the second time in a hit; its square the third time, and so on. */
 const AGAIN = 0.25;
 /** Worth against length: so many characters count as nothing, so that a short line is not the best one. */
 const FREE_CHARACTERS = 220;
@@ -52,7 +52,7 @@ const FREE_CHARACTERS = 220;
 const NEXT_HIT = 0.92;
 /** Of rows around the passage. */
 const OUTSIDE = 0.8;
-/** What a word is worth in a tool call where it was said too. */
+/** The worth of a word in a tool call when it was also said. */
 const DONE = 0.4;
 /** Parts of its neighbours' worth that go to sentences by what they do. */
 const BESIDE = 0.05;
@@ -60,7 +60,7 @@ const OPENS = 0.1;
 const CLOSES = 0.15;
 const SETTLES = 0.15;
 const ASKED = 0.1;
-/** How much of the budget the first hit may take. */
+/** The share of the budget that the first hit may take. */
 const FIRST_SHARE = 0.6;
 const CUT = " … ";
 /** More rows than any hit has. */
@@ -115,7 +115,7 @@ function joinShort(units: readonly [number, number][], max: number): [number, nu
   return joined;
 }
 
-/** A position that does not cut a surrogate pair. */
+/** Returns a position that does not cut a surrogate pair. */
 function whole(text: string, position: number): number {
   return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
 }
@@ -155,7 +155,7 @@ function readUnits(hits: readonly (readonly Row[])[], worths: ReadonlyMap<string
   return units;
 }
 
-/** What was said needs no tool call to show it; a word that only a tool call holds is shown there. */
+/** Lowers the worth of tool calls whose words were also said; a word that only a tool call holds is shown there. */
 function discountDone(units: readonly Unit[], hits: readonly (readonly Row[])[]): void {
   const isDone = ({ hit, row }: Unit) => hits[hit]?.[row]?.who === "tool";
   const said = hits.map(() => new Set<number>());
@@ -169,7 +169,7 @@ function discountDone(units: readonly Unit[], hits: readonly (readonly Row[])[])
   }
 }
 
-/** What each unit gets for the words beside it, for its place, and for what it does. */
+/** Adds to each unit for the words beside it, for its place, and for what it does. */
 function addSurroundings(
   units: readonly Unit[],
   hits: readonly (readonly Row[])[],
@@ -246,12 +246,12 @@ function spend(
   }
 }
 
-/** Code points of a unit on one line. */
+/** Returns the code points of a unit on one line. */
 function lengthOf({ text }: Row, { start, end }: Unit): number {
   return [...text.slice(start, end).replace(/\s+/g, " ").trim()].length;
 }
 
-/** The chosen units of a row on one line. */
+/** Returns the chosen units of a row on one line. */
 function textOf({ text, tool }: Row, units: readonly Unit[]): string {
   const places = units.map(({ start, end }) => [start, end] as const).sort((a, b) => a[0] - b[0]);
   let shown = "";

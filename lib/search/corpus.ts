@@ -1,4 +1,4 @@
-/** What the search must know of the index as a whole: its size, its words, its sessions, the time it covers. */
+/** Facts about the index as a whole that search needs: its size, its words, its sessions, the time it covers. */
 
 import type { Row, SqlValue } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -38,7 +38,7 @@ export function readCorpus(stores: readonly Store[]): Corpus {
   return { chunks, averageWords: totals.map((total) => (chunks > 0 ? total / chunks : 0)) };
 }
 
-/** In how many chunks of the stores each stem occurs. */
+/** Returns the number of chunks of the stores in which each stem occurs. */
 export function documentFrequencies(stores: readonly Store[], stems: Iterable<string>): Map<string, number> {
   const finds = stores.map(({ db }) => db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?"));
   const having = (stem: string) => finds.reduce((sum, find) => sum + Number(find.get(stem)?.doc ?? 0), 0);
@@ -49,7 +49,7 @@ const PREFIX_MIN = 8;
 
 type TextColumn = "content" | "header" | "tools" | "extra";
 
-/** Where a stem occurs in some chunks of the store, one row for each time. */
+/** Returns the occurrences of a stem in some chunks of the store, one row for each. */
 export function readOccurrences(
   store: Store,
   stem: string,
@@ -65,7 +65,7 @@ export function readOccurrences(
     .all({ stem, ids }) as { id: number; column: TextColumn }[];
 }
 
-/** Some sessions of the index, by id. */
+/** Reads some sessions of the index, by id. */
 export function readSessionRows(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
   const rows = store.db
     .prepare(
@@ -76,7 +76,7 @@ export function readSessionRows(store: Store, ids: Iterable<string>): Map<string
   return new Map(rows.map(toSessionRow).map((session) => [session.id, session]));
 }
 
-/** The session that a reference names among those whose transcript is gone, when it is one. */
+/** Returns the session that a reference names among those whose transcript is gone, when it is one. */
 export function findGoneSession(store: Store, reference: string): string | undefined {
   const found = store.db
     .prepare(
@@ -87,7 +87,7 @@ export function findGoneSession(store: Store, reference: string): string | undef
   return found.length === 1 ? String(found[0]?.id) : undefined;
 }
 
-/** The session of the replica that a reference names: its id there, the host's id or its start, or its name. */
+/** Finds the session of the replica that a reference names: by id there, host's id or its start, or name. */
 export function findSharedSession(replica: Store, reference: string): string | undefined {
   const found = replica.db
     .prepare(
@@ -98,7 +98,7 @@ export function findSharedSession(replica: Store, reference: string): string | u
   return found.length === 1 ? String(found[0]?.id) : undefined;
 }
 
-/** The ids of all sessions of a store. */
+/** Returns the ids of all sessions of a store. */
 export function sessionIds(store: Store): string[] {
   return store.db
     .prepare("SELECT id FROM sessions")
@@ -106,13 +106,13 @@ export function sessionIds(store: Store): string[] {
     .map(({ id }) => String(id));
 }
 
-/** The id under which the index has a session, by its transcript; undefined when it has none of it. */
+/** Returns the id under which the index has a session, by its transcript; undefined when it has none of it. */
 export function idOfFile(store: Store, file: string): string | undefined {
   const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
   return row && String(row.id);
 }
 
-/** The sessions whose transcripts are these files or lie in these folders. */
+/** Returns the sessions whose transcripts are these files or lie in these folders. */
 export function sessionsWithin(store: Store, paths: readonly string[]): string[] {
   const isWithin = (file: string) =>
     paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, "")}/`));
@@ -123,7 +123,7 @@ export function sessionsWithin(store: Store, paths: readonly string[]): string[]
     .map(({ id }) => String(id));
 }
 
-/** How much the index holds. */
+/** Returns how much the index holds. */
 export function readIndexSize(store: Store): { sessions: number; chunks: number; vectors: number } {
   const count = (sql: string) => Number(store.db.prepare(sql).get()?.n ?? 0);
   return {
@@ -133,7 +133,7 @@ export function readIndexSize(store: Store): { sessions: number; chunks: number;
   };
 }
 
-/** The time of the oldest and of the newest chunk of the stores. */
+/** Returns the time of the oldest and of the newest chunk of the stores. */
 export function readCoveredTime(stores: readonly Store[]): { from: string; to: string } {
   const spans = stores.map(({ db }) =>
     db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM session_chunks").get(),
@@ -143,7 +143,7 @@ export function readCoveredTime(stores: readonly Store[]): { from: string; to: s
   return { from: String(known(firsts)[0] ?? ""), to: String(known(lasts).at(-1) ?? "") };
 }
 
-/** The topics of the store's chunks, most frequent first. */
+/** Returns the topics of the store's chunks, most frequent first. */
 export function countTopics(store: Store): { topic: string; chunks: number }[] {
   return store.db
     .prepare(
@@ -154,7 +154,7 @@ export function countTopics(store: Store): { topic: string; chunks: number }[] {
     .map(({ topic, chunks }) => ({ topic: String(topic), chunks: Number(chunks) }));
 }
 
-/** The beginning of an id that names one session of the store, of at least eight characters behind the first ones. */
+/** Returns the shortest start of an id that is unique in the store, at least eight characters after the first ones. */
 export function uniquePrefix(store: Store, id: string, first = 0): string {
   // a range of ids, so that their index answers
   const find = store.db.prepare("SELECT 1 FROM sessions WHERE id >= $start AND id < $end LIMIT 2");
@@ -198,7 +198,7 @@ function textOf(value: SqlValue | undefined): string | undefined {
   return value === null || value === undefined ? undefined : String(value);
 }
 
-/** SQLite's variable-length integers: seven bits a byte, the highest set on all but the last. */
+/** Reads SQLite's variable-length integers: seven bits a byte, the highest set on all but the last. */
 function readVarints(bytes: Uint8Array): number[] {
   const numbers: number[] = [];
   let value = 0;

@@ -1,4 +1,4 @@
-/** What was done, as search finds and shows it: tool calls by their text, with the chunk each belongs to. */
+/** Deeds as search finds and shows them: tool calls by their text, with the chunk each belongs to. */
 
 import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
@@ -19,7 +19,7 @@ const COMMAND_MAX = 200;
 /** Of these a result that went well says nothing. */
 const PLAIN_DONE: ReadonlySet<string> = new Set(["edit", "write", "read", "search"]);
 
-/** The deeds that match a full-text expression and the filter, best first by bm25. */
+/** Returns the deeds that match a full-text expression and the filter, best first by bm25. */
 export function matchingDeeds(
   store: Store,
   match: string,
@@ -41,12 +41,12 @@ export function matchingDeeds(
     .map((row) => ({ chunk: Number(row.chunk), deed: deedFrom(row) }));
 }
 
-/** The text of a deed by which it was found. */
+/** Returns the text of a deed by which it was found. */
 export function deedText({ target, input, result }: StoredDeed): string {
   return `${target}\n${input}\n${result}`;
 }
 
-/** The deeds of a session on some lines as rows: each call, and what came of it. */
+/** Returns the deeds of a session on some lines as rows: each call, and what came of it. */
 export function deedRowsOf(
   store: Store,
   { number, cwd }: SessionRow,
@@ -66,8 +66,8 @@ export function deedRowsOf(
     const said =
       kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
     const call = row({ line, tool: `${head}${failed}`, text: clean(said) });
-    const isTold = result !== "" && !(outcome === "done" && PLAIN_DONE.has(kind));
-    if (!isTold) return [call];
+    const isInformative = result !== "" && !(outcome === "done" && PLAIN_DONE.has(kind));
+    if (!isInformative) return [call];
     return [
       call,
       {

@@ -20,11 +20,11 @@ interface DocumentOptions {
   speaker: "user" | "assistant" | undefined;
 }
 
-/** What an occurrence counts, by column of the full-text index. */
+/** The weight of an occurrence, by column of the full-text index. */
 export const COLUMN_WEIGHTS = { content: 1, header: 0.7, tools: 0.5, extra: 0.5 };
 /** Parts of names count half. */
 const PART_WEIGHT = COLUMN_WEIGHTS.extra;
-/** What a word of the deeds beside a chunk counts. */
+/** The weight of a word of the deeds beside a chunk. */
 const DEED_WEIGHT = 0.3;
 /** Length need not be exact, and counting words costs more than all else. */
 const WORD_CHARACTERS = 5.7;
@@ -54,7 +54,7 @@ export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions)
     findStems(numbers.keys(), texts, (stem, i, column) =>
       add(documents[i], stem, column === 0 ? 1 : PART_WEIGHT),
     );
-    // what the other speaker said may have made it a candidate
+    // the other speaker's words may have made it a candidate
     for (const document of documents) document.isCandidate &&= document.counts.some((count) => count > 0);
   }
   return documents;
@@ -99,7 +99,7 @@ function countIndexed(
   }
 }
 
-/** How many of some folded names occur in a chunk as they are. */
+/** Returns how many of some folded names occur in a chunk as they are. */
 export function countLiterals({ content, tools }: ChunkRow, literals: readonly string[]): number {
   if (literals.length === 0) return 0;
   const text = `${content}\n${tools}`.toLowerCase();
@@ -116,7 +116,7 @@ function isNext(a: ChunkRow | undefined, b: ChunkRow | undefined): boolean {
   );
 }
 
-/** What one speaker said in a chunk, and the parts of names in it. */
+/** Returns the words of one speaker in a chunk, and the parts of names in it. */
 function saidBy(speaker: "user" | "assistant", content: string): string[] {
   const label = speaker === "user" ? "User: " : "Assistant: ";
   const parts = content.split(/\n(?=(?:User|Assistant): )/).filter((part) => part.startsWith(label));

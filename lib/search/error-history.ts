@@ -1,10 +1,10 @@
-/** Where an error occurred before, and after which commands and edits the same command ran without it. */
+/** Finds where an error occurred before, and the commands and edits after which the same command ran without it. */
 
 import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/diff.ts";
 import { commandKey, isLooking, programOf } from "./commands.ts";
-import { errorWords, lineLike, lineWith, tellingLines } from "./error-text.ts";
+import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";
 import {
   deedRow,
   deedsLike,
@@ -27,7 +27,7 @@ const CHANGE_CHARS = 300;
 const LINE_CHARS = 300;
 const SAID_CHARS = 300;
 const ENDING_CHARS = 100;
-/** How far behind the last row what was said of it is looked for. */
+/** The number of lines after the last row in which a comment on it is looked for. */
 const SAID_LINES = 30;
 
 interface Occurrence {
@@ -38,7 +38,7 @@ interface Occurrence {
 
 /** Finds where an error occurred: where it was gone afterwards first, and of those the newest. */
 export function errorHistory(store: Store, error: string, scope: FindScope): Find[] {
-  const lines = tellingLines(error);
+  const lines = errorLines(error);
   for (const search of [
     () => lines.flatMap((line) => occurrencesOf(store, line, { scope, isAlike: false })),
     () => lines.map(withoutEnds).flatMap((line) => occurrencesOf(store, line, { scope, isAlike: false })),
@@ -171,7 +171,7 @@ function findOf(
     : stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4);
   const { clean } = scope;
   const style = { cwd: session.cwd, clean };
-  const shown = tellingSteps(steps, { last, end });
+  const shown = likelyFixes(steps, { last, end });
   const rows: FindRow[] = [
     errorRow(last, style),
     ...shown.map((deed) => deedRow(deed, { ...style, text: changeOf(deed) })),
@@ -205,7 +205,7 @@ function findOf(
 }
 
 /** Chooses the likeliest fixes: steps with the error's words, before another run without it, and the last ones. */
-function tellingSteps(
+function likelyFixes(
   steps: readonly StoredDeed[],
   { last, end }: { last: Occurrence; end: StoredDeed | undefined },
 ): StoredDeed[] {

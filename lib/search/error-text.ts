@@ -1,7 +1,7 @@
 /** Error texts compared: what differs between two runs of the same failure is left out. */
 
-/** What names a failure, and lines that say nothing of it. */
-const TELLING =
+/** Words that name a failure, and lines that say nothing about it. */
+const NAMES_ERROR =
   /error|exception|fail|cannot|can't|could not|couldn't|not found|no such|denied|refused|undefined|invalid|missing|unexpected|unable|fatal|panic|timed? ?out|conflict|already|rejected|expected|illegal|unknown/i;
 const FRAME = /^(?:[=_*#~-]{3,}|exit code|traceback|at |file "|\^|\d+ (?:pass|fail)|stacktrace)/i;
 const LINES_MAX = 6;
@@ -25,14 +25,14 @@ function linesOf(text: string): string[] {
 }
 
 /** Returns the lines that name an error, the most specific first. */
-export function tellingLines(text: string): string[] {
+export function errorLines(text: string): string[] {
   const lines = linesOf(text)
     .map((line) => line.trim())
     .filter((line) => normalized(line).length >= LINE_MIN && /\p{L}/u.test(line));
   const useful = lines.filter((line) => !FRAME.test(line));
   const all = useful.length > 0 ? useful : lines;
-  const telling = all.filter((line) => TELLING.test(line));
-  return [...new Set([...telling, ...(telling.length > 0 ? [] : all)])].slice(0, LINES_MAX);
+  const named = all.filter((line) => NAMES_ERROR.test(line));
+  return [...new Set([...named, ...(named.length > 0 ? [] : all)])].slice(0, LINES_MAX);
 }
 
 /** Returns the words to search an error by: those that every run of it has. */

@@ -6,7 +6,7 @@ import { joinChunks } from "./rows.ts";
 /** Of an exchange before or after a result, so many chunks from its start and the last are shown. */
 const AROUND_CHUNKS = 2;
 
-/** The exchanges before and after a chunk's own, in order, long ones shortened. */
+/** Returns the exchanges before and after a chunk's own, in order, long ones shortened. */
 export function exchangesAround(
   row: ChunkRow,
   { count, clean }: { count: number; clean: (text: string) => string },
@@ -15,7 +15,7 @@ export function exchangesAround(
   return count > 0 ? { before: beside(-1), after: beside(1) } : { before: [], after: [] };
 }
 
-/** The chunks of the exchange that a chunk is a part of. */
+/** Returns the chunks of the exchange that a chunk is a part of. */
 export function exchangeOf(row: ChunkRow): ChunkRow[] {
   const [before, after] = [sameExchange(row, -1), sameExchange(row, 1)];
   return [...before.reverse(), row, ...after];
@@ -33,7 +33,7 @@ function sameExchange(row: ChunkRow, step: -1 | 1): ChunkRow[] {
   return chunks;
 }
 
-/** Up to `count` exchanges before or after a chunk's own, in order. */
+/** Returns up to `count` exchanges before or after a chunk's own, in order. */
 function exchangesBeside(row: ChunkRow, { count, step }: { count: number; step: -1 | 1 }): string[] {
   const found: string[] = [];
   for (let from: ChunkRow | undefined = edgeOf(row, step); found.length < count; ) {
@@ -46,7 +46,7 @@ function exchangesBeside(row: ChunkRow, { count, step }: { count: number; step: 
   return step === 1 ? found : found.reverse();
 }
 
-/** The last chunk of a chunk's exchange, or the first. */
+/** Returns the last chunk of a chunk's exchange, or the first. */
 function edgeOf(row: ChunkRow, step: -1 | 1): ChunkRow {
   return exchangeOf(row).at(step === 1 ? -1 : 0) as ChunkRow;
 }

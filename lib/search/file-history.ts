@@ -29,7 +29,7 @@ const ROWS_MAX = 4;
 const CHANGE_CHARS = 220;
 /** Characters shown before the name of a file that was spoken of. */
 const SAID_BEFORE = 100;
-/** How far before an edit its reason is looked for. */
+/** The number of lines before an edit in which its reason is looked for. */
 const REASON_LINES = 40;
 
 interface Touched {

@@ -1,4 +1,4 @@
-/** What was found among deeds: a place in a session, in a few words, with the rows that show it. */
+/** Finds among deeds: a place in a session, in a few words, with the rows that show it. */
 
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
 import { piecesOf } from "../index/stored-steps.ts";
@@ -25,7 +25,7 @@ export interface FindRow {
   who: "user" | "assistant" | "tool";
   /** A call's name, target and outcome in brackets. */
   tool?: string;
-  /** Whether the user took it back. */
+  /** True if the user took it back. */
   isRewound?: boolean | undefined;
   text: string;
 }
@@ -33,7 +33,7 @@ export interface FindRow {
 export interface Find {
   session: FoundSession;
   timestamp: string;
-  /** What was found there: `edited 5x, read 2x`, `gone after 2 edits`. */
+  /** The summary of the find: `edited 5x, read 2x`, `gone after 2 edits`. */
   summary: string;
   rows: FindRow[];
   firstLine: number;
@@ -44,7 +44,7 @@ export interface Find {
   elsewhere?: string[];
 }
 
-/** Which sessions are looked at. */
+/** The sessions to look at. */
 export interface FindScope {
   /** Ids. @default all */
   among?: readonly string[] | undefined;
@@ -52,7 +52,7 @@ export interface FindScope {
   /** ISO times. */
   after?: string | undefined;
   before?: string | undefined;
-  /** Whether subagents' sessions are looked at too. @default {false} */
+  /** True if subagents' sessions are looked at too. @default {false} */
   subagents?: boolean | undefined;
   /** The directory of who asks. */
   cwd: string;

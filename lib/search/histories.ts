@@ -1,4 +1,4 @@
-/** What was done with a file, an error or a command, in the sessions that all of those asked for have in common. */
+/** Finds what was done with a file, an error or a command, in the sessions that match all of those asked for. */
 
 import type { Store } from "../store/store.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
@@ -8,7 +8,7 @@ import { fileHistory } from "./file-history.ts";
 import type { Find, FindScope } from "./finds.ts";
 import { markRewound } from "./rows.ts";
 
-/** What is asked for by what was done. */
+/** The deeds to look for. */
 interface Asked {
   file?: string | undefined;
   error?: string | undefined;

@@ -1,4 +1,4 @@
-/** What a search gives: the shape of a hit, as `--json` prints it and as text is made of it. */
+/** Search results: the shape of a hit, as `--json` prints it and as text is made from it. */
 
 import type { Passage } from "./passages.ts";
 
@@ -8,7 +8,7 @@ export interface HitLine {
   who: "user" | "assistant" | "tool";
   /** A tool call's name, target and outcome. */
   tool?: string;
-  /** Whether the user took it back. */
+  /** True if the user took it back. */
   rewound?: true;
   text: string;
 }
@@ -25,21 +25,21 @@ export interface Hit {
   speakers: string[];
   has_decision: boolean;
   has_action: boolean;
-  /** How much of the question it holds, 0 to 1, on the same scale in every index. */
+  /** The part of the question that it holds, 0 to 1, on the same scale in every index. */
   relevance_score: number;
   strength: "strong" | "weak";
   lines: HitLine[];
   /** Other places of the session where it is spoken of, best first. */
   also: [from: number, to: number][];
   content: string;
-  /** What the exchange is about, in one sentence. */
+  /** The subject of the exchange, in one sentence. */
   context: string;
   /** Exchanges before and after. */
   before: string[];
   after: string[];
   /** Sessions that hold a copy. */
   also_in: string[];
-  /** Who shares it, and from which machine. */
+  /** The owner who shares it, and the machine it comes from. */
   from?: { owner: string; machine: string };
   file: string;
   first_line: number;
@@ -58,7 +58,7 @@ export interface FoundHit {
   passage: Passage;
 }
 
-/** Where a score comes from. */
+/** The origin of a score. */
 export interface Explanation {
   /** Position in each phrasing's list, from 1; null: not among its first hundred. */
   ranks: (number | null)[];
@@ -66,6 +66,6 @@ export interface Explanation {
   nearest: (number | null)[];
   /** For each phrasing: the part of it that occurs in the chunk itself, 0 to 1. */
   coverage: number[];
-  /** Whether the times a phrasing names fit. */
+  /** True if the times a phrasing names fit. */
   timely: boolean;
 }

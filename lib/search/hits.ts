@@ -16,7 +16,7 @@ import { type SessionRow, uniquePrefix } from "./corpus.ts";
 import { deedRowsOf } from "./deeds.ts";
 import { exchangesAround } from "./exchanges.ts";
 import type { Explanation, FoundHit, Hit } from "./hit.ts";
-import { readNear, standingOut } from "./near.ts";
+import { nearestOutliers, readNear } from "./near.ts";
 import type { Nearest } from "./nearest.ts";
 import { mergeRanges, type Passage, toPassages } from "./passages.ts";
 import { headOf, restOf, rowPrefix } from "./print.ts";
@@ -30,15 +30,15 @@ export interface HitOptions extends RetrievalOptions {
   nearest?: readonly (readonly Nearest[])[] | undefined;
   /** Redacts what was stored under older rules. */
   clean: (text: string) => string;
-  /** What a session is called now. */
+  /** Returns the current name of a session. */
   nameOf: (session: SessionRow) => string | undefined;
-  /** The machine whose transcript of the session is synced to this one. @default none */
+  /** Returns the machine whose transcript of the session is synced to this one. @default none */
   machineOf?: ((session: SessionRow) => string | undefined) | undefined;
   /** Code points that the rows of all hits may take together with their heads. */
   maxChars: number;
-  /** Whether each hit is shown on one line. @default {false} */
+  /** True if each hit is shown on one line. @default {false} */
   isBrief?: boolean | undefined;
-  /** Whether whole exchanges are shown, not the rows that answer. @default {false} */
+  /** True if whole exchanges are shown, not the rows that answer. @default {false} */
   isWhole?: boolean | undefined;
   /** Exchanges wanted before and after. */
   around: number;
@@ -71,7 +71,7 @@ export function findHits(
     Math.max(0, ...passage.found.map(({ row }) => strengths.get(row) ?? 0));
   const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
   const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
-  const near = toPassages(readNear(standingOut(options.nearest ?? []), texts.length));
+  const near = toPassages(readNear(nearestOutliers(options.nearest ?? []), texts.length));
   for (const { best } of near) strengths.set(best.row, STRONG);
   const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
   const ordered = [...withNear(strong, near, options.limit), ...weak.filter((passage) => !isNear(passage))];
@@ -96,7 +96,7 @@ export function findHits(
   return hits;
 }
 
-/** Meaning adds to what words found: behind it, the first one within the limit, so that no strong hit but the last gives way. */
+/** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */
 function withNear(strong: readonly Passage[], near: readonly Passage[], limit: number): Passage[] {
   const [first, ...rest] = near.filter(({ best }) => !strong.some((one) => isWithin(best.row, one)));
   if (!first) return [...strong];
@@ -118,7 +118,7 @@ function strengthsOf({ chunks, rows, phrasings, asked, deeds }: Retrieved): Map<
   }
   const questions = phrasings.map(({ question }) => question);
   const strengths = measureStrength([...measured], questions, { asked, deeds });
-  // what fits a time that was asked for is an answer even with few words in common
+  // an exchange at a requested time is an answer even with few words in common
   for (const { row, fits } of chunks) {
     if (fits.some((fit) => fit >= TIMELY)) strengths.set(row, Math.max(STRONG, strengths.get(row) ?? 0));
   }
@@ -130,7 +130,7 @@ function isFirstOfSession(passages: readonly Passage[], i: number): boolean {
   return passages.findIndex(({ best }) => best.row.sessionId === sessionId) === i;
 }
 
-/** The other places of a hit's session, named once. */
+/** Returns the other places of a hit's session, named once. */
 function alsoOf(
   { best }: Passage,
   { isFirst, others }: { isFirst: boolean; others: readonly Passage[] },
@@ -180,7 +180,7 @@ function toFoundHit(
     ...(explain ? { explain: explainBest(passage.best, options.nearest) } : {}),
   };
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);
-  // only what follows the names of owner and machine tells sessions apart
+  // sessions differ only after the names of owner and machine
   const shortId = uniquePrefix(row.store, session.id, from ? session.id.length - from.id.length : 0);
   const machine = options.machineOf?.(session);
   const place = machine === undefined ? shortId : `${shortId}@${machine}`;
@@ -190,7 +190,7 @@ function toFoundHit(
 /** Short sessions have no early and late. */
 const LONG_CHUNKS = 8;
 
-/** Where in which discussion an exchange took place, in one sentence. */
+/** Describes the exchange's place in its discussion, in one sentence. */
 function placeInSession(
   { store, sessionId, index, contextContent, content }: ChunkRow,
   name: string,
@@ -231,7 +231,7 @@ function fillLines(
   }
 }
 
-/** The rows of a passage and of the chunks around it, words and deeds. */
+/** Returns the rows of a passage and of the chunks around it, words and deeds. */
 function rowsOf(passage: Passage, { clean, filter }: HitOptions, wanted: ReadonlySet<string>): Row[] {
   const { from, to, best } = passage;
   const near = chunksAround(passage, 1);
@@ -262,7 +262,7 @@ function chunksAround({ best, from, to }: Passage, reach: number): ChunkRow[] {
   return readChunkRange(best.row.store, best.row.sessionId, [from - reach, to + reach]);
 }
 
-/** What each stem of the phrasings is worth; one that several use is worth more. */
+/** Returns the worth of each stem of the phrasings; one that several use is worth more. */
 function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
   const worths = new Map<string, number>();
   const uses = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * What meaning adds to words: chunks that are clearly nearer to a phrasing than those that only happen to be near. How
- * high similarities are differs by embedder, so the spread of each list is the measure.
+ * Adds results by meaning to those by words: chunks that are clearly nearer to a phrasing than the rest of its list.
+ * Embedders differ in how high similarities are, so the spread of each list is the measure.
  */
 
 import { readChunks } from "./candidates.ts";
@@ -8,7 +8,7 @@ import { readSessionRows } from "./corpus.ts";
 import type { Nearest } from "./nearest.ts";
 import type { RankedChunk } from "./retrieval.ts";
 
-/** What stands out is so many spreads of its list above the middle of it, and at least this much nearer. */
+/** Outliers are this many spreads above the middle of their list, and at least this much nearer. */
 const SPREADS = 4;
 const NEARER = 0.15;
 /** In a short list there is no spread to measure: so near is near. */
@@ -17,8 +17,8 @@ const NEAR_ALONE = 0.6;
 /** Chunks that meaning adds at most. */
 const ADDED = 3;
 
-/** The chunks that stand out in the lists of the phrasings, nearest first. */
-export function standingOut(lists: readonly (readonly Nearest[])[]): Nearest[] {
+/** Returns the outliers in the lists of the phrasings, nearest first. */
+export function nearestOutliers(lists: readonly (readonly Nearest[])[]): Nearest[] {
   const found: Nearest[] = [];
   for (const near of lists.flatMap(outliers).sort((a, b) => b.similarity - a.similarity)) {
     if (!found.some(({ store, id }) => store === near.store && id === near.id)) found.push(near);

@@ -25,7 +25,7 @@ const RESCORED = 200;
 /** vec0 gives no more. */
 const NEIGHBOURS_MAX = 4096;
 
-/** The nearest chunks, best first; none when vectors are off. */
+/** Returns the nearest chunks, best first; none when vectors are off. */
 export function nearestChunks(store: Store, vector: Float32Array, options: NearestOptions): Nearest[] {
   const { source, limit } = options;
   if (source.mode === "off") return [];

@@ -9,11 +9,11 @@ interface NeighbourOptions {
   /** Candidates whose neighbours are candidates too. */
   adjoining: ReadonlySet<number>;
   filter: ChunkFilter;
-  /** Whether chunks are read that only lend their words. */
+  /** True if chunks that only lend their words are read too. */
   isLending: boolean;
 }
 
-/** The candidates with the chunks around them, which lend them words or may be the answer beside them. */
+/** Returns the candidates with the chunks around them, which lend them words or may be the answer beside them. */
 export function readWithNeighbours(
   store: Store,
   { candidates, adjoining, filter, isLending }: NeighbourOptions,

@@ -10,12 +10,12 @@ interface FindStyle {
   maxChars: number;
   /** IANA name. @default the system's */
   timezone?: string | undefined;
-  /** What a session is called now. */
+  /** Returns the current name of a session. */
   nameOf: (session: Find["session"]) => string | undefined;
-  /** The beginning of a session's id that names it alone. */
+  /** Returns the shortest unique start of a session's id. */
   shortId: (session: Find["session"]) => string;
   clean: (text: string) => string;
-  /** Whether each find is one line. @default {false} */
+  /** True if each find is one line. @default {false} */
   isBrief?: boolean | undefined;
 }
 

@@ -52,7 +52,7 @@ export function printFull(
   return length(text) < maxChars ? text : cutLines(text, maxChars);
 }
 
-/** A row with its line breaks; what continues it is indented, so that no text can pass for another row. */
+/** Returns a row with its line breaks; what continues it is indented, so that no text can pass for another row. */
 export function wholeRow(line: HitLine, participants?: PrintOptions["participants"]): string {
   return `${rowPrefix(line, participants)}${line.text}`.trimEnd().replace(/\n/g, "\n     ");
 }
@@ -100,7 +100,7 @@ export function printBySession(
   return linesWithin(lines, maxChars);
 }
 
-/** The head line of a hit; a session that was named above is not named again. */
+/** Returns the head line of a hit; a session that was named above is not named again. */
 export function headOf(found: readonly FoundHit[], i: number, timezone?: string): string {
   const { hit, shortId } = found[i] as FoundHit;
   const isNamed = found.slice(0, i).some((one) => one.hit.session_id === hit.session_id);
@@ -114,12 +114,12 @@ export function headOf(found: readonly FoundHit[], i: number, timezone?: string)
   return `${i + 1}. ${facts.filter(Boolean).join(" · ")}`;
 }
 
-/** Says that the host has deleted the transcript: what is shown is all there is. */
+/** Marks a hit whose transcript its host has deleted. */
 function goneMark({ source_gone }: Hit): string[] {
   return source_gone ? ["source gone"] : [];
 }
 
-/** What is printed before a row's text. */
+/** Returns the text printed before a row's own. */
 export function rowPrefix(
   { line, who, tool, rewound }: HitLine,
   participants: PrintOptions["participants"] = { user: "User", assistant: "Assistant" },
@@ -137,7 +137,7 @@ export function linesWithin(lines: readonly string[], maxChars: number): string 
   return length(text) + 1 > maxChars ? cut(text.split("\n", 1)[0] ?? "", maxChars - 1) : text;
 }
 
-/** A text without its last lines, or the last characters of a single one. */
+/** Returns a text without its last lines, or the last characters of a single one. */
 function cutLines(text: string, maxChars: number): string {
   const kept = [...text].slice(0, maxChars - 3).join("");
   return `${kept.slice(0, Math.max(kept.lastIndexOf("\n"), 1))}\n…`;
@@ -167,7 +167,7 @@ function printWeak(found: readonly FoundHit[], { maxChars, timezone, participant
   return linesWithin([NOTHING_CERTAIN, ...lines], maxChars);
 }
 
-/** A hit on one line: its place and its first row. */
+/** Returns a hit on one line: its place and its first row. */
 function lineOf(
   { hit, shortId }: FoundHit,
   {
@@ -183,7 +183,7 @@ function lineOf(
   return cut(`${position}. ${facts.filter(Boolean).join(" · ")}`, max);
 }
 
-/** Where else in the session it is spoken of, who holds a copy, and why it was found. */
+/** Lists other places in the session, copies of it, and why it was found. */
 export function restOf({ hit, copies }: FoundHit): string[] {
   const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
   const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];

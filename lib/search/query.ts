@@ -27,7 +27,7 @@ export interface Question {
 const PART_WEIGHT = 0.5;
 /** More words than this add nothing; a pasted page is no question. */
 const TERMS_MAX = 48;
-/** Where a pasted page is cut. */
+/** Longer questions (a pasted page) are cut here. */
 const CHARACTERS_MAX = 10_000;
 /** Something with an inner mark, an inner capital or a digit among letters. */
 const NAME =
@@ -46,7 +46,7 @@ export function readQuestions(asked: readonly string[]): Question[] {
   }));
 }
 
-/** The full-text expression for some terms and literals; undefined when there is nothing to ask. */
+/** Returns the full-text expression for some terms and literals; undefined when there is nothing to ask. */
 export function matchExpression(
   terms: readonly Term[],
   literals: readonly string[] = [],
@@ -59,7 +59,7 @@ export function matchExpression(
   return [...asked].map((word) => `"${word.replaceAll('"', '""')}"`).join(" OR ");
 }
 
-/** The words of a question with their weights. */
+/** Returns the words of a question with their weights. */
 function contentWords(text: string): Map<string, number> {
   const words = new Map<string, number>();
   for (const word of wordsOf(text)) for (const piece of pieces(word)) words.set(piece, 1);
@@ -73,7 +73,7 @@ function contentWords(text: string): Map<string, number> {
   return content.some(([word]) => isContent(word)) ? new Map(content) : words;
 }
 
-/** Single digits and letters that belong to the word before them: `phase 5`, `plan B`. */
+/** Returns single digits and letters that belong to the word before them: `phase 5`, `plan B`. */
 function numbersBesideWords(text: string): Set<string> {
   const found = new Set<string>();
   const pairs = text.matchAll(/(\p{L}{2,24})[ .#-]([\p{L}\p{N}])(?![\p{L}\p{N}])/gu);

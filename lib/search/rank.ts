@@ -1,23 +1,23 @@
 /**
- * Which chunks answer a question best: bm25 with the neighbours' words and the session's, and several phrasings into one
- * list. Pure: numbers in, numbers out.
+ * Ranks chunks by how well they answer: bm25 with the neighbours' words and the session's, and several phrasings fused
+ * into one list. Pure: numbers in, numbers out.
  */
 
 /** A chunk as far as ranking goes. */
 export interface RankedDocument {
-  /** How often each term stands in it, its header and tool calls included. */
+  /** The number of times each term occurs in it, header and tool calls included. */
   counts: Float64Array;
   words: number;
-  /** What it is ranked together with: the session, subagents counted to the one that started them. */
+  /** The group it is ranked with: the session, subagents counted to the one that started them. */
   session: string;
   /** Positions of the chunks before and after it in the same transcript; -1 where there is none at hand. */
   before: number;
   after: number;
-  /** Whether it may be a result; the others only lend their words to their neighbours. */
+  /** True if it may be a result; the others only lend their words to their neighbours. */
   isCandidate: boolean;
-  /** How well its time fits the times a question names, 0 to 1. */
+  /** The fit of its time to the times a question names, 0 to 1. */
   time: number;
-  /** How many of the question's literal names stand in it. */
+  /** The number of the question's literal names that occur in it. */
   literals: number;
 }
 
@@ -32,19 +32,19 @@ export interface WeightedTerm {
 export interface Ranking {
   /** By document; 0: no result. */
   scores: Float64Array;
-  /** What the terms in the document itself are worth, without neighbours and priors. */
+  /** The worth of the terms in the document itself, without neighbours and priors. */
   own: Float64Array;
-  /** How much the question found at all: the most that one document holds of it. */
+  /** The most that one document holds of the question. */
   strength: number;
-  /** What the whole question is worth. */
+  /** The worth of the whole question. */
   total: number;
-  /** The part of the question that document holds, 0 to 1. */
+  /** The part of the question that the document holds, 0 to 1. */
   coverage: number;
 }
 
 const K1 = 0.9;
 const B = 0.4;
-/** What the chunk before and after lend, as parts of their own counts. */
+/** The parts of their own counts that the chunks before and after lend. */
 const FROM_BEFORE = 0.4;
 const FROM_AFTER = 0.3;
 const SESSION_PRIOR = 0.4;
@@ -55,7 +55,7 @@ const LITERAL_PREFERENCE = 0.15;
 const FUSION_CONSTANT = 10;
 const FUSED_RANKS = 100;
 
-/** How rare a term is in `total` documents when `having` of them have it. */
+/** Returns the rarity of a term that `having` of `total` documents contain. */
 export function inverseFrequency(total: number, having: number): number {
   return Math.log(1 + (total - having + 0.5) / (having + 0.5));
 }
@@ -107,7 +107,7 @@ function addPreferences(
     if (!isCandidate) return 0;
     const score = lexical[i] as number;
     const timely = TIME_PREFERENCE * time * unit;
-    // what only its neighbours say is shown with them
+    // words that only its neighbours hold are shown with them
     if (own[i] === 0) return timely;
     return (
       score +
@@ -118,7 +118,7 @@ function addPreferences(
   });
 }
 
-/** What each session holds of the question, over all its chunks at hand. */
+/** Returns each session's worth for the question, over all its chunks at hand. */
 function sessionWorth(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
@@ -144,7 +144,7 @@ function sessionWorth(
   return worths;
 }
 
-/** bm25's share of a term's worth: more of it helps less and less, and less in a long text. */
+/** Returns bm25's share of a term's worth: more of it helps less and less, and less in a long text. */
 function saturate(count: number, relativeLength: number): number {
   return count === 0 ? 0 : (count * (K1 + 1)) / (count + K1 * (1 - B + B * relativeLength));
 }
@@ -155,7 +155,7 @@ function maximum(values: Float64Array): number {
   return most;
 }
 
-/** Several lists into one by reciprocal rank; a list counts by its weight, so that a weak one never outvotes a strong one. */
+/** Fuses lists by reciprocal rank; a list counts by its weight, so that a weak one never outvotes a strong one. */
 export function fuse(lists: readonly { scores: Float64Array; weight: number }[]): Float64Array {
   const first = lists[0];
   if (first === undefined) return new Float64Array();

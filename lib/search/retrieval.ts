@@ -24,7 +24,7 @@ export interface RetrievalOptions {
   timezone?: string | undefined;
   /** The project that leads among equals, by its directory and by its origin. */
   project?: readonly (string | undefined)[] | undefined;
-  /** Whether a session is left out: what others share may be here by itself. */
+  /** Returns whether a session is left out: a shared one may also be in the index itself. */
   isHidden?: ((session: SessionRow) => boolean) | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface RankedChunk {
   score: number;
   /** Its position in each phrasing's list, from 1; undefined beyond the first hundred. */
   ranks: (number | undefined)[];
-  /** By phrasing: the part of it that stands in the chunk itself, 0 to 1. */
+  /** By phrasing: the part of it that occurs in the chunk itself, 0 to 1. */
   coverage: number[];
   /** By phrasing: how well its time fits, 0 to 1. */
   fits: number[];
@@ -69,7 +69,7 @@ const CANDIDATES_PER_RESULT = 3;
 const DEEDS = 30;
 /** The neighbours of so many of them are candidates too. */
 const WITH_NEIGHBOURS = 30;
-const RANKS_TOLD = 100;
+const RANKS_SHOWN = 100;
 /** From this fit on, a chunk is of the time that was asked for. */
 export const TIMELY = 0.5;
 /** Among equals the project of the working directory leads. */
@@ -80,7 +80,7 @@ interface Search {
   questions: readonly Question[];
   asked: AskedTerms;
   cues: readonly (TimeCues | undefined)[];
-  /** Whether neighbours lend their words: several phrasings find by themselves what one needs lent. */
+  /** True if neighbours lend their words: one phrasing needs this, several find the same by themselves. */
   isLending: boolean;
   /** The time that the stores cover, where a phrasing names one. */
   covered: { from: string; to: string };
@@ -129,7 +129,7 @@ export function retrieve(
   return { chunks, rows, sessions, phrasings, asked, deeds };
 }
 
-/** What one store gives: the chunks that may answer, those around them, and the deeds that match. */
+/** The results of one store: the chunks that may answer, those around them, and the deeds that match. */
 interface Gathered {
   store: Store;
   rows: ChunkRow[];
@@ -232,7 +232,7 @@ function fuseChunks(
     ({ scores }) =>
       new Map(
         bestFirst(scores)
-          .slice(0, RANKS_TOLD)
+          .slice(0, RANKS_SHOWN)
           .map((i, rank) => [i, rank + 1]),
       ),
   );

@@ -16,11 +16,11 @@ export interface Row {
   /** A tool call's name, target and outcome. */
   tool?: string | undefined;
   text: string;
-  /** Whether it is what came back from a tool call. */
+  /** True if it is the result of a tool call. */
   isOutput?: boolean | undefined;
-  /** Whether it is of the passage itself, not of what is around it. */
+  /** True if it is part of the passage itself, not of its surroundings. */
   isInside: boolean;
-  /** Whether the user took it back: the conversation went on from a row before it. */
+  /** True if the user took it back: the conversation went on from a row before it. */
   isRewound?: boolean | undefined;
 }
 
@@ -63,12 +63,12 @@ export function joinChunks(chunks: readonly ChunkRow[]): string {
     .join("\n");
 }
 
-/** A row as a hit shows it. */
+/** Returns a row as a hit shows it. */
 export function toLine({ line, who, tool, isRewound }: Row, text: string): HitLine {
   return { line, who, ...(tool === undefined ? {} : { tool }), ...(isRewound && { rewound: true }), text };
 }
 
-/** A test for rows of a session that none before it has passed: what one hit shows the next does not. */
+/** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
 export function isNew(sessionId: string, taken: Set<string>): (row: Row) => boolean {
   return ({ line, who, tool = "" }) => {
     const key = `${sessionId} ${line} ${who} ${tool}`;
@@ -98,7 +98,7 @@ function splitChunk({ content, rowLines, firstLine, lastLine }: ChunkRow, isInsi
   });
 }
 
-/** Two pieces of one message in one, without what the second repeats; undefined when it repeats nothing. */
+/** Joins two pieces of one message without the repeated text; undefined when nothing is repeated. */
 function joinPieces(text: string, piece: string): string | undefined {
   for (let length = Math.min(OVERLAP_MAX, piece.length, text.length); length >= OVERLAP_MIN; length--) {
     if (text.endsWith(piece.slice(0, length))) return text + piece.slice(length);

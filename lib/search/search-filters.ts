@@ -39,7 +39,7 @@ export interface SearchFilters {
 
 interface FilterContext {
   store: Store;
-  /** What others share, where that is searched too. */
+  /** The sessions that others share, where they are searched too. */
   shared: Store | undefined;
   config: Config;
   subagents: boolean;
@@ -82,14 +82,14 @@ function toIso(text: string | undefined, edge: "start" | "end", { settings }: Co
   throw new SessionMemoryError("USAGE", what, { hint: "try 2026-02-03, yesterday or 7d" });
 }
 
-/** The sessions of given transcripts, and all that others share. */
+/** Returns the sessions of given transcripts, and all that others share. */
 function givenSessions({ store, shared }: Stores, { paths }: Config): string[] {
   return [...sessionsWithin(store, paths.transcripts), ...(shared ? sessionIds(shared) : [])];
 }
 
 type Stores = Pick<FilterContext, "store" | "shared">;
 
-/** A session may be known to an index alone: its transcript was deleted since, or is another's. */
+/** Resolves a session, which only an index may know: its transcript was deleted since, or is another's. */
 async function sessionId(reference: string, config: Config, { store, shared }: Stores): Promise<string> {
   if (readSessionRows(store, [reference]).size > 0) return reference;
   // most searches name no session

@@ -25,19 +25,19 @@ const LIMIT_OF_LINES = 20;
 const LIMIT_OF_DEEDS = 100;
 /** Code points of all output, by mode. */
 const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
-/** How long the index is brought up to date before an answer. */
+/** The time allowed for updating the index before an answer. */
 const INDEX_MS = 1000;
 /** Passages looked at for each session that is listed. */
 const PLACES_PER_SESSION = 5;
 
-/** How hits are printed: their rows, one line each, one line a session, or whole exchanges. */
+/** The form of printed hits: their rows, one line each, one line per session, or whole exchanges. */
 export type SearchMode = keyof typeof MAX_CHARS;
 
 export interface SearchRequest {
   /** One question, or several phrasings of it; none where the filters ask for a file, an error or a command. */
   query?: string | string[] | undefined;
   filters?: SearchFilters | undefined;
-  /** How the answer is printed. @default {"rows"} */
+  /** The form of the printed answer. @default {"rows"} */
   mode?: SearchMode | undefined;
   /** @default {5, or 20 where a result is one line} */
   limit?: number | undefined;
@@ -51,16 +51,16 @@ export interface SearchRequest {
   minScore?: number | undefined;
   /** @default {false} */
   subagents?: boolean | undefined;
-  /** Whether only the own sessions are searched, not those that others share. @default {false} */
+  /** True if only own sessions are searched, not those that others share. @default {false} */
   own?: boolean | undefined;
-  /** Whether results say where their scores come from. @default {false} */
+  /** True if results explain their scores. @default {false} */
   explain?: boolean | undefined;
 }
 
 export interface SearchResources {
   /** @default the environment's and config.json's */
   config?: Config | undefined;
-  /** Whether the index is brought up to date first. @default {true} */
+  /** True if the index is brought up to date first. @default {true} */
   index?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -72,7 +72,7 @@ export interface SearchAnswer {
     sessions: number;
     chunks: number;
     vectors: number;
-    /** What is not in the index yet. */
+    /** The transcripts that are not in the index yet. */
     behind: Behind;
     /** `on`, or `off: ` and why. */
     semantic: string;
@@ -113,7 +113,7 @@ export async function searchAsText(
   }
 }
 
-/** The topics there are with the number of chunks on each, most frequent first. */
+/** Returns the topics there are with the number of chunks on each, most frequent first. */
 export async function sessionTopics(
   resources: SearchResources = {},
 ): Promise<{ topics: { topic: string; chunks: number }[]; text: string }> {
@@ -137,7 +137,7 @@ interface Surroundings {
   shared?: Store | undefined;
 }
 
-/** Brings the index up to date as far as a second goes; tells what is left. */
+/** Updates the index for up to a second; returns what is left. */
 async function freshen(
   store: Store,
   { config, index, signal }: Surroundings & { index: boolean },
@@ -146,10 +146,10 @@ async function freshen(
   const { sessions: ids, projects } = settings.exclude;
   // Most people keep nothing out.
   if (ids.length + projects.length > 0) {
-    (await import("../index/held-sessions.ts")).removeKeptOut(store, settings.exclude);
+    (await import("../index/held-sessions.ts")).removeExcluded(store, settings.exclude);
   }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
-  // what reads transcripts is half of the program, and mostly there is nothing new
+  // the modules that read transcripts are half of the program, and mostly there is nothing new
   const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([
     import("../sessions/sessions.ts"),
     import("../index/catch-up.ts"),
@@ -232,13 +232,13 @@ async function answerHits(
   return { text: printed(found, request, config), results: found.map(({ hit }) => hit), semantic };
 }
 
-/** What a session is called now; what it was, where its transcript is gone. */
+/** Returns the current name of a session; its last one when its transcript is gone. */
 function namer({ paths }: Config) {
   return (session: Pick<SessionRow, "id" | "agent" | "file" | "name" | "sourceGone">) =>
     session.sourceGone || sharedBy(session) ? session.name : nameOf(asListed(session), paths);
 }
 
-/** How many results there are where nobody says. */
+/** Returns the number of results when none is requested. */
 export function defaultLimit(mode: SearchMode): number {
   return mode === "rows" || mode === "full" ? LIMIT_DEFAULT : LIMIT_OF_LINES;
 }
@@ -260,7 +260,7 @@ function printed(found: readonly FoundHit[], request: SearchRequest, config: Con
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
 }
 
-/** The zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */
+/** Returns the zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */
 function ownTimezone({ settings }: Config): string | undefined {
   return Object.getOwnPropertyDescriptor(settings, "timezone")?.value;
 }

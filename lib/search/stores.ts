@@ -1,4 +1,4 @@
-/** The indexes that a search reads: the own one, and the replica of what others share. */
+/** The indexes that a search reads: the user's own, and the replica of what others share. */
 
 import type { Config } from "../config/config.ts";
 import { sharedBy } from "../store/replica.ts";
@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
 import { readSessionRows, type SessionRow, uniquePrefix } from "./corpus.ts";
 
-/** The own index and what others share, where that is searched too. */
+/** The user's own index and the replica of what others share, where that is searched too. */
 export interface Stores {
   store: Store;
   shared: Store | undefined;
@@ -16,14 +16,14 @@ export function listOf({ store, shared }: Stores): Store[] {
   return shared ? [store, shared] : [store];
 }
 
-/** The beginning of an id that names one session of its store. */
+/** Returns the shortest start of an id that is unique in its store. */
 export function shortIdIn({ store, shared }: Stores, session: { id: string; file: string }): string {
   const from = sharedBy(session);
   if (!from || !shared) return uniquePrefix(store, session.id);
   return uniquePrefix(shared, session.id, session.id.length - from.id.length);
 }
 
-/** What the index has itself counts once, and what was excluded since the last pull does not count. */
+/** Returns a test for shared sessions to hide: those in the index itself, or excluded since the last pull. */
 export function hiddenShared(
   store: Store,
   { settings }: Pick<Config, "settings">,

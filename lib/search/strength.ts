@@ -1,5 +1,5 @@
 /**
- * How much of a question a chunk holds, on a scale that is the same in every index: the share of the question's words
+ * Measures how much of a question a chunk holds, on the same scale in every index: the share of the question's words
  * that occur close together, weighed by how rare each is, and how many they are. One more phrasing never lowers it.
  */
 
@@ -19,12 +19,12 @@ const ENOUGH_OF_FIRST = 1;
 const ENOUGH_OF_OTHERS = 2;
 /** A phrasing that is held to this share is answered, however few its words. */
 const WHOLE_SHARE = 0.8;
-/** What is held by tool calls counts less: their words are code, and many. */
+/** The discount for words in tool calls: they are code, and many. */
 const DONE = 0.4;
 /** From this strength on, a chunk answers. */
 export const STRONG = 0.5;
 
-/** What a stem counts: its share of the phrasing's worth, and how many words it is. */
+/** A stem's share of the phrasing's worth, and the number of its words. */
 interface Held {
   worth: number;
   words: number;
@@ -75,7 +75,7 @@ function namesOf(row: ChunkRow): string {
   return `${splitJoined(row.content, row.tools)} ${readHeader(row).date}`;
 }
 
-/** What each stem of a phrasing is worth, all together 1. */
+/** Returns the worth of each stem of a phrasing, all together 1. */
 function worthsOf(question: Question, asked: AskedTerms): Map<string, Held> {
   const weighed = asked.weigh(question);
   const total = weighed.reduce((sum, { worth }) => sum + worth, 0) || 1;
@@ -87,7 +87,7 @@ function worthsOf(question: Question, asked: AskedTerms): Map<string, Held> {
   );
 }
 
-/** The score of the window of words that holds most. */
+/** Returns the score of the window of words that holds most. */
 function scoreOf(
   occurrences: readonly Occurrence[],
   worths: ReadonlyMap<string, Held>,
@@ -106,7 +106,7 @@ function scoreOf(
   return most;
 }
 
-/** How many words of a phrasing are there, times their share of it: `enough` of that is 0.5. */
+/** Returns the number of a phrasing's words that occur, times their share of it; `enough` of that is 0.5. */
 function scoreWindow(stems: readonly string[], worths: ReadonlyMap<string, Held>, enough: number): number {
   let share = 0;
   let count = 0;

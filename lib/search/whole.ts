@@ -32,7 +32,7 @@ export function fillWhole(
   }
 }
 
-/** The rows of the passage, then those nearest to it, as far as the characters go; in their order. */
+/** Returns the rows of the passage, then those nearest to it, as far as the characters go; in their order. */
 function rowsWithin(rows: readonly Row[], maxChars: number): Row[] {
   const inside = rows.map((row, i) => (row.isInside ? i : -1)).filter((i) => i >= 0);
   const distance = (i: number) => Math.min(...inside.map((at) => Math.abs(at - i)), rows.length);
@@ -49,7 +49,7 @@ function rowsWithin(rows: readonly Row[], maxChars: number): Row[] {
   return rows.filter((row) => kept.has(row));
 }
 
-/** Code points of rows as they are printed whole. */
+/** Returns the code points of rows as they are printed whole. */
 function lengthOf(rows: readonly Row[]): number {
   return rows.reduce((sum, row) => sum + [...wholeRow(toLine(row, row.text))].length + 1, 0);
 }

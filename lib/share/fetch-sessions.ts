@@ -94,7 +94,7 @@ async function fetchBatch(
 const DESCRIBE_SESSIONS = `SELECT number, seq, name, folder, parent_id, started_at, updated_at, meta, observations
   FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
 
-/** Gone at the hub, or kept out here. */
+/** Returns whether a chunk is gone at the hub or excluded here. */
 function isChunkOut({ hash, header, content, tools }: IncomingChunk, { hasText }: Exclusion): boolean {
   return hash === undefined || hasText(`${header}${content}\n${tools}`);
 }

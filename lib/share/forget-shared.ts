@@ -12,7 +12,7 @@ import { noteWithdrawals, readPublished, readShareFact, undoWithdrawals } from "
 
 const AGENTS = ["claude", "pi", "codex"];
 
-/** The sessions that others share, as the replica holds them; nothing where there is none. */
+/** Returns the sessions that others share, as the replica holds them; nothing where there is none. */
 export function heldShared(paths: Paths): HeldSession[] {
   if (!hasReplica(paths)) return [];
   const replica = openReplica(paths);
@@ -101,7 +101,7 @@ export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly 
   withExistingState(paths, (state) => undoWithdrawals(state, entries));
 }
 
-/** Where own sessions are that were published, for who removes everything here; undefined where there are none. */
+/** Returns the hub of own published sessions, for a user who removes everything here; undefined where there are none. */
 export function publishedAt(paths: Pick<Paths, "state">): string | undefined {
   return withExistingState(paths, (state) => {
     if (readPublished(state).size === 0) return undefined;

@@ -28,7 +28,7 @@ export function rootRemover(root: string): (text: string) => string {
   return (text) => text.replace(pattern, (match) => (match.endsWith("/") ? "" : "."));
 }
 
-/** The tool calls of a chunk, one a line: of files outside of project and home only the name is left. */
+/** Returns the tool calls of a chunk, one per line: of files outside of project and home only the name is left. */
 export function withoutForeignPaths(tools: string): string {
   return tools.replace(/^(\S+) \/(?:[^\s/]+\/)*([^\s/]+)$/gm, "$1 …/$2");
 }

@@ -17,7 +17,7 @@ export interface HubAddress {
   database: string;
   /** False for a connection that stays on this machine. */
   ssl: false | TlsSettings;
-  /** What people are shown: host, port and database. */
+  /** The name of the hub in messages: host, port and database. */
   label: string;
 }
 
@@ -61,7 +61,7 @@ export function hubAddress(
   };
 }
 
-/** Only `postgresql://` and `postgres://`; several hosts are not supported. */
+/** Parses a `postgresql://` or `postgres://` URL; several hosts are not supported. */
 function parseUrl(variable: string, value: string | undefined): URL {
   if (value === undefined || value === "") {
     throw new SessionMemoryError("CONFIG_INVALID", `Cannot reach the hub: ${variable} is not set`, {
@@ -114,7 +114,7 @@ function readCa(file: string): string {
   }
 }
 
-/** Certificate and name are checked whatever the URL's sslmode says: "require" alone would trust anybody. */
+/** Checks certificate and name whatever the URL's sslmode says: "require" alone would trust anybody. */
 function tlsSettings(host: string, ca: string | undefined): TlsSettings {
   return {
     ...(ca === undefined ? {} : { ca }),

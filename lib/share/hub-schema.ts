@@ -1,7 +1,7 @@
 /**
  * The hub's tables, policies and grants, as the SQL that `share.ts --init` runs: PostgreSQL 15 and later, no extension.
  *
- * Who may read a session is its `audience`: a role, and everyone who is a member of it. Row-level security holds this
+ * A session's readers are its `audience`: a role, and everyone who is a member of it. Row-level security holds this
  * inside the server, for any client, and is forced, so that the tables' owner is bound by it too.
  */
 
@@ -109,7 +109,7 @@ CREATE POLICY removes ON session_memory.chunks FOR DELETE USING (
 `,
 ];
 
-/** The SQL that brings a hub from a version to the current one and lets a role and its members use it. */
+/** Returns the SQL that brings a hub from a version to the current one and lets a role and its members use it. */
 export function initSql(role: string, from: number): string {
   const parts = [`CREATE SCHEMA IF NOT EXISTS ${SCHEMA};`, roleSql(role)];
   HUB_MIGRATIONS.slice(from).forEach((sql, at) => {

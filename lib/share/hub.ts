@@ -20,7 +20,7 @@ export interface Hub {
   close(): Promise<void>;
 }
 
-/** What of the driver is used. */
+/** The part of the driver that is used. */
 interface Client {
   connect(): Promise<void>;
   query(sql: string, values?: readonly unknown[]): Promise<{ rows: HubRow[] }>;
@@ -110,7 +110,7 @@ function newClient({ host, port, user, password, database, ssl }: HubAddress): C
   });
 }
 
-/** A hub that says nothing would not say goodbye either. */
+/** Closes the connection within a limit: a hub that does not answer would not confirm it either. */
 async function close(client: Client): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const patience = new Promise<void>((resolve) => {

@@ -53,19 +53,19 @@ const NAME_MAX = 200;
 const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 
 export interface Cleaner {
-  /** Several lines. */
+  /** Redacts a text of several lines. */
   text: (value: unknown) => string;
   line: (value: unknown) => string;
 }
 
-/** The redaction of what comes in, with the user's own patterns. */
+/** Returns the redaction of what comes in, with the user's own patterns. */
 export function cleaner(extra: readonly string[]): Cleaner {
   const redacted = redactor(extra);
   const text = (value: unknown) => (typeof value === "string" ? redacted(value.slice(0, TEXT_MAX)) : "");
   return { text, line: (value) => oneLine(text(value), NAME_MAX) };
 }
 
-/** What the hub lists of a session before anything of it is read. */
+/** Converts a row of the hub's list, which comes before anything of the session is read. */
 export function toListed(row: HubRow): Omit<SharedSession, "heldSeq"> {
   const owner = label(row.owner);
   const machine = label(row.machine);
@@ -131,7 +131,7 @@ export function toChunk(row: HubRow, clean: Cleaner): IncomingChunk {
   };
 }
 
-/** What people are shown of a role or machine; one that had to be changed keeps apart from others by a hash. */
+/** Returns a role or machine for printing; a hash keeps one that had to be changed apart from others. */
 function label(value: unknown): string {
   const name = String(value);
   const clean = name.replace(/[^\p{L}\p{N}._-]/gu, "_").slice(0, 64) || "_";

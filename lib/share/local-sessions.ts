@@ -45,7 +45,7 @@ export interface LocalSession extends SessionKey {
 /** Raised when what is sent of a chunk changes. */
 const FORMAT = 1;
 
-/** What of the configuration decides what is sent. */
+/** Returns a hash of the configuration that decides what is sent. */
 export function shareRules({ settings }: Pick<Config, "settings">): string {
   const { redact, exclude, share } = settings;
   return shortHash(JSON.stringify([FORMAT, redact.extra, exclude, share?.projects, share?.machine])).toString(
@@ -53,7 +53,7 @@ export function shareRules({ settings }: Pick<Config, "settings">): string {
   );
 }
 
-/** The sessions to be published, the newest first. */
+/** Returns the sessions to be published, the newest first. */
 export function localSessions(
   store: Store,
   { config, exclusion }: { config: Pick<Config, "paths" | "settings">; exclusion: Exclusion },
@@ -110,7 +110,7 @@ function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Contex
   };
 }
 
-/** A session without an agent's own format has no id that means the same elsewhere. */
+/** Reads sessions to share; those without an agent's own format are left out, since their ids mean nothing elsewhere. */
 function readRows(store: Store): Row[] {
   return store.db
     .prepare(
@@ -121,12 +121,12 @@ function readRows(store: Store): Row[] {
     .all();
 }
 
-/** Its directory within the repository. */
+/** Returns a session's directory within its repository. */
 export function folderOf({ cwd }: Pick<LocalSession, "cwd">): string {
   return folderInProject(cwd) ?? "";
 }
 
-/** Whether config.json keeps a published session out now, by what was noted of it. */
+/** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
 export function publishedExclusion({ settings }: Pick<Config, "settings">) {
   const exclusion = readExclusion(settings.exclude);
   const projectOf = projectKeys();

@@ -1,5 +1,5 @@
 /**
- * What of a session is sent: its chunks, its name and summary, its observations. All of it is redacted again, home
+ * Prepares a session to be sent: its chunks, its name and summary, its observations. All of it is redacted again, home
  * folders become `~`, and what config.json keeps out is left out, whatever the index holds.
  */
 
@@ -28,7 +28,7 @@ export interface OutgoingChunk {
   body: ChunkBody;
 }
 
-/** What of a chunk is neither its time nor its words. */
+/** The fields of a chunk beside its time and words. */
 interface ChunkBody {
   speakers: string[];
   topics: string[];
@@ -40,12 +40,12 @@ interface ChunkBody {
   tokens: number;
   header: string;
   tools: string;
-  /** Where its messages begin, and on which lines: `0:118 340:121`. */
+  /** The start of each message and its line: `0:118 340:121`. */
   rows: string;
   deeds: SharedDeed[];
 }
 
-/** What a model or a rule made of a session. */
+/** The metadata that a model or a rule made of a session. */
 export interface SharedMeta {
   description: string;
   summary: string;

@@ -1,4 +1,4 @@
-/** What this machine is called where several are: config.json's name for it, else its host name. */
+/** The name of this machine among several: the one in config.json, else its host name. */
 
 import { hostname } from "node:os";
 import type { ShareConfig } from "../config/config.ts";

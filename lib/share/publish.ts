@@ -80,7 +80,7 @@ export function publishSessions(
   });
 }
 
-/** The lock of the row makes the order of the numbers that of the commits. */
+/** Takes the next number; the row's lock makes the order of numbers that of the commits. */
 async function nextSeq(hub: Hub, origin: string): Promise<number> {
   const [row] = await hub.query(
     "UPDATE session_memory.origins SET seq = seq + 1 WHERE id = $1 RETURNING seq",
@@ -89,7 +89,7 @@ async function nextSeq(hub: Hub, origin: string): Promise<number> {
   return Number(row?.seq);
 }
 
-/** Which of the sessions the hub has, locked in one order, so that two machines of one owner cannot block each other. */
+/** Returns the sessions that the hub has, locked in one order so that an owner's machines cannot block each other. */
 async function readHeld(hub: Hub, outgoing: readonly OutgoingSession[]): Promise<Map<string, Held>> {
   const keys = outgoing.map(({ session: { agent, id } }) => ({ agent, id }));
   const rows = await hub.query(
@@ -108,7 +108,7 @@ async function readHeld(hub: Hub, outgoing: readonly OutgoingSession[]): Promise
   );
 }
 
-/** A copy of another machine's session takes over when it is longer; equal copies never do. */
+/** Returns whether a session is ours to write: a longer one replaces another machine's copy, an equal one never does. */
 function isOurs({ lines }: OutgoingSession, held: Held | undefined, origin: string): boolean {
   return held === undefined || held.origin === origin || lines > held.lines;
 }
@@ -138,7 +138,7 @@ function isSame(row: SessionRow, before: HubRow): boolean {
   return Object.entries(row).every(([column, value]) => stable(value) === stable(before[column] ?? null));
 }
 
-/** jsonb sorts its keys. */
+/** Serializes with sorted keys, as jsonb stores them. */
 function stable(value: unknown): string {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value);
   return JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -177,7 +177,7 @@ async function changeSessions(
   );
 }
 
-/** The chunks of adopted sessions have another origin's numbers: readers would miss them. */
+/** Gives the chunks of adopted sessions our numbers: with another origin's, readers would miss them. */
 async function renumber(hub: Hub, sessions: readonly number[], seq: number): Promise<void> {
   await hub.query("UPDATE session_memory.chunks SET seq = $2::bigint WHERE session = ANY($1::bigint[])", [
     sessions,
@@ -202,7 +202,7 @@ interface ChunkChanges {
   gone: number[];
 }
 
-/** What of each session differs from the hub's; sessions without a difference are left out. */
+/** Returns the differences of each session from the hub's; sessions without any are left out. */
 function chunkChanges(
   known: readonly { session: OutgoingSession; before: Held }[],
   hashes: ReadonlyMap<number, Map<number, string>>,
@@ -253,7 +253,7 @@ function* batches(rows: readonly string[]): Generator<string[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** The row stays without a word in it: readers learn by it that the chunk is gone. */
+/** Empties chunks; their rows stay, so that readers learn that they are gone. */
 async function emptyChunks(
   hub: Hub,
   gone: readonly { session: number; idx: number }[],

@@ -45,7 +45,7 @@ const BATCH_CHUNKS = 1500;
 const BATCH_SESSIONS = 100;
 
 /**
- * Greets the hub: tells it of this machine, and forgets what was noted of its rows where they are other ones.
+ * Greets the hub: registers this machine, and clears the notes when the hub's rows are other ones.
  *
  * @throws {SessionMemoryError} `HUB_ERROR` when its tables are of another version.
  */
@@ -128,7 +128,7 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   return report;
 }
 
-/** The sessions that changed since they were last sent, as far as was noted. */
+/** Returns the sessions that changed since they were last sent, as far as was noted. */
 export function dueSessions(
   store: Store,
   { state, config, exclusion }: Pick<PublishOptions, "state" | "config" | "exclusion">,
@@ -139,7 +139,7 @@ export function dueSessions(
   );
 }
 
-/** What is noted is compared at the next run: other numbers mean other rows. */
+/** Notes the hub's numbers, compared at the next run: other numbers mean other rows. */
 async function noteHub(hub: Hub, { state, origin }: PublishOptions): Promise<void> {
   const [row] = await hub.query(
     `SELECT seq, (SELECT count(*) FROM session_memory.sessions WHERE origin = $1 AND owner = current_user) AS count

@@ -51,7 +51,7 @@ const DAY_MS = 86_400_000;
 /** Brings the replica up to date. */
 export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> {
   return hub.transaction(async () => {
-    readAnewWhereRulesChanged(options);
+    rereadIfRulesChanged(options);
     const removed = await updateList(hub, options);
     const { wanted, dropped } = plan(options);
     for (const { storedId } of dropped) {
@@ -62,8 +62,8 @@ export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> 
   }, "ISOLATION LEVEL REPEATABLE READ READ ONLY");
 }
 
-/** What is here was let in by other rules: all of it is read again. */
-function readAnewWhereRulesChanged({ replica, config }: PullOptions): void {
+/** Marks all sessions to be read again when other rules let them in. */
+function rereadIfRulesChanged({ replica, config }: PullOptions): void {
   const { exclude, redact } = config.settings;
   const rules = shortHash(JSON.stringify([exclude, redact.extra])).toString(36);
   const before = readFact(replica, "share_rules");
@@ -84,7 +84,7 @@ interface Scope {
   since: string;
 }
 
-/** Older sessions are not pulled; by whole days, since with each change of this all feeds are compared. */
+/** Returns the sessions of interest; older ones are left out by whole days, since each change of it compares all feeds. */
 function scopeOf({ config, origin }: PullOptions): Scope {
   const { share } = config.settings;
   const since = new Date(Date.now() - (share?.days ?? 365) * DAY_MS).toISOString().slice(0, 10);
@@ -115,7 +115,7 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   });
 }
 
-/** What changes with each project and origin. */
+/** Reads the current state of each project and origin. */
 async function readHeads(hub: Hub, { origin, patterns, since }: Scope): Promise<Feed[]> {
   const rows = await hub.query(
     `SELECT project, origin, max(seq) AS seq, count(*) AS count, sum(number) AS sum
@@ -132,7 +132,7 @@ async function readHeads(hub: Hub, { origin, patterns, since }: Scope): Promise<
   }));
 }
 
-/** Whether a feed must be compared in full: sessions went, or came to be seen, or the hub is an older one. */
+/** Returns whether a feed must be compared in full: sessions went, or came to be seen, or the hub is an older one. */
 function isWhole(now: Feed, before: Feed | undefined): boolean {
   return (
     before === undefined || now.seq <= before.seq || now.count !== before.count || now.sum !== before.sum
@@ -143,7 +143,7 @@ function isSame(a: Feed, b: Feed | undefined): boolean {
   return b !== undefined && a.seq === b.seq && a.count === b.count && a.sum === b.sum;
 }
 
-/** A restored hub may give a number a second time: what it lists then is read anew. */
+/** Lists changed sessions; a restored hub may give a number a second time, so its list is read from the start. */
 async function listSessions(
   hub: Hub,
   { since }: Scope,
@@ -168,7 +168,7 @@ async function listSessions(
   return rows.map(toListed);
 }
 
-/** Which sessions are to be here: the newest within the cap, that are neither our own nor kept out. */
+/** Returns the sessions to keep here: the newest within the cap that are neither our own nor excluded. */
 function plan({ replica, config, exclusion, own }: PullOptions): {
   wanted: SharedSession[];
   dropped: SharedSession[];
@@ -193,7 +193,7 @@ function plan({ replica, config, exclusion, own }: PullOptions): {
   return { wanted, dropped };
 }
 
-/** The projects that are kept out by their directory on this machine. */
+/** Returns the projects that are excluded by their directory on this machine. */
 function excludedOrigins({ paths, settings }: Config): ReadonlySet<string | undefined> {
   const { projects } = currentExclude(paths, settings.exclude);
   const directories = projects.filter((project) => /^[/~]/.test(project));

@@ -1,4 +1,4 @@
-/** What the replica holds of a session: rows of the index's own tables, so that search needs to know no others. */
+/** The replica's rows of a session, in the index's own tables, so that search needs no others. */
 
 import { fullTextColumns } from "../index/chunk.ts";
 import { deedRows } from "../index/deed-rows.ts";
@@ -141,7 +141,7 @@ function finishSession({ db }: Store, { storedId }: SharedSession, session: Inco
   ).run(seq, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
 }
 
-/** No file on this machine, and none that looks like one. */
+/** Returns a name that is no file on this machine and looks like none. */
 function fileOf(storedId: string): string {
   return `${SHARED_FILE}${storedId}`;
 }

@@ -26,7 +26,7 @@ export interface SharedSession {
   chunks: number;
 }
 
-/** What of a project and origin was read last. */
+/** The last state read of a project and origin. */
 export interface Feed {
   project: string;
   origin: string;
@@ -87,7 +87,7 @@ export function removeReplica({ shared }: ReplicaPaths): void {
   for (const file of [shared, `${shared}-wal`, `${shared}-shm`]) remove(file);
 }
 
-/** Every session of the hub that is known here. */
+/** Returns every session of the hub that is known here. */
 export function readShared(replica: Store): SharedSession[] {
   return replica.db
     .prepare(

@@ -1,4 +1,4 @@
-/** What this machine knows of its sharing, in state.db: its origin, what it has published, what is to be withdrawn. */
+/** This machine's sharing state: its name, and in state.db its origin, what it has published, what is to be withdrawn. */
 
 import type { Store } from "../store/store.ts";
 
@@ -31,7 +31,7 @@ type FactName =
   | "error"
   | "left";
 
-/** The random id of this state folder, made at its first use. */
+/** Returns the random id of this state folder, made at its first use. */
 export function ownOrigin(state: Store): string {
   const known = readShareFact(state, "origin");
   if (known !== undefined) return known;
@@ -50,7 +50,7 @@ export function writeShareFact(state: Store, name: FactName, value: string | und
   else state.db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES (?, ?)").run(name, value);
 }
 
-/** Every note of what was published, by `<agent> <id>`. */
+/** Returns every note of what was published, by `<agent> <id>`. */
 export function readPublished(state: Store): Map<string, PublishedNote> {
   const notes = state.db
     .prepare("SELECT agent, id, signature, project, name, cwd FROM share_published")
@@ -93,7 +93,7 @@ interface Withdrawal extends SessionKey {
   undone: boolean;
 }
 
-/** The withdrawals that the hub has not heard of. */
+/** Returns the withdrawals that the hub has not received yet. */
 export function pendingWithdrawals(state: Store): Withdrawal[] {
   return state.db
     .prepare("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0")
@@ -124,12 +124,12 @@ export function undoWithdrawals(state: Store, entries: readonly string[]): void 
   for (const entry of entries) undo.run(entry);
 }
 
-/** The text that a session is looked up by. */
+/** Returns the text that a session is looked up by. */
 export function keyOf({ agent, id }: SessionKey): string {
   return `${agent} ${id}`;
 }
 
-/** The id of a session at the hub: a subagent's own is too short to be alone. */
+/** Returns the id of a session at the hub: a subagent's own is too short to be alone. */
 export function hubId({ id, parentId }: { id: string; parentId?: string | undefined }): string {
   return parentId === undefined ? id : `${parentId}/${id}`;
 }

@@ -1,4 +1,4 @@
-/** How far behind sharing is, and what would be sent: by what is noted here, without the hub. */
+/** Measures how far sharing is behind, and previews what would be sent, from local notes without the hub. */
 
 import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
@@ -24,7 +24,7 @@ export interface ShareStatus {
   projects: ProjectStatus[];
   lastPublish: string | null;
   lastPull: string | null;
-  /** Why the last run failed. */
+  /** The reason that the last run failed. */
   error?: string;
 }
 
@@ -42,7 +42,7 @@ interface ProjectStatus {
 
 type Known = Pick<Config, "env" | "paths" | "settings">;
 
-/** What is shared with whom and how far behind it is; undefined where nothing is shared. */
+/** Reads what is shared with whom and how far behind it is; undefined where nothing is shared. */
 export function shareStatus(config: Known): ShareStatus | undefined {
   const share = shareConfig(config);
   if (!share) return undefined;
@@ -135,7 +135,7 @@ export interface PublishPreview {
 const SAMPLES = 8;
 const SAMPLE_CHARS = 160;
 
-/** What a run would send, made as a run makes it. */
+/** Previews what a run would send, made as a run makes it. */
 export function previewPublish(config: Config): PublishPreview {
   const { paths, settings } = config;
   const exclusion = readExclusion(currentExclude(paths, settings.exclude));

@@ -39,7 +39,7 @@ const LOCK_WAIT_MS = 60_000;
 const REST_MS = 30_000;
 const REST_MAX_MS = 60 * 60_000;
 
-/** The share block of config.json; undefined where nothing is shared. */
+/** Returns the share block of config.json; undefined where nothing is shared. */
 export function shareConfig({ settings }: Pick<Config, "settings">): ShareConfig | undefined {
   const { share } = settings;
   return share && Object.keys(share.projects).length > 0 ? share : undefined;
@@ -167,7 +167,7 @@ async function withOpenState<T>(paths: Config["paths"], work: (state: Store) => 
   }
 }
 
-/** What the index has itself is not wanted from elsewhere. */
+/** Returns the sessions that the index has itself, which are not wanted from elsewhere. */
 function ownKeys({ db }: Store): ReadonlySet<string> {
   const rows = db.prepare("SELECT id, agent, parent_id FROM sessions").all();
   return new Set(

@@ -35,7 +35,7 @@ interface DeedRules {
   root: string;
 }
 
-/** The deeds of a session by the index of the chunk that they go with. */
+/** Returns the deeds of a session by the index of the chunk that they go with. */
 export function deedsByChunk(
   store: Store,
   { number, chunks }: { number: number; chunks: readonly { idx: number; first: number }[] },
@@ -79,7 +79,7 @@ function toShared(deed: StoredDeed, { clean, root }: DeedRules): SharedDeed {
   };
 }
 
-/** From the top of the project; of a file elsewhere only its name, unless it is below a home, which becomes `~`. */
+/** Returns a path from the top of the project; elsewhere only the name, or with `~` below a home. */
 function placed(path: string, root: string): string {
   if (!path.startsWith("/")) return path;
   if (path === root) return ".";
@@ -92,7 +92,7 @@ function isInHome(path: string): boolean {
   return path.startsWith(`${home}/`) || /^\/(?:home|Users)\/[^/]+\//.test(path);
 }
 
-/** A deed of the hub, checked and cleaned. */
+/** Returns a deed of the hub, checked and cleaned. */
 export function toDeed(value: unknown, { text, line: oneLine }: Cleaner): Deed & { at: string } {
   const { line, resultLine, at, kind, tool, target, paths, input, outcome, result } = recordOf(value);
   return {

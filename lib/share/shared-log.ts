@@ -8,13 +8,13 @@ import type { Agent, Session } from "../transcripts/session.ts";
 import { pickSteps, type Step } from "../transcripts/steps.ts";
 import type { FoundShared } from "./shared-lookup.ts";
 
-/** A shared session in the shape of one whose transcript is here. */
+/** Returns a shared session in the shape of one whose transcript is here. */
 export function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {
   const common = { name, cwd, startedAt, updatedAt, modifiedAt: updatedAt };
   return { id: reference, agent: agent as Agent, file: "", size: 0, ...common };
 }
 
-/** What its owner's machine made of it; undefined where it made nothing. */
+/** Reads the metadata that its owner's machine made; undefined where it made none. */
 export function metaOfShared(shared: FoundShared): SessionMeta | undefined {
   const { reference, name, cwd, startedAt, updatedAt, description, summary, tags, observations } = shared;
   if (description === "" && summary === "" && observations === undefined) return undefined;
@@ -34,7 +34,7 @@ export function metaOfShared(shared: FoundShared): SessionMeta | undefined {
   };
 }
 
-/** The steps that are asked for: the last ones, or those at some lines with a few beside them. */
+/** Returns the steps that are asked for: the last ones, or those at some lines with a few beside them. */
 export function readSharedSteps(
   { reference }: FoundShared,
   asked: Parameters<typeof pickSteps>[1],

@@ -64,7 +64,7 @@ function one(
   wanted: string,
   { replica, exclusion }: { replica: Store; exclusion: Exclusion },
 ): FoundShared | undefined {
-  // what is kept out since the last pull is still there
+  // sessions excluded since the last pull are still there
   const found = candidates(wanted, replica).filter(
     ({ id, reference, name, project }) =>
       !exclusion.hasSession({ id, name, project }) && !exclusion.hasSession({ id: reference }),
@@ -81,7 +81,7 @@ function one(
   );
 }
 
-/** In the order of sureness: the whole reference, its start, the id or its start, the name. */
+/** Finds the sessions by the surest match: the whole reference, its start, the id or its start, the name. */
 function candidates(wanted: string, replica: Store): FoundShared[] {
   const like = `${wanted.replace(/[\\%_]/g, (character) => `\\${character}`)}%`;
   const [, , after = wanted] = /^([^@\s]+)@([^:@\s]+):(.+)$/.exec(wanted) ?? [];

@@ -1,4 +1,4 @@
-/** Which projects are shared, and with whom: the patterns of `share.projects`. Nothing else leaves the machine. */
+/** The projects that are shared, and with whom: the patterns of `share.projects`. Nothing else leaves the machine. */
 
 type SharedProjects = Readonly<Record<string, string>>;
 
@@ -15,7 +15,7 @@ export function sharedProject(project: string, projects: SharedProjects): Shared
   return pattern === undefined ? undefined : { pattern, audience: projects[pattern] ?? "" };
 }
 
-/** The patterns as PostgreSQL's ILIKE has them. */
+/** Returns the patterns as PostgreSQL's ILIKE has them. */
 export function likePatterns(projects: SharedProjects): string[] {
   return Object.keys(projects).map((pattern) =>
     pattern.replace(/[\\%_]/g, (character) => `\\${character}`).replaceAll("*", "%"),

@@ -18,7 +18,7 @@ import { sharedProject } from "./shared-projects.ts";
 const KEYS = "jsonb_to_recordset($1::jsonb) AS k(agent text, id text)";
 const KEY_HASH = "sha256(convert_to(k.agent || ' ' || k.id, 'UTF8'))";
 
-/** Tells the hub what was forgotten here, or is wanted back. Returns how many of its sessions went. */
+/** Sends the hub what was forgotten here, or is wanted back. Returns how many of its sessions were removed. */
 export async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
   const pending = pendingWithdrawals(state);
   if (pending.length === 0) return 0;
@@ -85,7 +85,7 @@ async function removeSessions(hub: Hub, keys: readonly SessionKey[]): Promise<nu
   return rows.length;
 }
 
-/** The hashes of what this owner has forgotten: nothing of it is sent again. */
+/** Returns the hashes of what this owner has forgotten: nothing of it is sent again. */
 export async function readForgotten(hub: Hub): Promise<ReadonlySet<string>> {
   const rows = await hub.query(
     "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
