@@ -17,9 +17,10 @@ import type { Paths } from "../lib/config/config.ts";
 import { orIndexed } from "../lib/index/gone-session.ts";
 import type { KnownLines } from "../lib/index/known-lines.ts";
 import {
+  howToResume,
   listByLastRow,
-  listingCells,
-  listingColumns,
+  listedJson,
+  listingLines,
   onMachine,
   sessionHeader,
   sessionJson,
@@ -53,6 +54,7 @@ Usage: bun scripts/session-reader.ts <session>[:<line>|:<from>-<to>] [options]
   --full             Nothing is cut: compaction summaries, inputs, results
   --utc              Times in UTC (default: the configured or system's time zone)
   --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|plain)
+  --resume           Only the command that goes on with it in its host; with --list below each session
   --subagents        Subagents' sessions too
   --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
   --json             One JSON document       --quiet  No remarks on stderr
@@ -77,6 +79,7 @@ const FLAGS = {
   utc: { type: "boolean", default: false },
   full: { type: "boolean", default: false },
   list: { type: "boolean", default: false },
+  resume: { type: "boolean", default: false },
   agent: { type: "string" },
   project: { type: "string" },
   n: { type: "string", short: "n" },
@@ -175,7 +178,7 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
 }
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
-  const { values, config, cwd } = run;
+  const { values, config, cwd, show } = run;
   const { paths, settings, currentSession: current } = config;
   const rules = readRules(settings);
   const { subagents } = values;
@@ -183,6 +186,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const found = await orIndexed(reference, paths, resolve);
   if ("shared" in found) return await printShared(run, found.shared, { rules, request });
   const { session, lines, indexed } = found;
+  if (values.resume) return void show({ resume: howToResume(session, rules) }, [howToResume(session, rules)]);
   request.lines ??= lines;
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
   const known = await knownLines(session, paths);
@@ -268,17 +272,10 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
   const since = values.since === undefined ? "" : timeFlag("--since", values.since, timezone).toISOString();
   const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
   if (sessions.length === 0) note("no sessions found");
-  const rows = sessions.map((session) => ({
-    ...sessionJson(session, rules),
-    updatedAt: session.updatedAt,
-    size: session.size,
-  }));
-  const cells = sessions.map((session) => listingCells(session, { rules, timezone }));
-  const dates = sessions.map(({ updatedAt }) => new Date(updatedAt));
-  const lines = isTerminal()
-    ? listingColumns(cells, { dates, home: config.env.HOME ?? "", timezone })
-    : cells.map((each) => each.filter(Boolean).join(" · "));
-  show({ sessions: rows }, lines);
+  const { columns = 80 } = process.stdout;
+  const terminal = isTerminal() ? { home: config.env.HOME ?? "", columns } : undefined;
+  const style = { rules, timezone, resume: values.resume, terminal };
+  show({ sessions: sessions.map((each) => listedJson(each, style)) }, listingLines(sessions, style));
 }
 
 async function main(run: Run<typeof FLAGS>): Promise<void> {

@@ -41,6 +41,7 @@ function runtimeName(): string {
   return "deno" in process.versions ? "deno run -A" : "node";
 }
 
-function quoted(path: string): string {
-  return /[^\w./@+-]/.test(path) ? `'${path.replaceAll("'", "'\\''")}'` : path;
+/** Returns a text as one word of a shell's command line. */
+export function quoted(text: string): string {
+  return /^[\w./@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,6 @@
 /** Lists sessions by their last row, with their first words. */
 
+import { SessionMemoryError } from "../base/errors.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -8,6 +9,7 @@ import { oneLine } from "../redact/redact.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
+import { resumeCommand } from "./resume.ts";
 import { describeSession, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
 
 /** How far into a file the first request is looked for. */
@@ -58,8 +60,8 @@ export interface ListingStyle {
 }
 
 const TITLE_MAX = 80;
-/** Columns of a name and of a folder at a terminal. */
-const [NAME_MIN, FOLDER_MAX] = [20, 28];
+/** Columns of a name and of a folder at a terminal, and the width below which folders are short and sizes left out. */
+const [NAME_MIN, FOLDER_MAX, FOLDER_NARROW, NARROW] = [20, 28, 16, 100];
 const HEADER_TITLE_MAX = 160;
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
@@ -83,31 +85,86 @@ export function onMachine(id: string, { machine }: Pick<Session, "machine">): st
   return machine === undefined ? id : `${id}@${machine}`;
 }
 
+/** How sessions are listed: below each how to go on with it; at a terminal in columns, else with `·` between the cells. */
+interface ListStyle extends ListingStyle {
+  resume: boolean;
+  terminal: { home: string; columns: number } | undefined;
+}
+
+/** Returns a listing's lines. */
+export function listingLines(sessions: readonly Session[], style: ListStyle): string[] {
+  const { terminal, timezone, rules } = style;
+  const cells = sessions.map((session) => listingCells(session, style));
+  const dates = sessions.map(({ updatedAt }) => new Date(updatedAt));
+  const rows = terminal
+    ? listingColumns(cells, { ...terminal, dates, timezone })
+    : cells.map((each) => each.filter(Boolean).join(" · "));
+  if (!style.resume) return rows;
+  return sessions.flatMap((session, i) => {
+    const resume = resumeLine(session, rules);
+    return [rows[i] ?? "", ...(resume === undefined ? [] : [`   ${resume}`])];
+  });
+}
+
+/** A listed session as JSON has it. */
+export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, "rules" | "resume">) {
+  const listed = { ...sessionJson(session, rules), size: session.size };
+  return resume ? { ...listed, resume: resumeLine(session, rules) ?? null } : listed;
+}
+
 /** Returns the cells in columns of the terminal's width: times as people say them, `~` for home, the names as long as there is room. */
 export function listingColumns(
   rows: readonly string[][],
-  { dates, home, timezone }: { dates: Date[]; home: string; timezone: string },
+  { dates, home, timezone, columns }: { dates: Date[]; home: string; timezone: string; columns: number },
 ): string[] {
   const now = new Date();
+  const isNarrow = columns < NARROW;
   const cells = rows.map(([, title = "", id = "", agent = "", folder = "", size = ""], i) => {
     const path = home !== "" && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
-    return [sayTime(dates[i] ?? now, { now, timezone }), title, id, agent, shortPath(path), size];
+    const shown = shortPath(path, isNarrow ? FOLDER_NARROW : FOLDER_MAX);
+    return [
+      sayTime(dates[i] ?? now, { now, timezone }),
+      title,
+      id,
+      agent,
+      shown,
+      ...(isNarrow ? [] : [size]),
+    ];
   });
   const bare = alignColumns(cells.map(([time = "", , ...rest]) => [time, ...rest]));
-  const room = (process.stdout.columns ?? 80) - Math.max(0, ...bare.map(columnsOf)) - 3;
+  const room = columns - Math.max(0, ...bare.map(columnsOf)) - 3;
   const width = Math.max(NAME_MIN, room);
   return alignColumns(
     cells.map(([time = "", title = "", ...rest]) => [time, cutColumns(title, width), ...rest]),
   );
 }
 
-function shortPath(path: string): string {
-  const parts = path.split("/");
-  return columnsOf(path) <= FOLDER_MAX ? path : `…/${parts.at(-1)}`;
+function shortPath(path: string, columns: number): string {
+  return columnsOf(path) <= columns ? path : cutColumns(`…/${path.split("/").at(-1)}`, columns);
 }
 
 function cutColumns(text: string, columns: number): string {
   return columnsOf(text) <= columns ? text : fitColumns(text, columns);
+}
+
+/** Returns the command that goes on with a session in its host, fit to be printed. */
+function resumeLine(session: Session, { clean }: Rules): string | undefined {
+  const command = resumeCommand(session);
+  return command === undefined ? undefined : oneLine(clean(command), PATH_MAX);
+}
+
+/**
+ * Returns the command that goes on with a session.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` where no host of this machine can.
+ */
+export function howToResume(session: Session, rules: Rules): string {
+  const command = resumeLine(session, rules);
+  if (command !== undefined) return command;
+  const id = oneLine(rules.clean(shortId(session.id)), PATH_MAX);
+  throw new SessionMemoryError("NOT_FOUND", `Cannot go on with ${id}: no host here can`, {
+    hint: "leave out --resume to read it",
+  });
 }
 
 /** The line above a session's log. Ids and folders come from files: they may hold line breaks too. */
