@@ -14,6 +14,8 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = resolve(fileURLToPath(import.meta.url), "..", "..");
 const NODE_MIN = [22, 18];
+/** Where descriptions begin, and the width of a terminal that nobody widened. */
+const [INDENT, COLUMNS] = [20, 80];
 const DESCRIPTION = /\/\*\*\s*\n? ?\*? ?([^\n]*)/;
 
 /** Bun and Deno run the sources; Node runs the build where there is one. */
@@ -34,10 +36,21 @@ function isTooOld() {
 function listScripts() {
   const rows = [...programs()].sort().map(([name, file]) => {
     const [, description = ""] = DESCRIPTION.exec(readFileSync(file, "utf8")) ?? [];
-    return `  ${name.padEnd(18)}${description.replace(/\.$/, "")}`;
+    return `  ${name.padEnd(INDENT - 2)}${wrap(description.replace(/\.$/, ""))}`;
   });
   console.log(`Usage: session-memory <script> [options]\n\nScripts:\n${rows.join("\n")}\n`);
-  console.log("session-memory <script> --help shows a script's options; --version shows the version.");
+  console.log("session-memory <script> --help shows a script's options, --version the version.");
+}
+
+/** Breaks a text between words, so that a terminal does not break it within one. */
+function wrap(text) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trimStart();
+    if (INDENT + longer.length < COLUMNS) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines.join(`\n${" ".repeat(INDENT)}`);
 }
 
 function fail(message) {

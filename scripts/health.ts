@@ -8,6 +8,7 @@
  * @module
  */
 
+import { asCalled } from "../lib/base/command.ts";
 import { type Run, runScript } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -34,7 +35,9 @@ export { checkHealth };
 function main({ config, configError, cwd, show }: Run<Record<never, never>>): void {
   const { paths } = config;
   const sessions = listSessions(paths, { subagents: true, cwd });
-  const health = checkHealth({ config, configError, sessions, cwd, now: new Date() });
+  const checked = checkHealth({ config, configError, sessions, cwd, now: new Date() });
+  const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));
+  const health = { ...checked, findings };
   show(health, describe(health));
   if (health.status === "ERROR") process.exitCode = 1;
 }

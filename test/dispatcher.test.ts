@@ -3,7 +3,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryHome } from "./support/home.ts";
+import { claudeUser } from "./support/claude.ts";
+import { temporaryHome, writeClaude } from "./support/home.ts";
 import { ROOT, runCommand } from "./support/run.ts";
 
 const BIN = join(ROOT, "bin", "session-memory.js");
@@ -19,6 +20,8 @@ test("session-memory alone lists every script with what it does", async () => {
   const { stdout, exitCode } = await call([]);
   const listed = stdout.split("\n").flatMap((line) => /^ {2}([a-z-]+) +[A-Z]/.exec(line)?.[1] ?? []);
   expect([listed, exitCode]).toEqual([SCRIPTS.toSorted(), 0]);
+  const list = stdout.split("\n").filter((line) => line.startsWith("  "));
+  expect(list.filter((line) => line.length > 80)).toEqual([]);
 });
 
 test("session-memory --version prints the package's version", async () => {
@@ -45,6 +48,14 @@ test("session-memory <script> passes arguments, streams and exit code on, and hi
     stderr: "",
     exitCode: 0,
   });
+});
+
+test("session-memory health names its remedies in this form", async () => {
+  using own = temporaryHome();
+  writeClaude(own, { rows: [claudeUser({ text: "hello" })] });
+  const { stdout } = await runCommand([process.execPath, BIN, "health"], { env: own.env, cwd: own.project });
+  expect(stdout).toContain("info: nothing is indexed yet · run session-memory embed\n");
+  expect(stdout).not.toContain("bun scripts/");
 });
 
 test("session-memory runs through a link, as package managers make them, on the bun of PATH", async () => {
