@@ -222,6 +222,7 @@ test("redact() takes out a password that is a word, where nothing else can be me
     "vault kv put secret/app password=@",
     "aws configure set aws_secret_access_key @",
     "username=ann\npassword=@",
+    "[Bash git credential fill username=ann password=@]",
     'keyring.set_password("svc","ann","@")',
     'get(url, auth=("ann", "@"))',
     "WIFI:S:home;T:WPA;P:@;;",

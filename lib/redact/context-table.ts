@@ -217,7 +217,7 @@ export function listWords(): Context[] {
       /(\b(?:TOTP|totp|2FA|MFA)[ _-](?:secret|seed|key|SECRET|SEED|KEY)["'`*]{0,3}\s{0,4}(?:[:=]|is)\s{0,4}["'`*]{0,3})([A-Z2-7]{16,128}=*)(?![\w-])/g,
     ),
     context("password", "WIFI:", /(\bWIFI:(?:[STH]:[^;\n]{0,64};){0,3}P:)([^;\n]{4,100})(?=;)/g),
-    context("password", "assword", /((?:^|\n)username=\S{1,100}\n(?:\s{0,8})password=)(\S{4,200})/g),
+    context("password", "assword", /((?:^|\s)username=\S{1,100}\s{1,8}password=)(\S{4,200})/g),
     context(
       "mnemonic",
       "nemonic MNEMONIC phrase PHRASE eed",
