@@ -11,10 +11,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
-import { asCalled } from "../lib/base/command.ts";
+import { asCalled, quoted } from "../lib/base/command.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { note, parseFlags, print, runMain } from "../lib/cli.ts";
 import { type Config, loadConfig } from "../lib/config/config.ts";
+import { describeReceivers } from "../lib/health/receivers.ts";
 import { nameOf } from "../lib/sessions/session-name.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
@@ -81,6 +82,7 @@ async function main(args: string[]): Promise<void> {
   const steps = HOSTS.flatMap((host) => stepsOf(host, values.remove ? host.remove : host.install, config));
   if (existsSync(config.paths.codex)) print(CODEX);
   if (steps.length > 0) print(["Will run:", ...steps.map((step) => `  ${shown(step)}`)].join("\n"));
+  if (!values.remove && steps.some(({ host }) => host === "pi")) printReceivers(config);
   if (!values.remove) print(`Will index and name the sessions of this machine; ${whatIsSent(config)}`);
   if (!(values.yes || (await isConfirmed()))) {
     note("nothing was changed: run it again with --yes");
@@ -91,6 +93,12 @@ async function main(args: string[]): Promise<void> {
   if (failed.length > 0) process.exitCode = 1;
   if (values.remove) print(whatStays(config));
   else indexAndName(config);
+}
+
+/** In pi a session's own model observes it, which indexing and naming say nothing of. */
+function printReceivers({ settings, paths, env }: Config): void {
+  const receivers = describeReceivers(settings, paths, env);
+  if (receivers !== "nothing") print(`Once installed sends: ${receivers}`);
 }
 
 function whatIsSent({ settings: { embedding, llm } }: Config): string {
@@ -137,9 +145,7 @@ function indexAndName(config: Config): void {
   const short = names.map((name) => name.split(" ").slice(0, NAME_WORDS).join(" "));
   const questions = [...new Set(short)].slice(0, QUESTIONS);
   if (questions.length === 0) return;
-  const commands = questions.map(
-    (name) => `  bun scripts/search.ts ${JSON.stringify(`what came of ${name}?`)}`,
-  );
+  const commands = questions.map((name) => `  bun scripts/search.ts ${quoted(`what came of ${name}?`)}`);
   print(asCalled(["Questions to try:", ...commands].join("\n")));
 }
 

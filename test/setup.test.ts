@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { layFixtures, type TemporaryHome, temporaryHome, write } from "./support/home.ts";
-import { ROOT, runScript } from "./support/run.ts";
+import { claudeState, claudeUser } from "./support/claude.ts";
+import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { ROOT, runCommand, runScript } from "./support/run.ts";
 
 let home: TemporaryHome;
 beforeEach(() => {
@@ -61,9 +62,27 @@ test("setup --yes runs the hosts' commands, indexes and names, and suggests ques
   expect(stdout).toMatch(/^\d+ sessions can be searched now$/m);
   const questions = stdout.split("Questions to try:\n")[1]?.trimEnd().split("\n") ?? [];
   expect([1, 2, 3]).toContain(questions.length);
-  for (const question of questions) expect(question).toMatch(/search\.ts "what came of .+\?"$/);
+  for (const question of questions) expect(question).toMatch(/search\.ts 'what came of .+\?'$/);
   expect(existsSync(home.paths.database)).toBe(true);
   expect(existsSync(home.paths.meta)).toBe(true);
+});
+
+test("setup suggests questions that a shell takes as they are, whatever a session is called", async () => {
+  const customTitle = "it's `touch /tmp/x` of $(id)";
+  writeClaude(home, { rows: [claudeUser({ text: "hi" }), claudeState("custom-title", { customTitle })] });
+  const { stdout } = await setup("--yes");
+  const [question = ""] = /(?<=search\.ts ).*$/m.exec(stdout) ?? [];
+  const { stdout: typed } = await runCommand(["sh", "-c", `printf %s ${question}`], { env: home.env });
+  expect(typed).toBe(`what came of ${customTitle}?`);
+});
+
+test("setup names who receives anything once it is installed in pi", async () => {
+  host("pi");
+  mkdirSync(home.paths.pi, { recursive: true });
+  const { stdout } = await setup();
+  expect(stdout).toContain(
+    "Once installed sends: conversation to pi's active model for observing (at most $1.00 a day)\n",
+  );
 });
 
 test("setup goes on after a host's command that failed, names it, and ends with 1", async () => {
