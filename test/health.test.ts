@@ -191,6 +191,20 @@ describe("checkHealth()", () => {
     expect(findingsOf(health)).toContain("warning: user-prompt-submit failed once within a day: it broke");
   });
 
+  test("is no reason for concern that no hook ran yet in a host where it was installed after the newest session", () => {
+    using home = temporaryHome();
+    const transcript = writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
+    age(transcript, 1);
+    const plugins = join(home.paths.claude, "plugins", "installed_plugins.json");
+    const silent = () => findingsOf(check(home)).filter((finding) => finding.includes("no hook"));
+    write(plugins, '{"plugins": {"other@other": []}}');
+    expect(silent()).toEqual(["warning: no hook has run in Claude Code yet"]);
+    write(plugins, '{"plugins": {"session-memory@session-memory": []}}');
+    expect(silent()).toEqual(["info: no hook has run in Claude Code yet"]);
+    utimesSync(plugins, 1_600_000_000, 1_600_000_000);
+    expect(silent()).toEqual(["warning: no hook has run in Claude Code yet"]);
+  });
+
   test("says that no hook of a host ran, or none for a week while its sessions grew, whoever ran embed by hand", () => {
     using home = temporaryHome();
     age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);

@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { changedAt, statOf, textOf } from "../base/probe.ts";
 import type { Runtime } from "../base/runtime.ts";
 import type { Environment, Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -16,7 +17,7 @@ interface HookCheck {
   log: HookLog;
   /** Newest first. */
   sessions: readonly Session[];
-  paths: Pick<Paths, "transcripts">;
+  paths: Pick<Paths, "transcripts" | "claude" | "pi">;
   env: Environment;
   now: Date;
 }
@@ -30,19 +31,23 @@ export function checkHooks({ log, sessions, paths, env, now }: HookCheck): Findi
   }
   // Transcripts given by path say nothing about the hosts on this machine.
   if (paths.transcripts.length > 0) return failures;
-  return [...failures, ...HOSTS.flatMap((host) => checkHost(host, { log, sessions, now }))];
+  return [...failures, ...HOSTS.flatMap((host) => checkHost(host, { log, sessions, paths, now }))];
 }
 
 function checkHost(
   host: Host,
-  { log, sessions, now }: Pick<HookCheck, "log" | "sessions" | "now">,
+  { log, sessions, paths, now }: Pick<HookCheck, "log" | "sessions" | "paths" | "now">,
 ): Finding[] {
   const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
   if (newest === undefined) return [];
   const last = log.lastBy.get(host);
   if (last === undefined) {
     const what = `no hook has run in ${HOST_NAMES[host]} yet`;
-    return [{ level: "warning", what, remedy: "run bun scripts/setup.ts, then take a turn" }];
+    const installed = installedAt(host, paths);
+    if (installed === undefined)
+      return [{ level: "warning", what, remedy: "run bun scripts/setup.ts, then take a turn" }];
+    if (newest <= installed) return [{ level: "info", what, remedy: "it is installed: take a turn" }];
+    return [{ level: "warning", what, remedy: "restart the agent, and check that it is enabled there" }];
   }
   const isSilent = [Date.parse(newest), now.getTime()].every(
     (at) => at - Date.parse(last) > SILENT_DAYS * DAY_MS,
@@ -50,6 +55,14 @@ function checkHost(
   if (!isSilent) return [];
   const what = `no hook has run in ${HOST_NAMES[host]} since ${last.slice(0, 10)}, though there are newer sessions`;
   return [{ level: "warning", what, remedy: "check that the plugin or extension is installed and enabled" }];
+}
+
+/** When a host's own record of what is installed in it was last written; undefined where that does not name us. */
+function installedAt(host: Host, { claude, pi }: Pick<Paths, "claude" | "pi">): string | undefined {
+  const record =
+    host === "claude" ? join(claude, "plugins", "installed_plugins.json") : join(pi, "settings.json");
+  const stat = statOf(record);
+  return stat && textOf(record).includes("session-memory") ? changedAt(stat) : undefined;
 }
 
 function describeFailure({ event, failures24h, lastError }: HookRuns): Finding {
