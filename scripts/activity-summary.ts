@@ -12,6 +12,7 @@ import { readMarks } from "../lib/activity/marks.ts";
 import { readUpdates } from "../lib/activity/news.ts";
 import { updatesOf } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { isTerminal } from "../lib/base/output.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/probe.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, warn } from "../lib/cli.ts";
 import {
@@ -149,6 +150,7 @@ function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
   const updates = readUpdates({ paths, settings, current, scope, maxChars, since });
   for (const problem of updates.problems) warn(problem);
   if (updates.skipped > 0) note(`${updates.skipped} damaged lines skipped`);
+  if (updates.text === null && isTerminal()) note("nothing new from other sessions");
   if (!show(updates.report, updates.text === null ? [] : [updates.text])) return;
   if (!values.peek && !updates.commit()) warn("Cannot mark this as seen: the cursor file is locked");
 }
