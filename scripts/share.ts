@@ -10,8 +10,7 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { note, type Run, runScript, startProgress, stopSignal, usageError } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { initSql } from "../lib/share/hub-schema.ts";
-import { initHub } from "../lib/share/init-hub.ts";
+import { initHub, initSql } from "../lib/share/hub-schema.ts";
 import { leaveHub, type ShareReport, shareConfig, shareInBackground, shareOnce } from "../lib/share/share.ts";
 import {
   type PublishPreview,

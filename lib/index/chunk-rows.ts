@@ -1,14 +1,16 @@
 /** A session's chunks in the index: their rows and their full text. */
 
+import { sha256 } from "../base/hash.ts";
 import { type Store, writeFact } from "../store/store.ts";
 import type { Chunk } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
-import { contentHash } from "./content-hash.ts";
 import { removeDeeds } from "./deed-rows.ts";
 import { LISTING_FACT } from "./index-state.ts";
 import { removeRewound } from "./rewound-rows.ts";
 import { forgetRows } from "./row-claims.ts";
+
+const HASH_BYTES = 16;
 
 /** The values by which a stored chunk is compared with a new one. */
 export interface StoredChunk {
@@ -253,4 +255,9 @@ export function removeChunk(store: Store, id: number): void {
   keepVector(store, id);
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
   db.prepare("DELETE FROM session_chunks WHERE id = ?").run(id);
+}
+
+/** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of the words that are embedded. */
+function contentHash(contextContent: string): Uint8Array {
+  return sha256().update(contextContent).digest().subarray(0, HASH_BYTES);
 }

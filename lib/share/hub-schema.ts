@@ -1,12 +1,26 @@
 /**
- * The hub's tables, policies and grants, as the SQL that `share.ts --init` runs: PostgreSQL 15 and later, no extension.
+ * The hub's tables, policies and grants, and the SQL by which `share.ts --init` makes them: PostgreSQL 15 and later,
+ * without extensions.
  *
  * A session's readers are its `audience`: a role, and everyone who is a member of it. Row-level security holds this
  * inside the server, for any client, and is forced, so that the tables' owner is bound by it too.
  */
 
+import { SessionMemoryError } from "../base/errors.ts";
+import type { Config } from "../config/config.ts";
+import { connectHub } from "./hub.ts";
+import { ADMIN_URL_VARIABLE, hubAddress } from "./hub-address.ts";
+
 /** Every table is in this schema, and named with it: a pooler may refuse a search path. */
-export const SCHEMA = "session_memory";
+const SCHEMA = "session_memory";
+
+interface InitReport {
+  hub: string;
+  role: string;
+  /** Versions of the tables. */
+  from: number;
+  to: number;
+}
 
 /** An append-only list; entries that were released are never edited. */
 export const HUB_MIGRATIONS: readonly string[] = [
@@ -108,6 +122,29 @@ CREATE POLICY removes ON session_memory.chunks FOR DELETE USING (
   EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
 `,
 ];
+
+/** Makes or migrates the hub's tables, as the role of the admin URL, in one transaction. */
+export async function initHub(config: Config, role: string): Promise<InitReport> {
+  const hub = await connectHub(hubAddress(ADMIN_URL_VARIABLE, config));
+  try {
+    const [found] = await hub.query("SELECT to_regclass($1) IS NOT NULL AS found", [`${SCHEMA}.facts`]);
+    const [row] = found?.found
+      ? await hub.query(`SELECT value FROM ${SCHEMA}.facts WHERE name = 'version'`)
+      : [];
+    const from = Number(row?.value ?? 0);
+    if (from > HUB_MIGRATIONS.length) {
+      throw new SessionMemoryError(
+        "HUB_ERROR",
+        `Cannot migrate the hub ${hub.label}: its tables are version ${from}, this program knows ${HUB_MIGRATIONS.length}`,
+        { hint: "update session-memory" },
+      );
+    }
+    await hub.query(initSql(role, from));
+    return { hub: hub.label, role, from, to: HUB_MIGRATIONS.length };
+  } finally {
+    await hub.close();
+  }
+}
 
 /** Returns the SQL that brings a hub from a version to the current one and lets a role and its members use it. */
 export function initSql(role: string, from: number): string {

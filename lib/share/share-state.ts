@@ -1,5 +1,7 @@
 /** This machine's sharing state: its name, and in state.db its origin, what it has published, what is to be withdrawn. */
 
+import { hostname } from "node:os";
+import type { ShareConfig } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 
 /** A session by the names that hub and index agree on. */
@@ -30,6 +32,16 @@ type FactName =
   | "next_try"
   | "error"
   | "left";
+
+/** Returns this machine's name among several: the one in config.json, else its host name. */
+export function ownMachine({ machine }: Pick<ShareConfig, "machine">): string {
+  if (machine !== undefined) return machine;
+  const name = hostname()
+    .replace(/\..*$/, "")
+    .replace(/[^A-Za-z0-9._-]/g, "-")
+    .replace(/^[._-]+/, "");
+  return name.slice(0, 64) || "unnamed";
+}
 
 /** Returns the random id of this state folder, made at its first use. */
 export function ownOrigin(state: Store): string {

@@ -10,11 +10,10 @@ import { readExclusion } from "../transcripts/exclusion.ts";
 import { hubAddress } from "./hub-address.ts";
 import { localSessions } from "./local-sessions.ts";
 import { outgoing } from "./outgoing.ts";
-import { ownMachine } from "./own-machine.ts";
 import { dueSessions } from "./publishing.ts";
 import { openReplica, readShared, type SharedSession } from "./replica.ts";
 import { shareConfig } from "./share.ts";
-import { keyOf, readPublished, readShareFact } from "./share-state.ts";
+import { keyOf, ownMachine, readPublished, readShareFact } from "./share-state.ts";
 import { sharedProject } from "./shared-projects.ts";
 
 export interface ShareStatus {

@@ -11,11 +11,10 @@ import { openStore, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
 import { connectHub, type Hub } from "./hub.ts";
 import { hubAddress } from "./hub-address.ts";
-import { ownMachine } from "./own-machine.ts";
 import { greetHub, type PublishReport, publish } from "./publishing.ts";
 import { type PullReport, pullShared } from "./pull.ts";
 import { openReplica, removeReplica } from "./replica.ts";
-import { hubId, keyOf, ownOrigin, readShareFact, writeShareFact } from "./share-state.ts";
+import { hubId, keyOf, ownMachine, ownOrigin, readShareFact, writeShareFact } from "./share-state.ts";
 import { writeSharedNews } from "./write-news.ts";
 
 interface ShareOptions {
