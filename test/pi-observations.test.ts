@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { registerObservations } from "../hooks/pi/observations.ts";
-import { alone } from "../hooks/pi/state.ts";
+import { exclusively } from "../hooks/pi/state.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
 import { LEDGER_ENTRY_TYPE } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
@@ -98,7 +98,7 @@ test("a compaction that is called off does not wait for the step under way", asy
   using host = await observingHost({ rows, config: MODEL });
   const abort = new AbortController();
   let leave = () => {};
-  const busy = alone(host.state, () => new Promise<void>((resolve) => (leave = resolve)));
+  const busy = exclusively(host.state, () => new Promise<void>((resolve) => (leave = resolve)));
   const given = compaction(host, { rows, firstKept: "u-two", signal: abort.signal });
   abort.abort();
   expect(await given).toBeUndefined();

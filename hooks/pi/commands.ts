@@ -6,7 +6,7 @@ import { redactor } from "../../lib/redact/redact.ts";
 import type { PiCommandContext } from "./api.ts";
 import { observingModelName } from "./models.ts";
 import { observing, rawInContext } from "./observing.ts";
-import { alone, type PiState } from "./state.ts";
+import { exclusively, type PiState } from "./state.ts";
 
 const VIEW_LINES = 160;
 /** A longer text is looked at where it can be scrolled. */
@@ -39,7 +39,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
       throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
     return now;
   };
-  const queued = async (work: () => Promise<string>) => (await alone(state, work)) ?? "";
+  const queued = async (work: () => Promise<string>) => (await exclusively(state, work)) ?? "";
   const change = async (changes: Record<string, string>) => {
     const { setObserveSettings } = await import("../../lib/observe/observe-state.ts");
     const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });

@@ -4,7 +4,7 @@ import { arrayOf, isRecord, numberOf, recordOf, stringOf } from "../../lib/base/
 import { observeSettings } from "../../lib/observe/observe-state.ts";
 import type { PiEvent } from "./api.ts";
 import { observing, type Turn } from "./observing.ts";
-import { alone, type PiState } from "./state.ts";
+import { exclusively, type PiState } from "./state.ts";
 import { showStatus } from "./status.ts";
 
 type Compacting = Turn & { event: PiEvent };
@@ -82,7 +82,7 @@ async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replace
     });
   };
   try {
-    return await alone(state, work, event.signal);
+    return await exclusively(state, work, event.signal);
   } finally {
     clearTimeout(stopStep);
   }

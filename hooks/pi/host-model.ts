@@ -59,12 +59,12 @@ export function hostCompleter(
       { maxTokens, signal: limit },
     );
     const reply = await Promise.race([asked, endOf(limit)]).catch((error: unknown) => {
-      throw noAnswer(model, redact(describeError(error)));
+      throw answerError(model, redact(describeError(error)));
     });
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
       // A refused request is free; one that failed on the way may be billed, and stays at its estimate.
       if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
-      throw noAnswer(model, redact(reply?.errorMessage ?? "none came"));
+      throw answerError(model, redact(reply?.errorMessage ?? "none came"));
     }
     const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
     const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });
@@ -94,7 +94,7 @@ function endOf(signal: AbortSignal): Promise<never> {
 }
 
 /** Returns an error without its cause: a provider's error may quote the key that it refuses. */
-function noAnswer({ id }: PiModel, reason: string): SessionMemoryError {
+function answerError({ id }: PiModel, reason: string): SessionMemoryError {
   const message = `Cannot get an answer from "${id}": ${reason}`;
   return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true });
 }

@@ -10,7 +10,7 @@ import { noteAttempt, observeSettings, readBackoff } from "../../lib/observe/obs
 import { branchSummaryOf, compactionOf } from "./compacting.ts";
 import { observingModel, observingModelName } from "./models.ts";
 import { observing, rawInContext, type Turn } from "./observing.ts";
-import { afterTurn, alone, currentSession, inBackground, on, type PiState } from "./state.ts";
+import { afterTurn, currentSession, exclusively, inBackground, on, type PiState } from "./state.ts";
 import { showStatus } from "./status.ts";
 
 /** A token is more than two bytes of transcript: what cannot hold a step or a compaction is not looked at. */
@@ -42,7 +42,7 @@ export function registerObservations(state: PiState, config: Config): void {
     isRunning = true;
     inBackground(state, "observe", async () => {
       try {
-        const now = await alone(state, () => takeSteps(state, { config, context }));
+        const now = await exclusively(state, () => takeSteps(state, { config, context }));
         if (now !== undefined) looks.set(session.id, { size: session.size, raw: now });
       } finally {
         isRunning = false;

@@ -115,10 +115,10 @@ export function inBackground(state: PiState, name: string, work: () => Promise<v
 }
 
 /**
- * Runs what reads and extends the observations exclusively: two at once would observe the same rows
- * twice. Undefined when `signal` ends the wait.
+ * Runs work on the observations exclusively: two at once would observe the same rows twice. Returns undefined when
+ * `signal` ends the wait.
  */
-export async function alone<T>(
+export async function exclusively<T>(
   { observer }: PiState,
   work: () => Promise<T>,
   signal?: AbortSignal,

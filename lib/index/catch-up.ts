@@ -28,20 +28,20 @@ interface CatchUpOptions {
 /** Indexes what it can before the deadline; nothing while another run is at it. Returns what is still behind. */
 export async function catchUp(options: CatchUpOptions): Promise<Behind> {
   const { home } = options;
-  const behind = howFarBehind(options);
+  const behind = readBehind(options);
   if (behind.sessions === 0 && !isCarriedOver(options.store)) return behind;
   const release = tryLock(lockFile(home));
   if (!release) return behind;
   try {
-    await indexSessions(asConfigured(options));
+    await indexSessions(withCurrentExclusions(options));
   } finally {
     release();
   }
-  return howFarBehind(options);
+  return readBehind(options);
 }
 
 /** Returns what is missing from the index for these sessions. */
-export function howFarBehind({
+export function readBehind({
   store,
   sessions,
   settings,
@@ -54,7 +54,7 @@ export function howFarBehind({
 
 /** Indexes after any other run has ended, or beside it when that takes long. */
 export async function indexInTurn(options: IndexOptions & { home: string }): Promise<IndexReport> {
-  const asked = asConfigured(options);
+  const asked = withCurrentExclusions(options);
   try {
     return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(asked));
   } catch (error) {
@@ -64,7 +64,7 @@ export async function indexInTurn(options: IndexOptions & { home: string }): Pro
 }
 
 /** Adds a fresh read of the exclusions: the wait may have been for a process that was forgetting a session. */
-function asConfigured<T extends IndexOptions & { home: string }>(options: T): T {
+function withCurrentExclusions<T extends IndexOptions & { home: string }>(options: T): T {
   const config = join(options.home, "config.json");
   return { ...options, excludeNow: () => currentExclude({ config }, options.settings.exclude) };
 }

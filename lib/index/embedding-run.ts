@@ -185,13 +185,13 @@ async function sendWithRetries(run: Run, texts: string[]): Promise<Embedded> {
     try {
       return await run.embed(texts, run.signal);
     } catch (error) {
-      if (attempt >= RETRIES || !mayPass(error) || run.signal?.aborted) throw error;
+      if (attempt >= RETRIES || !isTransient(error) || run.signal?.aborted) throw error;
       await pause((run.pauseMs ?? 500) * 2 ** attempt * (0.5 + Math.random()), run.signal);
     }
   }
 }
 
-function mayPass(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return error instanceof SessionMemoryError && error.type === "EMBEDDING_FAILED" && error.recoverable;
 }
 
@@ -201,7 +201,7 @@ function isTextRefused({ details }: SessionMemoryError): boolean {
 
 /** Ends the run on a lasting failure (key, dimensions, budget); leaves the batch for a later run on any other. */
 function noteFailedBatch(run: Run, groups: readonly PendingChunk[][], error: SessionMemoryError): void {
-  if (mayPass(error)) {
+  if (isTransient(error)) {
     noteFailures(
       run.store,
       groups.flat().map(({ id }) => id),

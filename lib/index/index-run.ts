@@ -186,7 +186,7 @@ async function refine(
     import("./topic-run.ts"),
     import("../redact/redact.ts"),
   ]);
-  return await payAlone(join(config.paths.home, "topics.lock"), async () => {
+  return await runExclusively(join(config.paths.home, "topics.lock"), async () => {
     const tagging = progress("topics");
     try {
       return await refineTopics({
@@ -203,7 +203,7 @@ async function refine(
 }
 
 /** Runs paid work alone: two runs would pay for the same chunks, so the other one takes what this one has added. */
-async function payAlone<T>(lock: string, work: () => Promise<T>): Promise<T | string> {
+async function runExclusively<T>(lock: string, work: () => Promise<T>): Promise<T | string> {
   const release = tryLock(lock);
   if (!release) return `skipped: another run is at work (${lockHolder(lock)?.who ?? "it has just ended"})`;
   try {
@@ -222,7 +222,7 @@ async function embed(options: RunOptions, progress: Progress): Promise<Embedding
   const { embedChunks } = await import("./embedding-run.ts");
   const embedTexts = options.models?.embed ?? (await configuredEmbedder(config));
   if (!embedTexts) return "off (no embedding in config.json)";
-  return await payAlone(join(config.paths.home, "vectors.lock"), async () => {
+  return await runExclusively(join(config.paths.home, "vectors.lock"), async () => {
     const sending = progress("vectors");
     try {
       return await embedChunks({

@@ -90,13 +90,13 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
   const isCarried = finishCarryOver(options.store);
   const run = startRun(isCarried ? { ...options, known: undefined } : options);
   beginClean(options.store, redactionVersion(options.settings.redact.extra));
-  if (options.all) startAgain(run);
+  if (options.all) resetProgress(run);
   const steps = indexFiles(run);
   let done = 0;
   for (let isDone = false; !isDone; ) {
     isDone = options.store.db.transaction(() => {
       const started = performance.now();
-      lookAgain(run);
+      recheck(run);
       for (let files = 0; files < FILES_PER_TRANSACTION; files++) {
         const step = steps.next();
         if (step.done) return true;
@@ -139,7 +139,7 @@ function startRun(options: IndexOptions): Run {
 }
 
 /** All sessions count as unread. Their chunks stay: what is made again just so is not touched. */
-function startAgain({ options: { store, sessions } }: Run): void {
+function resetProgress({ options: { store, sessions } }: Run): void {
   store.db.transaction(() => {
     const known = readIndexedFiles(store);
     const ids = sessions.map((session) => storedId(known, session));
@@ -148,7 +148,7 @@ function startAgain({ options: { store, sessions } }: Run): void {
   });
 }
 
-function lookAgain(run: Run): void {
+function recheck(run: Run): void {
   const { store, settings, excludeNow } = run.options;
   const version = dataVersion(store);
   if (version === run.version) return;

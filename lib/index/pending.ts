@@ -128,7 +128,7 @@ export function readAppended(
 }
 
 /** Returns the rows that the conversation may go on from, as the end of its file has them. */
-export function rowsToGoOnFrom({ file, agent, size }: Session): string[] {
+export function branchEnds({ file, agent, size }: Session): string[] {
   const from = Math.max(0, size - TAIL_BYTES);
   return followBranch(file, { agent, from, ends: undefined }) ?? [];
 }

@@ -5,7 +5,7 @@
  * turn. The whole is read at first, when the conversation branched off, and each time its file has doubled.
  */
 
-import { type Mark, noted, readAppended, readMark, rowsToGoOnFrom, saveMark } from "../index/pending.ts";
+import { branchEnds, type Mark, noted, readAppended, readMark, saveMark } from "../index/pending.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -81,7 +81,7 @@ function readWhole(session: Session, { meta, store, leafId, rules }: ReadingOpti
       if (!store || !last) return;
       const cursor = { offset: last.end, line: last.line };
       const made = meta && known ? { offset: known.end, line: known.line } : { offset: 0, line: 0 };
-      const ends = rowsToGoOnFrom(session);
+      const ends = branchEnds(session);
       note(store, session, { mark: undefined, cursor, ends, written, made, knows: meta?.lastIndexedLeafId });
     },
   };

@@ -6,7 +6,7 @@
 import { statSync } from "node:fs";
 import { scrub } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { noted, readAppended, readMark, rowsToGoOnFrom, saveMark } from "../index/pending.ts";
+import { branchEnds, noted, readAppended, readMark, saveMark } from "../index/pending.ts";
 import { currentExclude } from "../sessions/excluded.ts";
 import type { Store } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -177,7 +177,7 @@ export function growthAfter(
     tokens: rawTokens(left),
     from: first ? { offset: first.offset, line: first.line - 1 } : cursor,
     cursor,
-    ends: rowsToGoOnFrom(session),
+    ends: branchEnds(session),
     coversTo: memory.coversTo,
   };
 }

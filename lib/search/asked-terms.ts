@@ -20,7 +20,7 @@ const COMMON_SHARE = 0.2;
 const MANY_CHUNKS = 2000;
 
 /** Weighs the terms of phrasings by how rare they are among the stores' chunks. */
-export function askTerms(
+export function weighTerms(
   stores: readonly Store[],
   questions: readonly Question[],
   chunks: number,

@@ -19,7 +19,7 @@ import type { Explanation, FoundHit, Hit } from "./hit.ts";
 import { nearestOutliers, readNear } from "./near.ts";
 import type { Nearest } from "./nearest.ts";
 import { mergeRanges, type Passage, toPassages } from "./passages.ts";
-import { headOf, restOf, rowPrefix } from "./print.ts";
+import { footLines, headOf, rowPrefix } from "./print.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve, TIMELY } from "./retrieval.ts";
 import { isNew, joinChunks, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";
@@ -81,7 +81,7 @@ export function findHits(
     toFoundHit(passage, {
       options,
       score: strengthOf(passage),
-      also: alsoOf(passage, { isFirst: isFirstOfSession(shown, i), others }),
+      also: otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others }),
     }),
   );
   const isStrong = ({ hit }: FoundHit) => hit.strength === "strong";
@@ -131,7 +131,7 @@ function isFirstOfSession(passages: readonly Passage[], i: number): boolean {
 }
 
 /** Returns the other places of a hit's session, named once. */
-function alsoOf(
+function otherPlaces(
   { best }: Passage,
   { isFirst, others }: { isFirst: boolean; others: readonly Passage[] },
 ): [number, number][] {
@@ -216,7 +216,7 @@ function fillLines(
   const rows = hits.map(({ passage }) =>
     rowsOf(passage, options, wanted).filter(isNew(passage.best.row.sessionId, taken)),
   );
-  const rest = hits.flatMap((one, i) => [headOf(hits, i), ...restOf(one)]);
+  const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
   const left = budget - rest.reduce((sum, line) => sum + [...line].length + 1, RANGE_SLACK * hits.length);
   const chosen = chooseRows(rows, {
     worths: worthsOf(found),

@@ -33,7 +33,7 @@ export function printHits(found: readonly FoundHit[], options: PrintOptions): st
       ...one.hit.lines.map((line) => `${rowPrefix(line, options.participants)}${line.text}`.trimEnd()),
       ...one.hit.after.map((text) => `   after: ${cut(text, AROUND_MAX)}`),
     ],
-    rest: restOf(one),
+    rest: footLines(one),
   }));
   return fit(blocks, options.maxChars);
 }
@@ -46,7 +46,7 @@ export function printFull(
   const blocks = found.map((one, i) => [
     headOf(found, i, timezone),
     ...one.hit.lines.map((line) => wholeRow(line, participants)),
-    ...restOf(one),
+    ...footLines(one),
   ]);
   const text = blocks.flat().join("\n");
   return length(text) < maxChars ? text : cutLines(text, maxChars);
@@ -184,7 +184,7 @@ function lineOf(
 }
 
 /** Lists other places in the session, copies of it, and why it was found. */
-export function restOf({ hit, copies }: FoundHit): string[] {
+export function footLines({ hit, copies }: FoundHit): string[] {
   const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
   const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];
   const rest = places.length > 0 ? [`   also ${[...places, ...more].join(", ")}`] : [];

@@ -6,7 +6,7 @@
 import type { StoredDeed } from "../index/deed-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/time-cues.ts";
 import type { Store } from "../store/store.ts";
-import { type AskedTerms, askTerms } from "./asked-terms.ts";
+import { type AskedTerms, weighTerms } from "./asked-terms.ts";
 import { type ChunkFilter, type ChunkRow, chunksBetween, matchingChunks } from "./candidates.ts";
 import { type Corpus, readCorpus, readCoveredTime, readSessionRows, type SessionRow } from "./corpus.ts";
 import { type FoundDeed, matchingDeeds } from "./deeds.ts";
@@ -94,7 +94,7 @@ export function retrieve(
 ): Retrieved {
   const questions = readQuestions(texts);
   const corpus = readCorpus(stores);
-  const asked = askTerms(stores, questions, corpus.chunks);
+  const asked = weighTerms(stores, questions, corpus.chunks);
   const cues = questions.map(({ text }) => readTimeCues(text, options));
   const covered = cues.some(Boolean) ? readCoveredTime(stores) : { from: "", to: "" };
   const isLending = questions.length === 1;

@@ -103,7 +103,7 @@ export async function searchAsText(
     if (hasLeftOut(store, config.paths)) {
       (await import("../index/left-out.ts")).removeLeftOut(store, config.paths);
     }
-    const behind = await freshen(store, { config, index, signal });
+    const behind = await updateIndex(store, { config, index, signal });
     const { text, results, semantic } = await answer(store, request, { config, signal, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     return { text, results, index: { ...readIndexSize(store), behind, semantic } };
@@ -121,7 +121,7 @@ export async function sessionTopics(
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const store = openStore(config.paths.database, { create: index });
   try {
-    await freshen(store, { config, index, signal });
+    await updateIndex(store, { config, index, signal });
     const topics = countTopics(store);
     const lines = topics.map(({ topic, chunks }) => `${topic} ${chunks}`);
     return { topics, text: linesWithin(lines, MAX_CHARS.brief) };
@@ -138,7 +138,7 @@ interface Surroundings {
 }
 
 /** Updates the index for up to a second; returns what is left. */
-async function freshen(
+async function updateIndex(
   store: Store,
   { config, index, signal }: Surroundings & { index: boolean },
 ): Promise<Behind> {
@@ -150,12 +150,12 @@ async function freshen(
   }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
   // the modules that read transcripts are half of the program, and mostly there is nothing new
-  const [{ listSessions }, { catchUp, howFarBehind }] = await Promise.all([
+  const [{ listSessions }, { catchUp, readBehind }] = await Promise.all([
     import("../sessions/sessions.ts"),
     import("../index/catch-up.ts"),
   ]);
   const sessions = listSessions(paths, { subagents: true, excluded: true });
-  if (!index) return howFarBehind({ store, sessions, settings });
+  if (!index) return readBehind({ store, sessions, settings });
   return await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
 }
 

@@ -113,10 +113,10 @@ function newClient({ host, port, user, password, database, ssl }: HubAddress): C
 /** Closes the connection within a limit: a hub that does not answer would not confirm it either. */
 async function close(client: Client): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
   });
-  await Promise.race([client.end().catch(() => {}), patience]);
+  await Promise.race([client.end().catch(() => {}), timeout]);
   clearTimeout(timer);
   client.connection?.stream?.destroy();
 }
@@ -131,13 +131,13 @@ function hubError(
   const clean = redact(password === "" ? text : text.replaceAll(password, "…"));
   const [reason, hint] = explain(code, clean);
   return new SessionMemoryError("HUB_ERROR", `Cannot ${action} the hub ${label}: ${reason}`, {
-    recoverable: isPassing(code, text),
+    recoverable: isTransient(code, text),
     hint,
     details: code === "" ? {} : { code },
   });
 }
 
-function isPassing(code: string, text: string): boolean {
+function isTransient(code: string, text: string): boolean {
   return UNREACHABLE.test(code) || SILENT.test(text) || CLOSED.test(text) || /^40/.test(code);
 }
 

@@ -2,7 +2,7 @@
  * Reads what others share into the replica, by one snapshot of the hub.
  *
  * First what there is: of each project and origin a number that changes with it, then, where one changed, its sessions.
- * Who joined or left an audience, what was forgotten, and a hub restored from an older backup show as another count or
+ * A changed audience, a forgotten session and a hub restored from an older backup show as another count or
  * sum, and that feed is compared in full. Then the words of what is new, the newest sessions first, each with the note
  * of how far it was read in the same transaction.
  */
