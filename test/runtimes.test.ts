@@ -36,6 +36,10 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
     [1, "--before", "2020-01-01"],
     [2, posting.id, "--pattern", "x"],
   ],
+  share: [
+    [1, "--status", "--json"],
+    [2, "--nowhere"],
+  ],
   setup: [
     [0, "--quiet"],
     [2, "claude"],
@@ -114,6 +118,7 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
     text
       .replaceAll(home.root, "<root>")
       .replaceAll(home.root.replace(/[^a-zA-Z0-9]/g, "-"), "<root>")
+      .replace(/\b(?:bun|node|deno run -A) (?=\S*\/scripts\/)/g, "<runtime> ") // hints name how they were called
       .replace(/(?<=hint: the nearest are ).*/, "<some>")
       .replace(/\d+\.\d s$/gm, "<time> s")
       .replace(/(?<="relevance_score": )[\d.]+/g, "<score>") // the home's random name is among the words
