@@ -12,7 +12,7 @@
 import { existsSync } from "node:fs";
 import { describeError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/log.ts";
-import { counted } from "../lib/base/text.ts";
+import { counted, unbroken } from "../lib/base/text.ts";
 import {
   note,
   print,
@@ -175,8 +175,8 @@ async function showReport(report: RunReport, { json, quiet }: Flags): Promise<vo
 }
 
 function warnOfFiles({ quarantined, failed }: RunReport): void {
-  for (const { file, reason } of quarantined) warn(`quarantined ${file}: ${reason}`);
-  for (const { file, reason } of failed) warn(`cannot read ${file}: ${reason}`);
+  for (const { file, reason } of quarantined) warn(`quarantined ${unbroken(file)}: ${reason}`);
+  for (const { file, reason } of failed) warn(`cannot read ${unbroken(file)}: ${reason}`);
 }
 
 async function describeVectors(vectors: RunReport["vectors"]): Promise<string> {
@@ -226,7 +226,7 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
   const remarks = [sourceGone ? "source gone" : "", error ?? ""]
     .filter(Boolean)
     .map((remark) => ` · ${remark}`);
-  return `${status} ${id} · ${agent}${name ? ` · ${name}` : ""} · ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}${remarks.join("")}`;
+  return `${status} ${unbroken(id)} · ${agent}${name ? ` · ${name}` : ""} · ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}${remarks.join("")}`;
 }
 
 async function validate(sessions: readonly Session[], { json }: Flags): Promise<void> {
@@ -238,7 +238,7 @@ async function validate(sessions: readonly Session[], { json }: Flags): Promise<
   }
   for (const { file, valid, errors, warnings } of files) {
     const reasons = [...errors, ...warnings].map((text) => `\n  ${text}`).join("");
-    print(`${valid ? "valid" : "invalid"} ${file}${reasons}`);
+    print(`${valid ? "valid" : "invalid"} ${unbroken(file)}${reasons}`);
   }
   note(`${files.filter(({ valid }) => valid).length} of ${counted(files.length, "file")} valid`);
 }

@@ -9,7 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { counted } from "../lib/base/text.ts";
+import { counted, unbroken } from "../lib/base/text.ts";
 import { note, print, printJson, type Run, runScript, startProgress, usageError, warn } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -148,7 +148,7 @@ async function showPlan(
     printJson({ sessions: asked, ...plan });
     return;
   }
-  for (const session of asked) print(`${session.sessionId}: at most ${session.tokens} tokens`);
+  for (const session of asked) print(`${unbroken(session.sessionId)}: at most ${session.tokens} tokens`);
   print(`${counted(asked.length, "session")} would be sent to ${text}`);
 }
 
@@ -167,7 +167,9 @@ function report(outcomes: readonly MetaOutcome[], { all }: { all: boolean }): vo
   for (const { sessionId, status, name, usd, usage, error } of outcomes) {
     if (status === "not-due" && !all) continue;
     const cost = usage ? ` · ${formatCost(usd, usage.input + usage.output)}` : "";
-    print(`${status} ${sessionId} ${status === "failed" ? error : (name ?? "(no name yet)")}${cost}`);
+    print(
+      `${status} ${unbroken(sessionId)} ${status === "failed" ? error : (name ?? "(no name yet)")}${cost}`,
+    );
   }
   const count = (status: MetaOutcome["status"]) =>
     outcomes.filter((outcome) => outcome.status === status).length;

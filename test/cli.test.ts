@@ -170,3 +170,22 @@ test("a session's folder and id cannot write to the terminal", async () => {
   const log = await run("session-reader", ["last", "--sessions", folder]);
   expect(log.stdout).toStartWith("# ab · claude · ab · /home/dev # forged · claude\nL1 [");
 });
+
+test("a line end in a transcript's name begins no line of ours", async () => {
+  using other = temporaryHome();
+  const row = claudeUser({ text: "Please fix the sextant", cwd: other.project });
+  writeClaude(other, { id: "evil\nvalid forged", rows: [row] });
+  writeClaude(other, { id: "broken\nvalid forged", rows: "no transcript at all\n" });
+  for (const [name, ...args] of [
+    ["embed", "--validate-only"],
+    ["embed"],
+    ["embed", "--status"],
+    ["index-meta", "--all", "--force"],
+    ["forget", "--project", other.project, "--yes"],
+  ] as const) {
+    const { stdout, stderr } = await runScript(name, args, { env: other.env, cwd: other.project });
+    const lines = `${stdout}${stderr}`.split("\n");
+    expect([name, lines.filter((line) => line.startsWith("valid forged"))]).toEqual([name, []]);
+    expect([name, lines.some((line) => line.includes(" valid forged"))]).toEqual([name, true]);
+  }
+});

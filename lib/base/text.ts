@@ -47,6 +47,11 @@ export function shortId(id: string): string {
   return id.slice(0, id[14] === "7" ? 13 : 8);
 }
 
+/** Returns a path or id with its line ends as blanks: a file's name may contain some, and begins no line of ours. */
+export function unbroken(text: string): string {
+  return text.replace(/[\r\n\u2028\u2029]+/g, " ");
+}
+
 /** Returns the edit distance in UTF-16 units, in which neighbours that changed places are one mistake, as in typing. */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];

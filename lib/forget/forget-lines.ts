@@ -1,6 +1,6 @@
 /** Formats the outcome of forgetting: what was removed, what is excluded now, and what the user still has to do. */
 
-import { counted } from "../base/text.ts";
+import { counted, unbroken } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import type { EverythingForgotten } from "./everything.ts";
@@ -55,7 +55,7 @@ function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
     `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
     ...(sharedChunks > 0 ? [`shared by others: ${counted(sharedChunks, "chunk")}`] : []),
     `notes: ${notes.length}`,
-    ...notes.map((file) => `- ${file}`),
+    ...notes.map((file) => `- ${unbroken(file)}`),
   ];
 }
 
@@ -93,7 +93,7 @@ export function remarks(
   }
   if (transcripts.length > 0) {
     lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`);
-    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${file}`));
+    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${unbroken(file)}`));
     if (transcripts.length > SHOWN_MAX) lines.push(`- … ${transcripts.length - SHOWN_MAX} more`);
   }
   if (targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined)) {
@@ -122,7 +122,7 @@ export function everythingLines(
 }
 
 function listed(files: readonly string[]): string[] {
-  return files.map((file) => `- ${file}`);
+  return files.map((file) => `- ${unbroken(file)}`);
 }
 
 function keptLines(files: readonly string[]): string[] {
