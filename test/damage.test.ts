@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { openSpendLedger, readSpendToday } from "../lib/model/spend.ts";
 import { eraseFreedState } from "../lib/store/state.ts";
 import { recordWritten, writtenFiles } from "../lib/store/written-files.ts";
+import { isoTime } from "../lib/transcripts/format.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { openHomeStore } from "./support/index.ts";
@@ -273,4 +274,19 @@ test("a value that is no JSON, and a statement that is none, are no damage", () 
   expect(() => store.db.prepare("SELECT corrupt FROM nowhere")).toThrow("no such table");
   store.close();
   expect(readdirSync(home.paths.home).filter((name) => name.includes("damaged"))).toEqual([]);
+});
+
+test("a time outside the years 1970 to 9999 is none", () => {
+  for (const time of [
+    "-271821-04-20T00:00:00.000Z",
+    "+275760-09-13T00:00:00.000Z",
+    -1e12,
+    8.64e15,
+    Number.NaN,
+    1e300,
+  ]) {
+    expect([time, isoTime(time)]).toEqual([time, undefined]);
+  }
+  expect(isoTime("2026-02-03T10:00:00+02:00")).toBe("2026-02-03T08:00:00.000Z");
+  expect(isoTime(1_770_000_000)).toBe("2026-02-02T02:40:00.000Z");
 });

@@ -78,12 +78,18 @@ export function isoTime(value: unknown): string | undefined {
   if (typeof value === "string") {
     // Hosts write ISO with a Z: taken as it is, since parsing each would be a fifth of the reading time.
     if (ISO.test(value)) return value;
-    const parsed = Date.parse(value);
-    return Number.isNaN(parsed) ? undefined : new Date(parsed).toISOString();
+    return isoOf(Date.parse(value));
   }
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  const ms = value < 1e11 ? value * 1000 : value;
-  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined;
+  return isoOf(value < 1e11 ? value * 1000 : value);
+}
+
+/** The year 10000, in ms. */
+const FAR_OFF = 253_402_300_800_000;
+
+/** Only years of four digits: others sort before or after all sessions, and are shown cut. */
+function isoOf(ms: number): string | undefined {
+  return ms >= 0 && ms < FAR_OFF ? new Date(ms).toISOString() : undefined;
 }
 
 /** Returns the text of a message's content: a string, or its text blocks joined by newlines, without images and others. */
