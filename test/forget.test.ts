@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { resolvePaths } from "../lib/config/config.ts";
+import { loadConfig, resolvePaths } from "../lib/config/config.ts";
 import { forgetInLog } from "../lib/forget/forget-log.ts";
 import { forgetSessions } from "../lib/index/forget-rows.ts";
 import { heldSessions } from "../lib/index/held-sessions.ts";
+import { embedSessions, failureOf } from "../lib/index/index-run.ts";
+import { observeSession } from "../lib/observe/observe-session.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
+import { saveSessionToMemory } from "../scripts/save-session.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
@@ -125,6 +131,46 @@ async function ok(home: TemporaryHome, name: string, args: string[], stdin?: str
   return stdout;
 }
 
+/** Runs up to four pieces of work at a time: most of a run is the start of its process. */
+async function together<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const waiting = [...items];
+  const worker = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: 4 }, worker));
+}
+
+/** What the script `embed` does, without a process: for what a test begins with. */
+async function indexAll(home: TemporaryHome): Promise<void> {
+  const config = await loadConfig(home.env, home.project);
+  const sessions = listSessions(config.paths, { subagents: true, excluded: true }).reverse();
+  const store = openHomeStore(home);
+  try {
+    expect(failureOf(await embedSessions({ config, sessions, store, isComplete: true }))).toBeUndefined();
+  } finally {
+    store.close();
+  }
+}
+
+/** Observes a session and saves a note of it, as `observe-compact --observe` and `save-session` do. */
+async function observeAndSave(home: TemporaryHome, id: string): Promise<void> {
+  const { paths, settings } = await loadConfig(home.env, home.project);
+  const session = resolveSession(id, { paths, cwd: home.project, current: undefined });
+  const { status } = await observeSession(session, { paths, settings, waitMs: 30_000, when: "all" });
+  const note = await saveSessionToMemory({
+    sessionFile: session.file,
+    workspaceDir: home.project,
+    sessionKey: id,
+    sessionId: id,
+    source: session.agent,
+    timezone: settings.timezone,
+    rules: readRules(settings),
+    log: paths.log,
+    state: paths.state,
+  });
+  expect([id, status, note !== null]).toEqual([id, "observed", true]);
+}
+
 function promptOf(home: TemporaryHome, prompt: string): string {
   const session_id = uuidFrom("somebody new");
   const transcript_path = join(home.root, `${session_id}.jsonl`);
@@ -146,10 +192,7 @@ async function holdEverything(home: TemporaryHome, ids: readonly string[]): Prom
   });
   await ok(home, "embed", ["--topics"]);
   configure(home);
-  for (const id of ids) {
-    await ok(home, "observe-compact", [id, "--observe"]);
-    await ok(home, "save-session", [id]);
-  }
+  for (const id of ids) await observeAndSave(home, id);
   await ok(home, "index-meta", [...ids, "--force"]);
   await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, `what of @@${ids[0]}?`));
   await ok(home, "search", [`${MARK}user`]);
@@ -254,7 +297,7 @@ describe("forget", () => {
     await ok(home, "embed", ["--all"]);
     await ok(home, "index-meta", ["--all"]);
     await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, `${MARK}user @@${victims[0]}`));
-    for (const id of victims) {
+    await together(victims, async (id) => {
       expect((await run(home, "observe-compact", [id, "--observe"])).exitCode).toBe(1);
       expect((await run(home, "index-meta", [id, "--force"])).exitCode).toBe(1);
       expect((await run(home, "save-session", [id])).exitCode).toBe(1);
@@ -268,7 +311,7 @@ describe("forget", () => {
         "--save",
       ];
       await ok(home, "hooks/background.ts", turn);
-    }
+    });
     const digest = await ok(home, "activity-summary", [
       "--since",
       "1h",
@@ -333,7 +376,7 @@ describe("forget", () => {
     configure(home);
     const files = AGENTS.map((kind) => writeSession(home, kind, { who: "victim", mark: MARK }));
     const [first = "", second = "", third = ""] = AGENTS.map((kind) => idOf(kind, "victim"));
-    await ok(home, "embed", []);
+    await indexAll(home);
     await ok(home, "observe-compact", [first, "--observe"]);
     for (const file of files) rmSync(file);
     await ok(home, "forget", ["--yes", first]);
@@ -434,7 +477,7 @@ describe("forget", () => {
       const file = writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
       return lastSaid(file, (i < 2 ? 40 : 1) * 86_400);
     });
-    await ok(home, "embed", []);
+    await indexAll(home);
     rmSync(files[1] ?? "");
     const told = await ok(home, "forget", ["--yes", "--before", "30d"]);
     expect(told.split("\n")[0]).toBe("forgot 2 sessions");
@@ -483,7 +526,7 @@ describe("forget", () => {
     writeClaude(home, { id: "agent-a1", parentId: parent, rows: [claudeUser({ text: `${MARK}child` })] });
     const fork = uuidFrom("fork");
     writeClaude(home, { id: fork, rows: [...rows, claudeUser({ text: "further", sessionId: fork })] });
-    await ok(home, "embed", []);
+    await indexAll(home);
     const told = JSON.parse(await ok(home, "forget", ["--yes", parent, "--json", "--quiet"]));
     expect(told.sessions.map(({ id }: { id: string }) => id)).toEqual([parent, "agent-a1"]);
     expect([told.forks, told.excluded.sessions]).toEqual([[fork], [parent]]);
@@ -496,7 +539,7 @@ describe("forget", () => {
     using home = temporaryHome();
     const id = uuidFrom("again");
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
-    await ok(home, "embed", []);
+    await indexAll(home);
     const told = await ok(home, "forget", ["--yes", id, "--no-exclude"]);
     expect(told).toContain("\nnot excluded: the next indexing run reads it again\n");
     expect([holding(home, MARK), existsSync(home.paths.config)]).toEqual([[], false]);
@@ -558,18 +601,21 @@ describe("forget", () => {
     const title = claudeState("custom-title", { customTitle: "quarterly tax return" }, id);
     const rows = [claudeUser({ text: "hello", sessionId: id }), title];
     const file = writeClaude(home, { id, rows });
-    await ok(home, "embed", []);
+    await indexAll(home);
     const refused = async (reference: string) => {
       const { stdout, stderr, exitCode } = await run(home, "forget", [reference, "--yes"]);
       expect([stdout, exitCode]).toEqual(["", 1]);
       return stderr.replace(/, \d+[a-z]+ ago/, "");
     };
-    for (const reference of ["tax", "quartrly tax retrun", "quarterly tax", "tax return quarterly"]) {
-      expect(await refused(reference)).toBe(
-        `error: NOT_FOUND: Cannot find session "${reference}"\n` +
-          `hint: the nearest are ${id} "quarterly tax return" (claude)\n`,
-      );
-    }
+    await together(
+      ["tax", "quartrly tax retrun", "quarterly tax", "tax return quarterly"],
+      async (reference) => {
+        expect(await refused(reference)).toBe(
+          `error: NOT_FOUND: Cannot find session "${reference}"\n` +
+            `hint: the nearest are ${id} "quarterly tax return" (claude)\n`,
+        );
+      },
+    );
     rmSync(file); // and the same where only the index knows it
     for (const reference of ["tax", "quartrly tax retrun"]) {
       expect(await refused(reference)).toStartWith(`error: NOT_FOUND: Cannot find session "${reference}"\n`);
@@ -588,18 +634,19 @@ describe("forget", () => {
     using home = temporaryHome();
     const id = uuidFrom("asked about");
     writeClaude(home, { id, rows: [claudeUser({ text: "hello", cwd: home.project, sessionId: id })] });
-    await ok(home, "embed", []);
+    await indexAll(home);
     const shown = (await ok(home, "forget", [id, "--dry-run"])).split("\n");
     expect(shown.slice(0, 2)).toEqual(["would forget 1 session", `- ${id} (claude)`]);
     const refusal = {
       stderr: "error: NOT_CONFIRMED: Cannot forget without a yes: nothing was changed\nhint: add --yes\n",
       exitCode: 1,
     };
-    for (const args of [[id], ["--project", home.project], ["--before", "0d"], ["--pattern", "hello"]]) {
+    const asked = [[id], ["--project", home.project], ["--before", "0d"], ["--pattern", "hello"]];
+    await together(asked, async (args) => {
       const preview = await ok(home, "forget", [...args, "--dry-run"]);
       expect(await run(home, "forget", args, "yes\n")).toEqual({ ...refusal, stdout: preview });
       expect((await run(home, "forget", [...args, "--json"])).stdout).toBe("");
-    }
+    });
     expect(existsSync(home.paths.config)).toBe(false);
     expect(await atTerminal(home, [id], "n\n")).toMatchObject({ exitCode: 1 });
     expect(await atTerminal(home, [id], "\x04")).toMatchObject({ exitCode: 1 });
@@ -626,7 +673,7 @@ describe("forget", () => {
       });
       return { id, cwd };
     }) as [{ id: string; cwd: string }, { id: string; cwd: string }];
-    await ok(home, "embed", []);
+    await indexAll(home);
     await ok(home, "forget", [one.id, "--yes"]);
     await ok(home, "forget", ["--project", two.cwd, "--yes"]);
     await ok(home, "forget", ["--pattern", "harmless \\w+", "--yes"]);
@@ -699,7 +746,7 @@ describe("forget", () => {
         title(titled, `${MARK}title`),
       ],
     });
-    await ok(home, "embed", []);
+    await indexAll(home);
     await ok(home, "index-meta", ["--all"]);
     await ok(home, "forget", ["--project", secret, "--yes"]);
     await ok(home, "forget", ["--pattern", MARK, "--yes"]);
@@ -723,7 +770,7 @@ describe("forget", () => {
       ["activity-summary", ["--scope", "all", "--since", "2020-01-01", "--current", uuidFrom("nobody")]],
       ["hooks/claude/user-prompt-submit.ts", []],
     ];
-    for (const [name, args] of exits) {
+    await together(exits, async ([name, args]) => {
       const stdin = args.length > 0 ? undefined : promptOf(home, `and @@"night watch" @@${titled}?`);
       const { stdout } = await run(home, name, args, stdin);
       expect([name, args, stdout.includes(MARK), stdout.includes(secret)]).toEqual([
@@ -739,7 +786,7 @@ describe("forget", () => {
           name === "session-reference",
         ]);
       }
-    }
+    });
     expect((await run(home, "session-reader", [hidden])).stderr).toContain("exclude");
     expect(holding(home, MARK)).toEqual([]);
     expect(holding(home, "night watch").filter((file) => !file.endsWith("log.ndjson"))).toEqual([]);
@@ -751,7 +798,7 @@ describe("forget", () => {
     const ids = AGENTS.map((kind) => idOf(kind, "victim"));
     const files = AGENTS.map((kind) => writeSession(home, kind, { who: "victim", mark: MARK }));
     for (const kind of AGENTS) writeSession(home, kind, { who: "other", mark: "plainword" });
-    await ok(home, "embed", []);
+    await indexAll(home);
     let isOver = false;
     const keepOn = async (work: (round: number) => Promise<unknown>) => {
       for (let round = 0; !isOver; round++) await work(round);
@@ -813,7 +860,7 @@ describe("forget", () => {
     write(home.paths.config, JSON.stringify({ exclude: {} }));
     expect(await found()).toBe(1);
     write(home.paths.config, JSON.stringify({ exclude: { sessions: [id.slice(0, 6)] } }));
-    await ok(home, "embed", []);
+    await indexAll(home);
     expect(await found("--no-index")).toBe(0);
   }, 30_000);
 
