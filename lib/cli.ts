@@ -197,7 +197,9 @@ async function useTerminal(args: readonly string[], settings: Config["settings"]
     import("./language/stop-words.ts"),
   ]);
   const paint = painter(wantsColour({ isTTY: true }, process.env));
-  dress = dresser({ paint, now: new Date(), timezone: settings.timezone, words: wordsToMark(args) });
+  const { timezone } = settings;
+  const { columns } = process.stdout;
+  dress = dresser({ paint, now: new Date(), timezone, words: wordsToMark(args), columns });
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */

@@ -25,6 +25,15 @@ test("dresser() paints results by meaning, with a blank line between them and ti
   );
 });
 
+test("dresser() breaks results and rows between words at the terminal's width, and nothing else", () => {
+  const dress = dresser({ ...options, columns: 29, paint: (_, text) => text });
+  expect(dress("   L13 User: how do I deploy this?")).toBe("   L13 User: how do I deploy\n     this?");
+  expect(dress("  edited deploy.sh; ran 12 commands")).toBe("  edited deploy.sh; ran 12\n  commands");
+  expect(dress("1. 8463c716:13-36 · LiveView tests")).toBe("\n1. 8463c716:13-36 · LiveView\n   tests");
+  const report = "warning: no hook has run in Claude Code yet";
+  expect(dress(report)).toBe(report);
+});
+
 test("dresser() paints a log, a diff, and a report", () => {
   const dress = dresser(options);
   expect(dress("# name · claude · id · /shop")).toBe("<name># name · claude · id · /shop</>");

@@ -7,7 +7,9 @@ import {
   painter,
   sayTime,
   wantsColour,
+  wrapColumns,
 } from "../lib/base/terminal.ts";
+import { seeded } from "./support/random.ts";
 
 test("columnsOf() counts wide scripts and emoji twice, and marks, joiners and colours not at all", () => {
   const texts = ["abc", "日本語", "한글", "e\u0301", "👍", "a\u200db", painter(true)("bad", "red"), ""];
@@ -22,6 +24,23 @@ test("fitColumns() gives exactly that many columns, with a mark where it cut", (
   expect(["abc", "abcdef", "日本語", "a日本"].map((text) => columnsOf(fitColumns(text, 4)))).toEqual([
     4, 4, 4, 4,
   ]);
+});
+
+test("wrapColumns() breaks between words, indents what follows, and leaves a word longer than a line to the terminal", () => {
+  const wrap = (line: string) => wrapColumns(line, { columns: 12, indent: 2 });
+  expect(wrap("one two")).toBe("one two");
+  expect(wrap("L1 one two three four")).toBe("L1 one two\n  three four");
+  expect(wrap("L1 \x1b[1mone\x1b[22m two three")).toBe("L1 \x1b[1mone\x1b[22m two\n  three");
+  expect(wrap("L1 日本語 日本語")).toBe("L1 日本語\n  日本語");
+  expect(wrap("L1 /a/path/longer/than/it and on")).toBe("L1 /a/path/longer/than/it and on");
+  expect(wrap("L1 one two 3 four")).toBe("L1 one two 3\n  four");
+  const random = seeded(20261121);
+  for (let i = 0; i < 200; i++) {
+    const words = Array.from({ length: random.integer(1, 30) }, () => "x".repeat(random.integer(1, 9)));
+    const lines = wrap(words.join(" ")).split("\n");
+    expect(lines.filter((line) => line.length > 12)).toEqual([]);
+    expect(lines.join(" ").split(/ +/)).toEqual(words);
+  }
 });
 
 test("alignColumns() lines columns up by their width on the screen", () => {

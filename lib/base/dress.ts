@@ -3,7 +3,7 @@
  * say them. Works on the plain lines that scripts print, so what is piped and what is counted stays the plain text.
  */
 
-import { highlight, type Paint, sayTime } from "./terminal.ts";
+import { highlight, type Paint, sayTime, wrapColumns } from "./terminal.ts";
 
 export interface DressOptions {
   paint: Paint;
@@ -11,13 +11,20 @@ export interface DressOptions {
   timezone: string;
   /** Words that are marked in what was said and done. */
   words: readonly string[];
+  /** Of the terminal: results and rows are broken between words there. @default {Number.POSITIVE_INFINITY} */
+  columns?: number | undefined;
 }
+
+/** Columns by which the rest of a broken line is indented. */
+const HANGING = 2;
 
 const RESULT = /^(\d+\. )(\S+)( · .*)?$/;
 const ROW =
   /^( *)(L\d+)((?: \(rewound\))?)((?: \[\d{4}-\d\d-\d\d[^\]]*\])?) (User:|Assistant:|\[[^\]]*\])?(.*)$/s;
 const LISTED =
   /^((?:today|yesterday) \d\d:\d\d|\d{1,2} [A-Z][a-z]{2,3}(?: \d{4})?)( {2,})(.*?)( {2,})(\S+)( {2,}(?:claude|pi|codex|plain) .*)$/;
+/** What was done, in an outline. */
+const DONE = /^ {2}(?:edited|wrote|ran|failed|committed|decided)\b/;
 const DIFF = /^ {2,}([+-])/;
 const STATUS = /^(?:OK|DEGRADED|ERROR)$/;
 const FINDING = /^(error|warning|info): /;
@@ -38,9 +45,9 @@ export function dresser(options: DressOptions): (text: string) => string {
 }
 
 function dressLine(line: string, options: DressOptions): string {
-  const { paint, words } = options;
+  const { paint, words, columns = Number.POSITIVE_INFINITY } = options;
   const result = RESULT.exec(line);
-  if (result) return dressResult(result, options);
+  if (result) return wrapColumns(dressResult(result, options), { columns, indent: HANGING + 1 });
   const row = ROW.exec(line);
   if (row) {
     const [, indent = "", place = "", rewound = "", time = "", who = "", said = ""] = row;
@@ -48,14 +55,16 @@ function dressLine(line: string, options: DressOptions): string {
     const rest = who.startsWith("[")
       ? said.replace(/\bfailed\b/, (word) => paint("bad", word))
       : highlight(said, words, paint);
-    return `${indent}${start} ${paint(meaningOf(who), who)}${rest}`;
+    const dressed = `${indent}${start} ${paint(meaningOf(who), who)}${rest}`;
+    return wrapColumns(dressed, { columns, indent: indent.length + HANGING });
   }
   const listed = LISTED.exec(line);
   if (listed) {
     const [, time = "", gap = "", name = "", gap2 = "", id = "", rest = ""] = listed;
     return `${paint("time", time)}${gap}${paint("name", name)}${gap2}${paint("faint", id)}${rest}`;
   }
-  if (line.startsWith("# ")) return paint("name", line);
+  if (line.startsWith("# ")) return wrapColumns(paint("name", line), { columns, indent: HANGING });
+  if (DONE.test(line)) return wrapColumns(line, { columns, indent: HANGING });
   const sign = DIFF.exec(line)?.[1];
   if (sign) return paint(sign === "+" ? "good" : "bad", line);
   if (STATUS.test(line)) return paint(line === "OK" ? "good" : "bad", line);

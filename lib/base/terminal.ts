@@ -66,6 +66,22 @@ export function fitColumns(text: string, columns: number): string {
   return `${fitted}…${" ".repeat(Math.max(0, columns - used - 1))}`;
 }
 
+/** Breaks a line between words where a terminal would break it within one; what follows is indented. */
+export function wrapColumns(line: string, { columns, indent }: { columns: number; indent: number }): string {
+  if (columnsOf(line) <= columns) return line;
+  let [wrapped, used] = ["", 0];
+  for (const part of line.split(/(?<=\S)(?= )/)) {
+    const word = part.trimStart();
+    const [width, bare] = [columnsOf(part), columnsOf(word)];
+    // A word longer than a line goes on where it begins: the terminal breaks it anyway.
+    const breaks = used + width > columns && indent + bare <= columns;
+    wrapped += breaks ? `\n${" ".repeat(indent)}${word}` : part;
+    used = breaks ? indent + bare : used + width;
+    while (used > columns) used -= columns;
+  }
+  return wrapped;
+}
+
 /** Lines up rows of cells; the last cell of a row keeps its length. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
