@@ -10,6 +10,7 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { asCalled, quoted } from "../lib/base/command.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
@@ -150,10 +151,12 @@ function indexAndName(config: Config): void {
 }
 
 function whatStays({ paths }: Config): string {
+  const copy = join(paths.claude, "plugins", "cache", "session-memory");
   const lines = [
     "What stays:",
     `  ${paths.home}: index, names, notes and observations; bun scripts/forget.ts --everything removes them`,
     "  the agents' own transcripts, which are never written to",
+    ...(existsSync(copy) ? [`  ${copy}: Claude Code's copy of the plugin, which you may delete`] : []),
     `  ${ROOT}: the program itself`,
   ];
   return asCalled(lines.join("\n"));

@@ -97,12 +97,15 @@ test("setup goes on after a host's command that failed, names it, and ends with 
 test("setup --remove undoes what setup did and lists what stays", async () => {
   host("claude");
   host("pi");
+  const copy = join(home.paths.claude, "plugins", "cache", "session-memory");
+  mkdirSync(copy, { recursive: true });
   const { stdout, exitCode } = await setup("--remove", "--yes");
   expect(called()).toEqual([
     "claude plugin uninstall session-memory@session-memory",
     "claude plugin marketplace remove session-memory",
     `pi remove ${ROOT}`,
   ]);
+  expect(stdout).toContain(`  ${copy}: Claude Code's copy of the plugin, which you may delete\n`);
   expect(stdout.slice(stdout.indexOf("What stays:")).split("\n")[1]).toContain(home.paths.home);
   expect([exitCode, existsSync(home.paths.database)]).toEqual([0, false]);
 });
