@@ -98,7 +98,7 @@ describe("a turn appended to a long session", () => {
     }
     expect({ allowed, bytes, isLittle: bytes <= allowed }).toMatchObject({ isLittle: true });
     expect(summaryOf(home).summary).toMatch(/^Last: Login test \d+ passes now\.$/m);
-  });
+  }, 30_000);
 
   test("is observed as if the whole had been read: no line is left out", async () => {
     using home = temporaryHome();
@@ -115,7 +115,7 @@ describe("a turn appended to a long session", () => {
     expect(rows.flatMap((_, index) => (covered.has(index + 1) ? [] : [index + 1]))).toEqual([]);
     const prompts = rows.filter((row) => row.includes("fix login test")).length;
     expect(observations.filter(({ text }) => text.startsWith("User: fix login test"))).toHaveLength(prompts);
-  });
+  }, 30_000);
 
   test("is read whole where its prompt takes the place of an earlier one", async () => {
     using home = temporaryHome();
@@ -131,7 +131,7 @@ describe("a turn appended to a long session", () => {
     expect(bytes).toBeGreaterThanOrEqual(statSync(file).size);
     const left = [...coveredOf(home).left];
     expect(left.length).toBeGreaterThan(0);
-  });
+  }, 30_000);
 });
 
 test("a file that was replaced is read from its start", async () => {
@@ -145,7 +145,7 @@ test("a file that was replaced is read from its start", async () => {
   write(file, text);
   await follow(home, file);
   expect(summaryOf(home).summary).toMatch(/^Last: Login test 8 passes now\.$/m);
-});
+}, 30_000);
 
 test("when a session begins, those that were there before are indexed and named, the newest first, once", async () => {
   using home = temporaryHome();
@@ -211,4 +211,4 @@ test("with an llm a turn refines topics in one call, once it is full, and pays f
   const { stdout } = await runScript("search", ["--topics"], { env: home.env });
   expect(stdout).toContain("growth plan");
   await server.close();
-});
+}, 30_000);

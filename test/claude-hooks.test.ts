@@ -167,7 +167,7 @@ test("one switch turns observing off in PreCompact and after turns, in config.js
     await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
     expect(existsSync(ledgerFile(home.paths, ID))).toBe(false);
   }
-});
+}, 30_000);
 
 describe("Stop and SessionEnd", () => {
   test("return at once and have the session indexed and observed afterwards", async () => {
@@ -211,7 +211,7 @@ describe("Stop and SessionEnd", () => {
     await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
     expect(logOf(home)).not.toContain('"background.save"');
     expect([existsSync(home.paths.notes), existsSync(join(home.project, "memory"))]).toEqual([false, false]);
-  });
+  }, 30_000);
 
   test("take the clearing of a session in which nothing was said for no failure", async () => {
     using home = temporaryHome();
@@ -224,7 +224,7 @@ describe("Stop and SessionEnd", () => {
     });
     expect(events.map((line) => JSON.parse(line)).filter(({ ok }) => !ok)).toEqual([]);
     expect(existsSync(join(home.project, "memory"))).toBe(false);
-  });
+  }, 30_000);
 });
 
 describe("every hook", () => {

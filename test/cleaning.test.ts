@@ -112,4 +112,4 @@ test("until then it is not shown, health counts it, and embed redacts it", async
   await run("embed");
   expect(await run("health")).not.toContain("older redaction rules");
   expect(leaks(bytesUnder(home.paths.home).replaceAll(JSON.stringify(SETTINGS.redact), ""))).toEqual([]);
-});
+}, 30_000);

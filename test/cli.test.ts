@@ -137,7 +137,7 @@ describe("what the file system refuses", () => {
       stderr: `error: NOT_FOUND: Cannot load "zod": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
       exitCode: 1,
     });
-  });
+  }, 30_000);
 
   test("includes a current folder that has been removed", async () => {
     const folder = mkdtempSync(join(tmpdir(), "removed-"));

@@ -229,7 +229,7 @@ test("growth and replacement between two looks never lose a message, nor put a m
     expect(offsetOf(home)).toBe(readFileSync(file).length);
     expect(look()).toBe(0);
   }
-});
+}, 30_000);
 
 test("flipped, spliced and torn bytes throw nothing, and what can be read is told", () => {
   using home = temporaryHome();
@@ -289,7 +289,7 @@ test("two looks at once tell the same messages twice at worst, and none is lost 
     expect(offsetOf(home)).toBe(readFileSync(file).length);
   }
   expect(seen.size).toBe(written);
-});
+}, 30_000);
 
 function optionsOf(home: ReturnType<typeof temporaryHome>) {
   return { paths: home.paths, settings: defaultSettings(), current: { id: ME, cwd: home.project } };

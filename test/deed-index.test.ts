@@ -210,7 +210,7 @@ describe("deeds in the index", () => {
     left.close();
     const bytes = readFileSync(home.paths.database, "latin1");
     for (const word of ["aardvark", "okapi"]) expect(bytes).not.toContain(word);
-  });
+  }, 30_000);
 
   test("hold no secret, and nothing that config.json excludes", async () => {
     using home = temporaryHome();

@@ -284,7 +284,7 @@ describe("search --file, --error, --command", () => {
     ).toEqual([[uuidFrom("newest"), "3x, last failed"]]);
     const brief = await search(["--file", "costs.ts", "--brief", "--project", "shop", "--limit", "2"]);
     expect(brief.stdout.trimEnd().split("\n").length).toBe(2);
-  });
+  }, 30_000);
 
   test("keep phrasings to the sessions that had to do with it", async () => {
     const { stdout } = await search([
@@ -312,7 +312,7 @@ describe("search --file, --error, --command", () => {
       expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
       expect(stderr).toStartWith(`error: Cannot use ${args[0]}: `);
     }
-  });
+  }, 30_000);
 
   test("show no secret that an index of older rules may hold", async () => {
     using own = temporaryHome();
@@ -350,7 +350,7 @@ describe("search --file, --error, --command", () => {
       expect(stdout).toContain("[redacted:");
       expect(stdout).not.toContain(token);
     }
-  });
+  }, 30_000);
 });
 
 const RECORDED = join(ROOT, "..", "shared", "transcripts");

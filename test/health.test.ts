@@ -364,5 +364,5 @@ describe("health.ts", () => {
         "totalSessions",
       ].sort(),
     );
-  });
+  }, 30_000);
 });

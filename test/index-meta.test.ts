@@ -178,7 +178,7 @@ test("with a model rules name a session until enough was said, then it is due af
   session(10);
   expect((await run("--json")).json.sessions[0].status).toBe("indexed");
   expect(server.chats().length).toBe(2);
-});
+}, 30_000);
 
 test("a meta made by rule is due as soon as a model is there, one made by a model is not undone by rules", async () => {
   session(5);
@@ -363,7 +363,7 @@ test("--dry-run names the sessions that the same command then sends, and writes 
     expect(plan.tokens).toBeGreaterThanOrEqual(words.join("").length / 4);
   }
   expect((await run("--force", "--dry-run")).stdout).toContain("3 sessions would be sent to 127.0.0.1:");
-});
+}, 30_000);
 
 test("a model without a known price is refused where the dearest known model would pass the cap", async () => {
   const llm = { model: "no-such-model", baseUrl: "https://models.invalid/v1", dailyBudgetUsd: 0.01 };
@@ -486,7 +486,7 @@ test("an excluded session and excluded words stay out", async () => {
   expect((await run(ID, "--force")).stderr).toBe(
     `error: NOT_FOUND: Cannot use session "${ID}": it is kept out\nhint: take it out of exclude in config.json\n`,
   );
-});
+}, 30_000);
 
 test("two runs at once ask the model once", async () => {
   configure({});
@@ -494,7 +494,7 @@ test("two runs at once ask the model once", async () => {
   const [first, second] = await Promise.all([run("--json"), run("--json")]);
   const statuses = [first, second].map(({ json }) => json.sessions[0].status).sort();
   expect([statuses, server.chats().length]).toEqual([["indexed", "not-due"], 1]);
-});
+}, 30_000);
 
 test("wrong usage is exit 2, with nothing on stdout", async () => {
   const { stdout, stderr, exitCode } = await run("--new", "--all");

@@ -158,7 +158,7 @@ test("killed at any moment, the next observer goes on: nothing lost, nothing dou
   const covers = ledger.flatMap((record) => (record.kind === "observed" ? record.covers.split(",") : []));
   expect(new Set(covers).size).toBe(covers.length);
   expect(foldLedger(ledger).covered.size).toBe(new Set(entries.map(({ line }) => line)).size);
-});
+}, 30_000);
 
 test("an observer that finds another at work leaves it alone", async () => {
   using home = temporaryHome();

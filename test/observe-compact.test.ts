@@ -302,7 +302,7 @@ test("--dry-run makes as many calls as the same command then makes, and leaves t
   }
   expect((await run("--observe", "--dry-run")).stdout).toStartWith("0 calls to 127.0.0.1:");
   await server.close();
-});
+}, 30_000);
 
 test("--status says what will happen next, or why nothing will", async () => {
   const next = async (...args: string[]) =>

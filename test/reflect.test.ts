@@ -142,7 +142,7 @@ test("the default threshold is reached by a long session, and reflection gets we
   expect(
     observationTokens(after.observations.filter((observation) => !isOpen(observation, after))),
   ).toBeLessThan(20_000);
-});
+}, 30_000);
 
 const TURNS: Turn[] = [
   ["user", "never push to main"],

@@ -156,7 +156,7 @@ describe("on made-up sessions", () => {
       for (const line of printBrief(found, options).split("\n"))
         expect([...line].length).toBeLessThanOrEqual(160);
     }
-  });
+  }, 30_000);
 
   test("one more phrasing never takes a strong hit away", () => {
     const random = seeded(fuzzSeed("more phrasings"));
@@ -177,7 +177,7 @@ describe("on made-up sessions", () => {
         isFound = found.length > 0;
       }
     }
-  });
+  }, 30_000);
 
   test("rows that were taken back are marked", () => {
     store.db.exec("INSERT INTO rewound SELECT number, 1, 1 FROM sessions WHERE id LIKE '00000001%'");

@@ -123,7 +123,7 @@ L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it
       expect(stdout + stderr).toContain("[redacted:github-token]");
       expect(stdout + stderr).not.toContain(token);
     }
-  });
+  }, 30_000);
 
   test("writes all of a long answer to a pipe and survives a reader that leaves", async () => {
     using own = temporaryHome();
@@ -138,7 +138,7 @@ L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it
     const piped = await runCommand(["sh", "-c", `"$@" | head -1`, "sh", ...command], options);
     expect(piped.stdout).toStartWith("# ");
     expect({ stderr: piped.stderr, exitCode: piped.exitCode }).toEqual({ stderr: "", exitCode: 0 });
-  });
+  }, 30_000);
 });
 
 describe("session-reader --list", () => {

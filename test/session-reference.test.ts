@@ -219,7 +219,7 @@ test("a question without a model, or with one that fails, is said not to be answ
     exitCode,
     stdout.includes("- not answered: Cannot ask the model: the server answered 500"),
   ]).toEqual([0, true]);
-});
+}, 30_000);
 
 test("ancestors come with it when they are asked for, and only then", async () => {
   const [child, parent, grandparent] = [
@@ -256,7 +256,7 @@ test("ancestors come with it when they are asked for, and only then", async () =
   write(home.paths.config, JSON.stringify({ exclude: { sessions: [parent] } }));
   const kept = (await run(`@@${child}~2`, "--json")).json.text;
   expect([first(kept), kept.includes(parent), kept.includes(unknown)]).toEqual([[child], false, true]);
-});
+}, 30_000);
 
 test("a Claude Code fork's ancestor is the session whose rows it copied", async () => {
   const queued = (id: string, timestamp: string) =>

@@ -65,7 +65,7 @@ test("setup --yes runs the hosts' commands, indexes and names, and suggests ques
   for (const question of questions) expect(question).toMatch(/search\.ts 'what came of .+\?'$/);
   expect(existsSync(home.paths.database)).toBe(true);
   expect(existsSync(home.paths.meta)).toBe(true);
-});
+}, 30_000);
 
 test("setup suggests questions that a shell takes as they are, whatever a session is called", async () => {
   const customTitle = "it's `touch /tmp/x` of $(id)";

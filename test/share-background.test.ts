@@ -36,7 +36,7 @@ describe.skipIf(!hasPostgres())("in the background", () => {
     expect(postgres.sql("SELECT id FROM session_memory.sessions")).toEqual([uuid(1)]);
     await atStart(bob);
     expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${uuid(1)}`]);
-  });
+  }, 30_000);
 
   test("nothing is sent before config.json has a share block", async () => {
     using eve = sharer(postgres, { role: "alice", machine: "desk", share: { projects: {} } });
@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgres())("in the background", () => {
     expect(there()).toEqual([]);
     await alice.share();
     expect(there()).toEqual([uuid(3)]);
-  });
+  }, 30_000);
 });
 
 describe("a hub that is away", () => {
@@ -78,7 +78,7 @@ describe("a hub that is away", () => {
     expect(whats).toContain(`sharing fails: ${error}`);
     expect(whats).toContain(`1 session not shared yet with ${label}`);
     hub.close();
-  });
+  }, 30_000);
 
   test("is never asked by a search, a prompt hook, a reader, a digest or a session's start itself", async () => {
     const hub = await countingServer(() => {});

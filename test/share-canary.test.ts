@@ -130,7 +130,7 @@ describe.skipIf(!hasPostgres())("the hub", () => {
     expect(words[0]).toContain(KEPT);
     const shown = bytesUnder(bob.paths.home).join("\n");
     expect(never.slice(0, -3).filter((text) => shown.includes(text))).toEqual([]);
-  });
+  }, 30_000);
 
   test("and a reader's rules are obeyed on its machine", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -151,7 +151,7 @@ describe.skipIf(!hasPostgres())("the hub", () => {
     bob.configure({});
     await bob.share();
     expect(wordsIn(bob.paths.shared)[key]).toHaveLength(2);
-  });
+  }, 30_000);
 });
 
 function metaOf(description: string, summary: string) {

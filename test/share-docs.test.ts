@@ -73,5 +73,5 @@ describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
     await alice.run("alice");
     expect(await bob.run("bob")).toContain("the webhook is retried and the ledger key is random");
     for (const home of [admin, alice, bob]) home.remove();
-  });
+  }, 30_000);
 });

@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     await laptop.share();
     expect(rowsOf(id)).not.toBe("0|0");
     postgres.sql("DELETE FROM session_memory.sessions");
-  });
+  }, 30_000);
 
   test("of a pattern takes the words from the hub and from replicas, and leaves the rest", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -79,7 +79,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
       "User: the seal swims\nAssistant: it does too",
     ]);
     expect(postgres.dump()).not.toContain("walrus");
-  });
+  }, 30_000);
 
   test("of a colleague's session takes it from the own replica for good, down to the bytes, and from nobody else", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -99,7 +99,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     await bob.run("forget", "--undo", `alice@desk:${id}`);
     await bob.share();
     expect(held()).toBe(true);
-  });
+  }, 30_000);
 
   test("of a project takes own and others' sessions of it", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });

@@ -83,7 +83,7 @@ describe.skipIf(!hasPostgres())("killed at random", () => {
       ),
     ).toEqual([]);
     expectSound(bob);
-  });
+  }, 30_000);
 });
 
 async function run(home: Sharer, killAfter: number | undefined) {

@@ -185,7 +185,7 @@ describe("a hub", () => {
       exitCode: 1,
       stderr: `error: HUB_ERROR: Cannot reach the hub 127.0.0.1:${silent.port}/memory: it does not answer\nhint: see whether it runs and a firewall lets us through\n`,
     });
-  });
+  }, 30_000);
 });
 
 describe("credentials and a project's .env", () => {

@@ -54,7 +54,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     expect(await alice.share()).toMatchObject({ published: { sessions: 1 } });
     await bob.share();
     expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`]).toHaveLength(2);
-  });
+  }, 30_000);
 
   test("keeps one session of a transcript that two machines of one owner have, the longer one", async () => {
     using desk = sharer(postgres, { role: "alice", machine: "desk" });
@@ -184,7 +184,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     await bob.share();
     expect(wordsIn(bob.paths.shared)).toMatchObject(whole);
     expect(Object.keys(wordsIn(bob.paths.shared))).toHaveLength(3);
-  });
+  }, 30_000);
 
   test("takes a session back that is kept out, or of a project that is shared no more", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -202,7 +202,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     expect(await alice.share()).toMatchObject({ published: { withdrawn: 1 } });
     await bob.share();
     expect(held()).toEqual([]);
-  });
+  }, 30_000);
 
   test("leaves: what it sent goes from the hub, what it read is deleted, and the background stays away", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });

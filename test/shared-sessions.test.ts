@@ -171,7 +171,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     ]) {
       expect([filter, await found(question, ...filter)]).toEqual([filter, []]);
     }
-  });
+  }, 30_000);
 
   test("is found by what was done in it", async () => {
     expect(await found("--command", "bun")).toEqual([[ID, ALICE]]);
@@ -256,7 +256,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     await alice.share();
     await bob.share();
     expect(await prompt(bob.project, uuid(31))).toContain("in a burrow");
-  });
+  }, 30_000);
 
   test("does not take a reference away from an own session, and is not there once it is kept out", async () => {
     expect(await read(uuid(2))).toContain("what is the port");

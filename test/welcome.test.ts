@@ -89,7 +89,7 @@ test("a session that begins or was cleared is told of the project's last one, a 
   expect(lineIn(await start(home, { source: "clear" }))).toBe(line);
   expect(await start(home, { source: "resume" })).toEqual(SILENCE);
   expect(await start(home, { source: "fork" })).toEqual(SILENCE);
-});
+}, 30_000);
 
 test("the last session is the one whose last row is the newest, whatever its file's time, named or not", async () => {
   using home = temporaryHome();
