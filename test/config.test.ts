@@ -6,6 +6,7 @@ import { trustedEnvironment } from "../lib/config/environment.ts";
 import { addExclusions } from "../lib/config/exclude-file.ts";
 import { readHookSettings } from "../lib/config/hook-settings.ts";
 import { temporaryHome } from "./support/home.ts";
+import { runCommand, runScript } from "./support/run.ts";
 
 function homeWith(config?: string) {
   const home = temporaryHome();
@@ -182,5 +183,16 @@ test("resolvePaths() follows the hosts' variables and splits the list of transcr
     piSessions: "/pi-sessions",
     codex: "/codex",
     transcripts: ["/a", "/b/c.jsonl"],
+  });
+});
+
+test("a config.json that is a pipe is refused, and hangs nothing", async () => {
+  using home = temporaryHome();
+  mkdirSync(home.paths.home, { recursive: true });
+  await runCommand(["mkfifo", home.paths.config]);
+  const { stderr, exitCode } = await runScript("session-reader", ["--list"], { env: home.env });
+  expect({ stderr, exitCode }).toEqual({
+    stderr: `error: STORAGE_ERROR: Cannot read "${home.paths.config}": it is a pipe or a device\n`,
+    exitCode: 1,
   });
 });

@@ -2,18 +2,18 @@
 
 import {
   closeSync,
-  existsSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readFileSync,
   renameSync,
+  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { hasCode } from "./errors.ts";
+import { hasCode, SessionMemoryError } from "./errors.ts";
 
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -32,8 +32,13 @@ interface WriteOptions {
 /** Returns a file's text, or undefined when there is none. */
 export function readIfExists(path: string): string | undefined {
   // Asked first: an exception costs more than a call, and most of these files are optional.
-  if (!existsSync(path)) return undefined;
   try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat) return undefined;
+    // a pipe or a device may never end
+    if (stat.isFIFO() || stat.isCharacterDevice()) {
+      throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
+    }
     return readFileSync(path, "utf8");
   } catch (error) {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;

@@ -281,14 +281,14 @@ for (const [name, modules, file] of versions) {
 }
 
 describe.skipIf(!current)("Claude Code 2.1.329", () => {
-  test("installs the plugin by the commands of README.md, and runs its hooks from there", async () => {
+  test("installs the plugin by the commands of docs/hosts.md, and runs its hooks from there", async () => {
     const binary = join(current ?? "", CLIENTS.claude.file);
     const { model, home } = lab(binary);
     const clone = join(home.root, "clone");
     const skipped = [".git", ".cache", "node_modules", "test"].map((name) => join(ROOT, name));
     cpSync(ROOT, clone, { recursive: true, filter: (path) => !skipped.includes(path) });
     const run = (args: string[], cwd?: string) => runClaude(binary, home, { args, plugin: false, cwd });
-    const commands = textOf(join(ROOT, "README.md")).match(/claude plugin [^`]+/g) ?? [];
+    const commands = textOf(join(ROOT, "docs", "hosts.md")).match(/claude plugin [^`]+/g) ?? [];
     expect(commands).toHaveLength(2);
     for (const command of commands) {
       const done = await run(command.split(" ").slice(1), clone);
