@@ -69,7 +69,7 @@ interface Step {
 }
 
 const QUESTIONS = 3;
-/** Sessions looked at for names that make a question. */
+/** Sessions looked at for names that make a question, the longest of them first. */
 const NEWEST = 50;
 const NAME_WORDS = 8;
 
@@ -142,7 +142,8 @@ function indexAndName(config: Config): void {
   }
   const sessions = listSessions(config.paths);
   print(`${sessions.length} sessions can be searched now`);
-  const names = sessions.slice(0, NEWEST).flatMap((session) => nameOf(session, config.paths) ?? []);
+  const worth = sessions.slice(0, NEWEST).toSorted((a, b) => b.size - a.size);
+  const names = worth.flatMap((session) => nameOf(session, config.paths) ?? []);
   const short = names.map((name) => name.split(" ").slice(0, NAME_WORDS).join(" "));
   const questions = [...new Set(short)].slice(0, QUESTIONS);
   if (questions.length === 0) return;
