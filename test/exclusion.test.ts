@@ -103,6 +103,16 @@ describe("an excluded session", () => {
     expect(kept()).toEqual(["", "shop plan"]);
   });
 
+  test("leaves no name in what a process keeps that started before it was excluded", () => {
+    using home = temporaryHome();
+    const paths = excluding(home, {});
+    write(home.paths.config, JSON.stringify({ exclude: { patterns: ["falcon"] } }));
+    resolveSession(out, { paths, cwd: home.project });
+    const store = openNameTable(home.paths);
+    expect(keptTitles(store)).toEqual([]);
+    store.close();
+  });
+
   test("keeps an excluded text out of names: of the list, of a resolved session and of candidates", () => {
     using home = temporaryHome();
     const paths = excluding(home, { patterns: ["falcon"] });

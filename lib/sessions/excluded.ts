@@ -22,6 +22,15 @@ export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Ex
   return { sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
 }
 
+/** Returns whether config.json excludes nothing beyond what a process was started with. */
+export function isExclusionCurrent(paths: Pick<Paths, "config" | "rules">): boolean {
+  const known = paths.rules.exclude;
+  const now = currentExclude(paths, known);
+  return (["sessions", "projects", "patterns"] as const).every(
+    (key) => now[key].length === new Set(known[key]).size,
+  );
+}
+
 /**
  * Whether a session is excluded by id, name or project; name and project are looked up only when they matter. Without
  * `paths` the name is not looked up.

@@ -10,6 +10,7 @@ import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import { rulesOf } from "../transcripts/rules.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
+import { isExclusionCurrent } from "./excluded.ts";
 import { metaDirectory } from "./meta.ts";
 import {
   allMetas,
@@ -89,9 +90,11 @@ function runWith<T>(store: Store, { paths, work }: { paths: Paths; work: (names:
 }
 
 function knownIn(store: Store, paths: Paths): KnownNames {
-  const rules = {
+  const isPassing = store.db.path === ":memory:";
+  const rules: NameRules = {
     key: String(shortHash(JSON.stringify([REDACTION_VERSION, paths.rules]))),
     keepsName: nameFilter(paths),
+    isCurrent: () => isPassing || isExclusionCurrent(paths),
   };
   return {
     update(files, options) {
@@ -101,7 +104,7 @@ function knownIn(store: Store, paths: Paths): KnownNames {
       for (const folder of [paths.meta, metaDirectory(paths, "pi")]) {
         updateMetas(store, folder, { thorough, rules });
       }
-      if (isNewRules) keepSource(store, RULES, rules.key);
+      if (isNewRules) writeAll(store, [() => keepSource(store, RULES, rules.key)], rules);
     },
     titled: (folded) => new Set(titledBy(store, folded)),
     metasNamed: (folded) => metasNamed(store, folded).flatMap(toNamed),
@@ -115,6 +118,8 @@ function knownIn(store: Store, paths: Paths): KnownNames {
 interface NameRules {
   key: string;
   keepsName: KeepsName;
+  /** Whether config.json excludes nothing more by now: what was read before may be just that. */
+  isCurrent: () => boolean;
 }
 
 interface UpdateOptions {
@@ -144,19 +149,24 @@ function updateTitles(
   // A listing of given files is not all there is.
   const present = new Set(thorough && isAll ? titled.map(({ file }) => file) : known.keys());
   const gone = [...known.keys()].filter((file) => !present.has(file));
-  writeAll(store, [
-    ...changed.flatMap((each) =>
-      each ? [() => (each.now ? keepTitle(store, each.now) : dropTitle(store, each.file))] : [],
-    ),
-    ...gone.map((file) => () => dropTitle(store, file)),
-  ]);
+  writeAll(
+    store,
+    [
+      ...changed.flatMap((each) =>
+        each ? [() => (each.now ? keepTitle(store, each.now) : dropTitle(store, each.file))] : [],
+      ),
+      ...gone.map((file) => () => dropTitle(store, file)),
+    ],
+    rules,
+  );
 }
 
 /** One transaction, and none where nothing is to be written: a prompt waits for it. */
-function writeAll({ db }: Store, writes: readonly (() => void)[]): void {
+function writeAll({ db }: Store, writes: readonly (() => void)[], { isCurrent }: NameRules): void {
   if (writes.length === 0) return;
   db.transaction(() => {
-    for (const write of writes) write();
+    // asked under the lock: whoever excludes something writes config.json first, then takes names out of here
+    if (isCurrent()) for (const write of writes) write();
   });
 }
 
@@ -205,11 +215,15 @@ function updateMetas(store: Store, folder: string, { thorough, rules }: UpdateOp
     .map((name) => join(folder, name));
   const metas = files.map((file) => readKept(file, { folder, kept: old.get(file), rules }));
   const present = new Set(files);
-  writeAll(store, [
-    ...metas.filter((kept) => kept !== old.get(kept.file)).map((kept) => () => keepMeta(store, kept)),
-    ...[...old.keys()].filter((file) => !present.has(file)).map((file) => () => dropMeta(store, file)),
-    ...(before === state ? [] : [() => keepSource(store, folder, state)]),
-  ]);
+  writeAll(
+    store,
+    [
+      ...metas.filter((kept) => kept !== old.get(kept.file)).map((kept) => () => keepMeta(store, kept)),
+      ...[...old.keys()].filter((file) => !present.has(file)).map((file) => () => dropMeta(store, file)),
+      ...(before === state ? [] : [() => keepSource(store, folder, state)]),
+    ],
+    rules,
+  );
 }
 
 function readKept(
