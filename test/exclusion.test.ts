@@ -107,7 +107,7 @@ describe("an excluded session", () => {
     using home = temporaryHome();
     const paths = excluding(home, {});
     write(home.paths.config, JSON.stringify({ exclude: { patterns: ["falcon"] } }));
-    resolveSession(out, { paths, cwd: home.project });
+    expect(() => resolveSession("falcon plan", { paths, cwd: home.project })).toThrow("Cannot find session");
     const store = openNameTable(home.paths);
     expect(keptTitles(store)).toEqual([]);
     store.close();
