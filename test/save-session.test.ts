@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type SaveOptions, saveSessionToMemory } from "../scripts/save-session.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
@@ -350,4 +350,16 @@ test("messages that the user excludes are not in the note", async () => {
   const note = readFileSync(stdout.trimEnd(), "utf8");
   expect(note).toContain("User: About the shop\n");
   expect(note).not.toContain("Falcon");
+});
+
+test("save-session of a session whose transcript is gone says so, and where its words still are", async () => {
+  using home = temporaryHome();
+  const id = "33333333-3333-4333-8333-333333333333";
+  const file = writeClaude(home, { id, rows: [claudeUser({ text: "Deploy the shop" })] });
+  const options = { env: home.env, cwd: home.project };
+  await runScript("index-meta", ["--all"], options);
+  rmSync(file);
+  const { stdout, stderr, exitCode } = await runScript("save-session", [id], options);
+  expect([stdout, exitCode]).toEqual(["", 1]);
+  expect(stderr).toStartWith(`error: NOT_FOUND: Cannot read "${file}": the transcript is gone\nhint: `);
 });

@@ -1,6 +1,6 @@
 /** The last messages of a transcript, with as much of the conversation as naming it takes, in constant memory. */
 
-import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -19,7 +19,7 @@ interface ConversationEnd {
 /**
  * Reads a transcript's last `count` messages, with their lines.
  *
- * @throws {SessionMemoryError} `PARSE_ERROR` when it cannot be read.
+ * @throws {SessionMemoryError} `NOT_FOUND` when it is gone, `PARSE_ERROR` when it cannot be read.
  */
 export function readEnd(file: string, { count, rules }: { count: number; rules: Rules }): ConversationEnd {
   const head: Entry[] = [];
@@ -32,6 +32,12 @@ export function readEnd(file: string, { count, rules }: { count: number; rules: 
       if (isMessage(entry)) pushWithin(messages, entry, count);
     }
   } catch (cause) {
+    if (hasCode(cause, "ENOENT")) {
+      throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": the transcript is gone`, {
+        hint: "bun scripts/session-reader.ts <session> shows what the index holds of it",
+        cause,
+      });
+    }
     throw new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}": ${describeError(cause)}`, {
       hint: "see what is wrong with bun scripts/embed.ts --validate-only",
       cause,
