@@ -65,13 +65,13 @@ export function readOccurrences(
     .all({ stem, ids }) as { id: number; column: TextColumn }[];
 }
 
+/** The columns of `sessions` that `toSessionRow` reads. */
+export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, source_gone";
+
 /** Reads some sessions of the index, by id. */
 export function readSessionRows(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
   const rows = store.db
-    .prepare(
-      `SELECT number, id, agent, file, name, cwd, project, parent_id, source_gone FROM sessions
-       WHERE id IN (SELECT value FROM json_each($ids))`,
-    )
+    .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE id IN (SELECT value FROM json_each($ids))`)
     .all({ ids: JSON.stringify([...ids]) });
   return new Map(rows.map(toSessionRow).map((session) => [session.id, session]));
 }
@@ -180,7 +180,7 @@ export function logSearch(store: Store, { tookMs, results }: { tookMs: number; r
   }
 }
 
-function toSessionRow(row: Row): SessionRow {
+export function toSessionRow(row: Row): SessionRow {
   return {
     number: Number(row.number),
     id: String(row.id),

@@ -4,6 +4,7 @@ import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/diff.ts";
 import { commandKey, isLooking, programOf } from "./commands.ts";
+import type { SessionRow } from "./corpus.ts";
 import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";
 import {
   deedRow,
@@ -12,7 +13,6 @@ import {
   type Find,
   type FindRow,
   type FindScope,
-  type FoundSession,
   isInTime,
   messagesWithin,
   sessionsInScope,
@@ -136,7 +136,7 @@ function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindSc
   }
   const finds = [...groups.values()].map((group) => {
     const own = group.sort((a, b) => a.deed.line - b.deed.line);
-    return findOf(store, sessions.get((own[0] as Occurrence).deed.session) as FoundSession, { own, scope });
+    return findOf(store, sessions.get((own[0] as Occurrence).deed.session) as SessionRow, { own, scope });
   });
   return finds
     .sort(
@@ -156,7 +156,7 @@ function keyOf({ kind, tool, target, input, id }: StoredDeed): string {
 
 function findOf(
   store: Store,
-  session: FoundSession,
+  session: SessionRow,
   { own, scope }: { own: readonly Occurrence[]; scope: FindScope },
 ): { find: Find; isGone: boolean; isFailure: boolean } {
   const later = readDeeds(store, session.number, {

@@ -5,13 +5,13 @@ import type { StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/diff.ts";
 import { shellParts, shellWords } from "../transcripts/shell.ts";
+import type { SessionRow } from "./corpus.ts";
 import {
   deedRow,
   deedsMatching,
   type Find,
   type FindRow,
   type FindScope,
-  type FoundSession,
   isInTime,
   messagesOf,
   phraseOf,
@@ -147,7 +147,7 @@ function unique(touched: readonly Touched[]): Touched[] {
 
 function findOf(
   store: Store,
-  session: FoundSession,
+  session: SessionRow,
   { touched, scope }: { touched: readonly Touched[]; scope: FindScope },
 ): Find {
   const counts = (["edited", "read", "ran"] as const).flatMap((how) => {
@@ -175,7 +175,7 @@ function findOf(
 function rowsOf(
   store: Store,
   deed: StoredDeed,
-  { session, scope: { clean } }: { session: FoundSession; scope: FindScope },
+  { session, scope: { clean } }: { session: SessionRow; scope: FindScope },
 ): FindRow[] {
   const reason = saidBefore(store, { sessionId: session.id, line: deed.line, reach: REASON_LINES });
   const isChange = deed.kind === "edit" || deed.kind === "write";

@@ -5,19 +5,7 @@ import { piecesOf } from "../index/stored-steps.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
-
-/** A session as far as a find names it. */
-export interface FoundSession {
-  number: number;
-  id: string;
-  agent: Agent;
-  file: string;
-  name: string | undefined;
-  cwd: string | undefined;
-  project: string | undefined;
-  parentId: string | undefined;
-  sourceGone: boolean;
-}
+import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "./corpus.ts";
 
 /** A row that is shown. */
 export interface FindRow {
@@ -31,7 +19,7 @@ export interface FindRow {
 }
 
 export interface Find {
-  session: FoundSession;
+  session: SessionRow;
   timestamp: string;
   /** The summary of the find: `edited 5x, read 2x`, `gone after 2 edits`. */
   summary: string;
@@ -93,35 +81,20 @@ export function sessionsInScope(
   store: Store,
   numbers: Iterable<number>,
   scope: FindScope,
-): Map<number, FoundSession> {
+): Map<number, SessionRow> {
   const rows = store.db
     .prepare(
-      `SELECT number, id, agent, file, name, cwd, project, parent_id, source_gone FROM sessions
+      `SELECT ${SESSION_COLUMNS} FROM sessions
        WHERE number IN (SELECT value FROM json_each(?))`,
     )
     .all(JSON.stringify([...new Set(numbers)]));
   const { among, agent, subagents = false } = scope;
   const wanted = among && new Set(among);
   const sessions = rows
-    .map(toSession)
+    .map(toSessionRow)
     .filter((session) => (wanted?.has(session.id) ?? true) && (agent ?? session.agent) === session.agent)
     .filter(({ parentId }) => subagents || parentId === undefined);
   return new Map(sessions.map((session) => [session.number, session]));
-}
-
-function toSession(row: Row): FoundSession {
-  const text = (value: Row[string] | undefined) => (typeof value === "string" ? value : undefined);
-  return {
-    number: Number(row.number),
-    id: String(row.id),
-    agent: row.agent as Agent,
-    file: String(row.file),
-    name: text(row.name),
-    cwd: text(row.cwd),
-    project: text(row.project),
-    parentId: text(row.parent_id),
-    sourceGone: row.source_gone === 1,
-  };
 }
 
 /** Returns whether a time is in scope. */
