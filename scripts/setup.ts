@@ -117,7 +117,7 @@ function stepsOf({ name, program }: Host, commands: string[][], { env }: Config)
 }
 
 function shown({ host, command }: Step): string {
-  return `${command.map((word) => (/\s/.test(word) ? JSON.stringify(word) : word)).join(" ")}   # ${host}`;
+  return `${command.map(quoted).join(" ")}   # ${host}`;
 }
 
 /** Asks at a terminal; anywhere else nobody can answer. */
