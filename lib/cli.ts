@@ -194,7 +194,7 @@ async function useTerminal(args: readonly string[], settings: Config["settings"]
   const [{ dresser }, { painter, wantsColour }, { wordsToMark }] = await Promise.all([
     import("./base/dress.ts"),
     import("./base/terminal.ts"),
-    import("./language/stop-words.ts"),
+    import("./language/words.ts"),
   ]);
   const paint = painter(wantsColour({ isTTY: true }, process.env));
   const { timezone } = settings;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { spokenText } from "../lib/language/spoken-text.ts";
+import { spokenText } from "../lib/language/speech.ts";
 import { nameByRule } from "../lib/naming/naming.ts";
 import { isCircumstantial, summarizeByRule } from "../lib/naming/summarize.ts";
 import type { Entry, ToolCall } from "../lib/transcripts/session.ts";

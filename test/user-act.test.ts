@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { isRule } from "../lib/language/speech.ts";
-import { type UserAct, userAct } from "../lib/language/user-act.ts";
+import { isRule, type UserAct, userAct } from "../lib/language/speech.ts";
 
 const MESSAGES: Record<UserAct, string[]> = {
   request: [

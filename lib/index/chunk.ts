@@ -5,9 +5,9 @@
  */
 
 import { truncate } from "../base/text.ts";
-import { splitJoined } from "../language/identifiers.ts";
 import { estimateTokens, mostTokens } from "../language/tokens.ts";
 import { describeText } from "../language/topics.ts";
+import { splitJoined } from "../language/words.ts";
 import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
 import { cutText } from "./cut.ts";
 import { headerWords, writeHeader } from "./header.ts";

@@ -1,6 +1,6 @@
 /** A session's deeds in the index: their rows and their full text. */
 
-import { splitJoined } from "../language/identifiers.ts";
+import { splitJoined } from "../language/words.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";

@@ -1,6 +1,4 @@
-/** Words as the index's tokenizer sees them: letters and digits of any script, lower case, without accents. */
-
-import { isUnspaced } from "./identifiers.ts";
+/** Words: as the index's tokenizer sees them, the parts of joined names, those that say nothing, and those that name something. */
 
 /** Accents off: `Übergänge` → `Ubergange`. */
 function withoutAccents(text: string): string {
@@ -26,4 +24,196 @@ export function isUnspacedWord(word: string): boolean {
 export function hasUnspaced(text: string): boolean {
   for (let at = 0; at < text.length; at++) if (isUnspaced(text.charCodeAt(at))) return true;
   return false;
+}
+
+/** Most texts have nothing to split; this check is faster than looking at each word. */
+const MAY_BE_JOINED = /[a-z][A-Z]|[A-Z]{2}[a-z]|[\u0e00-\uffff]/;
+
+/**
+ * Returns what the full-text tokenizer does not see in texts: the parts of `camelCase` names, and pairs of characters in
+ * scripts that write no spaces, each once. The tokenizer itself splits at every other mark (`snake_case`, `some/path`).
+ */
+export function splitJoined(...texts: string[]): string {
+  const found = new Set<string>();
+  for (const text of texts) if (MAY_BE_JOINED.test(text)) collect(text, found);
+  return found.size === 0 ? "" : [...found].join(" ");
+}
+
+/** `parseHTMLFile2` → parse HTML File2. One part: it is no joined name. */
+export function splitName(name: string): string[] {
+  return name.match(/\p{Lu}+(?!\p{Ll})[\d]*|\p{Lu}?\p{Ll}+[\d]*|\d+/gu) ?? [];
+}
+
+/** Returns whether a script writes words without spaces between them. */
+export function isUnspaced(unit: number): boolean {
+  if (unit < 0xe00) return false;
+  if (unit < 0x1100) return unit < 0xf00 || unit >= 0x1000; // Thai, Lao; Myanmar
+  return (
+    (unit >= 0x3040 && unit <= 0x30ff) || // kana
+    (unit >= 0x3400 && unit <= 0x9fff) || // ideographs
+    (unit >= 0xac00 && unit <= 0xd7a3) || // Hangul
+    (unit >= 0xf900 && unit <= 0xfaff) || // compatibility ideographs
+    (unit >= 0x1780 && unit <= 0x17ff) // Khmer
+  );
+}
+
+/** 数据库 → 数据, 据库; a single character stays one. */
+export function characterPairs(run: string): string[] {
+  if (run.length < 2) return [run];
+  return Array.from({ length: run.length - 1 }, (_, i) => run.slice(i, i + 2));
+}
+
+function collect(text: string, found: Set<string>): void {
+  let wordStart = -1;
+  let joined = false;
+  let before = 0;
+  for (let i = 0; i <= text.length; i++) {
+    const unit = i < text.length ? text.charCodeAt(i) : 32;
+    const upper = unit >= 65 && unit <= 90;
+    const lower = unit >= 97 && unit <= 122;
+    if (upper || lower || (unit >= 48 && unit <= 57)) {
+      if (wordStart < 0) wordStart = i;
+      // fooBar, or the last capital of HTTPServer
+      else if (
+        upper ? before >= 97 && before <= 122 : lower && before >= 65 && before <= 90 && i - wordStart > 1
+      )
+        joined = true;
+    } else {
+      if (joined) addParts(text.slice(wordStart, i), found);
+      wordStart = -1;
+      joined = false;
+      if (unit >= 0xe00 && isUnspaced(unit)) i = addPairs(text, i, found);
+    }
+    before = unit;
+  }
+}
+
+/** Longer runs are data, not names. */
+const NAME_MAX = 80;
+
+function addParts(name: string, found: Set<string>): void {
+  if (name.length > NAME_MAX) return;
+  for (const part of splitName(name)) if (part.length > 1) found.add(part);
+}
+
+/** Adds the pairs of the run that starts at `from`; returns the position of its last character. */
+function addPairs(text: string, from: number, found: Set<string>): number {
+  let end = from + 1;
+  while (end < text.length && isUnspaced(text.charCodeAt(end))) end++;
+  for (const pair of characterPairs(text.slice(from, end))) found.add(pair);
+  return end - 1;
+}
+
+const ENGLISH = `
+a about above after again all already also always am an and any anybody anyone anything are around as ask asked at away
+back be because been before being below between both but by came can come could d did do does doing done down during each
+either else etc even ever every few for from further gave get give given go goes going gone got had has have having he her
+here hers herself him himself his how however i if in instead into is it its itself just kind knew know known last least
+less let like little ll lot m made make many may maybe me might mine more most much must my myself near need needed neither
+never next no nobody none nor not nothing now of off often ok okay on once one ones only onto or other our ours ourselves
+out over own per perhaps please put quite rather re really s said same saw say see seen shall she should since so some
+somebody someone something still such t take taken tell than that the their theirs them themselves then there these they
+thing things think this those though through thus till to together told too took toward towards under until up upon us use
+used using ve very via want wanted wants was way ways we went were what whatever when where whether which whichever while
+who whoever whom whose why will with within without would yes yet you your yours yourself`;
+
+const OTHERS = `
+aber als am an auch auf aus bei bis da das dass dem den der des die doch durch ein eine einem einen einer eines er es fur
+gab habe haben hat hatte hatten hinter ich ihm ihn ihr ihre im in ist ja jetzt kann kein keine konnte man mehr mein mich
+mir mit nach nicht noch nun nur ob oder ohne schon sehr sein seine sich sie sind so uber um und uns unser unter vom von vor
+wann war waren warum was weil welche welcher welches welchen wem wen wenn wer werden wie wir wird wo woran worden wurde
+wurden zu zum zur
+ai as au aux avec avoir avons c ce ces cet cette comment d dans de des du elle elles en est et etait ete eu il ils j je l
+la le les leur leurs lors lui ma mais me meme mes mon n ne nos notre nous on ont ou par pas plus pour pourquoi qu quand que
+quel quelle quelles quels qui quoi s sa sans se ses si son sont sous sur ta te tes toi ton tu un une vos votre vous y
+al algo como con cual cuales cuando cuanto de del donde dos el ella ellas ellos en era eran eres es esa ese eso esta estaba
+este esto fue fueron ha habia han hasta hay he la las le les lo los mas me mi mis muy no nos nosotros nuestra nuestro o
+para pero por porque que quien se ser si sin sobre son su sus te tiene tu un una unas uno unos y ya yo
+ao aos as ate com como da das de dela dele do dos e ela elas ele eles em era essa esse esta este eu foi foram ha isso isto
+ja lhe mais mas me meu minha muito na nao nas nem no nos nossa nosso num o onde os ou para pela pelas pelo pelos por porque
+qual quais quando que quem sao se sem ser seu sua tem um uma umas uns voce
+а без бы был была были было быть в во вот все всё вы где да для до его ее её если есть же за и из или им их к как какая
+какие какой какое когда которые который кто ли мне мой мы на над наш не него нее нет ни но о об он она они от очень по под
+почему при с со так там то тоже только ты у уже чем что чтобы эта эти это этот я`;
+
+/** Lower case, without accents. */
+export const STOP_WORDS: ReadonlySet<string> = new Set(`${ENGLISH} ${OTHERS}`.trim().split(/\s+/));
+
+/** Words that say nothing in a name, though a question may be after them. */
+const EMPTY_IN_NAMES = new Set(
+  `although two three four five six ten another thank thanks hi hey hello lets gonna wanna needs well actually basically
+makes making everything stuff bit sort able don doesn didn isn aren wasn won dont doesnt cant look looks looking try trying
+help mean new konnen soll sollen muss mussen dich dir euch dein dass immer wieder bitte danke mal hier dort dann etre ou
+estar favor`.split(/\s+/),
+);
+
+/** Returns whether a word only holds others together, in a name. */
+export function isFunctionWord(word: string): boolean {
+  const folded = foldText(word);
+  return STOP_WORDS.has(folded) || EMPTY_IN_NAMES.has(folded);
+}
+
+/** Shorter words are marked in too many others. */
+const MARKED_MIN = 3;
+
+/** The words of a command line that are worth marking in what it finds. */
+export function wordsToMark(args: readonly string[]): string[] {
+  const words = args.filter((arg) => !arg.startsWith("-")).flatMap((arg) => arg.split(/[^\p{L}\p{N}_]+/u));
+  return words.filter((word) => word.length >= MARKED_MIN && !isFunctionWord(word));
+}
+
+/** Said in every session, so it distinguishes none. */
+const COMMON_WORDS = new Set(
+  (
+    "file files code line lines read write run add create change changes update fix check show test tests work working " +
+    "first next last start started continue implement task tasks step steps user assistant claude agent session message " +
+    "messages output input result results error errors issue project repo folder directory function current currently " +
+    "existing following full good great right left sure done need want question answer example please"
+  ).split(" "),
+);
+
+/** `app-123`, `shop-x4k.2`: a tracker's id, which says nothing about the work. */
+const TICKET = /(?<![\w-])[a-z]\w*-(?:\d+|[a-z0-9]{3})(?:\.\d+)?(?![\w-])/gi;
+
+const LEAD_INS = [
+  /^(?:hey|hi|hello|hallo|yo|dear|good (?:morning|evening|afternoon)|moin|servus|guten (?:tag|morgen|abend)|bonjour|salut|hola|привет)(?: (?:claude|there|again|team|all|pi|codex|zusammen))?\b[\s,.!:–-]*/iu,
+  /^(?:ok(?:ay)?|k|alright|all right|right|so|well|now|then|and|but|also|hmm+|great|good|nice|cool|perfect|awesome|yes|yeah|yep|no|nope|thanks|thank you|fair enough|oh|ah|wait|sorry|actually|anyway|first(?: of all)?|next|finally|btw|my (?:dude|man|friend)|dude|man|super|gut|also|ja|nein|danke|bien|vale|bon|claude(?=[,.!:])|finally|just|maybe|never ?mind|fyi|to be (?:fair|honest)|in that case)(?=[\s,.!:;–])[\s,.!:;–-]*/iu,
+  /^(?:can|could|would|will) (?:you|we|i)(?: (?:please|maybe|also|just|kindly|now|perhaps|mind|be able to))*\b\s*/iu,
+  /^(?:i(?:'d| would| really)? (?:like|love|want|need)|i(?:'m| am) (?:trying|looking|going|planning)|we (?:still )?(?:need|want|have to|should|could|must)|you (?:should|need|must|have to)|it'?s time|help me|i have to|we(?:'re| are) going) (?:you |us |me )?(?:to )?(?:please |also |now )*(?:need |want )?(?:(?:your|some) help (?:with|in|to) )?(?=\S)/iu,
+  /^(?:let'?s|let us|let me|please|pls|kindly|just|go ahead and|feel free to|make sure (?:to|that)|try to|your task is to|the task is to|your job is to|i think (?:that )?(?:we|you|it) (?:should |could |can |need to )?|do you think|i was wondering if|is it possible to|would it be possible to|is there (?:a|any) way to|do you know|how about|what about|a question:?|quick question:?|question:?)\b[\s,:]*/iu,
+  /^(?:kannst du|könntest du|kannst du mir|würdest du|bitte|ich (?:möchte|will|brauche|hätte gern)|wir (?:müssen|sollten|wollen|brauchen)|lass uns|mach(?:e)?(?: mir)? (?:bitte|mal))\b[\s,]*(?:bitte |mal |doch )*/iu,
+  /^(?:peux-tu|pouvez-vous|pourrais-tu|je (?:veux|voudrais)|il faut|on doit|s'il te plaît|puedes|podrías|quiero|necesito|por favor|hay que)\b[\s,]*/iu,
+  /^(?:можешь|пожалуйста|нужно|надо|давай|помоги)(?=\s)[\s,]*/iu,
+  /^(?:请|請|帮我|幫我|麻烦|能不能|可以|我想|我要|你好|お願い|こんにちは)[，,、\s]*/u,
+];
+
+/** Returns the words of a text that name something, in lower case; ids, numbers and what every session says left out. */
+export function contentWords(text: string): string[] {
+  const words =
+    text
+      .toLowerCase()
+      .replace(TICKET, " ")
+      .match(/\p{L}[\p{L}\p{N}]+/gu) ?? [];
+  return words
+    .flatMap(unjoined)
+    .filter((word) => !isFunctionWord(word) && !isCommon(word) && !/^[a-f\d]{8,}$/.test(word));
+}
+
+function isCommon(word: string): boolean {
+  return COMMON_WORDS.has(word) || COMMON_WORDS.has(word.replace(/s$/, ""));
+}
+
+/** Splits a run of an unspaced script, which is a sentence, into pairs of characters that serve as its words. */
+function unjoined(word: string): string[] {
+  return isUnspaced(word.charCodeAt(0)) ? characterPairs(word) : [word];
+}
+
+/** Returns a sentence without what politeness and speech put before its subject. */
+export function withoutLeadIn(sentence: string): string {
+  let rest = sentence.trim();
+  for (let before = ""; before !== rest; ) {
+    before = rest;
+    for (const pattern of LEAD_INS) rest = rest.replace(pattern, "").trimStart();
+  }
+  return rest;
 }

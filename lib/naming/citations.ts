@@ -1,6 +1,6 @@
 /** Checks that a model's citations are where it says. */
 
-import { isFunctionWord } from "../language/stop-words.ts";
+import { isFunctionWord } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 
 export type Confidence = "high" | "medium" | "low";

@@ -6,10 +6,8 @@
  * session keeps coming back to wins.
  */
 
-import { isAgreement, isGoOn, isThanks, sentences } from "../language/speech.ts";
-import { spokenText } from "../language/spoken-text.ts";
-import { contentWords } from "../language/wording.ts";
-import { hasUnspaced } from "../language/words.ts";
+import { isAgreement, isGoOn, isThanks, sentences, spokenText } from "../language/speech.ts";
+import { contentWords, hasUnspaced } from "../language/words.ts";
 import { commitMessage } from "../observe/command-outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { dropTail, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";

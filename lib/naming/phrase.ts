@@ -1,8 +1,6 @@
 /** A statement in at most eight words: without lead-in, marks and asides, ended where nothing is left waiting. */
 
-import { isFunctionWord } from "../language/stop-words.ts";
-import { contentWords, withoutLeadIn } from "../language/wording.ts";
-import { hasUnspaced } from "../language/words.ts";
+import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
 
 export const WORDS_MAX = 8;
 export const WORDS_WANTED = 5;

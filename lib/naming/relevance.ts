@@ -1,7 +1,6 @@
 /** How much each entry of one conversation has to do with a question, by its words. */
 
-import { splitJoined } from "../language/identifiers.ts";
-import { foldText } from "../language/words.ts";
+import { foldText, splitJoined } from "../language/words.ts";
 import { readQuestions } from "../search/query.ts";
 import { inverseFrequency } from "../search/rank.ts";
 import { findStems } from "../search/terms.ts";

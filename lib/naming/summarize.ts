@@ -1,9 +1,16 @@
 /** Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. */
 
-import { gist, isAgreement, isDecision, isGoOn, isThanks, sentences } from "../language/speech.ts";
-import { spokenText } from "../language/spoken-text.ts";
+import {
+  gist,
+  isAgreement,
+  isDecision,
+  isGoOn,
+  isThanks,
+  sentences,
+  spokenText,
+} from "../language/speech.ts";
 import { describeText } from "../language/topics.ts";
-import { contentWords } from "../language/wording.ts";
+import { contentWords } from "../language/words.ts";
 import { commitMessage } from "../observe/command-outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { commitSubject, nameByRule } from "./naming.ts";

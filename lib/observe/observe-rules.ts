@@ -13,10 +13,10 @@ import {
   isThanks,
   pendingQuestion,
   sentences,
+  spokenText,
+  userAct,
 } from "../language/speech.ts";
-import { spokenText } from "../language/spoken-text.ts";
 import { estimateTokens } from "../language/tokens.ts";
-import { userAct } from "../language/user-act.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { DONE, type Draft, type Memory, type Observation, openThreads } from "./observations.ts";
 import { excerpt } from "./observe-step.ts";

@@ -7,7 +7,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { contentWords } from "../language/wording.ts";
+import { contentWords } from "../language/words.ts";
 import {
   isOpen,
   type Memory,

@@ -3,8 +3,8 @@
  * settle it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
  */
 
-import { splitJoined } from "../language/identifiers.ts";
 import { isDecision } from "../language/speech.ts";
+import { splitJoined } from "../language/words.ts";
 import type { Row } from "./rows.ts";
 import { findStems } from "./terms.ts";
 

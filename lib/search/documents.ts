@@ -1,7 +1,7 @@
 /** Chunks as ranking sees them: how often the asked terms occur in each, and which chunks adjoin. */
 
 import type { StoredDeed } from "../index/deed-rows.ts";
-import { splitJoined } from "../language/identifiers.ts";
+import { splitJoined } from "../language/words.ts";
 import type { ChunkRow } from "./candidates.ts";
 import { readOccurrences, type SessionRow } from "./corpus.ts";
 import { deedText } from "./deeds.ts";

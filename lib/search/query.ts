@@ -3,9 +3,14 @@
  * finds candidates. Words are OR-ed: a natural question AND-ed finds nothing.
  */
 
-import { characterPairs, splitName } from "../language/identifiers.ts";
-import { STOP_WORDS } from "../language/stop-words.ts";
-import { foldText, isUnspacedWord, wordsOf } from "../language/words.ts";
+import {
+  characterPairs,
+  foldText,
+  isUnspacedWord,
+  STOP_WORDS,
+  splitName,
+  wordsOf,
+} from "../language/words.ts";
 import { stemWords } from "./terms.ts";
 
 /** One thing asked for. */

@@ -5,7 +5,7 @@
 
 import type { StoredDeed } from "../index/deed-rows.ts";
 import { readHeader } from "../index/header.ts";
-import { splitJoined } from "../language/identifiers.ts";
+import { splitJoined } from "../language/words.ts";
 import type { AskedTerms } from "./asked-terms.ts";
 import type { ChunkRow } from "./candidates.ts";
 import { deedText } from "./deeds.ts";
