@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
-import { logEvent } from "../lib/base/log.ts";
+import { logEvent } from "../lib/base/output.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
 import { isExcluded } from "../lib/sessions/excluded.ts";
 import { projectKey } from "../lib/sessions/project.ts";

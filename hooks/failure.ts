@@ -2,7 +2,7 @@
 
 import { renameSync } from "node:fs";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
-import { logEvent } from "../lib/base/log.ts";
+import { logEvent } from "../lib/base/output.ts";
 import type { Paths } from "../lib/config/config.ts";
 import { redact } from "../lib/redact/redact.ts";
 

@@ -5,7 +5,7 @@
 
 import type { Look } from "../lib/activity/look.ts";
 import { readUpdates } from "../lib/activity/news.ts";
-import { logEvent } from "../lib/base/log.ts";
+import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { hasReference } from "../lib/sessions/references.ts";

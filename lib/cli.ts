@@ -1,10 +1,15 @@
 /** Runs scripts: help, flags, configuration, streams, progress, exit codes. For scripts only. */
 
-import { commandLine, type Options, parseStrictly, usageError } from "./base/arguments.ts";
-import { asCalled, isDispatched } from "./base/command.ts";
-import { SessionMemoryError } from "./base/errors.ts";
+import {
+  asCalled,
+  commandLine,
+  isDispatched,
+  type Options,
+  parseStrictly,
+  usageError,
+} from "./base/command.ts";
+import { refusalOf, SessionMemoryError } from "./base/errors.ts";
 import { isTerminal, writeFully } from "./base/output.ts";
-import { refusalOf } from "./base/refusals.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
@@ -192,7 +197,7 @@ let dress: ((text: string) => string) | undefined;
 async function useTerminal(args: readonly string[], settings: Config["settings"]): Promise<void> {
   if (!isTerminal(STDOUT)) return;
   const [{ dresser }, { painter, wantsColour }, { wordsToMark }] = await Promise.all([
-    import("./base/dress.ts"),
+    import("./base/terminal.ts"),
     import("./base/terminal.ts"),
     import("./language/words.ts"),
   ]);

@@ -12,8 +12,8 @@ import { readMarks } from "../lib/activity/marks.ts";
 import { readUpdates } from "../lib/activity/news.ts";
 import { updatesOf } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
-import { changedAt, isFile, namesIn, statOf } from "../lib/base/probe.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, warn } from "../lib/cli.ts";
 import {
   type Config,

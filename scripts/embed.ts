@@ -11,7 +11,7 @@
 
 import { existsSync } from "node:fs";
 import { describeError } from "../lib/base/errors.ts";
-import { logEvent } from "../lib/base/log.ts";
+import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
   note,

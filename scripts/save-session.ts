@@ -10,8 +10,8 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
-import { logEvent } from "../lib/base/log.ts";
-import { changedAt } from "../lib/base/probe.ts";
+import { changedAt } from "../lib/base/files.ts";
+import { logEvent } from "../lib/base/output.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { integerFlag, type Run, runScript, usageError, warn } from "../lib/cli.ts";
 import { type Config, defaultSettings, expandPath, type Paths, resolvePaths } from "../lib/config/config.ts";

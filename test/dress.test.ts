@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { dresser } from "../lib/base/dress.ts";
+import { dresser } from "../lib/base/terminal.ts";
 
 const options = {
   paint: (meaning: string, text: string) => (text === "" ? "" : `<${meaning}>${text}</>`),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn } from "../lib/base/probe.ts";
+import { namesIn } from "../lib/base/files.ts";
 import { defaultSettings, loadConfig } from "../lib/config/config.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta } from "../lib/naming/session-meta.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bytesOf, entriesOf, namesIn, statOf, textOf } from "../lib/base/probe.ts";
+import { bytesOf, entriesOf, namesIn, statOf, textOf } from "../lib/base/files.ts";
 import { temporaryHome } from "./support/home.ts";
 
 test("textOf() reads regular files of at most 1 MiB, through links too, and nothing else", () => {

@@ -301,7 +301,6 @@ test("the hook loads no more than it takes to look", () => {
     "lib/base/files.ts",
     "lib/base/hash.ts",
     "lib/base/json.ts",
-    "lib/base/probe.ts",
     "lib/config/config.ts",
     "lib/config/environment.ts",
     "lib/config/hook-settings.ts",

@@ -4,8 +4,8 @@
  */
 
 import { statSync } from "node:fs";
+import { changedAt } from "../../lib/base/files.ts";
 import { writeFully } from "../../lib/base/output.ts";
-import { changedAt } from "../../lib/base/probe.ts";
 import { loadConfig, type Settings } from "../../lib/config/config.ts";
 import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
 import { redactLedger } from "../../lib/observe/ledger-record.ts";

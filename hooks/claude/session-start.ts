@@ -4,8 +4,7 @@
  * A resumed or forked session has what it was given before: nothing.
  */
 
-import { logEvent } from "../../lib/base/log.ts";
-import { writeFully } from "../../lib/base/output.ts";
+import { logEvent, writeFully } from "../../lib/base/output.ts";
 import { requireSettings } from "../prompt.ts";
 import { startBeginning } from "../start-background.ts";
 import { type HookCall, runHook } from "./hook.ts";

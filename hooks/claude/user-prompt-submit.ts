@@ -61,7 +61,7 @@ async function answer(
   if (Object.keys(said).length > 0 && !writeFully(`${JSON.stringify(output)}\n`)) return;
   delivered();
   if (title === undefined) return;
-  const { logEvent } = await import("../../lib/base/log.ts");
+  const { logEvent } = await import("../../lib/base/output.ts");
   logEvent(paths.log, { event: "title", ok: true, session: prompt.session.id, title });
 }
 

@@ -1,7 +1,7 @@
 /** Names the session when that is due or asked for: meta file, status line with the cost, telemetry entry. */
 
 import { describeError } from "../../lib/base/errors.ts";
-import { logEvent } from "../../lib/base/log.ts";
+import { logEvent } from "../../lib/base/output.ts";
 import type { Config } from "../../lib/config/config.ts";
 import { formatCost } from "../../lib/model/spend.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";

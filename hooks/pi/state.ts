@@ -1,7 +1,7 @@
 /** State shared by the parts of the pi extension: configuration, the session, and running work. */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
-import { logEvent } from "../../lib/base/log.ts";
+import { logEvent } from "../../lib/base/output.ts";
 import { type Config, loadConfig, type Paths, resolvePaths, withFolders } from "../../lib/config/config.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import { sessionAt } from "../../lib/sessions/sessions.ts";

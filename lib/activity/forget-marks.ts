@@ -2,10 +2,9 @@
 
 import { statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
+import { namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { namesIn } from "../base/probe.ts";
 import { type ForgetIn, type Forgetting, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import { OWN_MARKS } from "./marks.ts";
 

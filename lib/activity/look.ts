@@ -6,7 +6,7 @@
 
 import type { Stats } from "node:fs";
 import { join } from "node:path";
-import { statOf } from "../base/probe.ts";
+import { statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import type { TranscriptFile } from "../sessions/places.ts";

@@ -8,7 +8,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { realPathOf, statOf } from "./probe.ts";
+import { realPathOf, statOf } from "./files.ts";
 
 /** Environment variables. */
 export type Environment = Record<string, string | undefined>;

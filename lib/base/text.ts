@@ -21,6 +21,11 @@ export function quoteName(name: string): string {
   return PLAIN.test(name) ? name : quote(name);
 }
 
+/** Returns a text as one word of a shell's command line. */
+export function quoted(text: string): string {
+  return /^[\w./@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** Shortens a text to `max` code points, marked with an ellipsis. */
 export function truncate(text: string, max: number): string {
   if (max <= 0) return "";

@@ -1,7 +1,7 @@
 /** Removes from the environment what a project folder put there: Bun loads its `.env` files by itself. */
 
 import { join } from "node:path";
-import { textOf } from "../base/probe.ts";
+import { textOf } from "../base/files.ts";
 import type { Environment } from "../base/runtime.ts";
 
 /** The variables we read. One set by the project folder's `.env` was not set by the user. */

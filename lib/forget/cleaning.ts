@@ -5,10 +5,9 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readIfExists, replaceFile } from "../base/files.ts";
+import { namesIn, readIfExists, replaceFile } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { namesIn } from "../base/probe.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { cleanRows, countUncleanRows } from "../index/clean-rows.ts";
 import { FILES_FACT } from "../index/clean-state.ts";

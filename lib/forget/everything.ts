@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn } from "../base/probe.ts";
+import { namesIn } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { publishedAt } from "../share/forget-shared.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { changedAt, statOf, textOf } from "../base/probe.ts";
+import { changedAt, statOf, textOf } from "../base/files.ts";
 import type { Runtime } from "../base/runtime.ts";
 import type { Environment, Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";

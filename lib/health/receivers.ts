@@ -1,6 +1,6 @@
 /** Names who receives anything that was said on this machine. */
 
-import { isDirectory } from "../base/probe.ts";
+import { isDirectory } from "../base/files.ts";
 import type { Environment, Paths, Settings } from "../config/config.ts";
 
 /** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */

@@ -3,8 +3,8 @@
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
+import { isDirectory, namesIn, statOf } from "../base/files.ts";
 import { lockHolder } from "../base/locks.ts";
-import { isDirectory, namesIn, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import type { Finding } from "./finding.ts";
 

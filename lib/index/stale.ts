@@ -1,7 +1,7 @@
 /** Checks by a listing and one statement whether the index has every transcript as it is now: mostly nothing is new. */
 
 import { statSync } from "node:fs";
-import { changedAt } from "../base/probe.ts";
+import { changedAt } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import { isCarriedOver, readFact, type Store, writeFact } from "../store/store.ts";

@@ -4,8 +4,7 @@
  */
 
 import { dirname, join } from "node:path";
-import { readIfExists, remove } from "../base/files.ts";
-import { entriesOf, textOf } from "../base/probe.ts";
+import { entriesOf, readIfExists, remove, textOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, isForgotten, isInState } from "../store/forgetting.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";

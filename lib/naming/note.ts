@@ -2,8 +2,7 @@
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { createFile, ensureDirectory } from "../base/files.ts";
-import { namesIn, textOf } from "../base/probe.ts";
+import { createFile, ensureDirectory, namesIn, textOf } from "../base/files.ts";
 
 /** What a note says. All texts are redacted and on one line. */
 interface Note {

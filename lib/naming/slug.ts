@@ -1,7 +1,7 @@
 /** A few words of a conversation as part of a file name, by the model or by rule. */
 
 import { describeError } from "../base/errors.ts";
-import { logEvent } from "../base/log.ts";
+import { logEvent } from "../base/output.ts";
 import { formatLocal } from "../base/time.ts";
 import { defaultSettings, resolvePaths } from "../config/config.ts";
 import type { SendChat } from "../model/answers.ts";

@@ -3,7 +3,7 @@
  * Only the latter loads what reads transcripts, since the host waits.
  */
 
-import { changedAt, statOf } from "../base/probe.ts";
+import { changedAt, statOf } from "../base/files.ts";
 import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";

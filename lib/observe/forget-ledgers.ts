@@ -1,10 +1,9 @@
 /** Takes observations out of the ledgers: those of sessions, or those that hold a text. */
 
 import { join } from "node:path";
-import { readIfExists, remove, replaceFile } from "../base/files.ts";
+import { namesIn, readIfExists, remove, replaceFile } from "../base/files.ts";
 import { parseRecord, scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { namesIn } from "../base/probe.ts";
 import { type ForgetIn, type Forgetting, isForgotten, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import { fileStem, readLedgerFile } from "./ledger.ts";
 import { forgetBackoffs } from "./observe-state.ts";

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt } from "../base/probe.ts";
+import { changedAt } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { assertNotExcluded } from "../sessions/excluded.ts";

@@ -2,7 +2,7 @@
 
 import { basename } from "node:path";
 import { describeError } from "../base/errors.ts";
-import { changedAt, statOf } from "../base/probe.ts";
+import { changedAt, statOf } from "../base/files.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";

@@ -2,10 +2,9 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readJson, remove } from "../base/files.ts";
+import { namesIn, readJson, remove } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { namesIn } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, isInState, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import { withExistingState } from "../store/state.ts";

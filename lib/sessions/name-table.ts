@@ -4,7 +4,7 @@
  * Derived: each name is kept with the state of the file that it was read from.
  */
 
-import { statOf } from "../base/probe.ts";
+import { statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
 import { openState } from "../store/state.ts";

@@ -1,8 +1,8 @@
 /** What all sessions are called: host titles and meta files' names, kept so that few files are looked at again. */
 
 import { basename, join } from "node:path";
+import { namesIn, statOf } from "../base/files.ts";
 import { shortHash } from "../base/hash.ts";
-import { namesIn, statOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import { isStorageError } from "../store/storage-errors.ts";

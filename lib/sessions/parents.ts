@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { namesIn } from "../base/probe.ts";
+import { namesIn } from "../base/files.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries, readHead } from "../transcripts/transcript.ts";

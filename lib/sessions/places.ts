@@ -7,7 +7,7 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
-import { entriesOf, isFile, isPlainFile, statOf } from "../base/probe.ts";
+import { entriesOf, isFile, isPlainFile, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { isConflictCopy, isSyncFolder } from "./conflict-copy.ts";

@@ -5,7 +5,7 @@
  */
 
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { entriesOf, isFile, realPathOf, statOf, textOf } from "../base/probe.ts";
+import { entriesOf, isFile, realPathOf, statOf, textOf } from "../base/files.ts";
 
 /** A directory's place in git. */
 interface Repository {

@@ -1,6 +1,6 @@
 /** How to go on with a session in the host it is from. */
 
-import { quoted } from "../base/command.ts";
+import { quoted } from "../base/text.ts";
 import type { Session } from "../transcripts/session.ts";
 
 /** Returns the command that goes on with a session; undefined where no host of this machine can. */

@@ -1,7 +1,7 @@
 /** Sessions outside of listings: unreadable files beside transcripts, and sessions whose transcript is gone. */
 
 import { basename } from "node:path";
-import { changedAt, statOf } from "../base/probe.ts";
+import { changedAt, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { sessionOf } from "./discovery.ts";

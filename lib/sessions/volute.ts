@@ -1,8 +1,8 @@
 /** Reads the named sessions of a Volute mind from the nearest `.volute` folder at or above a directory. */
 
 import { dirname, join, resolve } from "node:path";
+import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { piTranscript, type TranscriptFile, transcriptsUnder } from "./places.ts";
 

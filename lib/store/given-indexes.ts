@@ -2,8 +2,7 @@
 
 import { statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { remove } from "../base/files.ts";
-import { namesIn } from "../base/probe.ts";
+import { namesIn, remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 
 const UNUSED_MS = 30 * 24 * 3_600_000;

@@ -3,9 +3,8 @@
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { remove } from "../base/files.ts";
+import { namesIn, remove } from "../base/files.ts";
 import { tryLock } from "../base/locks.ts";
-import { namesIn } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { isMarkedDamaged, markOf } from "./damage.ts";
 import { migrate } from "./migrate.ts";

@@ -2,9 +2,8 @@
 
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { remove } from "../base/files.ts";
+import { bytesOf, remove } from "../base/files.ts";
 import { sha256 } from "../base/hash.ts";
-import { bytesOf } from "../base/probe.ts";
 import type { Paths } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, isForgotten } from "./forgetting.ts";
 import { withExistingState, withState } from "./state.ts";
