@@ -2,8 +2,14 @@
 
 import type { Viewer } from "../lib/activity/look.ts";
 import { isRecord, stringOf } from "../lib/base/json.ts";
-import { type Environment, type Paths, type Settings, withFolders } from "../lib/config/config.ts";
-import { readHookSettings } from "../lib/config/hook-settings.ts";
+import {
+  defaultSettings,
+  type Environment,
+  type Paths,
+  type Settings,
+  withFolders,
+} from "../lib/config/config.ts";
+import { readHookSettings } from "../lib/config/config-file.ts";
 
 export interface Prompt {
   /** The session in which it is written. */
@@ -31,7 +37,7 @@ export function requireSettings(
   places: Paths,
   { env, transcript }: { env: Environment; transcript: string | undefined },
 ): { settings: Settings; paths: Paths } {
-  const settings = readHookSettings(places);
+  const settings = readHookSettings(places.config, defaultSettings());
   if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }

@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings, loadConfig, resolvePaths } from "../lib/config/config.ts";
+import { addExclusions, readHookSettings } from "../lib/config/config-file.ts";
 import { trustedEnvironment } from "../lib/config/environment.ts";
-import { addExclusions } from "../lib/config/exclude-file.ts";
-import { readHookSettings } from "../lib/config/hook-settings.ts";
 import { temporaryHome } from "./support/home.ts";
 import { runCommand, runScript } from "./support/run.ts";
 
@@ -68,9 +67,9 @@ describe("loadConfig()", () => {
   test("accepts a byte order mark, here and in the prompt hook", async () => {
     const home = homeWith('\ufeff{"activity": {"maxChars": 300}}');
     expect((await loadConfig(home.env, home.project)).settings.activity.maxChars).toBe(300);
-    expect(readHookSettings(home.paths)?.activity.maxChars).toBe(300);
+    expect(readHookSettings(home.paths.config, defaultSettings())?.activity.maxChars).toBe(300);
     await addExclusions(home.paths.config, { sessions: ["x"], projects: [], patterns: [] });
-    expect(readHookSettings(home.paths)).toMatchObject({
+    expect(readHookSettings(home.paths.config, defaultSettings())).toMatchObject({
       activity: { maxChars: 300 },
       exclude: { sessions: ["x"] },
     });
@@ -119,7 +118,7 @@ describe("readHookSettings()", () => {
     const { paths } = homeWith(
       '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "titles": true, "llm": {"model": 5}}',
     );
-    const settings = readHookSettings(paths);
+    const settings = readHookSettings(paths.config, defaultSettings());
     expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true });
     expect(settings?.exclude).toEqual({ sessions: ["x"], projects: [], patterns: [] });
     expect(settings?.titles).toBe(true);
@@ -134,7 +133,7 @@ describe("readHookSettings()", () => {
       '{"redact": {"extra": [1]}}',
       '{"titles": "yes"}',
     ]) {
-      expect(readHookSettings(homeWith(config).paths)).toBeUndefined();
+      expect(readHookSettings(homeWith(config).paths.config, defaultSettings())).toBeUndefined();
     }
   });
 });

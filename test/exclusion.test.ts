@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { scrub } from "../lib/base/json.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
-import { addExclusions } from "../lib/config/exclude-file.ts";
+import { addExclusions } from "../lib/config/config-file.ts";
 import { keptTitles, openNameTable } from "../lib/sessions/name-table.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "../lib/config/config.ts";
-import { readHookSettings } from "../lib/config/hook-settings.ts";
+import { defaultSettings, loadConfig } from "../lib/config/config.ts";
+import { readHookSettings } from "../lib/config/config-file.ts";
 import { isConflictCopy } from "../lib/sessions/conflict-copy.ts";
 import { originOf } from "../lib/sessions/origin.ts";
 import { normalizeRemote } from "../lib/sessions/remote.ts";
@@ -75,7 +75,7 @@ describe("config.json transcripts", () => {
     using home = temporaryHome();
     const settings = (transcripts: unknown) => {
       write(home.paths.config, JSON.stringify({ transcripts }));
-      return readHookSettings(home.paths)?.transcripts;
+      return readHookSettings(home.paths.config, defaultSettings())?.transcripts;
     };
     expect(settings([{ path: "/sync/desk", machine: "desk" }])).toEqual([
       { path: "/sync/desk", machine: "desk" },

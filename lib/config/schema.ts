@@ -4,7 +4,7 @@ import { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
 import { parseJson } from "../base/json.ts";
 import { editDistance, truncate } from "../base/text.ts";
-import { MACHINE_NAME } from "./machine.ts";
+import { MACHINE_NAME } from "./config-file.ts";
 
 export interface LlmConfig {
   baseUrl?: string | undefined;

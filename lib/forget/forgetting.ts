@@ -9,7 +9,7 @@ import { forgetMarks } from "../activity/forget-marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { addExclusions } from "../config/exclude-file.ts";
+import { addExclusions } from "../config/config-file.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/forget-notes.ts";

@@ -2,8 +2,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
-import { removeExclusions } from "../config/exclude-file.ts";
-import { readHookSettings } from "../config/hook-settings.ts";
+import { readHookSettings, removeExclusions } from "../config/config-file.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { readmitForgotten } from "../share/forget-shared.ts";
 
@@ -23,7 +22,7 @@ export async function undoExclusion(
   { paths, project, dryRun }: { paths: Paths; project: string; dryRun: boolean },
 ): Promise<Exclude> {
   const isChosen = excludedAs(what, project);
-  const { exclude } = readHookSettings(paths) ?? defaultSettings();
+  const { exclude } = readHookSettings(paths.config, defaultSettings()) ?? defaultSettings();
   const found = filterExclude(exclude, isChosen);
   if (countOf(found) === 0) throw notExcluded(what, exclude);
   if (dryRun) return found;

@@ -4,8 +4,8 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import type { Paths, Settings } from "../config/config.ts";
-import { readHookSettings } from "../config/hook-settings.ts";
+import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
+import { readHookSettings } from "../config/config-file.ts";
 import { readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -16,7 +16,7 @@ type Exclude = Settings["exclude"];
 
 /** Returns what the process excluded at its start together with what the file excludes now. */
 export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Exclude {
-  const now = readHookSettings(paths)?.exclude;
+  const now = readHookSettings(paths.config, defaultSettings())?.exclude;
   if (!now) return known;
   const both = (key: keyof Exclude) => [...new Set([...known[key], ...now[key]])];
   return { sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };

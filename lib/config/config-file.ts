@@ -1,16 +1,74 @@
-/** Adds to the `exclude` block of config.json; everything else in the file stays. */
+/**
+ * Reads and changes config.json without its schema, whose loading costs a start: the few values that the prompt hook needs,
+ * and the `exclude` block.
+ */
 
 import { existsSync, realpathSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, isRecord, parseJson } from "../base/json.ts";
-import { withLock } from "../base/locks.ts";
-import type { Settings } from "./config.ts";
+import type { Settings, SyncedFolder } from "./schema.ts";
 
 type Exclude = Settings["exclude"];
 
 const LOCK_WAIT_MS = 10_000;
 const KEYS = ["sessions", "projects", "patterns"] as const;
+
+/** Matches machine names, in config.json and in references (`<session>@<machine>`). */
+export const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** Fills in the settings that the prompt hook needs; undefined when config.json exists and is invalid. */
+export function readHookSettings(config: string, settings: Settings): Settings | undefined {
+  const text = readIfExists(config);
+  if (text === undefined) return settings;
+  let file: unknown;
+  try {
+    file = parseJson(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(file)) return undefined;
+  const { activity, exclude, redact, titles = false, transcripts = [] } = file;
+  const volute = stringList(file.volute);
+  if (typeof titles !== "boolean" || !volute) return undefined;
+  if (!Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
+  settings.transcripts = transcripts;
+  settings.titles = titles;
+  settings.volute = volute;
+  if (activity !== undefined) {
+    if (!isRecord(activity)) return undefined;
+    const { scope = "project", maxChars = 500, welcome = true } = activity;
+    if (scope !== "project" && scope !== "all") return undefined;
+    if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
+    if (typeof welcome !== "boolean") return undefined;
+    settings.activity = { scope, maxChars, welcome };
+  }
+  if (exclude !== undefined) {
+    if (!isRecord(exclude)) return undefined;
+    for (const key of KEYS) {
+      const list = stringList(exclude[key]);
+      if (!list) return undefined;
+      settings.exclude[key] = list;
+    }
+  }
+  if (redact !== undefined) {
+    const extra = isRecord(redact) ? stringList(redact.extra) : undefined;
+    if (!extra) return undefined;
+    settings.redact = { extra };
+  }
+  return settings;
+}
+
+function isSyncedFolder(value: unknown): value is SyncedFolder {
+  if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
+  return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);
+}
+
+function stringList(value: unknown): string[] | undefined {
+  if (value === undefined) return [];
+  if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
+  return value;
+}
 
 /**
  * Adds entries that the file does not have yet, and returns those.
@@ -50,6 +108,7 @@ type Change = (
 async function changeExclude(config: string, change: Change): Promise<Exclude> {
   // The file may be a link into somebody's dotfiles: what it leads to is replaced.
   const file = existsSync(config) ? realpathSync(config) : config;
+  const { withLock } = await import("../base/locks.ts"); // not on the silent path
   return await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
     const settings = parseConfig(config, readIfExists(file) ?? "{}");
     const present = isRecord(settings.exclude) ? settings.exclude : {};
