@@ -215,7 +215,7 @@ async function save(
 ): Promise<void> {
   const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readRules }] = await Promise.all([
     import("../scripts/save-session.ts"),
-    import("../lib/naming/last-messages.ts"),
+    import("../lib/naming/note.ts"),
     import("../lib/transcripts/rules.ts"),
   ]);
   const rules = readRules(settings);

@@ -6,7 +6,7 @@ import type { Config } from "../lib/config/config.ts";
 import { catchUp } from "../lib/index/catch-up.ts";
 import { indexRecipe } from "../lib/index/freshness.ts";
 import { pending } from "../lib/index/pending.ts";
-import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
+import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { isExcluded } from "../lib/sessions/excluded.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";

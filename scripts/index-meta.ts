@@ -16,7 +16,7 @@ import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { noteTaker, pricePlan } from "../lib/model/note-taker.ts";
 import { formatCost } from "../lib/model/spend.ts";
-import { metaStateKey, readMetaStates } from "../lib/naming/meta-state.ts";
+import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";

@@ -14,9 +14,14 @@ import type { Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
-import { type Citation, type Confidence, checkCitations, textByLine } from "../lib/naming/citations.ts";
-import { conversationText } from "../lib/naming/conversation.ts";
-import { relevanceTo } from "../lib/naming/relevance.ts";
+import {
+  type Citation,
+  type Confidence,
+  checkCitations,
+  conversationText,
+  relevanceTo,
+  textByLine,
+} from "../lib/naming/conversation.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -78,7 +83,7 @@ export async function querySession(
   const { clean } = rules;
   const { entries } = readActiveBranch(session.file, { rules, results: true });
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
-  const relevance = relevanceTo(asked, entries);
+  const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes, lines: true, relevance });
   if (text === "") return { ...NOTHING_SAID, answer: prompts.NOT_IN_SESSION };
   const { value, usd, tokens } = await complete({

@@ -16,6 +16,7 @@ import {
   type AnsweredQuestion,
   ambiguousLine,
   askLine,
+  handOverLines,
   leftOutLine,
   referenceBlock,
   sameLine,
@@ -171,7 +172,6 @@ async function linesOf(
   const answer = question === undefined ? undefined : await answerTo(question, session, options);
   const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
   if (name === HAND_OVER && question === undefined) {
-    const { handOverLines } = await import("../lib/naming/hand-over.ts");
     lines.push(...(await handOverLines(session, options)));
   }
   const found = await ancestorsOf(session, ancestors, options);

@@ -10,7 +10,7 @@ import {
   readMetaState,
   readMetaStates,
   transcriptMark,
-} from "../lib/naming/meta-state.ts";
+} from "../lib/naming/meta-looks.ts";
 import { isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import type { Session } from "../lib/transcripts/session.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { checkCitations, textByLine } from "../lib/naming/citations.ts";
+import { checkCitations, textByLine } from "../lib/naming/conversation.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";

@@ -12,7 +12,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import { addExclusions } from "../config/config-file.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
-import { forgetNotes } from "../naming/forget-notes.ts";
+import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/forget-ledgers.ts";
 import { forgetMetas } from "../sessions/forget-metas.ts";
 import { forgetShared, withdrawForgotten } from "../share/forget-shared.ts";

@@ -1,8 +1,10 @@
 /**
- * A conversation as text for a model, within a limit: its first request, what compactions kept of it, the messages a
- * question is about, and its end; with a mark wherever something was left out.
+ * A conversation as text for a model, within a limit (its first request, what compactions kept of it, the messages a
+ * question is about, and its end, with a mark wherever something was left out), and whether the lines that a model cites
+ * say what it says.
  */
 
+import { foldText, isFunctionWord, splitJoined } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 
 /** Shares of the limit, given out in this order; what one leaves over goes to the end of the conversation. */
@@ -121,4 +123,121 @@ function shortened(text: string, maxBytes: number): string {
 /** Bytes as text without the halves of characters at its ends. */
 function wholeText(bytes: Buffer): string {
   return bytes.toString("utf8").replace(/^\uFFFD+|\uFFFD+$/g, "");
+}
+
+/** A result may be megabytes long; its beginning says what it is about. */
+const ENTRY_CHARS = 20_000;
+/** The words before and after carry over: an answer seldom repeats its question. */
+const NEIGHBOUR = 0.3;
+const LITERAL = 2;
+/** Tool results are long and match everything. */
+const RESULT_WEIGHT = 0.6;
+
+/** Returns a function that gives an entry's relevance to a question by its words, 0 for none. */
+export async function relevanceTo(
+  question: string,
+  entries: readonly Entry[],
+): Promise<(entry: Entry) => number> {
+  const [{ readQuestions }, { inverseFrequency }, { findStems }] = await Promise.all([
+    import("../search/query.ts"),
+    import("../search/rank.ts"),
+    import("../search/terms.ts"),
+  ]);
+  const [{ terms, literals } = { terms: [], literals: [] }] = readQuestions([question]);
+  const stems = terms.map(({ stem }) => stem);
+  const held = entries.map(() => stems.map(() => false));
+  const texts = entries.map((entry) => [searchedText(entry), splitJoined(searchedText(entry))]);
+  findStems(stems, texts, (stem, i) => {
+    (held[i] as boolean[])[stems.indexOf(stem)] = true;
+  });
+  const idf = terms.map((_, t) => inverseFrequency(entries.length, held.filter((has) => has[t]).length));
+  const own = held.map((has) =>
+    terms.reduce((sum, { weight }, t) => sum + (has[t] ? weight * (idf[t] ?? 0) : 0), 0),
+  );
+  const scores = new Map<Entry, number>();
+  for (const [i, entry] of entries.entries()) {
+    const beside = Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0);
+    const text = foldText(searchedText(entry));
+    const named = literals.filter((literal) => text.includes(literal)).length;
+    const score =
+      (own[i] ?? 0) + (own[i] || entry.kind !== "result" ? NEIGHBOUR * beside : 0) + LITERAL * named;
+    scores.set(entry, entry.kind === "result" ? score * RESULT_WEIGHT : score);
+  }
+  return (entry) => scores.get(entry) ?? 0;
+}
+
+function searchedText({ text, tool }: Entry): string {
+  return tool ? `${tool.name} ${tool.target}` : text.slice(0, ENTRY_CHARS);
+}
+
+export type Confidence = "high" | "medium" | "low";
+
+export interface Citation {
+  line: number;
+  excerpt: string;
+}
+
+/** A shorter excerpt occurs in many lines by chance: it must be whole words that say something. */
+const EXCERPT_MIN_CHARS = 8;
+/** Of a script that puts spaces between words. */
+const LETTER = "(?![\\u3040-\\u9fff\\uac00-\\ud7a3])[\\p{L}\\p{N}]";
+const LETTER_FIRST = new RegExp(`^${LETTER}`, "u");
+const LETTER_LAST = new RegExp(`${LETTER}$`, "u");
+const LOWERED: Record<Confidence, Confidence> = { high: "medium", medium: "low", low: "low" };
+
+interface CheckedCitations {
+  citations: Citation[];
+  confidence: Confidence;
+  /** What the reader should know of the check. */
+  notes: string[];
+}
+
+/**
+ * Keeps the citations whose excerpt occurs in their line, white space aside, each once. Confidence goes
+ * down a step when one was dropped, and to the bottom when none is left.
+ */
+export function checkCitations(
+  cited: readonly Citation[],
+  confidence: Confidence,
+  lines: ReadonlyMap<number, string>,
+): CheckedCitations {
+  const citations: Citation[] = [];
+  let dropped = 0;
+  for (const { line, excerpt } of cited) {
+    const wanted = folded(excerpt).replace(/^(?:"|“|…|\.\.\.|\s)+|(?:"|”|…|\.\.\.|\s)+$/g, "");
+    if (!standsIn(lines.get(line) ?? "", wanted)) dropped++;
+    else if (!citations.some((known) => known.line === line && known.excerpt === wanted))
+      citations.push({ line, excerpt: wanted });
+  }
+  const notes: string[] = [];
+  if (dropped > 0)
+    notes.push(`${dropped} of ${cited.length} citations were not found in their lines and were dropped`);
+  if (cited.length === 0) notes.push("no line was cited");
+  if (citations.length === 0) return { citations, confidence: "low", notes };
+  return { citations, confidence: dropped > 0 ? LOWERED[confidence] : confidence, notes };
+}
+
+function standsIn(text: string, wanted: string): boolean {
+  if (wanted === "") return false;
+  if (wanted.length >= EXCERPT_MIN_CHARS || text === wanted) return text.includes(wanted);
+  if (wanted.split(" ").every(isFunctionWord)) return false;
+  const literal = wanted.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const before = LETTER_FIRST.test(wanted) ? `(?<!${LETTER})` : "";
+  const after = LETTER_LAST.test(wanted) ? `(?!${LETTER})` : "";
+  return new RegExp(before + literal + after, "u").test(text);
+}
+
+/** Returns the text of each transcript line, with white space folded. */
+export function textByLine(entries: readonly Entry[]): Map<number, string> {
+  const lines = new Map<number, string>();
+  for (const { line, text, tool } of entries) {
+    const said = folded(tool ? `${tool.name} ${tool.target}` : text);
+    const before = lines.get(line);
+    lines.set(line, before === undefined ? said : `${before} ${said}`);
+  }
+  return lines;
+}
+
+function folded(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }

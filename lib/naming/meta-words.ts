@@ -12,8 +12,7 @@ import type { Store } from "../store/store.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { readHead } from "../transcripts/transcript.ts";
 import { conversationText } from "./conversation.ts";
-import type { MetaReading } from "./meta-reading.ts";
-import type { MetaState } from "./meta-state.ts";
+import type { MetaReading, MetaState } from "./meta-looks.ts";
 import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./summarize.ts";
 
 /** What a model reads of a conversation: about 12,000 tokens. */

@@ -1,8 +1,23 @@
-/** A session's end as a markdown note: its text, and its file, which never replaces another one. */
+/** A session's end as a markdown note: its messages, its text, its file, which never replaces another one, and its removal. */
 
-import { join } from "node:path";
-import { SessionMemoryError } from "../base/errors.ts";
-import { createFile, ensureDirectory, namesIn, textOf } from "../base/files.ts";
+import { dirname, join } from "node:path";
+import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
+import {
+  createFile,
+  ensureDirectory,
+  entriesOf,
+  namesIn,
+  readIfExists,
+  remove,
+  textOf,
+} from "../base/files.ts";
+import type { Paths } from "../config/config.ts";
+import { type ForgetIn, type Forgetting, isForgotten, isInState } from "../store/forgetting.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import type { Entry } from "../transcripts/session.ts";
+import { readEntries } from "../transcripts/transcript.ts";
+import { forgetMetaStates } from "./meta-looks.ts";
 
 /** What a note says. All texts are redacted and on one line. */
 interface Note {
@@ -70,4 +85,105 @@ export function writeNote(folder: string, name: string, text: string): { path: s
     `Cannot save "${name}.md": ${SAME_NAME_MAX} notes have that name`,
     { hint: "move old notes away, or choose another name with --slug" },
   );
+}
+
+/** A conversation is named by its first and last entries. */
+const HEAD = 1000;
+const TAIL = 1000;
+
+interface ConversationEnd {
+  /** User and assistant messages with text, at most as many as asked for. */
+  messages: Entry[];
+  /** The first and last entries of all kinds. */
+  entries: Entry[];
+}
+
+/**
+ * Reads a transcript's last `count` messages, with their lines.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` when it is gone, `PARSE_ERROR` when it cannot be read.
+ */
+export function readEnd(file: string, { count, rules }: { count: number; rules: Rules }): ConversationEnd {
+  const head: Entry[] = [];
+  const tail: Entry[] = [];
+  const messages: Entry[] = [];
+  try {
+    for (const entry of readEntries(file, { rules, unterminated: "accept" })) {
+      if (head.length < HEAD) head.push(entry);
+      else pushWithin(tail, entry, TAIL);
+      if (isMessage(entry)) pushWithin(messages, entry, count);
+    }
+  } catch (cause) {
+    if (hasCode(cause, "ENOENT")) {
+      throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": the transcript is gone`, {
+        hint: "bun scripts/session-reader.ts <session> shows what the index holds of it",
+        cause,
+      });
+    }
+    throw new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}": ${describeError(cause)}`, {
+      hint: "see what is wrong with bun scripts/embed.ts --validate-only",
+      cause,
+    });
+  }
+  return { entries: [...head, ...tail.slice(-TAIL)], messages: messages.slice(-count) };
+}
+
+/** Adds to a list of which the last `count` are wanted, and lets go of the others now and then. */
+function pushWithin(entries: Entry[], entry: Entry, count: number): void {
+  entries.push(entry);
+  if (entries.length >= 2 * count + 100) entries.splice(0, entries.length - count);
+}
+
+function isMessage({ kind, text }: Entry): boolean {
+  return (kind === "user" || kind === "assistant") && text.trim() !== "";
+}
+
+/** Where save-session puts notes by default. */
+const USUAL_FOLDER = "memory";
+
+/**
+ * Removes the notes that are ours, and returns them and the others that are about the same: those in the state folder,
+ * those recorded, and those beside them or in `memory` of these directories.
+ */
+export function forgetNotes(
+  forgetting: Forgetting,
+  { paths, dryRun, directories }: ForgetIn & { directories: Iterable<string> },
+): { ours: string[]; others: string[] } {
+  const files = findNotes(forgetting, paths, directories);
+  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
+  const found = { ours: files.filter(isOurs), others: files.filter((file) => !isOurs(file)) };
+  if (dryRun) return found;
+  for (const file of found.ours) if (isInState(file, paths)) remove(file);
+  removeWritten(paths, found.ours);
+  forgetMetaStates(paths, ({ sessionId, texts }) => isForgotten(forgetting, sessionId, texts));
+  return found;
+}
+
+function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<string>): string[] {
+  const written = writtenFiles(paths).filter(({ path }) => path.endsWith(".md"));
+  const own = entriesOf(paths.notes).filter((entry) => entry.isDirectory());
+  const folders = [
+    ...own.map(({ name }) => join(paths.notes, name)),
+    ...written.map(({ path }) => dirname(path)),
+    ...Array.from(directories, (directory) => join(directory, USUAL_FOLDER)),
+  ];
+  const found = [...new Set(folders)].flatMap(notesIn).filter((file) => isMeant(file, forgetting));
+  const recorded = written.filter(({ path, sessionId }) =>
+    "ids" in forgetting ? forgetting.ids.has(sessionId) && readIfExists(path) !== undefined : false,
+  );
+  return [...new Set([...found, ...recorded.map(({ path }) => path)])];
+}
+
+function isMeant(file: string, forgetting: Forgetting): boolean {
+  const text = textOf(file);
+  const id = sessionOfNote(text);
+  if (id === undefined) return false;
+  return "ids" in forgetting ? forgetting.ids.has(id) : forgetting.hasText(text);
+}
+
+function notesIn(folder: string): string[] {
+  return entriesOf(folder)
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
+    .map(({ name }) => join(folder, name))
+    .sort();
 }

@@ -3,12 +3,14 @@
  * nothing can begin a line or a tag of its own.
  */
 
-import { FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
+import { FOREIGN_LABEL, quote, quoteName, truncate } from "../base/text.ts";
 import { formatAge, formatLocal } from "../base/time.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import type { Ledger, Observation } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import type { Session } from "../transcripts/session.ts";
-import type { Citation, Confidence } from "./citations.ts";
+import type { Citation, Confidence } from "./conversation.ts";
 
 const HEADER = `[Session References] ${FOREIGN_LABEL}`;
 /** Claude Code hands over 10,000 characters at most, and the activity of other sessions comes before these. */
@@ -138,4 +140,63 @@ function choiceList(choices: readonly Choice[], clean: Style["clean"]): string {
       return `${quoteName(oneLine(clean(id), 255))}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
     })
     .join("; ");
+}
+
+const TEXT_CHARS = 240;
+const OPEN_MAX = 6;
+const RECENT_MAX = 8;
+const FILES_MAX = 12;
+/** A session that nobody observed is observed by rule here and now, up to this size. */
+const READ_BYTES_MAX = 4 * 1024 * 1024;
+
+interface HandOverOptions {
+  paths: Paths;
+  settings: Pick<Settings, "redact" | "exclude" | "observe">;
+  clean: (text: string) => string;
+}
+
+/**
+ * Returns what a session leaves to the one that goes on with its work: what is open, what holds, what was noted last. None
+ * when nothing was observed.
+ */
+export async function handOverLines(session: Session, options: HandOverOptions): Promise<string[]> {
+  const { foldLedger, isOpen, MARKS, openThreads } = await import("../observe/observations.ts");
+  const memory = foldLedger(await ledgerOf(session, options));
+  const threads = new Set(openThreads(memory));
+  const rules = memory.observations.filter((item) => isOpen(item, memory) && !threads.has(item));
+  const listed = new Set([...threads, ...rules]);
+  const recent = memory.observations.filter((item) => !listed.has(item)).slice(-RECENT_MAX);
+  const line = (label: string) => (item: Observation) =>
+    `- ${label}: ${MARKS[item.priority]} ${quote(truncate(options.clean(item.text), TEXT_CHARS))}`;
+  const files = [...memory.files.modified].slice(-FILES_MAX).map((path) => options.clean(path));
+  return [
+    ...rules.slice(-OPEN_MAX).map(line("holds")),
+    ...[...threads].slice(-OPEN_MAX).map(line("open")),
+    ...recent.map(line("noted")),
+    ...(files.length > 0 ? [`- modified: ${quote(truncate(files.join(", "), TEXT_CHARS))}`] : []),
+  ];
+}
+
+async function ledgerOf(session: Session, { paths, settings }: HandOverOptions): Promise<Ledger> {
+  const [{ readLedger }, { redactLedger }, { observe }, { readRules }, { readActiveBranch }] =
+    await Promise.all([
+      import("../observe/ledger.ts"),
+      import("../observe/ledger-record.ts"),
+      import("../observe/observe.ts"),
+      import("../transcripts/rules.ts"),
+      import("../transcripts/transcript.ts"),
+    ]);
+  const { ledger } = readLedger(session, { paths, entries: [] });
+  if (ledger.length > 0) return redactLedger(ledger, settings.redact.extra);
+  if (session.size > READ_BYTES_MAX) return [];
+  const rules = readRules(settings);
+  const { entries } = readActiveBranch(session.file, { rules, results: true });
+  const observed = await observe({
+    ...{ ledger, entries, settings: settings.observe },
+    timezone: "UTC",
+    when: "all",
+    redact: rules.clean,
+    append: () => {},
+  });
+  return observed.ledger;
 }

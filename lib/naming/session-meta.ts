@@ -17,15 +17,16 @@ import { recordWritten } from "../store/written-files.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { readHead } from "../transcripts/transcript.ts";
-import { type MetaReading, readForMeta } from "./meta-reading.ts";
 import {
   fileMark,
   keepMetaState,
+  type MetaReading,
   type MetaState,
   metaStateKey,
+  readForMeta,
   readMetaState,
   transcriptMark,
-} from "./meta-state.ts";
+} from "./meta-looks.ts";
 import { fail, isSpoken, type MetaOptions, type MetaOutcome, summarize } from "./meta-words.ts";
 import { isCircumstantial, type Summary } from "./summarize.ts";
 

@@ -20,6 +20,8 @@ const AGE_MAX_MS = 14 * 86_400_000;
 /** The last session is among the files changed last, unless more were copied since. */
 const AMONG = 100;
 const NAME_CHARS = 80;
+/** How many entries from a transcript's end are searched for the assistant's last text. */
+const LAST_ENTRIES = 20;
 /** Two marks, and a blank where the words end in a backslash. */
 const QUOTES_CHARS = 3;
 
@@ -119,12 +121,12 @@ async function fromTranscript(
     { describeSession, hasConversation, inProjectOf, sessionAt },
     { firstWords },
     { isExcluded },
-    { readLastAnswer },
+    { readLastEntries },
   ] = await Promise.all([
     import("../sessions/sessions.ts"),
     import("../sessions/listing.ts"),
     import("../sessions/excluded.ts"),
-    import("./last-answer.ts"),
+    import("../transcripts/backward.ts"),
   ]);
   const session = sessionAt(found.file);
   if (!session || session.parentId !== undefined || !inProjectOf(cwd, cwd)(session)) return undefined;
@@ -132,7 +134,9 @@ async function fromTranscript(
     return undefined;
   const rules = rulesOf(paths);
   const name = found.name ?? describeSession(session, paths).name ?? firstWords(found.file, rules);
-  return { id: session.id, name, said: readLastAnswer(found.file, rules) };
+  const { entries } = readLastEntries(found.file, { rules, count: LAST_ENTRIES });
+  const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
+  return { id: session.id, name, said: answer?.text };
 }
 
 function lineOf({ id, ...about }: About, { age, rules }: { age: number; rules: Rules }): string {
