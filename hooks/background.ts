@@ -13,7 +13,7 @@ import { isExcluded } from "../lib/sessions/excluded.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
-import { holdingTail, reads } from "../lib/transcripts/held-bytes.ts";
+import { holdingTail, reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./failure.ts";
 

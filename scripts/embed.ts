@@ -230,7 +230,7 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
 }
 
 async function validate(sessions: readonly Session[], { json }: Flags): Promise<void> {
-  const { validateSessionFile } = await import("../lib/transcripts/validate.ts");
+  const { validateSessionFile } = await import("../lib/transcripts/head.ts");
   const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
   if (json) {
     printJson({ files });

@@ -43,7 +43,7 @@ import {
 import { undoExclusion } from "../lib/forget/undo.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { heldShared } from "../lib/share/forget-shared.ts";
-import { readExclusion } from "../lib/transcripts/exclusion.ts";
+import { readExclusion } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pattern <regex>… | --everything

@@ -28,14 +28,22 @@ import {
 import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
 import { asSession, readSharedSteps } from "../lib/share/shared-log.ts";
 import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
-import { isWithin } from "../lib/transcripts/line-span.ts";
-import { fitSteps, formatStep, type LogStyle, stepJson } from "../lib/transcripts/log.ts";
-import { readLastSteps, readStepsAt } from "../lib/transcripts/read-steps.ts";
-import { readRewound } from "../lib/transcripts/rewound.ts";
+import { readLastSteps, readStepsAt } from "../lib/transcripts/backward.ts";
+import type { Head } from "../lib/transcripts/format.ts";
+import { readHead } from "../lib/transcripts/head.ts";
 import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
-import { AROUND, pickSteps, type Step, type StepFilter } from "../lib/transcripts/steps.ts";
-import { type Head, readHead } from "../lib/transcripts/transcript.ts";
+import {
+  AROUND,
+  fitSteps,
+  formatStep,
+  type LogStyle,
+  pickSteps,
+  type Step,
+  type StepFilter,
+  stepJson,
+} from "../lib/transcripts/steps.ts";
+import { readRewound } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
 Usage: bun scripts/session-reader.ts <session>[:<line>|:<from>-<to>] [options]
@@ -174,7 +182,7 @@ async function knownLines(session: Session, { database }: Paths): Promise<KnownL
 
 function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["isRewound"] {
   const spans = known?.rewound ?? (size > SMALL_BYTES ? [] : readRewound(file));
-  return ({ entry }) => isWithin(spans, entry.line);
+  return ({ entry }) => spans.some(([from, to]) => entry.line >= from && entry.line <= to);
 }
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {

@@ -5,7 +5,7 @@ import { migrate } from "../lib/store/migrate.ts";
 import { MIGRATIONS } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
-import { deedsIn } from "../lib/transcripts/deeds.ts";
+import { deedsIn } from "../lib/transcripts/calls.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
 import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";

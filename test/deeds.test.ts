@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { deedsIn } from "../lib/transcripts/deeds.ts";
-import { countChanges, diffLines } from "../lib/transcripts/diff.ts";
+import { deedsIn } from "../lib/transcripts/calls.ts";
 import type { Deed } from "../lib/transcripts/session.ts";
+import { countChanges, diffLines } from "../lib/transcripts/tool-call.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import {
   codexAnswer,

@@ -8,7 +8,7 @@ import { addExclusions } from "../lib/config/config-file.ts";
 import { keptTitles, openNameTable } from "../lib/sessions/name-table.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { readExclusion } from "../lib/transcripts/exclusion.ts";
+import { readExclusion } from "../lib/transcripts/rules.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";

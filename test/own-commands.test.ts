@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { withoutOwnCommands, withoutOwnOutput } from "../lib/transcripts/own-commands.ts";
-import { shellParts, shellWords } from "../lib/transcripts/shell.ts";
+import { withoutOwnOutput } from "../lib/transcripts/calls.ts";
+import { shellParts, shellWords, withoutOwnCommands } from "../lib/transcripts/own-commands.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { codexCall, codexCallOutput, codexMeta, codexPrompt } from "./support/codex.ts";
 import { readEntries, readLastEntries } from "./support/entries.ts";

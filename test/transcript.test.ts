@@ -1,16 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { numberLines } from "../lib/transcripts/backward.ts";
+import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
-import {
-  entryKey,
-  extractSessionText,
-  listSessionFiles,
-  numberLines,
-  parseSessionFile,
-  readHead,
-} from "../lib/transcripts/transcript.ts";
-import { validateSessionFile } from "../lib/transcripts/validate.ts";
+import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/transcripts/steps.ts";
+import { entryKey } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { allFixtures, FIXTURES, FIXTURES_CWD, HIDDEN } from "./support/fixtures.ts";

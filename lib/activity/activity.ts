@@ -7,9 +7,11 @@
 
 import { type Stats, statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
+import type { Head } from "../transcripts/format.ts";
+import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { type Head, readEntries, readHead } from "../transcripts/transcript.ts";
+import { readEntries } from "../transcripts/transcript.ts";
 import { copiesIn } from "./copies.ts";
 import { type Advance, holds, markAt } from "./cursors.ts";
 import { type ActivityStats, addEntry, emptyStats, isNews } from "./digest.ts";

@@ -4,10 +4,11 @@
 
 import { readSync } from "node:fs";
 import { hasCode } from "../base/errors.ts";
+import type { Head } from "../transcripts/format.ts";
 import { withFile } from "../transcripts/jsonl.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { entryKey, type Head, readEntries } from "../transcripts/transcript.ts";
+import { entryKey, readEntries } from "../transcripts/transcript.ts";
 import { offsetSince } from "./since.ts";
 
 /** The part of a transcript to check. */

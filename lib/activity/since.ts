@@ -1,9 +1,10 @@
 /** Finds where a time begins in a transcript, from its end, without reading older rows. */
 
 import { statSync } from "node:fs";
+import type { Head } from "../transcripts/format.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules } from "../transcripts/rules.ts";
-import { type Head, readEntries } from "../transcripts/transcript.ts";
+import { readEntries } from "../transcripts/transcript.ts";
 
 /** Each probe reaches back four times as far as the one before. */
 const PROBE_BYTES = 256 * 1024;

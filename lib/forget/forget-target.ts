@@ -12,8 +12,8 @@ import { originOf } from "../sessions/origin.ts";
 import { projectDirectories, projectKey, projectKeys, realDirectory } from "../sessions/project.ts";
 import { resolveSession } from "../sessions/resolve.ts";
 import { listSessions } from "../sessions/sessions.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 
 /** A session to forget. */

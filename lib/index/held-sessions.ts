@@ -3,7 +3,7 @@
 import type { Settings } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { removeSession } from "./chunk-rows.ts";
 

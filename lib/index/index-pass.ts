@@ -2,12 +2,12 @@
 
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
-import { deedsIn } from "../transcripts/deeds.ts";
-import { readRewound } from "../transcripts/rewound.ts";
+import { deedsIn } from "../transcripts/calls.ts";
+import type { Head } from "../transcripts/format.ts";
+import { validateSessionFile } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
-import type { Head } from "../transcripts/transcript.ts";
-import { validateSessionFile } from "../transcripts/validate.ts";
+import { readRewound } from "../transcripts/transcript.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
 import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
 import { type DeedRows, removeDeeds } from "./deed-rows.ts";

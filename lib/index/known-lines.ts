@@ -2,8 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { openStore } from "../store/store.ts";
-import type { LineSpan } from "../transcripts/line-span.ts";
-import type { Session } from "../transcripts/session.ts";
+import type { LineSpan, Session } from "../transcripts/session.ts";
 import { hashBefore } from "./file-hash.ts";
 import { rewoundLines } from "./rewound-rows.ts";
 

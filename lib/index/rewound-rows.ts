@@ -1,7 +1,7 @@
 /** The lines of a session that were taken back, as the index stores them. */
 
 import type { Store } from "../store/store.ts";
-import type { LineSpan } from "../transcripts/line-span.ts";
+import type { LineSpan } from "../transcripts/session.ts";
 
 /** Reads the lines of a session that were taken back, in order. */
 export function rewoundLines(store: Store, session: number): LineSpan[] {

@@ -1,9 +1,9 @@
 /** A transcript's entries as indexing takes them: with what must be known of the lines between them. */
 
-import { type BranchWatch, branchWatch } from "../transcripts/rewound.ts";
+import type { Head } from "../transcripts/format.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Agent, Cursor, Entry } from "../transcripts/session.ts";
-import { type Head, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
+import { type BranchWatch, branchWatch, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 
 /** Filled in while entries are taken. */
 export interface Watch {

@@ -5,7 +5,8 @@ import { formatLocal } from "../base/time.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { commitMessage } from "../observe/command-outcome.ts";
 import { oneLine } from "../redact/redact.ts";
-import { outcomeOf, type Step } from "../transcripts/steps.ts";
+import { outcomeOf } from "../transcripts/calls.ts";
+import type { Step } from "../transcripts/steps.ts";
 
 interface OutlineOptions {
   /** IANA name. */

@@ -14,9 +14,9 @@ import {
 } from "../sessions/meta.ts";
 import { parentFile } from "../sessions/parents.ts";
 import { recordWritten } from "../store/written-files.ts";
+import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { readHead } from "../transcripts/transcript.ts";
 import {
   fileMark,
   keepMetaState,

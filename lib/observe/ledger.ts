@@ -14,7 +14,7 @@ import type { TreeNode } from "../transcripts/format.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import { customEntry, pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { onPath } from "../transcripts/tree.ts";
+import { onPath } from "../transcripts/transcript.ts";
 import { parseLedgerRecord, relocateLedger } from "./ledger-record.ts";
 import type { Ledger, LedgerRecord } from "./observations.ts";
 

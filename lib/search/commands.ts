@@ -1,6 +1,6 @@
 /** Command lines as what they run: without where they run it, and without what only looks at the output. */
 
-import { shellParts, shellWords } from "../transcripts/shell.ts";
+import { shellParts, shellWords } from "../transcripts/own-commands.ts";
 
 /** Says nothing of what is run: directories, variables, waiting. */
 const PREPARING = /^(?:cd|pushd|popd|export|set|source|\.|sleep|true|echo|printf)\b|^\w+=\S*$/;

@@ -2,7 +2,7 @@
 
 import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
-import { onlyChanges } from "../transcripts/diff.ts";
+import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, isLooking, programOf } from "./commands.ts";
 import type { SessionRow } from "./corpus.ts";
 import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";

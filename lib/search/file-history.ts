@@ -3,8 +3,8 @@
 import { isAbsolute, join, normalize, relative } from "node:path";
 import type { StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
-import { onlyChanges } from "../transcripts/diff.ts";
-import { shellParts, shellWords } from "../transcripts/shell.ts";
+import { shellParts, shellWords } from "../transcripts/own-commands.ts";
+import { onlyChanges } from "../transcripts/tool-call.ts";
 import type { SessionRow } from "./corpus.ts";
 import {
   deedRow,

@@ -2,7 +2,6 @@
 
 import { rewoundLines } from "../index/rewound-rows.ts";
 import type { Store } from "../store/store.ts";
-import { isWithin } from "../transcripts/line-span.ts";
 import type { ChunkRow } from "./candidates.ts";
 import type { HitLine } from "./hit.ts";
 
@@ -31,7 +30,8 @@ export function markRewound<T extends Pick<Row, "line" | "isRewound">>(
   session: number,
 ): void {
   const spans = rewoundLines(store, session);
-  for (const row of spans.length > 0 ? rows : []) row.isRewound = isWithin(spans, row.line);
+  for (const row of spans.length > 0 ? rows : [])
+    row.isRewound = spans.some(([from, to]) => row.line >= from && row.line <= to);
 }
 
 /** Characters that a piece of a long message repeats of the one before. */

@@ -3,7 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import { readSessionRows, type SessionRow, uniquePrefix } from "./corpus.ts";
 
 /** The user's own index and the replica of what others share, where that is searched too. */

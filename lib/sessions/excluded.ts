@@ -6,8 +6,8 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
 import { readHookSettings } from "../config/config-file.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
 import { readHead } from "../transcripts/head.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { projectKey } from "./project.ts";
 import { givenName } from "./session-name.ts";

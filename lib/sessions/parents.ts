@@ -3,9 +3,10 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { namesIn } from "../base/files.ts";
+import { readHead } from "../transcripts/head.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { readEntries, readHead } from "../transcripts/transcript.ts";
+import { readEntries } from "../transcripts/transcript.ts";
 
 const HEAD_BYTES = 64 * 1024;
 /** Larger folders are not searched for the origin of a fork. */

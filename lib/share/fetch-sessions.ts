@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
-import type { Exclusion } from "../transcripts/exclusion.ts";
+import type { Exclusion } from "../transcripts/rules.ts";
 import type { Deed } from "../transcripts/session.ts";
 import type { Hub, HubRow } from "./hub.ts";
 import { cleaner, type IncomingChunk, toChunk, toSession } from "./incoming.ts";

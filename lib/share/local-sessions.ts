@@ -10,7 +10,7 @@ import { machineOf } from "../sessions/places.ts";
 import { folderInProject, projectKeys } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
+import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { hubId, keyOf, type SessionKey } from "./share-state.ts";
 import { sharedProject } from "./shared-projects.ts";

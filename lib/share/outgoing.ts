@@ -12,7 +12,7 @@ import { metaFile, readMeta } from "../sessions/meta.ts";
 import { projectDirectories } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Exclusion } from "../transcripts/exclusion.ts";
+import type { Exclusion } from "../transcripts/rules.ts";
 import { cleanRows } from "./clean-rows.ts";
 import { homeRemover, rootRemover, withoutForeignPaths } from "./home-paths.ts";
 import type { LocalSession } from "./local-sessions.ts";

@@ -4,7 +4,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
-import type { Exclusion } from "../transcripts/exclusion.ts";
+import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
 import { HUB_MIGRATIONS } from "./hub-schema.ts";
 import { folderOf, type LocalSession, localSessions } from "./local-sessions.ts";

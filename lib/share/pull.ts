@@ -12,7 +12,7 @@ import type { Config } from "../config/config.ts";
 import { currentExclude } from "../sessions/excluded.ts";
 import { originOf } from "../sessions/origin.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
-import type { Exclusion } from "../transcripts/exclusion.ts";
+import type { Exclusion } from "../transcripts/rules.ts";
 import { fetchSessions } from "./fetch-sessions.ts";
 import type { Hub } from "./hub.ts";
 import { toListed } from "./incoming.ts";

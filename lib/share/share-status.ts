@@ -6,7 +6,7 @@ import { currentExclude } from "../sessions/excluded.ts";
 import { hasReplica } from "../store/replica.ts";
 import { withExistingState, withState } from "../store/state.ts";
 import { openStore } from "../store/store.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import { hubAddress } from "./hub-address.ts";
 import { localSessions } from "./local-sessions.ts";
 import { outgoing } from "./outgoing.ts";

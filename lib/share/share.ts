@@ -8,7 +8,7 @@ import { currentExclude } from "../sessions/excluded.ts";
 import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
 import { openStore, type Store, writeFact } from "../store/store.ts";
-import { readExclusion } from "../transcripts/exclusion.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import { connectHub, type Hub } from "./hub.ts";
 import { hubAddress } from "./hub-address.ts";
 import { greetHub, type PublishReport, publish } from "./publishing.ts";

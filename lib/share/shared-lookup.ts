@@ -10,7 +10,7 @@ import { type LineRange, linesIn } from "../sessions/reference-syntax.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { hasReplica, withShared } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
-import { type Exclusion, readExclusion } from "../transcripts/exclusion.ts";
+import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 
 /** A session that somebody else shares. */
 export interface FoundShared {

@@ -1,12 +1,14 @@
-/** A transcript read from its end, so that a huge one takes no longer than a small one. */
+/** Reads a transcript from its end or around a line, so that a huge one takes no longer than a small one. */
 
 import { closeSync, fstatSync, openSync } from "node:fs";
-import { callCheck } from "./calls.ts";
+import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
-import { linesBackward, parseLine, withFile } from "./jsonl.ts";
+import { linesBackward, NEWLINE, parseLine, readAt, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
-import type { Entry } from "./session.ts";
+import type { Cursor, Entry } from "./session.ts";
+import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
+import { type ReadProgress, readEntries } from "./transcript.ts";
 
 /**
  * The last `count` entries of a transcript, oldest first, read from its end. `line` is 0 in them: counting lines
@@ -70,26 +72,6 @@ export function* readBackward(
   }
 }
 
-/** Returns the tool calls on the lines shortly before a byte offset. */
-export function callsBefore(file: string, { head, offset }: { head: Head; offset: number }): RawEntry[] {
-  const format = formatOf(head.agent);
-  return withFile(file, (descriptor) => {
-    const calls: RawEntry[] = [];
-    let lines = 0;
-    for (const { offset: start, end, bytes } of linesBackward(descriptor, offset)) {
-      if (++lines > CALL_LINES_MAX) break;
-      const place = { line: 0, offset: start, end };
-      for (const record of bytes ? parseLine(bytes).records : []) {
-        calls.push(...format.entries(record, place, { head, results: false }).filter(({ tool }) => tool));
-      }
-    }
-    return calls;
-  });
-}
-
-/** How far back a result's call is looked for: calls of one message come back in any order, but soon. */
-const CALL_LINES_MAX = 300;
-
 /** Tells, of lines from the last to the first, whether results were met whose calls were not. */
 function openCalls(): { areOpen(found: readonly RawEntry[]): boolean } {
   const open = new Map<string, number>();
@@ -120,4 +102,159 @@ export interface ReadBackwardOptions {
 
 export interface ReadLastOptions extends ReadBackwardOptions {
   count: number;
+}
+
+/** Fills in `line` of entries that were read from the end, counting on from a line whose place is known. */
+export function numberLines(file: string, entries: Entry[], known = { line: 1, offset: 0 }): void {
+  withFile(file, (descriptor) => {
+    let { line, offset } = known;
+    for (const entry of entries) {
+      if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
+      else line -= countLines(descriptor, entry.offset, offset);
+      offset = entry.offset;
+      entry.line = line;
+    }
+  });
+}
+
+/** Counts the newlines of an open file between two offsets. */
+export function countLines(descriptor: number, from: number, to: number): number {
+  let count = 0;
+  scanNewlines(descriptor, from, to, () => {
+    count++;
+    return false;
+  });
+  return count;
+}
+
+/** Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. */
+export function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
+  if (line <= 1) return size > 0 ? 0 : undefined;
+  let newlines = 0;
+  const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);
+  return end !== undefined && end < size ? end : undefined;
+}
+
+const SCAN_BLOCK_BYTES = 1024 * 1024;
+
+/** Calls `stop` at each newline; returns the offset after the one at which it said so. */
+function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
+  const buffer = Buffer.allocUnsafe(SCAN_BLOCK_BYTES);
+  for (let position = from; position < to; ) {
+    const length = Math.min(buffer.length, to - position);
+    const read = readAt(descriptor, buffer, { at: 0, length, position });
+    if (read === 0) return undefined;
+    const view = buffer.subarray(0, read);
+    for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
+      if (stop()) return position + at + 1;
+    }
+    position += read;
+  }
+  return undefined;
+}
+
+interface StepOptions {
+  rules: Rules;
+  filter: StepFilter;
+  head?: Head | undefined;
+  /** A line whose place is known, to count from. @default the first */
+  known?: { line: number; offset: number } | undefined;
+}
+
+/** Steps older than what is asked for, one after the other, before no newer one is expected: rows are not always in order. */
+const OLDER_MAX = 500;
+/** How far behind its call a result is waited for. */
+const RESULT_LINES_MAX = 300;
+
+/** Reads the last `count` steps that pass the filter, oldest first. */
+export function readLastSteps(
+  file: string,
+  { rules, filter, head, known, count }: StepOptions & { count: number },
+): { steps: Step[]; skipped: number } {
+  const parts: Step[][] = [];
+  let [found, skipped, older] = [0, 0, 0];
+  for (const part of readBackward(file, { rules, head, results: true })) {
+    const steps = stepsOf(part.entries);
+    const wanted = steps.filter((step) => isWanted(step, filter));
+    skipped = part.skipped;
+    found += wanted.length;
+    if (wanted.length > 0) parts.push(wanted);
+    older = steps.some(({ entry: { at } }) => isRecent(at, filter)) ? 0 : older + steps.length;
+    if (found >= count || older > OLDER_MAX) break;
+  }
+  const steps = parts.reverse().flat().slice(-count);
+  number(file, steps, known);
+  return { steps, skipped };
+}
+
+function isRecent(at: string | undefined, { since }: StepFilter): boolean {
+  return since === undefined || at === undefined || at >= since;
+}
+
+/**
+ * The steps on some lines, `around` steps before and after them, as far as the filter lets them through; undefined
+ * when the file has fewer lines.
+ */
+export function readStepsAt(
+  file: string,
+  { from, to, around, rules, filter }: StepOptions & { from: number; to: number; around: number },
+): Step[] | undefined {
+  const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, from, size));
+  if (offset === undefined) return undefined;
+  const start = { offset, line: from - 1 };
+  const end = endOf(file, { start, to, around, rules, filter });
+  const parts: Step[][] = [];
+  let before = 0;
+  for (const { entries } of readBackward(file, { rules, results: true, before: end })) {
+    const steps = stepsOf(entries).filter((step) => isWanted(step, filter));
+    if (steps.length > 0) parts.push(steps);
+    before += steps.filter(({ entry }) => entry.offset < offset).length;
+    if (before >= around && (entries[0]?.offset ?? end) < offset) break;
+  }
+  const steps = parts.reverse().flat();
+  number(file, steps, { line: from, offset });
+  const [first, behind] = [
+    steps.filter(({ entry }) => entry.line < from),
+    steps.filter(({ entry }) => entry.line > to),
+  ];
+  const within = steps.filter(({ entry }) => entry.line >= from && entry.line <= to);
+  return [...(around > 0 ? first.slice(-around) : []), ...within, ...behind.slice(0, around)];
+}
+
+/** Finds where reading may end: after the wanted steps and the results of their calls. */
+function endOf(
+  file: string,
+  { start, to, around, rules, filter }: StepOptions & { start: Cursor; to: number; around: number },
+): number {
+  const progress: ReadProgress = { ...start, skipped: 0 };
+  const open = new Set<string>();
+  let after = 0;
+  let last = to;
+  for (const entry of readEntries(file, {
+    rules,
+    from: start,
+    results: true,
+    unterminated: "accept",
+    progress,
+  })) {
+    const { line, kind, callId } = entry;
+    if (after >= around && line > last && (open.size === 0 || line > last + RESULT_LINES_MAX))
+      return entry.offset;
+    if (kind === "result") open.delete(callId ?? "");
+    else if (line <= to || after < around) {
+      if (entry.tool && callId !== undefined) open.add(callId);
+      if (line > to && isWanted({ entry }, { ...filter, insideTools: false, words: [] })) after++;
+      last = Math.max(last, line);
+    }
+  }
+  return Number.MAX_SAFE_INTEGER;
+}
+
+/** Fills in the lines of steps that were read from the end. */
+function number(file: string, steps: readonly Step[], known?: { line: number; offset: number }): void {
+  numberLines(
+    file,
+    steps.map(({ entry }): Entry => entry),
+    known,
+  );
 }

@@ -1,14 +1,12 @@
 /**
- * What rows of a session say only together: an answer counts when its call was a question, and our own commands go
- * with their output.
+ * Tool calls with their results: an answer counts when its call was a question, our own commands go with their output,
+ * long results are cut to their ends, and what is left becomes deeds.
  */
 
-import { onlyChanges } from "./diff.ts";
-import { bothEnds, headOf, tailOf } from "./ends.ts";
 import type { RawEntry, Results } from "./format.ts";
-import { defineLazy } from "./lazy.ts";
-import { isOwnTool, withoutOwnCommands, withoutOwnOutput } from "./own-commands.ts";
-import type { Entry, ToolCall } from "./session.ts";
+import { isOwnTool, withoutOwnCommands } from "./own-commands.ts";
+import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
+import { deedKind, defineLazy, onlyChanges } from "./tool-call.ts";
 
 interface CallOptions {
   /** The session's directory. */
@@ -78,6 +76,23 @@ function resultEnds(entry: Entry): Entry {
   return entry;
 }
 
+/** Removes the lines that our scripts printed from the output of several commands. */
+export function withoutOwnOutput(text: string): string {
+  let isInside = false;
+  return text
+    .split("\n")
+    .filter((line) => {
+      isInside = OWN_HEAD.test(line) || (isInside && OWN_CONTINUATION.test(line));
+      return !isInside;
+    })
+    .join("\n");
+}
+
+/** First lines of what our scripts print, and the lines that go on below them. */
+const OWN_HEAD =
+  /^(?:\d+\. \S+:\d+(?:-\d+)? · |# .+ · (?:claude|pi|codex|plain) · |L\d+ \[|\[Session Activity\]|nothing certain; nearest:|index: \d+ sessions|nothing relevant found)/;
+const OWN_CONTINUATION = /^(?: {2}|$|- .*\(\d+[smhd] ago|! )/;
+
 function hold(calls: Map<string, Call>, callId: string, call: Call): void {
   calls.set(callId, call);
   if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
@@ -111,3 +126,156 @@ function restOf(tool: ToolCall, cwd: string): ToolCall | undefined {
   if (rest === command) return tool;
   return rest === undefined ? undefined : { ...tool, target: rest.replace(/\s+/g, " ").trim(), input: rest };
 }
+
+// The ends of long texts are cut before they are redacted, so that no secret is cut: at words, never inside a key.
+
+/** Far more than is kept of either end, since redaction shortens. */
+const HEAD_CHARS = 2500;
+const TAIL_CHARS = 1200;
+/** Of a result that went well less is kept. */
+const DONE_CHARS = 700;
+/** A word goes no further than this over an end. */
+const WORD_MAX = 8000;
+/** Secrets of many lines: only their first line gives them away. */
+const MANY_LINES = /PRIVATE KEY|Private-Lines/;
+const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}]/;
+
+/** Returns the beginning of a text. */
+export function headOf(text: string): string {
+  if (text.length <= HEAD_CHARS + TAIL_CHARS || MANY_LINES.test(text)) return text;
+  return copyOf(text.slice(0, wordEnd(text, HEAD_CHARS)));
+}
+
+/** Returns the end of a text. */
+export function tailOf(text: string): string {
+  if (text.length <= 2 * DONE_CHARS || MANY_LINES.test(text)) return text;
+  return copyOf(text.slice(wordStart(text, text.length - DONE_CHARS)));
+}
+
+/** Returns both ends of a text, on lines of their own. */
+export function bothEnds(text: string): string {
+  if (text.length <= 2 * HEAD_CHARS || MANY_LINES.test(text)) return text;
+  const [head, tail] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
+  return head < tail ? copyOf(`${text.slice(0, head)}\n…\n${text.slice(tail)}`) : text;
+}
+
+function wordEnd(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && at - from < WORD_MAX && !BETWEEN_WORDS.test(text[at] ?? "")) at++;
+  return at;
+}
+
+function wordStart(text: string, from: number): number {
+  let at = from;
+  while (at > 0 && from - at < WORD_MAX && !BETWEEN_WORDS.test(text[at - 1] ?? "")) at--;
+  return at;
+}
+
+/** Copies a text: a slice would keep the whole string in memory. */
+function copyOf(text: string): string {
+  return Buffer.from(text, "utf16le").toString("utf16le");
+}
+
+/** Characters kept of an input, by kind. */
+const INPUT_MAX: Record<DeedKind, number> = {
+  command: 1000,
+  edit: 1500,
+  write: 1500,
+  read: 300,
+  search: 500,
+  fetch: 500,
+  other: 600,
+};
+const PLAN_MAX = 1500;
+const TARGET_MAX = 300;
+/** Characters kept of a result: both ends of a failing one, the end of any other. */
+const FAILED_MAX = 600;
+const DONE_MAX = 300;
+const PATHS_MAX = 50;
+/** Asking the user is no deed: question and answer are in the user's own entry. */
+const ASKING = /^(?:AskUserQuestion|request_user_input|question|questionnaire)$/;
+
+/** Returns the deeds of entries that were read with their results, in call order. */
+export function deedsIn(entries: readonly Entry[]): Deed[] {
+  const results = resultsById(entries);
+  return entries.flatMap((entry) => {
+    if (!entry.tool || ASKING.test(entry.tool.name)) return [];
+    const result = entry.callId === undefined ? undefined : results.get(entry.callId);
+    return [deedOf(entry, entry.tool, result)];
+  });
+}
+
+/** Returns the results among entries by the id of their call. */
+export function resultsById(entries: readonly Entry[]): Map<string, Entry> {
+  const results = new Map<string, Entry>();
+  for (const entry of entries) {
+    if (entry.kind === "result" && entry.callId !== undefined) results.set(entry.callId, entry);
+  }
+  return results;
+}
+
+function deedOf(entry: Entry, tool: ToolCall, result: Entry | undefined): Deed {
+  const kind = deedKind(tool.name, tool.action);
+  const outcome = outcomeOf(result);
+  const target = cutHead(firstLine(tool), TARGET_MAX);
+  const input = keptInput(tool, { kind, patch: result?.patch });
+  return {
+    line: entry.line,
+    resultLine: result?.line,
+    at: entry.at,
+    kind,
+    tool: cutHead(tool.name, 80),
+    target,
+    paths: tool.paths.slice(0, PATHS_MAX),
+    input: input === target ? "" : input,
+    outcome,
+    result: outcome === "rejected" ? "" : keptResult(result?.text ?? "", outcome),
+  };
+}
+
+/** Returns the outcome of a call. */
+export function outcomeOf(result: Entry | undefined): DeedOutcome {
+  if (!result) return "unknown";
+  return result.state ?? (result.isError ? "failed" : "done");
+}
+
+/** Returns a command's first line as its target; the rest is in the input. */
+function firstLine({ action, target, input }: ToolCall): string {
+  if (action !== "run" || input === undefined) return target;
+  return input.trim().split("\n", 1)[0] ?? target;
+}
+
+function keptInput(tool: ToolCall, { kind, patch }: { kind: DeedKind; patch: string | undefined }): string {
+  const input = tool.input ?? tool.target;
+  if (kind === "edit") return cutHead(onlyChanges(patch ?? input) || input, INPUT_MAX.edit);
+  return cutHead(input, tool.name === "ExitPlanMode" ? PLAN_MAX : INPUT_MAX[kind]);
+}
+
+function keptResult(whole: string, outcome: DeedOutcome): string {
+  const text = whole.trim();
+  if (isBinary(text)) return "[binary]";
+  if (outcome !== "failed") return cutTail(text, DONE_MAX);
+  if (text.length <= 2 * FAILED_MAX) return text;
+  return `${cutHead(text, FAILED_MAX)}\n${cutTail(text, FAILED_MAX)}`;
+}
+
+/** Bytes that were no text are replaced by the host, many of them by this mark. */
+function isBinary(text: string): boolean {
+  const start = text.slice(0, 2000);
+  return (start.match(/[\ufffd\0]/g)?.length ?? 0) > start.length * 0.05;
+}
+
+/** Shortens a text to `max` UTF-16 units without splitting a character, marked with an ellipsis. */
+function cutHead(text: string, max: number): string {
+  const whole = text.trim();
+  if (whole.length <= max) return whole;
+  return `${whole.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+function cutTail(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return `…${text.slice(1 - max).replace(/^[\udc00-\udfff]/, "")}`;
+}
+
+/** How far back a result's call is looked for: calls of one message come back in any order, but soon. */
+export const CALL_LINES_MAX = 300;

@@ -1,19 +1,21 @@
 /** Claude Code's transcripts: one row per content block, a tree by `parentUuid`, and much that is not conversation. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { type Answer, answerText, optionLabels } from "./answers.ts";
-import { patchText } from "./diff.ts";
 import {
+  type Answer,
+  answerText,
   assistantEntries,
   type EntryOptions,
   type Format,
   isoTime,
   isTextBlock,
+  optionLabels,
   type Place,
   type RawEntry,
   textOf,
 } from "./format.ts";
 import type { Entry, ToolCall } from "./session.ts";
+import { patchText } from "./tool-call.ts";
 
 /** Beginnings of user texts that the client wrote itself. */
 const NOT_TYPED = [

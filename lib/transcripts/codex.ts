@@ -1,17 +1,19 @@
 /** Codex rollouts: `{timestamp, type, payload}` rows in which events repeat the response items. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { type Answer, answerText, optionLabels } from "./answers.ts";
 import {
+  type Answer,
+  answerText,
   type EntryOptions,
   type Format,
   isoTime,
+  optionLabels,
   type Place,
   type RawEntry,
   textOf,
-  toolCall,
 } from "./format.ts";
 import type { Entry, ToolCall } from "./session.ts";
+import { toolCall } from "./tool-call.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
 /** Beginnings of user items that the client wrote, for versions that do not mark typed ones by an event. */

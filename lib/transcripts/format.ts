@@ -1,9 +1,8 @@
 /** What every transcript format gives, and what several of them write alike. */
 
-import { arrayOf, isRecord, type JsonRecord, jsonOf, stringOf } from "../base/json.ts";
-import { defineLazy } from "./lazy.ts";
-import type { Agent, Entry, ToolAction, ToolCall } from "./session.ts";
-import { inputText } from "./tool-input.ts";
+import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import type { Agent, Entry, ToolCall } from "./session.ts";
+import { toolCall } from "./tool-call.ts";
 
 /** The position of a row in its file. */
 export interface Place {
@@ -140,92 +139,94 @@ export function callOf(
   return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
 }
 
-/** The argument that says what a call is about, the most telling name first. */
-const PRIMARY_ARGUMENTS = [
-  "command",
-  "cmd",
-  "file_path",
-  "path",
-  "notebook_path",
-  "pattern",
-  "query",
-  "url",
-  "description",
-  "prompt",
-  "subject",
-  "skill",
-  "plan",
-  "input",
-];
-/** Of a search, what is looked for says more than where. */
-const SEARCHED = ["pattern", "query", "url"];
-const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath"];
-const ACTIONS: [ToolAction, RegExp][] = [
-  [
-    "edit",
-    /^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace\w*|create_file|write_file|edit_file)$/i,
-  ],
-  ["read", /^(?:read|notebookread|view|read_file|cat|open_file|view_image)$/i],
-  [
-    "run",
-    /^(?:bash|exec|exec_command|shell|local_shell_call|powershell|run_command|terminal|unified_exec)$/i,
-  ],
-  [
-    "search",
-    /^(?:grep|glob|find|ls|search|web_?search\w*|web_?fetch|tool_?search|list_dir|codebase_search)$/i,
-  ],
-];
-
-/** Describes a tool call: its action and target, with the whole input where that is wanted. */
-export function toolCall(name: string, input: unknown, whole = false): ToolCall {
-  const call = briefCall(name, input);
-  const text = () => inputText(name, call.action, input);
-  if (whole && call.action === "edit") return defineLazy(call, "input", text);
-  // A command is needed whole to recognise one of ours.
-  if (whole || call.action === "run") call.input = text();
-  return call;
+export interface Answer {
+  question: string;
+  /** What there was to choose from. */
+  options: string[];
+  answer: string;
 }
 
-function briefCall(name: string, input: unknown): ToolCall {
-  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
-  if (name === "apply_patch") {
-    const patch =
-      typeof input === "string" ? input : (stringOf(isRecord(input) ? input.input : undefined) ?? "");
-    const paths = patchedPaths(patch);
-    return { name, target: paths.join(" ") || oneLine(patch), action: "edit", paths };
+/** Writes the answers, each followed by its question. */
+export function answerText(answers: readonly Answer[]): string {
+  return answers
+    .map(({ question, options, answer }) => {
+      const choices = options.length > 0 ? `; options: ${options.join(" | ")}` : "";
+      return question === "" ? answer : `${answer}\n(asked: ${question}${choices})`;
+    })
+    .join("\n");
+}
+
+/** Returns the labels of a question's options. */
+export function optionLabels(options: unknown): string[] {
+  return arrayOf(options).flatMap((option) => {
+    const label = isRecord(option) ? (stringOf(option.label) ?? stringOf(option.value)) : stringOf(option);
+    return label === undefined ? [] : [label];
+  });
+}
+
+export const plain: Format = {
+  agent: "plain",
+
+  matches(record) {
+    return plainMessage(record) !== undefined;
+  },
+
+  readHead(record, head) {
+    head.startedAt ??= isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
+    head.cwd ??= stringOf(record.cwd);
+  },
+
+  entries(record, place, { results }) {
+    const message = plainMessage(record);
+    if (!message) return [];
+    const at = isoTime(record.timestamp) ?? isoTime(message.timestamp);
+    const common = { ...place, id: stringOf(record.id) ?? stringOf(record.uuid), at };
+    if (message.role === "user" || message.role === "assistant") {
+      return blockEntries(message, message.role, common, results);
+    }
+    const isResult = message.role === "tool" || message.role === "toolResult";
+    return isResult && results ? [{ ...common, kind: "result", text: textOf(message.content) }] : [];
+  },
+
+  treeNode() {
+    return undefined; // linear
+  },
+
+  leafOf() {
+    return undefined;
+  },
+};
+
+/** Returns the message of a plain line, or undefined when it is none. */
+export function plainMessage(record: JsonRecord): JsonRecord | undefined {
+  const message = record.type === "message" ? recordOf(record.message) : record;
+  const hasContent = typeof message.content === "string" || Array.isArray(message.content);
+  return typeof message.role === "string" && hasContent ? message : undefined;
+}
+
+function blockEntries(
+  message: JsonRecord,
+  kind: "user" | "assistant",
+  common: Place & Pick<Entry, "id" | "at">,
+  results: boolean,
+): Entry[] {
+  const entries: Entry[] = [];
+  const text = textOf(message.content);
+  if (text.trim() !== "") entries.push({ ...common, kind, text });
+  for (const block of arrayOf(message.content)) {
+    if (!isRecord(block) || isTextBlock(block)) continue;
+    if (block.type === "tool_use" || block.type === "toolCall") {
+      entries.push({ ...common, ...callOf(block, results) });
+    } else if (block.type === "tool_result" && results) {
+      const isError = block.is_error === true;
+      entries.push({
+        ...common,
+        kind: "result",
+        text: textOf(block.content),
+        callId: stringOf(block.tool_use_id),
+        isError,
+      });
+    }
   }
-  if (isRecord(input) && name === "AskUserQuestion") {
-    const asked = arrayOf(input.questions).map((each) =>
-      isRecord(each) ? (stringOf(each.question) ?? "") : "",
-    );
-    return { name, target: oneLine(asked.join(" ")), action, paths: [] };
-  }
-  if (!isRecord(input))
-    return { name, target: oneLine(typeof input === "string" ? input : ""), action, paths: [] };
-  const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
-  const key = names.find((argument) => input[argument] !== undefined && input[argument] !== "");
-  const value = key === undefined ? input : input[key];
-  const paths = PATH_ARGUMENTS.map((argument) => stringOf(input[argument])).filter(
-    (path) => path !== undefined,
-  );
-  return { name, target: argumentText(value), action, paths: paths.slice(0, 1) };
-}
-
-/** Returns the files that a patch in Codex's format touches. */
-function patchedPaths(patch: string): string[] {
-  return [...patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm)].map(
-    (match) => match[1] ?? "",
-  );
-}
-
-function argumentText(value: unknown): string {
-  if (typeof value === "string") return oneLine(value);
-  if (Array.isArray(value) && value.every((item) => typeof item === "string"))
-    return oneLine(value.join(" "));
-  if (isRecord(value) && Object.keys(value).length === 0) return "";
-  return oneLine(jsonOf(value));
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
+  return entries;
 }

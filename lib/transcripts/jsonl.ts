@@ -2,13 +2,11 @@
  * JSONL by bytes: complete lines forward from an offset with constant memory, lines backward from the end, and the
  * objects of a line that was fused or torn by two writers.
  *
- * Takes the place of `@std/jsonl`, which streams text forward only and is not on the npm registry. Cursors are byte
- * offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
+ * Cursors are byte offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
  */
 
-import { closeSync, fstatSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { isRecord, type JsonRecord } from "../base/json.ts";
-import { readAt } from "./held-bytes.ts";
 
 /** One line. `bytes` is a view into a buffer that the next line reuses. */
 interface Line {
@@ -27,8 +25,7 @@ export const LINE_MAX_BYTES = 64 * 1024 * 1024;
 const FORWARD_BLOCK_BYTES = 256 * 1024;
 const BACKWARD_BLOCK_BYTES = 64 * 1024;
 const BACKWARD_BLOCK_MAX_BYTES = 4 * 1024 * 1024;
-const SCAN_BLOCK_BYTES = 1024 * 1024;
-const NEWLINE = 10;
+export const NEWLINE = 10;
 /** The start of a record inside a damaged line, by the first key that hosts write. */
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
 /** Starts tried in one damaged line, so that a hostile one costs no more than these many parses. */
@@ -127,40 +124,6 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
     position = start;
   }
   if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated };
-}
-
-/** Counts the newlines of an open file between two offsets. */
-export function countLines(descriptor: number, from: number, to: number): number {
-  let count = 0;
-  scanNewlines(descriptor, from, to, () => {
-    count++;
-    return false;
-  });
-  return count;
-}
-
-/** Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. */
-export function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
-  if (line <= 1) return size > 0 ? 0 : undefined;
-  let newlines = 0;
-  const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);
-  return end !== undefined && end < size ? end : undefined;
-}
-
-/** Calls `stop` at each newline; returns the offset after the one at which it said so. */
-function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
-  const buffer = Buffer.allocUnsafe(SCAN_BLOCK_BYTES);
-  for (let position = from; position < to; ) {
-    const length = Math.min(buffer.length, to - position);
-    const read = readAt(descriptor, buffer, { at: 0, length, position });
-    if (read === 0) return undefined;
-    const view = buffer.subarray(0, read);
-    for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
-      if (stop()) return position + at + 1;
-    }
-    position += read;
-  }
-  return undefined;
 }
 
 /** Reads the first `bytes` of a file, fewer if it is shorter. */
@@ -268,4 +231,70 @@ export function readFully(descriptor: number, position: number, length: number):
     filled += read;
   }
   return buffer.subarray(0, filled);
+}
+
+/** What this process has read of transcripts so far. */
+export const reads = { bytes: 0 };
+
+/** Stretches of a file that stay in memory while several readers go over them. */
+interface Held {
+  from: number;
+  bytes: Buffer;
+}
+
+const held = new Map<string, Held[]>();
+
+/**
+ * Holds the head of a file and all from the byte `from` on in memory while `work` runs, so that its readers share one
+ * read. What is appended meanwhile is read from the file.
+ */
+export async function holdingTail<T>(
+  file: string,
+  { head, from }: { head: number; from: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  const descriptor = openSync(file, "r");
+  const key = fileKey(descriptor);
+  const before = held.get(key);
+  try {
+    const { size } = fstatSync(descriptor);
+    const start = from <= head ? 0 : Math.min(from, size);
+    const parts = [{ from: start, bytes: readFully(descriptor, start, size - start) }];
+    if (start > 0) parts.push({ from: 0, bytes: readFully(descriptor, 0, Math.min(head, size)) });
+    held.set(key, [...parts, ...(before ?? [])]);
+  } finally {
+    closeSync(descriptor);
+  }
+  try {
+    return await work();
+  } finally {
+    if (before) held.set(key, before);
+    else held.delete(key);
+  }
+}
+
+function fileKey(descriptor: number): string {
+  const { dev, ino } = fstatSync(descriptor);
+  return `${dev}:${ino}`;
+}
+
+/** `readSync` from what is held, else from the file. */
+export function readAt(
+  descriptor: number,
+  buffer: Buffer,
+  { at, length, position }: { at: number; length: number; position: number },
+): number {
+  const parts = held.size > 0 ? (held.get(fileKey(descriptor)) ?? []) : [];
+  for (const { from, bytes } of parts) {
+    if (position >= from && position < from + bytes.length)
+      return bytes.copy(buffer, at, position - from, Math.min(bytes.length, position - from + length));
+  }
+  // Up to what is held and no further.
+  const wanted = parts.reduce(
+    (least, { from }) => (from > position ? Math.min(least, from - position) : least),
+    length,
+  );
+  const read = readSync(descriptor, buffer, at, wanted, position);
+  reads.bytes += read;
+  return read;
 }

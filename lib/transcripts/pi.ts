@@ -1,17 +1,19 @@
 /** pi's transcripts (v1 without ids, v2, v3) and OpenClaw's: a header line, then a tree of entries by `parentId`. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { type Answer, answerText, optionLabels } from "./answers.ts";
 import {
+  type Answer,
+  answerText,
   assistantEntries,
   type EntryOptions,
   type Format,
   isoTime,
+  optionLabels,
   type Place,
   textOf,
-  toolCall,
 } from "./format.ts";
 import type { Entry } from "./session.ts";
+import { toolCall } from "./tool-call.ts";
 
 export const pi: Format = {
   agent: "pi",

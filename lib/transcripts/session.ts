@@ -97,6 +97,9 @@ export interface Entry {
   contextTokens?: number | undefined;
 }
 
+/** The first and last line of rows that follow each other. */
+export type LineSpan = [from: number, to: number];
+
 /** A place in a transcript between two lines. */
 export interface Cursor {
   /** Bytes before it. */

@@ -1,8 +1,15 @@
-/** A conversation as a log shows it: what was said, and each tool call together with its result. */
+/** A conversation as text: what was said and each tool call with its result, as a log, as JSON, or as flat lines. */
 
-import { countChanges } from "./diff.ts";
-import type { DeedOutcome, Entry } from "./session.ts";
-import { deedKind } from "./tool-input.ts";
+import { readdirSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { formatLocal } from "../base/time.ts";
+import { oneLine } from "../redact/redact.ts";
+import { outcomeOf, resultsById } from "./calls.ts";
+import { textOf } from "./format.ts";
+import { ownRules } from "./rules.ts";
+import type { Entry } from "./session.ts";
+import { countChanges, deedKind } from "./tool-call.ts";
+import { readEntries } from "./transcript.ts";
 
 /** One thing said or done. */
 export interface Step {
@@ -31,10 +38,7 @@ export interface StepFilter {
 
 /** Pairs calls with their results. A result without its call is left out. */
 export function stepsOf(entries: readonly Entry[]): Step[] {
-  const results = new Map<string, Entry>();
-  for (const entry of entries) {
-    if (entry.kind === "result" && entry.callId !== undefined) results.set(entry.callId, entry);
-  }
+  const results = resultsById(entries);
   return entries
     .filter(({ kind }) => kind !== "result")
     .map((entry) => {
@@ -87,12 +91,6 @@ function searchedText({ entry, result }: Step, insideTools: boolean): string {
   return [entry.text, entry.tool.input ?? "", result?.text ?? "", result?.patch ?? ""].join("\n");
 }
 
-/** Returns the outcome of a call. */
-export function outcomeOf(result: Entry | undefined): DeedOutcome {
-  if (!result) return "unknown";
-  return result.state ?? (result.isError ? "failed" : "done");
-}
-
 /** Returns a call's outcome in a word: `failed`, an edit's `+4 -1`, or "". */
 export function outcomeWord({ entry: { tool }, result }: Step): string {
   const outcome = outcomeOf(result);
@@ -121,4 +119,163 @@ export function insideOf({ entry: { tool }, result }: Step): { input: string; re
   // Hosts answer an edit with a copy of the file.
   const isCopy = (kind === "edit" || kind === "write") && !isFailed;
   return { input, result: isCopy ? "" : text };
+}
+
+/** How a log is written. */
+export interface LogStyle {
+  /** IANA name. */
+  timezone: string;
+  /** Whether nothing is cut: compaction summaries, inputs and results. */
+  full: boolean;
+  /** Whether inputs and results are shown. */
+  tools: boolean;
+  /** Whether a row was taken back: the conversation went on from a row before it. */
+  isRewound: (step: Step) => boolean;
+}
+
+/** A tool call's line, with all that is before it, in code points. */
+const TOOL_LINE_MAX = 160;
+/** Characters of an input or a result. */
+const INSIDE_MAX = 4000;
+const REWOUND = "(rewound) ";
+
+/** Formats a step: line, time, text. Continuation lines are indented, so no text can forge another step. */
+export function formatStep(step: Step, style: LogStyle): string {
+  const { entry } = step;
+  const time = entry.at ? formatLocal(entry.at, style.timezone) : "no time";
+  const start = `L${entry.line} [${time}] ${style.isRewound(step) ? REWOUND : ""}`;
+  switch (entry.kind) {
+    case "user":
+      return `${start}User: ${indented(entry.text)}`;
+    case "assistant":
+      return `${start}Assistant: ${indented(entry.text)}`;
+    case "summary":
+      if (style.full) return `${start}[Compacted]\n  ${indented(entry.text)}`;
+      return `${start}[Compacted: ${[...entry.text].length} characters, --full to show]`;
+    default:
+      return [`${start}${toolLine(step, start)}`, ...(style.tools ? insideLines(step, style) : [])].join(
+        "\n",
+      );
+  }
+}
+
+function toolLine(step: Step, start: string): string {
+  const word = outcomeWord(step);
+  const end = word === "" ? "]" : `] ${word}`;
+  return `[${oneLine(step.entry.text, TOOL_LINE_MAX - [...start].length - 1 - end.length)}${end}`;
+}
+
+function insideLines(step: Step, { full }: LogStyle): string[] {
+  const { input, result } = insideOf(step);
+  const shownInput = step.entry.tool?.action === "run" ? `$ ${input}` : input;
+  return [shownInput, result]
+    .filter((text) => text.trim() !== "" && text !== "$ ")
+    .map((text) => `  ${indented(full ? text : cutMiddle(text, step.entry.line))}`);
+}
+
+/** Keeps a long text's beginning and end, and says how to see the rest. */
+function cutMiddle(text: string, line: number): string {
+  if (text.length <= INSIDE_MAX) return text;
+  const mark = `… ${text.length} characters, --line ${line} --full to show …`;
+  const rest = INSIDE_MAX - mark.length - 2;
+  const head = text.slice(0, Math.ceil(rest / 2)).replace(/[\ud800-\udbff]$/, "");
+  const tail = text.slice(-Math.floor(rest / 2)).replace(/^[\udc00-\udfff]/, "");
+  return `${head}\n${mark}\n${tail}`;
+}
+
+/** Indents the lines after the first by two blanks. */
+function indented(text: string): string {
+  return text.trim().replace(/\r\n?|[\n\u2028\u2029\u0085\v\f]/g, "\n  ");
+}
+
+/**
+ * The newest of some formatted steps that fit into a number of code points, each with its line break, and a line that
+ * says what is left out. `placeOf` names the place from the first step to one of them.
+ */
+export function fitSteps(
+  texts: readonly string[],
+  maxChars: number,
+  placeOf: (last: number) => string,
+): string[] {
+  const lengths = texts.map((text) => [...text].length + 1);
+  if (lengths.reduce((sum, length) => sum + length, 0) <= maxChars) return [...texts];
+  const leftOut = (count: number) =>
+    `[${count} ${count === 1 ? "entry" : "entries"} left out; go on with ${placeOf(count - 1)}]`;
+  let left = maxChars - [...leftOut(texts.length)].length - 1;
+  let from = texts.length;
+  while (from > 0 && (lengths[from - 1] ?? 0) <= left) left -= lengths[--from] ?? 0;
+  return [...texts.slice(from), leftOut(from)];
+}
+
+/** Converts a step to JSON. */
+export function stepJson(step: Step, { tools, isRewound }: Pick<LogStyle, "tools" | "isRewound">) {
+  const { line, at, kind, text, tool } = step.entry;
+  const common = { line, at: at ?? null, kind, text, ...(isRewound(step) && { rewound: true }) };
+  if (!tool) return common;
+  const { name, target, action } = tool;
+  const failed = step.result?.isError === true;
+  return { ...common, tool: { name, target, action, failed, ...(tools && insideOf(step)) } };
+}
+
+/** A transcript as flat text, with the line of each message. */
+export interface SessionFile {
+  /** File name. */
+  path: string;
+  absPath: string;
+  mtimeMs: number;
+  size: number;
+  /** sha256 of content and line map. */
+  hash: string;
+  /** One line per message: `User: …` or `Assistant: …`. */
+  content: string;
+  /** For each line of `content` its 1-based line in the transcript. */
+  lineMap: number[];
+}
+
+/** Reads a whole transcript's messages; null when it cannot be read. */
+export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
+  try {
+    const { mtimeMs, size } = statSync(absPath);
+    const lines: string[] = [];
+    const lineMap: number[] = [];
+    for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {
+      if (entry.kind !== "user" && entry.kind !== "assistant") continue;
+      const text = extractSessionText(entry.text);
+      if (text === null) continue;
+      lines.push(`${entry.kind === "user" ? "User" : "Assistant"}: ${text}`);
+      lineMap.push(entry.line);
+    }
+    const content = lines.join("\n");
+    // The global: importing node:crypto would double the start of everything that reads transcripts.
+    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
+    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
+    return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
+  } catch {
+    return null; // promised: no reason is wanted, validateSessionFile gives it
+  }
+}
+
+/** Returns the words of a message's content on one line; null when there are none. */
+export function extractSessionText(content: unknown): string | null {
+  const blocks = Array.isArray(content) ? content : [content];
+  const parts = blocks
+    .map((block) =>
+      textOf(typeof block === "string" ? block : [block])
+        .replace(/\s+/g, " ")
+        .trim(),
+    )
+    .filter(Boolean);
+  return parts.join(" ") || null;
+}
+
+/** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
+export async function listSessionFiles(directory: string): Promise<string[]> {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((item) => item.isFile() && item.name.endsWith(".jsonl"))
+      .map((item) => join(directory, item.name))
+      .sort();
+  } catch {
+    return [];
+  }
 }

@@ -4,19 +4,13 @@
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
 
-import { closeSync, openSync, readdirSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
-import { callsBefore } from "./backward.ts";
-import { callCheck } from "./calls.ts";
-import { type Head, type Results, type TreeNode, textOf } from "./format.ts";
+import { closeSync, openSync } from "node:fs";
+import { CALL_LINES_MAX, callCheck } from "./calls.ts";
+import type { Head, RawEntry, Results, TreeNode } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
-import { countLines, linesForward, parseLine, withFile } from "./jsonl.ts";
-import { entryFilter, ownRules, type Rules } from "./rules.ts";
-import type { Cursor, Entry } from "./session.ts";
-import { notAbandoned, onPath } from "./tree.ts";
-
-export type { Head } from "./format.ts";
-export { readHead } from "./head.ts";
+import { linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
+import { entryFilter, type Rules } from "./rules.ts";
+import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
 export interface ReadProgress extends Cursor {
@@ -93,19 +87,6 @@ function* readRecords(
   }
 }
 
-/** Fills in `line` of entries that were read from the end, counting on from a line whose place is known. */
-export function numberLines(file: string, entries: Entry[], known = { line: 1, offset: 0 }): void {
-  withFile(file, (descriptor) => {
-    let { line, offset } = known;
-    for (const entry of entries) {
-      if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
-      else line -= countLines(descriptor, entry.offset, offset);
-      offset = entry.offset;
-      entry.line = line;
-    }
-  });
-}
-
 /**
  * Returns the entries of the active branch, without abandoned ones.
  *
@@ -164,65 +145,147 @@ export function entryKey(entry: Entry): string | undefined {
   return entry.id.length >= 32 ? entry.id : `${entry.id}@${entry.at ?? ""}`;
 }
 
-/** A transcript as flat text, with the line of each message. */
-export interface SessionFile {
-  /** File name. */
-  path: string;
-  absPath: string;
-  mtimeMs: number;
-  size: number;
-  /** sha256 of content and line map. */
-  hash: string;
-  /** One line per message: `User: …` or `Assistant: …`. */
-  content: string;
-  /** For each line of `content` its 1-based line in the transcript. */
-  lineMap: number[];
-}
-
-/** Reads a whole transcript's messages; null when it cannot be read. */
-export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
-  try {
-    const { mtimeMs, size } = statSync(absPath);
-    const lines: string[] = [];
-    const lineMap: number[] = [];
-    for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {
-      if (entry.kind !== "user" && entry.kind !== "assistant") continue;
-      const text = extractSessionText(entry.text);
-      if (text === null) continue;
-      lines.push(`${entry.kind === "user" ? "User" : "Assistant"}: ${text}`);
-      lineMap.push(entry.line);
+/** Returns the tool calls on the lines shortly before a byte offset. */
+function callsBefore(file: string, { head, offset }: { head: Head; offset: number }): RawEntry[] {
+  const format = formatOf(head.agent);
+  return withFile(file, (descriptor) => {
+    const calls: RawEntry[] = [];
+    let lines = 0;
+    for (const { offset: start, end, bytes } of linesBackward(descriptor, offset)) {
+      if (++lines > CALL_LINES_MAX) break;
+      const place = { line: 0, offset: start, end };
+      for (const record of bytes ? parseLine(bytes).records : []) {
+        calls.push(...format.entries(record, place, { head, results: false }).filter(({ tool }) => tool));
+      }
     }
-    const content = lines.join("\n");
-    // The global: importing node:crypto would double the start of everything that reads transcripts.
-    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
-    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
-    return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
-  } catch {
-    return null; // promised: no reason is wanted, validateSessionFile gives it
-  }
+    return calls;
+  });
 }
 
-/** Returns the words of a message's content on one line; null when there are none. */
-export function extractSessionText(content: unknown): string | null {
-  const blocks = Array.isArray(content) ? content : [content];
-  const parts = blocks
-    .map((block) =>
-      textOf(typeof block === "string" ? block : [block])
-        .replace(/\s+/g, " ")
-        .trim(),
-    )
-    .filter(Boolean);
-  return parts.join(" ") || null;
+/** On the way from the leaf to its root; everything, when that way breaks off. */
+export function onPath(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
+  const path = new Set<string>();
+  for (let id = leafId; id !== undefined; id = nodes.get(id)?.parentId) {
+    if (path.has(id) || !nodes.has(id)) return () => true;
+    path.add(id);
+  }
+  return (id) => path.size === 0 || path.has(id);
 }
 
-/** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
-export async function listSessionFiles(directory: string): Promise<string[]> {
-  try {
-    return readdirSync(directory, { withFileTypes: true })
-      .filter((item) => item.isFile() && item.name.endsWith(".jsonl"))
-      .map((item) => join(directory, item.name))
-      .sort();
-  } catch {
-    return [];
+/** Not below a prompt that has a living sibling prompt. */
+export function notAbandoned(
+  nodes: Map<string, TreeNode>,
+  leafId: string | undefined,
+): (id: string) => boolean {
+  const ancestors = new Set<string>();
+  for (let id = leafId; id !== undefined && !ancestors.has(id); id = nodes.get(id)?.parentId)
+    ancestors.add(id);
+  const siblings = new Map<string, string[]>();
+  for (const node of nodes.values()) {
+    if (!node.isPrompt || node.parentId === undefined) continue;
+    siblings.set(node.parentId, [...(siblings.get(node.parentId) ?? []), node.id]);
   }
+  const abandoned = new Map<string, boolean>();
+  for (const ids of siblings.values()) {
+    const live = ids.find((id) => ancestors.has(id)) ?? ids.at(-1);
+    for (const id of ids) if (id !== live) abandoned.set(id, true);
+  }
+  if (abandoned.size === 0) return () => true;
+  return (id) => {
+    const way: string[] = [];
+    let verdict = false;
+    for (let at: string | undefined = id; at !== undefined; at = nodes.get(at)?.parentId) {
+      const known = abandoned.get(at);
+      if (known !== undefined) {
+        verdict = known;
+        break;
+      }
+      abandoned.set(at, false); // also ends a cycle
+      way.push(at);
+    }
+    for (const node of way) abandoned.set(node, verdict);
+    return !verdict;
+  };
+}
+
+/** Returns the lines of a transcript that were taken back, in order. Reads the whole file. */
+export function readRewound(file: string): LineSpan[] {
+  const head = readHead(file);
+  if (!head || (head.agent !== "claude" && head.agent !== "pi")) return [];
+  const format = formatOf(head.agent);
+  const tree = conversationTree(head.agent);
+  withFile(file, (descriptor) => {
+    let line = 0;
+    for (const { bytes } of linesForward(descriptor)) {
+      line++;
+      for (const record of bytes ? parseLine(bytes).records : []) {
+        tree.add(format.treeNode(record), { line, leafId: format.leafOf(record) });
+      }
+    }
+  });
+  return tree.rewound();
+}
+
+interface ConversationTree {
+  add(node: TreeNode | undefined, place: { line: number; leafId: string | undefined }): void;
+  rewound(): LineSpan[];
+}
+
+/** Collects the rows of a conversation; those of pi are on the way to its last row, those of Claude Code mostly are. */
+function conversationTree(agent: Agent): ConversationTree {
+  const nodes = new Map<string, TreeNode>();
+  const lines: [line: number, id: string][] = [];
+  let leaf: string | undefined;
+  return {
+    add(node, { line, leafId }) {
+      if (node) {
+        if (!nodes.has(node.id)) nodes.set(node.id, node);
+        lines.push([line, node.id]);
+      }
+      leaf = (leafId !== undefined && nodes.has(leafId) ? leafId : node?.id) ?? leaf;
+    },
+    rewound() {
+      const isLive = agent === "pi" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf);
+      const spans: LineSpan[] = [];
+      let isInside = false;
+      for (const [line, id] of lines) {
+        const isOut = !isLive(id);
+        const last = spans.at(-1);
+        if (isOut && isInside && last) last[1] = line;
+        else if (isOut) spans.push([line, line]);
+        isInside = isOut;
+      }
+      return spans;
+    },
+  };
+}
+
+/** Tells, row by row, whether the conversation went on from a row that was not its last. */
+export interface BranchWatch {
+  see(node: TreeNode): void;
+  /** Whether it did, or may have done so before what was seen. */
+  isBranched(): boolean;
+}
+
+/** A prompt goes on from one of the last rows. */
+const RECENT_MAX = 2000;
+
+export function branchWatch(agent: Agent): BranchWatch {
+  const recent = new Set<string>();
+  const promptParents = new Set<string>();
+  let last: string | undefined;
+  let isBranched = false;
+  return {
+    see({ id, parentId, isPrompt }) {
+      if (last !== undefined && parentId !== undefined) {
+        if (agent === "pi") isBranched ||= parentId !== last;
+        else if (isPrompt) isBranched ||= promptParents.has(parentId) || !recent.has(parentId);
+      }
+      if (isPrompt && parentId !== undefined) promptParents.add(parentId);
+      recent.add(id);
+      if (recent.size > RECENT_MAX) recent.delete(recent.values().next().value ?? "");
+      last = id;
+    },
+    isBranched: () => isBranched,
+  };
 }

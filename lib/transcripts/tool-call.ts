@@ -1,0 +1,241 @@
+/** Tool calls: what each does and to what, and its whole input as text: the command, the diff, the written file, the arguments. */
+
+import { arrayOf, isRecord, type JsonRecord, jsonOf, numberOf, stringOf, stringsOf } from "../base/json.ts";
+import type { DeedKind, ToolAction, ToolCall } from "./session.ts";
+
+/** The argument that says what a call is about, the most telling name first. */
+const PRIMARY_ARGUMENTS = [
+  "command",
+  "cmd",
+  "file_path",
+  "path",
+  "notebook_path",
+  "pattern",
+  "query",
+  "url",
+  "description",
+  "prompt",
+  "subject",
+  "skill",
+  "plan",
+  "input",
+];
+/** Of a search, what is looked for says more than where. */
+const SEARCHED = ["pattern", "query", "url"];
+const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath"];
+const ACTIONS: [ToolAction, RegExp][] = [
+  [
+    "edit",
+    /^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace\w*|create_file|write_file|edit_file)$/i,
+  ],
+  ["read", /^(?:read|notebookread|view|read_file|cat|open_file|view_image)$/i],
+  [
+    "run",
+    /^(?:bash|exec|exec_command|shell|local_shell_call|powershell|run_command|terminal|unified_exec)$/i,
+  ],
+  [
+    "search",
+    /^(?:grep|glob|find|ls|search|web_?search\w*|web_?fetch|tool_?search|list_dir|codebase_search)$/i,
+  ],
+];
+
+/** Describes a tool call: its action and target, with the whole input where that is wanted. */
+export function toolCall(name: string, input: unknown, whole = false): ToolCall {
+  const call = briefCall(name, input);
+  const text = () => inputText(name, call.action, input);
+  if (whole && call.action === "edit") return defineLazy(call, "input", text);
+  // A command is needed whole to recognise one of ours.
+  if (whole || call.action === "run") call.input = text();
+  return call;
+}
+
+function briefCall(name: string, input: unknown): ToolCall {
+  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
+  if (name === "apply_patch") {
+    const patch =
+      typeof input === "string" ? input : (stringOf(isRecord(input) ? input.input : undefined) ?? "");
+    const paths = patchedPaths(patch);
+    return { name, target: paths.join(" ") || oneLine(patch), action: "edit", paths };
+  }
+  if (isRecord(input) && name === "AskUserQuestion") {
+    const asked = arrayOf(input.questions).map((each) =>
+      isRecord(each) ? (stringOf(each.question) ?? "") : "",
+    );
+    return { name, target: oneLine(asked.join(" ")), action, paths: [] };
+  }
+  if (!isRecord(input))
+    return { name, target: oneLine(typeof input === "string" ? input : ""), action, paths: [] };
+  const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
+  const key = names.find((argument) => input[argument] !== undefined && input[argument] !== "");
+  const value = key === undefined ? input : input[key];
+  const paths = PATH_ARGUMENTS.map((argument) => stringOf(input[argument])).filter(
+    (path) => path !== undefined,
+  );
+  return { name, target: argumentText(value), action, paths: paths.slice(0, 1) };
+}
+
+/** Returns the files that a patch in Codex's format touches. */
+function patchedPaths(patch: string): string[] {
+  return [...patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm)].map(
+    (match) => match[1] ?? "",
+  );
+}
+
+function argumentText(value: unknown): string {
+  if (typeof value === "string") return oneLine(value);
+  if (Array.isArray(value) && value.every((item) => typeof item === "string"))
+    return oneLine(value.join(" "));
+  if (isRecord(value) && Object.keys(value).length === 0) return "";
+  return oneLine(jsonOf(value));
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+const WRITES = /^(?:write|write_file|create_file|create)$/i;
+const FETCHES = /^(?:web_?fetch|fetch(?:_\w+)?|open_url|read_url)$/i;
+/** Names that hosts give the two sides of a replacement. */
+const BEFORE = ["old_string", "oldText", "old_str"];
+const AFTER = ["new_string", "newText", "new_str", "new_source"];
+const CONTENT = ["content", "file_text", "contents"];
+
+/** Returns the kind of a call. */
+export function deedKind(name: string, action: ToolAction): DeedKind {
+  if (action === "run") return "command";
+  if (action === "edit" && WRITES.test(name)) return "write";
+  if (FETCHES.test(name)) return "fetch";
+  return action;
+}
+
+/** Returns the whole input of a call as text. */
+export function inputText(name: string, action: ToolAction, input: unknown): string {
+  if (typeof input === "string") return input;
+  if (!isRecord(input)) return "";
+  if (action === "run") return commandOf(input);
+  if (action === "edit") return editText(input) ?? argumentsText(input);
+  if (name === "ExitPlanMode" && typeof input.plan === "string") return input.plan;
+  return argumentsText(input);
+}
+
+function commandOf(input: JsonRecord): string {
+  const command = input.command ?? input.cmd;
+  if (typeof command === "string") return command;
+  const words = stringsOf(command);
+  return words.length > 0 ? words.join(" ") : argumentsText(input);
+}
+
+function editText(input: JsonRecord): string | undefined {
+  const patch = stringOf(input.patch) ?? stringOf(input.input);
+  if (patch !== undefined) return patch;
+  const edits = arrayOf(input.edits).filter(isRecord);
+  const diffs = (edits.length > 0 ? edits : [input])
+    .map(replacementText)
+    .filter((text) => text !== undefined);
+  if (diffs.length > 0) return diffs.join("\n@@\n");
+  return firstString(input, CONTENT);
+}
+
+function replacementText(edit: JsonRecord): string | undefined {
+  const [before, after] = [firstString(edit, BEFORE), firstString(edit, AFTER)];
+  if (before === undefined && after === undefined) return undefined;
+  return diffLines(before ?? "", after ?? "").join("\n");
+}
+
+function firstString(record: JsonRecord, keys: readonly string[]): string | undefined {
+  for (const key of keys) if (typeof record[key] === "string") return record[key];
+  return undefined;
+}
+
+/** Writes one line per argument. */
+function argumentsText(input: JsonRecord): string {
+  return Object.entries(input)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : jsonOf(value)}`)
+    .join("\n");
+}
+
+/** Defines a property that is computed once, when it is first read. */
+export function defineLazy<T extends object, K extends keyof T>(object: T, key: K, compute: () => T[K]): T {
+  let known: { value: T[K] } | undefined;
+  const get = () => {
+    known ??= { value: compute() };
+    return known.value;
+  };
+  return Object.defineProperty(object, key, { get, enumerable: true, configurable: true });
+}
+
+/** Larger changes are shown as all removed, then all added: the table below grows with both sides. */
+const CELLS_MAX = 250_000;
+
+/** Compares two texts: returns the removed and added lines, and the kept ones between two changes. */
+export function diffLines(before: string, after: string): string[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start++;
+  let end = 0;
+  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end++;
+  return changedLines(old.slice(start, old.length - end), now.slice(start, now.length - end));
+}
+
+/** Writes a host's structured patch as text; undefined when it is none. */
+export function patchText(hunks: unknown): string | undefined {
+  const parts = arrayOf(hunks).filter(isRecord);
+  if (parts.length === 0) return undefined;
+  return parts
+    .map(({ oldStart, oldLines, newStart, newLines, lines }) => {
+      const [from, removed, to, added] = [oldStart, oldLines, newStart, newLines].map(
+        (n) => numberOf(n) ?? 0,
+      );
+      const text = arrayOf(lines).filter((line) => typeof line === "string");
+      return [`@@ -${from},${removed} +${to},${added} @@`, ...text].join("\n");
+    })
+    .join("\n");
+}
+
+/** Counts the lines that a diff adds and removes. */
+export function countChanges(diff: string): { added: number; removed: number } {
+  const count = (sign: RegExp) => diff.match(sign)?.length ?? 0;
+  return { added: count(/^\+(?!\+\+ )/gm), removed: count(/^-(?!-- )/gm) };
+}
+
+/** Returns only the added and removed lines of a diff. */
+export function onlyChanges(diff: string): string {
+  return diff
+    .split("\n")
+    .filter((line) => /^(?:[+-](?!(?:\+\+|--) )|\*\*\* (?:Update|Add|Delete|Move))/.test(line))
+    .join("\n");
+}
+
+function linesOf(text: string): string[] {
+  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
+}
+
+/** By the longest common subsequence. */
+function changedLines(old: readonly string[], now: readonly string[]): string[] {
+  const width = now.length + 1;
+  if (old.length * now.length > CELLS_MAX)
+    return [...old.map((line) => `-${line}`), ...now.map((line) => `+${line}`)];
+  const common = new Uint16Array((old.length + 1) * width);
+  for (let i = old.length - 1; i >= 0; i--) {
+    for (let j = now.length - 1; j >= 0; j--) {
+      common[i * width + j] =
+        old[i] === now[j]
+          ? (common[(i + 1) * width + j + 1] ?? 0) + 1
+          : Math.max(common[(i + 1) * width + j] ?? 0, common[i * width + j + 1] ?? 0);
+    }
+  }
+  const lines: string[] = [];
+  let [i, j] = [0, 0];
+  while (i < old.length || j < now.length) {
+    if (i < old.length && j < now.length && old[i] === now[j]) {
+      lines.push(` ${old[i++]}`);
+      j++;
+    } else if (
+      i < old.length &&
+      (j === now.length || (common[(i + 1) * width + j] ?? 0) >= (common[i * width + j + 1] ?? 0))
+    ) {
+      lines.push(`-${old[i++]}`);
+    } else lines.push(`+${now[j++]}`);
+  }
+  return lines;
+}
