@@ -37,10 +37,10 @@ export interface Price {
 }
 
 /**
- * List prices of well-known models, for when config.json names none.
- *
- * Source: https://openai.com/api/pricing (standard tier, no cache discount), as of November 2026. A price that has
- * changed since is corrected by `llm.prices` in config.json.
+ * List prices of well-known models, for when config.json names none: the standard tier of https://openai.com/api/pricing
+ * without cache discounts, compared in November 2026 with three public price lists that agree. The models ending in
+ * `-pro` answer another API than ours; they are listed as the dearest that a proxy may offer. `llm.prices` in
+ * config.json corrects what has changed since.
  */
 const LIST_PRICES: Record<ModelKind, Prices> = {
   embedding: {
@@ -61,9 +61,12 @@ const LIST_PRICES: Record<ModelKind, Prices> = {
     "gpt-5-mini": { input: 0.25, output: 2 },
     "gpt-5-nano": { input: 0.05, output: 0.4 },
     "gpt-5-pro": { input: 15, output: 120 },
+    "gpt-5.1": { input: 1.25, output: 10 },
+    "gpt-5.2": { input: 1.75, output: 14 },
     "gpt-5.4": { input: 2.5, output: 15 },
     "gpt-5.4-mini": { input: 0.75, output: 4.5 },
     "gpt-5.4-nano": { input: 0.2, output: 1.25 },
+    "gpt-5.5": { input: 5, output: 30 },
   },
 };
 
