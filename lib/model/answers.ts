@@ -1,10 +1,12 @@
 /**
- * Extracts from a model's answer the JSON that passes a schema, whatever the transport: found inside fences, prose or a
- * tool call, and requested again with what was wrong, at most twice. Sends nothing itself.
+ * Reads what models answer: from a chat the JSON that passes a schema, found inside fences, prose or a tool call and
+ * requested again with what was wrong, at most twice; from an embedding server all vectors, in the texts' order. Sends
+ * nothing itself.
  */
 
 import type { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
+import { recordOf } from "../base/json.ts";
 
 /** Requests in all: the first and two re-prompts. */
 const ATTEMPTS = 3;
@@ -183,4 +185,52 @@ function describeIssues(issues: readonly { path: PropertyKey[]; message: string 
     .slice(0, 5)
     .map(({ path, message }) => `${path.map(String).join(".") || "the answer"}: ${message}`)
     .join("; ");
+}
+
+/**
+ * Reads the `data` of an embedding response to `count` texts.
+ *
+ * @throws {SessionMemoryError} `EMBEDDING_FAILED`: for good when the size is not the configured one, else recoverable.
+ */
+export function readVectors(
+  data: unknown,
+  count: number,
+  { model, dimensions }: { model: string; dimensions: number },
+): Float32Array[] {
+  if (!Array.isArray(data) || data.length !== count) {
+    throw unusable(`expected ${count} vectors but found ${Array.isArray(data) ? data.length : "none"}`);
+  }
+  const vectors = new Map<number, Float32Array>();
+  for (const [position, row] of data.entries()) {
+    const { embedding, index = position } = recordOf(row);
+    if (!Array.isArray(embedding) || !embedding.every(Number.isFinite)) {
+      throw unusable("a vector is not a list of numbers");
+    }
+    if (embedding.length !== dimensions) throw wrongSize(model, dimensions, embedding.length);
+    vectors.set(Number(index), Float32Array.from(embedding));
+  }
+  return data.map((_, position) => {
+    const vector = vectors.get(position);
+    if (!vector) throw unusable("the vectors' positions do not match the texts");
+    return vector;
+  });
+}
+
+function unusable(reason: string): SessionMemoryError {
+  return new SessionMemoryError("EMBEDDING_FAILED", `Cannot embed: ${reason}`, {
+    details: { kind: "malformed" },
+    recoverable: true,
+    hint: "check baseUrl and model in config.json, or try again later",
+  });
+}
+
+function wrongSize(model: string, expected: number, found: number): SessionMemoryError {
+  return new SessionMemoryError(
+    "EMBEDDING_FAILED",
+    `Cannot use the vectors of "${model}": expected ${expected} dimensions but found ${found}`,
+    {
+      details: { kind: "dimensions", expected, found },
+      hint: `set embedding.dimensions to ${found} in config.json`,
+    },
+  );
 }

@@ -14,11 +14,11 @@ import {
   type JsonAnswer,
   type JsonRequest,
   jsonCompleter,
+  readVectors,
   type SendChat,
 } from "./answers.ts";
 import { tokenUpperBound } from "./prices.ts";
 import type { Reservation, SpendLedger } from "./spend.ts";
-import { readVectors } from "./vectors.ts";
 
 const OPENAI_URL = "https://api.openai.com/v1";
 /** Texts per embedding request. */

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { type JsonRecord, numberOf, parseRecord, stringOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Settings } from "../config/config.ts";
+import type { Config, Settings } from "../config/config.ts";
 import type { Row as SqlRow } from "../store/sqlite.ts";
 import { importOldFile, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
@@ -154,6 +154,18 @@ export function formatPrice({ usd, isKnown }: Price): string {
   return isKnown
     ? `about $${usd.toFixed(4)}`
     : `counted as $${usd.toFixed(4)}, the dearest known model's price, its own being unknown`;
+}
+
+/** Returns the host that would receive so many tokens, and the price at which such a call is recorded. */
+export function pricePlan(
+  { paths, settings }: Pick<Config, "paths" | "settings">,
+  model: PricedModel,
+  { input, output }: Tokens,
+): { host: string; tokens: number; usd: number; text: string } {
+  const host = new URL(model.baseUrl ?? "https://api.openai.com").host;
+  const price = openSpendLedger(paths.home, settings).price(model, { input, output });
+  const tokens = input + output;
+  return { host, tokens, usd: price.usd, text: `${host}: ${formatPrice(price)} (at most ${tokens} tokens)` };
 }
 
 function refuseOverCap({ usd, unpriced, ...row }: Row, cap: number, spent: number): void {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Paths } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
-import { type Notes, noteTaker } from "../model/note-taker.ts";
+import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { copyDatabase } from "../store/store.ts";
 import { ledgerFile } from "./ledger.ts";
 import { OVERRIDES } from "./observe-state.ts";
