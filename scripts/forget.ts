@@ -21,7 +21,6 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { type Config, expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
-import { type EverythingForgotten, forgetEverything } from "../lib/forget/everything.ts";
 import {
   type Asked,
   everythingLines,
@@ -39,8 +38,9 @@ import {
   forgetText,
   isAnything,
   readHeld,
+  undoExclusion,
 } from "../lib/forget/forgetting.ts";
-import { undoExclusion } from "../lib/forget/undo.ts";
+import { type EverythingForgotten, forgetEverything } from "../lib/forget/state-files.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { heldShared } from "../lib/share/forget-shared.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";

@@ -17,7 +17,7 @@ import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { quoted } from "../lib/base/text.ts";
 import { note, parseFlags, print, runMain } from "../lib/cli.ts";
 import { type Config, loadConfig } from "../lib/config/config.ts";
-import { describeReceivers } from "../lib/health/receivers.ts";
+import { describeReceivers } from "../lib/health/health.ts";
 import { nameOf } from "../lib/sessions/session-name.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 

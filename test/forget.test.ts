@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig, resolvePaths } from "../lib/config/config.ts";
-import { forgetInLog } from "../lib/forget/forget-log.ts";
+import { forgetInLog } from "../lib/forget/state-files.ts";
 import { forgetSessions } from "../lib/index/forget-rows.ts";
 import { heldSessions } from "../lib/index/held-sessions.ts";
 import { embedSessions, failureOf } from "../lib/index/index-run.ts";

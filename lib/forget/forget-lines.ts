@@ -3,9 +3,9 @@
 import { counted, unbroken } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import type { EverythingForgotten } from "./everything.ts";
 import type { Target } from "./forget-target.ts";
 import type { Forgotten } from "./forgetting.ts";
+import type { EverythingForgotten } from "./state-files.ts";
 
 type Exclude = Settings["exclude"];
 

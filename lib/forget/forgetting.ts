@@ -1,6 +1,6 @@
 /**
  * Forgets sessions, or anything that contains a text: first excludes it, then removes it from every store, then
- * overwrites the freed bytes. The next run completes one that was interrupted.
+ * overwrites the freed bytes. The next run completes one that was interrupted. Undoing takes the exclusion back.
  */
 
 import { existsSync } from "node:fs";
@@ -8,23 +8,23 @@ import { join } from "node:path";
 import { forgetMarks } from "../activity/forget-marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
-import type { Paths, Settings } from "../config/config.ts";
-import { addExclusions } from "../config/config-file.ts";
+import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
+import { addExclusions, readHookSettings, removeExclusions } from "../config/config-file.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/forget-ledgers.ts";
+import { oneLine, redact } from "../redact/redact.ts";
 import { forgetMetas } from "../sessions/forget-metas.ts";
-import { forgetShared, withdrawForgotten } from "../share/forget-shared.ts";
+import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/forget-shared.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { allIndexes } from "../store/given-indexes.ts";
 import { setAsideIn } from "../store/repair.ts";
 import { eraseFreedState } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { forgetWritten } from "../store/written-files.ts";
-import { forgetInLog } from "./forget-log.ts";
 import type { Target } from "./forget-target.ts";
-import { removeLeftovers } from "./leftovers.ts";
+import { forgetInLog, removeLeftovers } from "./state-files.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -200,4 +200,54 @@ function inIndexes<T>(paths: Paths, work: (store: Store) => T): T[] {
         store.close();
       }
     });
+}
+
+const PREFIX_MIN = 4;
+const SHOWN_MAX = 10;
+const SHOWN_CHARS = 60;
+
+/**
+ * Removes the exclusions that match and returns them. `project` is the argument as a project directory.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` when nothing is excluded under it.
+ */
+export async function undoExclusion(
+  what: string,
+  { paths, project, dryRun }: { paths: Paths; project: string; dryRun: boolean },
+): Promise<Exclude> {
+  const isChosen = excludedAs(what, project);
+  const { exclude } = readHookSettings(paths.config, defaultSettings()) ?? defaultSettings();
+  const found = filterExclude(exclude, isChosen);
+  if (countOf(found) === 0) throw notExcluded(what, exclude);
+  if (dryRun) return found;
+  const removed = await removeExclusions(paths.config, isChosen);
+  readmitForgotten(paths, [...removed.sessions, ...removed.projects]);
+  return removed;
+}
+
+/** Matches a session by id or id prefix, a project by directory or name, a pattern exactly. */
+function excludedAs(what: string, project: string): (key: keyof Exclude, entry: string) => boolean {
+  return (key, entry) => {
+    if (key === "projects") return entry === what || entry === project;
+    return entry === what || (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
+  };
+}
+
+function filterExclude(exclude: Exclude, isChosen: (key: keyof Exclude, entry: string) => boolean): Exclude {
+  const chosen = (key: keyof Exclude) => exclude[key].filter((entry) => isChosen(key, entry));
+  return { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
+}
+
+function countOf({ sessions, projects, patterns }: Exclude): number {
+  return sessions.length + projects.length + patterns.length;
+}
+
+function notExcluded(what: string, exclude: Exclude): SessionMemoryError {
+  const all = [...exclude.sessions, ...exclude.projects, ...exclude.patterns];
+  const shown = all.slice(-SHOWN_MAX).map((entry) => oneLine(redact(entry), SHOWN_CHARS));
+  return new SessionMemoryError(
+    "NOT_FOUND",
+    `Cannot undo "${oneLine(redact(what), 200)}": config.json does not exclude it`,
+    { hint: shown.length > 0 ? `config.json excludes ${shown.join(", ")}` : "config.json excludes nothing" },
+  );
 }

@@ -1,22 +1,20 @@
-/** Finds what is wrong or about to be, each with its remedy: the index, its sources, the hooks, the configuration. */
+/** Finds what is wrong or about to be, each with its remedy, and names who receives anything said on this machine. */
 
 import { existsSync } from "node:fs";
-import type { SessionMemoryError } from "../base/errors.ts";
-import { findRuntime } from "../base/runtime.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { isDirectory } from "../base/files.ts";
+import { type Environment, findRuntime } from "../base/runtime.ts";
 import { counted } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { metaStateKey, readMetaStates } from "../naming/meta-looks.ts";
 import { untakenVolute } from "../sessions/volute.ts";
+import { shareStatus } from "../share/share-status.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
-import { checkHooks, checkRuntime } from "./hook-health.ts";
-import { type HookRuns, readHookLog } from "./hook-log.ts";
-import { checkIndex } from "./index-health.ts";
-import type { IndexMetrics } from "./index-metrics.ts";
-import { describeReceivers } from "./receivers.ts";
-import { checkSharing } from "./share-health.ts";
+import { checkHooks, checkRuntime, type HookRuns, readHookLog } from "./hook-health.ts";
+import { checkIndex, type IndexMetrics } from "./index-health.ts";
 import { checkStateFolder } from "./state-folder.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
@@ -114,4 +112,79 @@ function checkSpend({ usd, unpriced }: { usd: number; unpriced: string[] }, { ll
     findings.push({ level: "info", what, remedy: "add it to llm.prices in config.json" });
   }
   return findings;
+}
+
+/** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */
+export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, env: Environment): string {
+  const { embedding, llm, share, modelKeys } = settings;
+  const receivers = [
+    ...(embedding ? [`embeddings to ${hostOf(embedding.baseUrl)}`] : []),
+    ...(llm ? [`conversation to ${hostOf(llm.baseUrl)}`] : []),
+    ...modelKeys.map((key) => `conversation to ${piModel(key)}`),
+    ...observers(settings, paths),
+    ...(share && Object.keys(share.projects).length > 0
+      ? [`shared sessions to ${hubOf(env[share.urlEnv], share.urlEnv)}`]
+      : []),
+  ];
+  return receivers.length > 0 ? receivers.join(", ") : "nothing";
+}
+
+/** In pi observing needs no setting: the session's own model receives the conversation anyway. */
+function observers({ observe }: Settings, { pi }: Pick<Paths, "pi">): string[] {
+  if (!observe.auto || observe.model === "none" || !isDirectory(pi)) return [];
+  const limit = `at most $${observe.dailyBudgetUsd.toFixed(2)} a day`;
+  return [`conversation to ${piModel(observe.model)} for observing (${limit})`];
+}
+
+function piModel(key: string): string {
+  return key === "active" ? "pi's active model" : `${key} through pi`;
+}
+
+function hubOf(url: string | undefined, variable: string): string {
+  if (!url) return `the hub of ${variable}, which is not set`;
+  return URL.canParse(url) ? new URL(url).host : `the hub of ${variable}, which is no URL`;
+}
+
+function hostOf(baseUrl: string | undefined): string {
+  return new URL(baseUrl ?? "https://api.openai.com").host;
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** A hub that was away for a night is nothing to worry about. */
+const STALE_DAYS = 3;
+
+function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, now: Date): Finding[] {
+  const status = readStatus(config);
+  if (!status) return [];
+  const { hub, projects, lastPull, error } = status;
+  const findings: Finding[] = [];
+  if (hub === null) {
+    const { urlEnv } = config.settings.share ?? { urlEnv: "" };
+    const what = `nothing is shared: ${urlEnv} is not set, or is no PostgreSQL URL`;
+    findings.push({ level: "warning", what, remedy: `set ${urlEnv} where your agents see it` });
+  }
+  if (error !== undefined) {
+    findings.push({ level: "warning", what: `sharing fails: ${error}`, remedy: "run bun scripts/share.ts" });
+  }
+  const age = lastPull === null ? undefined : (now.getTime() - Date.parse(lastPull)) / DAY_MS;
+  if (age !== undefined && age > STALE_DAYS) {
+    const what = `what others share was last read ${Math.floor(age)} days ago`;
+    findings.push({ level: "warning", what, remedy: "run bun scripts/share.ts" });
+  }
+  const behind = projects.reduce((sum, project) => sum + project.behind, 0);
+  if (behind > 0) {
+    const what = `${behind} session${behind === 1 ? "" : "s"} not shared yet with ${hub ?? "the hub"}`;
+    findings.push({ level: "info", what, remedy: "the next turn shares them, or bun scripts/share.ts" });
+  }
+  return findings;
+}
+
+/** A damaged index is a finding of its own. */
+function readStatus(config: Parameters<typeof shareStatus>[0]): ReturnType<typeof shareStatus> {
+  try {
+    return shareStatus(config);
+  } catch (error) {
+    if (error instanceof SessionMemoryError) return undefined;
+    throw error;
+  }
 }

@@ -1,21 +1,22 @@
-/** Checks the index, its vectors and the transcripts it was made from. */
+/** Checks and measures the index, its vectors and the transcripts it was made from, those soon to be deleted included. */
 
 import { existsSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { readJson } from "../base/files.ts";
+import { isRecord } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { countUnclean } from "../forget/cleaning.ts";
 import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, indexRecipe, isCurrent, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
+import { countRedactions } from "../redact/redact.ts";
 import { allIndexes, givenIndexes, indexBytes } from "../store/given-indexes.ts";
 import { setAsideIn } from "../store/repair.ts";
 import { openStore, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
-import { type IndexMetrics, NO_METRICS, readIndexMetrics } from "./index-metrics.ts";
-import { claudeCleanupDays, deletedWithin } from "./retention.ts";
 
 interface IndexCheck {
   paths: Paths;
@@ -172,4 +173,105 @@ function checkRetention(doomed: readonly Session[], unsafe: readonly Session[], 
   return unsafe.length > 0
     ? [{ level: "warning", what, remedy: `run bun scripts/embed.ts, and ${raise}` }]
     : [{ level: "info", what, remedy: raise }];
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** Claude Code's own default. */
+const CLEANUP_DAYS = 30;
+
+/** After how many days without a change Claude Code deletes a transcript, by its user's settings. */
+function claudeCleanupDays({ claude }: Paths): number {
+  const settings = readJson(join(claude, "settings.json"));
+  const days = isRecord(settings) ? settings.cleanupPeriodDays : undefined;
+  return typeof days === "number" && days >= 0 ? days : CLEANUP_DAYS;
+}
+
+/** Returns the sessions whose transcript will be deleted within `days`. Only Claude Code deletes any. */
+function deletedWithin(
+  days: number,
+  { sessions, paths, now }: { sessions: readonly Session[]; paths: Paths; now: Date },
+): Session[] {
+  if (paths.transcripts.length > 0) return [];
+  const last = now.getTime() - (claudeCleanupDays(paths) - days) * DAY_MS;
+  return sessions.filter(({ agent, modifiedAt }) => agent === "claude" && Date.parse(modifiedAt) < last);
+}
+
+export interface IndexMetrics {
+  totalChunks: number;
+  totalSessions: number;
+  lastIndexed: string | null;
+  /** Milliseconds. */
+  avgIndexTimePerSession: number | null;
+  /** Milliseconds, of the last thousand searches. */
+  avgSearchLatency: number | null;
+  searchCount24h: number;
+  /** Chunks that could not be embedded and wait for a later run. */
+  failedChunks: number;
+  quarantinedSessions: number;
+  storageUsedMB: number;
+  /** Secrets that were taken out of what is stored. */
+  redactions: number;
+}
+
+/** Before there is an index. */
+const NO_METRICS: IndexMetrics = {
+  totalChunks: 0,
+  totalSessions: 0,
+  lastIndexed: null,
+  avgIndexTimePerSession: null,
+  avgSearchLatency: null,
+  searchCount24h: 0,
+  failedChunks: 0,
+  quarantinedSessions: 0,
+  storageUsedMB: 0,
+  redactions: 0,
+};
+
+function readIndexMetrics(store: Store, now: Date, indexes = [store.db.path]): IndexMetrics {
+  const { db } = store;
+  const state = db
+    .prepare(
+      `SELECT count(*) AS sessions, max(last_indexed) AS last, avg(nullif(took_ms, 0)) AS took,
+         sum(status = 'quarantined') AS quarantined
+       FROM index_state`,
+    )
+    .get();
+  const search = db
+    .prepare("SELECT avg(took_ms) AS took FROM (SELECT took_ms FROM searches ORDER BY at DESC LIMIT 1000)")
+    .get();
+  const since = new Date(now.getTime() - DAY_MS).toISOString();
+  return {
+    totalChunks: count(store, "SELECT count(*) AS n FROM session_chunks"),
+    totalSessions: Number(state?.sessions ?? 0),
+    lastIndexed: state?.last ? String(state.last) : null,
+    avgIndexTimePerSession: rounded(state?.took),
+    avgSearchLatency: rounded(search?.took),
+    searchCount24h: count(store, "SELECT count(*) AS n FROM searches WHERE at > ?", since),
+    failedChunks: count(
+      store,
+      "SELECT count(*) AS n FROM session_chunks WHERE embedder IS NULL AND embedding_failures > 0",
+    ),
+    quarantinedSessions: Number(state?.quarantined ?? 0),
+    storageUsedMB: Math.round(indexes.reduce((sum, index) => sum + indexBytes(index), 0) / 1e4) / 100,
+    redactions: readRedactions(store),
+  };
+}
+
+function count(store: Store, sql: string, ...values: string[]): number {
+  return Number(store.db.prepare(sql).get(...values)?.n ?? 0);
+}
+
+function rounded(value: unknown): number | null {
+  return typeof value === "number" ? Math.round(value * 10) / 10 : null;
+}
+
+/** Only chunks that the full text knows to hold a marker are read. */
+function readRedactions(store: Store): number {
+  const rows = store.db.prepare(
+    `SELECT content, tools FROM session_chunks
+     WHERE id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH '"redacted"')`,
+  );
+  let redactions = 0;
+  for (const row of rows.iterate()) redactions += countRedactions(`${row.content}\n${row.tools}`);
+  return redactions;
 }
