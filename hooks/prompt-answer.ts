@@ -4,7 +4,7 @@
  */
 
 import type { Look } from "../lib/activity/look.ts";
-import { readUpdates } from "../lib/activity/news.ts";
+import type { Updates } from "../lib/activity/updates.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -12,9 +12,12 @@ import { hasReference } from "../lib/sessions/references.ts";
 import { logFailure } from "./failure.ts";
 import type { Prompt } from "./prompt.ts";
 
-interface Sources {
+interface Settled {
   paths: Paths;
   settings: Settings;
+}
+
+interface Sources extends Settled {
   /** Provides the model for `@@name: question`; called only for a question. */
   model: () => Promise<CompleteJson | undefined>;
 }
@@ -35,7 +38,7 @@ const READING_MS = 3000;
 
 /** Builds everything that is added to a prompt. */
 export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources): Promise<Injection> {
-  const activity = activityOf(look, sources);
+  const activity = await activityOf(look, sources);
   const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
   const references = await referencesIn(prompt, sources, room);
   const texts = [activity.text, references.text].filter((text) => text !== undefined);
@@ -49,9 +52,8 @@ export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources)
 }
 
 /** Returns the news of other sessions. Once delivered, it is marked as seen. */
-export function activityOf(look: Look, { paths, settings }: Pick<Sources, "paths" | "settings">): Injection {
-  const deadline = Date.now() + READING_MS;
-  const updates = readUpdates({ paths, settings, current: look.viewer, look, deadline });
+export async function activityOf(look: Look, { paths, settings }: Settled): Promise<Injection> {
+  const updates = await updatesOf(look, { paths, settings });
   for (const problem of updates.problems) logEvent(paths.log, { event: "activity", ok: false, problem });
   const text = updates.text ?? undefined;
   return {
@@ -67,6 +69,23 @@ export function activityOf(look: Look, { paths, settings }: Pick<Sources, "paths
       }
     },
   };
+}
+
+/** Reads what the look found. Where no file has changed, nothing is loaded that reads transcripts. */
+async function updatesOf(
+  look: Look,
+  { paths, settings }: Settled,
+): Promise<Pick<Updates, "text" | "problems" | "report" | "commit">> {
+  if (look.changed.length === 0 && !look.mayHaveShared) {
+    const { saveCursors } = await import("../lib/activity/cursors.ts");
+    const report = { sessions: [], overlaps: [] };
+    return { text: null, problems: [], report, commit: () => saveCursors(look) };
+  }
+  const { readUpdates } = await import("../lib/activity/updates.ts");
+  const shared = look.mayHaveShared ? await import("../lib/activity/shared-news.ts") : undefined;
+  const deadline = Date.now() + READING_MS;
+  const readShared = shared?.readSharedNews;
+  return readUpdates({ paths, settings, current: look.viewer, look, deadline, readShared });
 }
 
 /** Returns what is known of the sessions that a prompt mentions. A failure is logged. */

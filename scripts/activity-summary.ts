@@ -7,10 +7,14 @@
  * @module
  */
 
-import { FIRST_LOOK_MS, type Viewer } from "../lib/activity/look.ts";
-import { readMarks } from "../lib/activity/marks.ts";
-import { readUpdates } from "../lib/activity/news.ts";
-import { updatesOf } from "../lib/activity/updates.ts";
+import { FIRST_LOOK_MS, readMarks, type Viewer } from "../lib/activity/look.ts";
+import { readSharedNews } from "../lib/activity/shared-news.ts";
+import {
+  readUpdates as readNews,
+  type UpdateOptions,
+  type Updates,
+  updatesOf,
+} from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
@@ -48,7 +52,12 @@ Examples:
   bun scripts/activity-summary.ts --current discord --since 2h --scope all
 `;
 
-export { readUpdates, type UpdateOptions } from "../lib/activity/news.ts";
+export type { UpdateOptions } from "../lib/activity/updates.ts";
+
+/** Reads what is new in other sessions, and in those that others share. Nothing counts as seen before `commit()`. */
+export function readUpdates(options: UpdateOptions): Updates {
+  return readNews({ readShared: readSharedNews, ...options });
+}
 
 export interface SessionUpdateOptions {
   /** The viewer's name. */

@@ -11,7 +11,7 @@
 import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { isTerminal } from "../lib/base/output.ts";
-import { shortId } from "../lib/base/text.ts";
+import { onMachine, shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Paths } from "../lib/config/config.ts";
 import { orIndexed } from "../lib/index/gone-session.ts";
@@ -21,7 +21,6 @@ import {
   listByLastRow,
   listedJson,
   listingLines,
-  onMachine,
   sessionHeader,
   sessionJson,
 } from "../lib/sessions/listing.ts";

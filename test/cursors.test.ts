@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { holds, markAt, markAtEnd, setMarks } from "../lib/activity/cursors.ts";
-import { cursorFileOf, hasMoved, readMarks } from "../lib/activity/marks.ts";
+import { cursorFileOf, hasMoved, readMarks } from "../lib/activity/look.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";

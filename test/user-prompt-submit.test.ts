@@ -296,7 +296,6 @@ test("the hook loads no more than it takes to look", () => {
     HOOK,
     "hooks/prompt.ts",
     "lib/activity/look.ts",
-    "lib/activity/marks.ts",
     "lib/base/errors.ts",
     "lib/base/files.ts",
     "lib/base/hash.ts",

@@ -28,7 +28,7 @@ async function main(): Promise<void> {
     const isUntitled = settings.titles && !input.session_title;
     if (look.changed.length > 0 || look.mayHaveShared || isUntitled || prompt.text.includes("@@"))
       await answer(prompt, look, { env, paths, settings, isUntitled });
-    else if (isDue(look)) (await import("../../lib/activity/save-cursors.ts")).saveCursors(look);
+    else if (isDue(look)) (await import("../../lib/activity/cursors.ts")).saveCursors(look);
   } catch (error) {
     await log(places, error);
   }

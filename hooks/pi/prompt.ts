@@ -11,10 +11,10 @@ import { on, type PiState, pathsOf } from "./state.ts";
 export function registerPrompt(state: PiState, config: Config): void {
   const { settings } = config;
   let deliver = () => {};
-  on(state, "before_agent_start", (_, context) => {
+  on(state, "before_agent_start", async (_, context) => {
     const paths = pathsOf(config, context);
     const look = takeLook({ paths, viewer: sessionIn(context), scope: settings.activity.scope });
-    const { text, delivered } = activityOf(look, { paths, settings });
+    const { text, delivered } = await activityOf(look, { paths, settings });
     deliver = delivered;
     return message("session-update", text);
   });

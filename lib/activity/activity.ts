@@ -5,18 +5,17 @@
  * names and two texts per session.
  */
 
-import { type Stats, statSync } from "node:fs";
-import { describeError } from "../base/errors.ts";
+import { readSync, type Stats, statSync } from "node:fs";
+import { describeError, hasCode } from "../base/errors.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
-import type { Rules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
-import { readEntries } from "../transcripts/transcript.ts";
-import { copiesIn } from "./copies.ts";
+import { linesForward, withFile } from "../transcripts/jsonl.ts";
+import { ownRules, type Rules } from "../transcripts/rules.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
+import { entryKey, readEntries } from "../transcripts/transcript.ts";
 import { type Advance, holds, markAt } from "./cursors.ts";
 import { type ActivityStats, addEntry, emptyStats, isNews } from "./digest.ts";
-import type { Mark, Marks } from "./marks.ts";
-import { offsetSince } from "./since.ts";
+import type { Mark, Marks } from "./look.ts";
 
 /** What one session did since the viewer last looked. */
 export interface SessionActivity {
@@ -170,4 +169,98 @@ function read(
 function order(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
+}
+
+/** Each probe reaches back four times as far as the one before. */
+const PROBE_BYTES = 256 * 1024;
+
+/** Returns the start of a line before everything newer than an ISO time, assuming rows in order of time. */
+function offsetSince(file: string, since: string | undefined, head?: Head): number {
+  if (since === undefined) return 0;
+  const { size } = statSync(file);
+  for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
+    const offset = nextLineStart(file, size - reach);
+    const at = firstTime(file, offset, head);
+    if (at !== undefined && at < since) return offset;
+  }
+  return 0;
+}
+
+function nextLineStart(file: string, position: number): number {
+  return withFile(file, (descriptor) => {
+    for (const { end } of linesForward(descriptor, position)) return end;
+    return position;
+  });
+}
+
+function firstTime(file: string, offset: number, head: Head | undefined): string | undefined {
+  for (const { at } of readEntries(file, { rules: ownRules(), head, from: { offset, line: 0 } }))
+    if (at !== undefined) return at;
+  return undefined;
+}
+
+/** The part of a transcript to check. */
+interface Part {
+  file: string;
+  head: Head;
+  offset: number;
+  /** ISO time: older rows are ignored. */
+  after: string | undefined;
+}
+
+const BLOCK_BYTES = 1024 * 1024;
+
+/**
+ * Returns a check for entries that one of the sources holds too. A fork begins with its copies, so a search for the
+ * bytes of the first id decides whether a source needs to be compared at all.
+ */
+function copiesIn(part: Part, sources: readonly string[]): (entry: Entry) => boolean {
+  const { head, after } = part;
+  // pi dates a fork's header and copies older entries below it.
+  const born = head.forkedFrom === undefined ? undefined : head.startedAt;
+  const id = firstId(part);
+  const copied = new Set<string>();
+  for (const source of id === undefined ? [] : sources) {
+    try {
+      if (!containsText(source, id ?? "", after)) continue;
+      for (const key of keysOf(source, after)) copied.add(key);
+    } catch (error) {
+      // Hosts name a session's file before they create it, and delete old ones.
+      if (!hasCode(error, "ENOENT")) throw error;
+    }
+  }
+  return (entry) => {
+    if (born !== undefined && entry.at !== undefined && entry.at < born) return true;
+    const key = copied.size > 0 ? entryKey(entry) : undefined;
+    return key !== undefined && copied.has(key);
+  };
+}
+
+function firstId({ file, head, offset, after }: Part): string | undefined {
+  for (const { id, at } of readEntries(file, { rules: ownRules(), head, from: { offset, line: 0 } })) {
+    if (id !== undefined && (after === undefined || at === undefined || at >= after)) return id;
+  }
+  return undefined;
+}
+
+function* keysOf(file: string, after: string | undefined): Generator<string> {
+  for (const entry of readEntries(file, {
+    rules: ownRules(),
+    from: { offset: offsetSince(file, after), line: 0 },
+  })) {
+    const key = entryKey(entry);
+    if (key !== undefined) yield key;
+  }
+}
+
+function containsText(file: string, text: string, after: string | undefined): boolean {
+  const start = offsetSince(file, after);
+  return withFile(file, (descriptor) => {
+    const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
+    for (let position = start; ; position += buffer.length - text.length) {
+      const read = readSync(descriptor, buffer, 0, buffer.length, position);
+      if (buffer.subarray(0, read).includes(text)) return true;
+      if (read < buffer.length) return false;
+    }
+  });
 }

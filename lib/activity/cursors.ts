@@ -1,11 +1,12 @@
 /**
- * Writes marks, so that two hooks at once keep what the other has written.
+ * Writes the marks after a look, how far the others were seen and where the viewer itself is, so that two hooks at once keep
+ * what the other has written.
  *
  * A mark points behind a complete line and fingerprints the bytes before it, which distinguishes a file that was
  * truncated, replaced or rotated from one that grew.
  */
 
-import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, replaceFile } from "../base/files.ts";
@@ -13,13 +14,15 @@ import { isRecord } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
 import {
   type CursorFile,
+  isDue,
+  type Look,
   type Mark,
   type Marks,
   markOf,
   ownMarksFile,
   readCursorFile,
   readOwnMarks,
-} from "./marks.ts";
+} from "./look.ts";
 
 /** A mark to write, and its transcript. */
 export interface Advance {
@@ -196,4 +199,25 @@ function withOpen<T>(file: string, use: (descriptor: number) => T): T {
   } finally {
     closeSync(descriptor);
   }
+}
+
+type Looked = Pick<Look, "viewer" | "now" | "cursors" | "marks">;
+
+/**
+ * Saves the cursors of a look.
+ *
+ * @returns false when the cursor file stayed locked; the same news is then reported once more.
+ */
+export function saveCursors(look: Looked, seen: readonly Advance[] = []): boolean {
+  return setMarks(look.cursors, [...seen, ...ownAdvance(look)], look.marks);
+}
+
+/** Edits behind the viewer's mark of itself count as made since it looked. */
+function ownAdvance(look: Looked): Advance[] {
+  if (!isDue(look)) return [];
+  const { id, file = "" } = look.viewer;
+  const since = look.marks?.get(id)?.since ?? new Date(look.now).toISOString();
+  // The transcript does not exist yet at the first prompt.
+  const mark = existsSync(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
+  return [{ id, file, mark: { ...mark, since } }];
 }

@@ -6,7 +6,7 @@ import { namesIn, readIfExists, readJson, remove, replaceFile } from "../base/fi
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { type ForgetIn, type Forgetting, WRITER_WAIT_MS } from "../store/forgetting.ts";
-import { OWN_MARKS } from "./marks.ts";
+import { OWN_MARKS } from "./look.ts";
 
 /** Removes a forgotten session's own file, and the marks about it in the others'. Returns how many marks. */
 export async function forgetMarks(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<number> {

@@ -7,12 +7,12 @@ import { resolve } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf, isRecord } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
+import { originOf } from "../sessions/origin.ts";
 import { projectDirectories } from "../sessions/project.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import type { Advance } from "./cursors.ts";
 import type { Activity } from "./digest.ts";
-import { FIRST_LOOK_MS, sharedNewsFile } from "./look.ts";
-import type { Marks } from "./marks.ts";
+import { FIRST_LOOK_MS, type Marks, sharedNewsFile } from "./look.ts";
 
 /** What somebody did in a session within the last hour. */
 export interface SharedNews {
@@ -44,11 +44,8 @@ export interface SeenNews {
 }
 
 export interface SharedLook {
-  cwd: string;
   now: number;
   marks: Marks | undefined;
-  /** The origin of the project; undefined: every project. */
-  origin: string | undefined;
   /** Whether a session stays out. */
   isOut: (session: Pick<SharedNews, "id" | "name" | "project">) => boolean;
   /** Redacts, on one line of at most so many characters. */
@@ -60,11 +57,15 @@ const NAME_MAX = 60;
 const PATH_MAX = 120;
 
 /** Reads what is new since the marks, at the first look of the last hour. */
-export function readSharedNews(paths: Pick<Paths, "home">, look: SharedLook): SeenNews[] {
-  const top = projectDirectories(look.cwd)[0] ?? look.cwd;
+export function readSharedNews(
+  { paths, cwd, scope }: { paths: Pick<Paths, "home">; cwd: string; scope: "project" | "all" },
+  look: SharedLook,
+): SeenNews[] {
+  const top = projectDirectories(cwd)[0] ?? cwd;
+  const origin = originOf(cwd);
   return arrayOf(readJson(sharedNewsFile(paths)))
     .filter(isSharedNews)
-    .filter(({ project }) => look.origin === undefined || project === look.origin)
+    .filter(({ project }) => scope === "all" || project === origin)
     .filter((news) => isNews(news, look) && !look.isOut(news))
     .map((news) => toSeen(news, look, top));
 }

@@ -1,18 +1,24 @@
-/** Builds the digest: what other sessions did, redacted, named, compared with the viewer's edits, and marked once delivered. */
+/**
+ * Builds the digest: what other sessions did, redacted, named, compared with the viewer's edits, and marked once delivered.
+ * The sessions are those of the agents' own places, or of the folders given instead.
+ */
 
 import { isAbsolute, relative, resolve } from "node:path";
-import { shortId } from "../base/text.ts";
-import type { Settings } from "../config/config.ts";
+import { onMachine, shortId } from "../base/text.ts";
+import type { Paths, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { onMachine } from "../sessions/listing.ts";
+import { newestCopies, sessionOf } from "../sessions/discovery.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
+import { nameOf } from "../sessions/session-name.ts";
+import { inProjectOf } from "../sessions/sessions.ts";
+import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
+import { saveCursors } from "./cursors.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
-import { FIRST_LOOK_MS, type Look } from "./look.ts";
-import { saveCursors } from "./save-cursors.ts";
-import type { SeenNews, SharedLook, SharedNews } from "./shared-news.ts";
+import { FIRST_LOOK_MS, type Look, takeLook, type Viewer } from "./look.ts";
+import type { readSharedNews, SeenNews, SharedLook, SharedNews } from "./shared-news.ts";
 
 /** A look, with the sessions of its changed files. */
 interface View extends Omit<Look, "changed" | "mayHaveShared"> {
@@ -20,7 +26,7 @@ interface View extends Omit<Look, "changed" | "mayHaveShared"> {
   /** Adds a session's name; called only for those with news. */
   describe: (session: Session) => Session;
   /** Reads what others who share the project did. @default nothing */
-  shared?: ((look: Omit<SharedLook, "cwd" | "origin">) => SeenNews[]) | undefined;
+  shared?: ((look: SharedLook) => SeenNews[]) | undefined;
 }
 
 interface DigestOptions {
@@ -73,6 +79,53 @@ interface News {
 const TEXT_MAX = 100;
 const NAME_MAX = 60;
 const PATH_MAX = 120;
+
+export interface UpdateOptions {
+  paths: Paths;
+  settings: Pick<Settings, "activity" | "exclude" | "redact">;
+  /** The session that looks. */
+  current: Viewer;
+  /** @default {settings.activity.scope} */
+  scope?: "project" | "all" | undefined;
+  /** @default {settings.activity.maxChars} */
+  maxChars?: number | undefined;
+  /** Only newer activity counts, whatever was seen before; nothing is marked then. */
+  since?: Date | undefined;
+  /** Milliseconds. @default now */
+  now?: number | undefined;
+  /** Milliseconds since the epoch: the rest is left for the next look. @default never */
+  deadline?: number | undefined;
+  /** A look already taken. */
+  look?: Look | undefined;
+  /** Reads what others who share the project did. @default nothing */
+  readShared?: typeof readSharedNews | undefined;
+}
+
+/** Reads what is new in other sessions. Nothing counts as seen before `commit()`. */
+export function readUpdates(options: UpdateOptions): Updates {
+  const { paths, settings, current, since, now } = options;
+  const scope = options.scope ?? settings.activity.scope;
+  const look =
+    options.look ?? takeLook({ paths, viewer: current, scope, now, changedAfter: since?.getTime() });
+  const isGiven = paths.transcripts.length > 0;
+  const isInProject = scope === "all" ? () => true : inProjectOf(current.cwd, current.cwd);
+  const sessions = newestCopies(look.changed.flatMap(({ found }) => sessionOf(found) ?? [])).filter(
+    (session) =>
+      session.parentId === undefined &&
+      session.id !== current.id &&
+      // A folder named by hand counts as the project's where the files do not say.
+      (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined)),
+  );
+  const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
+  const maxChars = options.maxChars ?? settings.activity.maxChars;
+  const place = { paths, cwd: current.cwd, scope };
+  const { readShared } = options;
+  const shared: View["shared"] = since === undefined ? (seen) => readShared?.(place, seen) ?? [] : undefined;
+  return updatesOf(
+    { ...look, sessions, describe, shared },
+    { settings, maxChars, since, deadline: options.deadline },
+  );
+}
 
 /** Reads what the sessions of a view did, and renders it. */
 export function updatesOf(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {

@@ -147,7 +147,7 @@ function columnsOfOne(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-export interface DressOptions {
+interface DressOptions {
   paint: Paint;
   now: Date;
   timezone: string;

@@ -52,6 +52,11 @@ export function shortId(id: string): string {
   return id.slice(0, id[14] === "7" ? 13 : 8);
 }
 
+/** Returns an id with the machine whose transcript is synced to this one, as a reference takes it. */
+export function onMachine(id: string, { machine }: { machine?: string | undefined }): string {
+  return machine === undefined ? id : `${id}@${machine}`;
+}
+
 /** Returns a path or id with its line ends as blanks: a file's name may contain some, and begins no line of ours. */
 export function unbroken(text: string): string {
   return text.replace(/[\r\n\u2028\u2029]+/g, " ");

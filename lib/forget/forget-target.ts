@@ -1,7 +1,7 @@
 /** Finds the sessions to forget: those the hosts have, and those that only our own data still knows. */
 
 import { existsSync } from "node:fs";
-import { cursorFileOf } from "../activity/marks.ts";
+import { cursorFileOf } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";

@@ -2,7 +2,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
-import { shortId } from "../base/text.ts";
+import { onMachine, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -78,11 +78,6 @@ export function listingCells(session: Session, { rules, timezone }: ListingStyle
     line(cwd),
     formatSize(size),
   ];
-}
-
-/** An id with the machine whose transcript is synced to this one, as a reference takes it. */
-export function onMachine(id: string, { machine }: Pick<Session, "machine">): string {
-  return machine === undefined ? id : `${id}@${machine}`;
 }
 
 /** How sessions are listed: below each how to go on with it; at a terminal in columns, else with `·` between the cells. */
