@@ -11,12 +11,17 @@ import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { openHomeStore } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { type Finished, runScript } from "./support/run.ts";
+import { type Finished, runScript, startScript } from "./support/run.ts";
 
 const [HARMED, WHOLE] = [uuidFrom("harmed"), uuidFrom("whole")];
 
 function run(home: TemporaryHome, name: string, ...args: string[]): Promise<Finished> {
   return runScript(name, args, { env: home.env, cwd: home.project });
+}
+
+/** Runs a script in a process of its own, which leaves no part of a database in its log. */
+function start(home: TemporaryHome, name: string, ...args: string[]): Promise<Finished> {
+  return startScript(name, args, { env: home.env, cwd: home.project });
 }
 
 /** A session that is whole beside one with these lines in it. */
@@ -244,9 +249,9 @@ test("a damaged state.db is set aside, and what it knew of spend and written fil
   writeFileSync(paths.state, damaged);
   const fails: string[] = [];
   for (let attempt = 0; attempt < 3; attempt++) {
-    const { stderr, exitCode } = await run(home, "forget", "--pattern", "nothing of it", "--yes");
+    const { stderr, exitCode } = await start(home, "forget", "--pattern", "nothing of it", "--yes");
     if (exitCode !== 0) fails.push(stderr);
-    else await run(home, "health");
+    else await start(home, "health");
   }
   expect(fails.length).toBeLessThanOrEqual(2);
   for (const said of fails) {
@@ -257,11 +262,11 @@ test("a damaged state.db is set aside, and what it knew of spend and written fil
   expect(aside).toHaveLength(1);
   const kept = readSpendToday(paths.home, "UTC").calls + writtenFiles(paths).length;
   expect(kept).toBeGreaterThan(300);
-  const forgotten = await run(home, "forget", "--pattern", "nothing of it", "--yes");
+  const forgotten = await start(home, "forget", "--pattern", "nothing of it", "--yes");
   expect(forgotten.stdout).toContain(
     `\ndamaged files that were set aside may still contain it; delete them with rm:\n- ${join(paths.home, aside[0] ?? "")}\n`,
   );
-  const report = JSON.parse((await run(home, "health", "--json")).stdout);
+  const report = JSON.parse((await start(home, "health", "--json")).stdout);
   expect(report.findings.map(({ what }: { what: string }) => what)).toContain(
     `${aside[0]} was damaged; what could be read of it was carried over`,
   );

@@ -38,7 +38,7 @@ import {
 } from "./support/index.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { BUN_FLAGS, runScript, scriptPath } from "./support/run.ts";
+import { BUN_FLAGS, runScript, scriptPath, startScript } from "./support/run.ts";
 import { SECRET_KINDS, secretsOf } from "./support/secrets.ts";
 
 const DIMENSIONS = 64;
@@ -663,7 +663,7 @@ describe("embed.ts", () => {
       const id = uuidFrom(`concurrent ${i}`);
       writeClaude(home, { id, rows: manyTurns(random.integer(1, 20), `topic${i}`) });
     }
-    const runs = await Promise.all([1, 2, 3].map(() => runScript("embed", ["--quiet"], { env: home.env })));
+    const runs = await Promise.all([1, 2, 3].map(() => startScript("embed", ["--quiet"], { env: home.env })));
     expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
       [0, ""],
       [0, ""],

@@ -27,7 +27,7 @@ import { contentOf, openHomeStore } from "./support/index.ts";
 import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
-import { BUN_FLAGS, runScript, scriptPath } from "./support/run.ts";
+import { BUN_FLAGS, runScript, scriptPath, startScript } from "./support/run.ts";
 
 const DIMENSIONS = 64;
 /** Every planted word begins with it, and no stemmer shortens them. */
@@ -212,10 +212,12 @@ function ours(home: TemporaryHome): string[] {
   return folders.flatMap(filesUnder).filter((file) => file !== home.paths.config);
 }
 
+/** Those of them that hold a text; a database also holds what is in its log. */
 function holding(home: TemporaryHome, text: string): string[] {
-  return ours(home)
+  const files = ours(home)
     .filter((file) => readFileSync(file).toString("latin1").toLowerCase().includes(text))
-    .map((file) => file.slice(home.root.length));
+    .map((file) => file.slice(home.root.length).replace(/-wal$/, ""));
+  return [...new Set(files)];
 }
 
 /** What is held of sessions whose words have no mark. */
@@ -804,14 +806,16 @@ describe("forget", () => {
       for (let round = 0; !isOver; round++) await work(round);
     };
     const touch = (round: number) => utimesSync(files[round % 4] ?? "", new Date(), new Date());
+    const started = (name: string, args: string[]) =>
+      startScript(name, args, { env: home.env, cwd: home.project });
     const turn = (i: number) => ["--session", ids[i] ?? "", "--file", files[i] ?? "", "--cwd", home.project];
     const others = [
       keepOn(async (round) => {
         touch(round);
-        await run(home, "embed", round % 2 ? ["--all"] : []);
+        await started("embed", round % 2 ? ["--all"] : []);
       }),
       keepOn((round) => run(home, "hooks/background.ts", turn(round % 4))),
-      keepOn((round) => run(home, "search", [`${MARK}user ${round}`])),
+      keepOn((round) => started("search", [`${MARK}user ${round}`])),
     ];
     await Bun.sleep(700);
     await ok(home, "forget", ["--yes", ...ids]);

@@ -12,7 +12,7 @@ import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import type { Row } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { runScript, startScript } from "./support/run.ts";
 
 // Several processes a test, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -491,8 +491,9 @@ test("an excluded session and excluded words stay out", async () => {
 test("two runs at once ask the model once", async () => {
   configure({});
   session(5);
-  const [first, second] = await Promise.all([run("--json"), run("--json")]);
-  const statuses = [first, second].map(({ json }) => json.sessions[0].status).sort();
+  const start = () => startScript("index-meta", ["--json"], { env: home.env, cwd: home.project });
+  const runs = await Promise.all([start(), start()]);
+  const statuses = runs.map(({ stdout }) => JSON.parse(stdout).sessions[0].status).sort();
   expect([statuses, server.chats().length]).toEqual([["indexed", "not-due"], 1]);
 }, 30_000);
 

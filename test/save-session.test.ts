@@ -9,7 +9,7 @@ import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { plainLine, plainMessage } from "./support/plain.ts";
 import { seeded } from "./support/random.ts";
 import type { Row } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { runScript, startScript } from "./support/run.ts";
 import { privateKey, secretsOf } from "./support/secrets.ts";
 
 /** Saves a plain transcript of these rows; `more` overrides what is passed. */
@@ -142,7 +142,9 @@ test("ten savers at once write one note", async () => {
   using home = temporaryHome();
   const file = write(join(home.root, "s", "deploy.jsonl"), DEPLOY);
   const runs = await Promise.all(
-    Array.from({ length: 10 }, () => runScript("save-session", [file], { env: home.env, cwd: home.project })),
+    Array.from({ length: 10 }, () =>
+      startScript("save-session", [file], { env: home.env, cwd: home.project }),
+    ),
   );
   expect(runs.map((run) => run.exitCode)).toEqual(new Array(10).fill(0));
   expect(new Set(runs.map((run) => run.stdout)).size).toBe(1);

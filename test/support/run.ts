@@ -1,7 +1,8 @@
-/** Runs a script of the project the way a user or a hook does: in a process of its own. */
+/** Runs scripts of the project, and any command. */
 
 import { join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
+import { runInProcess } from "./in-process.ts";
 
 /** The project's root folder. */
 export const ROOT = join(import.meta.dir, "..", "..");
@@ -19,8 +20,14 @@ export interface RunOptions {
   stdin?: string;
 }
 
-/** Runs `scripts/<name>.ts`, or a file given with its folder (`hooks/claude/stop.ts`), as our hooks do. */
+/** Runs `scripts/<name>.ts` in this process; a file given with its folder (`hooks/claude/stop.ts`) in its own. */
 export function runScript(name: string, args: string[] = [], options: RunOptions = {}): Promise<Finished> {
+  if (name.includes("/")) return startScript(name, args, options);
+  return runInProcess(scriptPath(name), args, { cwd: ROOT, env: process.env, ...options });
+}
+
+/** Runs a script in a process of its own, as our hooks do: where the process is what is tested, or several at once. */
+export function startScript(name: string, args: string[] = [], options: RunOptions = {}): Promise<Finished> {
   return runCommand([process.execPath, ...BUN_FLAGS, scriptPath(name), ...args], options);
 }
 
