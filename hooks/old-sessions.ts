@@ -8,8 +8,8 @@ import { indexRecipe } from "../lib/index/freshness.ts";
 import { pending } from "../lib/index/pending.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
-import { isExcluded } from "../lib/sessions/excluded.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
+import { isExcluded } from "../lib/sessions/unlisted.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 

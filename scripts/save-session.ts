@@ -19,7 +19,7 @@ import { openSpendLedger } from "../lib/model/spend.ts";
 import { findNote, readEnd, renderNote, writeNote } from "../lib/naming/note.ts";
 import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/naming/slug.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
-import { givenTitle } from "../lib/sessions/ends.ts";
+import { givenTitle } from "../lib/sessions/discovery.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { recordWritten } from "../lib/store/written-files.ts";

@@ -24,7 +24,7 @@ import {
   sessionHeader,
   sessionJson,
 } from "../lib/sessions/listing.ts";
-import { type LineRange, linesIn } from "../lib/sessions/reference-syntax.ts";
+import { type LineRange, linesIn } from "../lib/sessions/references.ts";
 import { asSession, readSharedSteps } from "../lib/share/shared-log.ts";
 import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
 import { readLastSteps, readStepsAt } from "../lib/transcripts/backward.ts";

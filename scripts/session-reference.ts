@@ -24,12 +24,11 @@ import {
   unknownLine,
 } from "../lib/naming/reference-block.ts";
 import { redactor } from "../lib/redact/redact.ts";
-import { isExcluded } from "../lib/sessions/excluded.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, type Reference } from "../lib/sessions/references.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
-import type { Candidate } from "../lib/sessions/unresolved.ts";
+import { type Candidate, isExcluded } from "../lib/sessions/unlisted.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -227,7 +226,7 @@ async function ancestorsOf(
   { paths, settings: { exclude } }: ReferenceOptions,
 ): Promise<Session[]> {
   if (count === 0) return [];
-  const { parentFile } = await import("../lib/sessions/parents.ts");
+  const { parentFile } = await import("../lib/sessions/sessions.ts");
   const line = [session];
   while (line.length <= count) {
     const file = parentFile(line.at(-1) ?? session);

@@ -18,7 +18,7 @@ import { quoted } from "../lib/base/text.ts";
 import { note, parseFlags, print, runMain } from "../lib/cli.ts";
 import { type Config, loadConfig } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/health.ts";
-import { nameOf } from "../lib/sessions/session-name.ts";
+import { nameOf } from "../lib/sessions/meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\

@@ -3,8 +3,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { columnsOf } from "../lib/base/terminal.ts";
-import { listingColumns } from "../lib/sessions/listing.ts";
-import { resumeCommand } from "../lib/sessions/resume.ts";
+import { listingColumns, resumeCommand } from "../lib/sessions/listing.ts";
 import { claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import { temporaryHome, write, writeClaude, writeCodex, writePi } from "./support/home.ts";

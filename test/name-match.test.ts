@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { editDistance } from "../lib/base/text.ts";
-import { foldName, likeName, type Named, nearest } from "../lib/sessions/name-match.ts";
+import { foldName, likeName, type Named, nearest } from "../lib/sessions/references.ts";
 
 function named(...names: string[]): Named<string>[] {
   return names.map((name) => ({ item: name, names: [name] }));

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/sessions/ends.ts";
-import { metaFile } from "../lib/sessions/meta.ts";
-import { nameOf } from "../lib/sessions/session-name.ts";
+import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/sessions/discovery.ts";
+import { metaFile, nameOf } from "../lib/sessions/meta.ts";
 import { describeSession, sessionAt } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { CLAUDE_SESSION, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";

@@ -303,11 +303,9 @@ test("the hook loads no more than it takes to look", () => {
     "lib/config/config-file.ts",
     "lib/config/config.ts",
     "lib/config/environment.ts",
-    "lib/sessions/conflict-copy.ts",
     "lib/sessions/find.ts",
     "lib/sessions/places.ts",
     "lib/sessions/project.ts",
-    "lib/sessions/volute.ts",
     "node:fs",
     "node:path",
   ]);

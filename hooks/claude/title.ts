@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import type { Paths, Settings } from "../../lib/config/config.ts";
 import { isCircumstantial } from "../../lib/naming/summarize.ts";
 import { oneLine, redactor } from "../../lib/redact/redact.ts";
-import { givenTitle } from "../../lib/sessions/ends.ts";
+import { givenTitle } from "../../lib/sessions/discovery.ts";
 import { metaFile, readMeta } from "../../lib/sessions/meta.ts";
 import type { Prompt } from "../prompt.ts";
 

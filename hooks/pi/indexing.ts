@@ -44,7 +44,7 @@ async function indexInSlices(state: PiState, config: Config, context: PiContext)
   const { paths, settings } = config;
   const [{ indexSessions }, { currentExclude }, { openStore }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
-    import("../../lib/sessions/excluded.ts"),
+    import("../../lib/sessions/unlisted.ts"),
     import("../../lib/store/store.ts"),
   ]);
   const store = openStore(paths.database, { create: true });

@@ -20,7 +20,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
   if (!session) return undefined;
   const [{ readSessionMemory }, { currentExclude, isExcluded }] = await Promise.all([
     import("../../lib/observe/session-memory.ts"),
-    import("../../lib/sessions/excluded.ts"),
+    import("../../lib/sessions/unlisted.ts"),
   ]);
   const { paths, settings } = config;
   if (isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;

@@ -15,7 +15,7 @@ import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/forget-ledgers.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import { forgetMetas } from "../sessions/forget-metas.ts";
+import { forgetMetas } from "../sessions/name-table.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/forget-shared.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { allIndexes } from "../store/given-indexes.ts";

@@ -9,7 +9,7 @@ import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { metaStateKey, readMetaStates } from "../naming/meta-looks.ts";
-import { untakenVolute } from "../sessions/volute.ts";
+import { untakenVolute } from "../sessions/find.ts";
 import { shareStatus } from "../share/share-status.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
-import { currentExclude, isExcluded } from "../sessions/excluded.ts";
+import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
 import { isCarriedOver, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Behind, indexRecipe, measureBehind } from "./freshness.ts";

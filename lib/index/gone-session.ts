@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths } from "../config/config.ts";
-import { type LineRange, placeIn } from "../sessions/reference-syntax.ts";
+import { type LineRange, placeIn } from "../sessions/references.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
 

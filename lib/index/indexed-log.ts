@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import type { Paths } from "../config/config.ts";
-import { assertNotExcluded } from "../sessions/excluded.ts";
+import { assertNotExcluded } from "../sessions/unlisted.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { rulesOf } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";

@@ -1,8 +1,7 @@
 /** Makes a session's meta when it is due, under its file's lock, and notes what came of it. */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { givenTitle } from "../sessions/ends.ts";
-import { currentExclude, isExcluded } from "../sessions/excluded.ts";
+import { givenTitle } from "../sessions/discovery.ts";
 import {
   META_SCHEMA_VERSION,
   metaFile,
@@ -12,7 +11,8 @@ import {
   type SessionMeta,
   updateMeta,
 } from "../sessions/meta.ts";
-import { parentFile } from "../sessions/parents.ts";
+import { parentFile } from "../sessions/sessions.ts";
+import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
 import { recordWritten } from "../store/written-files.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";

@@ -8,7 +8,7 @@ import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { lastTime } from "../sessions/ends.ts";
+import { lastTime } from "../sessions/discovery.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
@@ -66,7 +66,7 @@ async function sharedLast(paths: Paths, cwd: string): Promise<{ about: About; at
   if (!statOf(paths.shared)) return undefined;
   const [{ newestShared, sharedBy, SHARED_FILE }, { originOf }] = await Promise.all([
     import("../store/replica.ts"),
-    import("../sessions/origin.ts"),
+    import("../sessions/project.ts"),
   ]);
   const project = originOf(cwd);
   const last = project === undefined ? undefined : newestShared(paths, project);
@@ -125,7 +125,7 @@ async function fromTranscript(
   ] = await Promise.all([
     import("../sessions/sessions.ts"),
     import("../sessions/listing.ts"),
-    import("../sessions/excluded.ts"),
+    import("../sessions/unlisted.ts"),
     import("../transcripts/backward.ts"),
   ]);
   const session = sessionAt(found.file);

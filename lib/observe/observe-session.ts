@@ -5,7 +5,7 @@ import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { redactor } from "../redact/redact.ts";
-import { currentExclude, isExcluded } from "../sessions/excluded.ts";
+import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
 import type { Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { appendLedgerFile, ledgerFile } from "./ledger.ts";

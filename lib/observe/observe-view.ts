@@ -6,9 +6,9 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { assertNotExcluded } from "../sessions/excluded.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { describeSession } from "../sessions/sessions.ts";
+import { assertNotExcluded } from "../sessions/unlisted.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { fileStem } from "./ledger.ts";
 import {

@@ -7,7 +7,7 @@ import { statSync } from "node:fs";
 import { scrub } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { branchEnds, noted, readAppended, readMark, saveMark } from "../index/pending.ts";
-import { currentExclude } from "../sessions/excluded.ts";
+import { currentExclude } from "../sessions/unlisted.ts";
 import type { Store } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";

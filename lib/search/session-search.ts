@@ -3,9 +3,9 @@
 import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, indexRecipe } from "../index/freshness.ts";
 import { hasLeftOut, isAllIndexed } from "../index/stale.ts";
+import { nameOf } from "../sessions/meta.ts";
 import { machineOf } from "../sessions/places.ts";
 import { projectKey } from "../sessions/project.ts";
-import { nameOf } from "../sessions/session-name.ts";
 import { tendIndexes } from "../store/given-indexes.ts";
 import { openShared, sharedBy } from "../store/replica.ts";
 import { openStore, type Store } from "../store/store.ts";
@@ -217,7 +217,7 @@ async function answerHits(
     now: new Date(),
     timezone: ownTimezone(config),
     nearest,
-    project: [projectKey(cwd), shared && (await import("../sessions/origin.ts")).originOf(cwd)],
+    project: [projectKey(cwd), shared && (await import("../sessions/project.ts")).originOf(cwd)],
     isHidden: shared && hiddenShared(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),

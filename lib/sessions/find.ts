@@ -1,7 +1,11 @@
 /**
- * Finds transcripts by place and name. Opens none of them and imports nothing that could: this runs before every prompt.
+ * Finds transcripts by place and name, and the named sessions of a Volute mind from the nearest `.volute` folder. Opens no
+ * transcript and imports nothing that could: this runs before every prompt.
  */
 
+import { dirname, join, resolve } from "node:path";
+import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "../base/files.ts";
+import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import type { Agent } from "../transcripts/session.ts";
 import {
@@ -11,12 +15,13 @@ import {
   givenTranscripts,
   openclawTranscripts,
   type PlaceOptions,
+  piTranscript,
   piTranscripts,
   syncedTranscripts,
   type TranscriptFile,
+  transcriptsUnder,
 } from "./places.ts";
 import { projectDirectories } from "./project.ts";
-import { type VoluteSessions, voluteSessions } from "./volute.ts";
 
 interface FindOptions {
   agent?: Agent | undefined;
@@ -73,4 +78,86 @@ function findClaude(
 /** Returns the given directory too: hosts differ in resolving symlinks. */
 export function directoriesOf(directory: string): string[] {
   return [...new Set([directory, ...projectDirectories(directory)])];
+}
+
+export interface VoluteSessions {
+  /** Names of Claude Code sessions by their id. */
+  names: Map<string, string>;
+  /** Ids of temporary sessions. */
+  ephemeral: Set<string>;
+  /** The mind's pi sessions in its own folder. */
+  transcripts: TranscriptFile[];
+}
+
+/** Returns the sessions of the mind that a directory belongs to; none outside of one. `taken`: see `Paths.volute`. */
+export function voluteSessions(directory: string, taken: Paths["volute"]): VoluteSessions {
+  const sessions: VoluteSessions = { names: new Map(), ephemeral: new Set(), transcripts: [] };
+  const folder = findVolute(directory);
+  if (folder === undefined) return sessions;
+  for (const entry of entriesOf(join(folder, "sessions"))) {
+    if (!entry.isFile() || !entry.name.endsWith(".json")) continue;
+    const id = stringOf(recordIn(join(folder, "sessions", entry.name)).sessionId);
+    const name = entry.name.slice(0, -".json".length);
+    if (id !== undefined && isEphemeral(name)) sessions.ephemeral.add(id);
+    else if (id !== undefined) sessions.names.set(id, name);
+  }
+  if (isTaken(folder, taken)) sessions.transcripts.push(...ownTranscripts(folder));
+  return sessions;
+}
+
+/** Returns a directory's `.volute` folder with transcripts that are not taken, and their number. */
+export function untakenVolute(
+  directory: string,
+  taken: Paths["volute"],
+): { folder: string; transcripts: number } | undefined {
+  const folder = findVolute(directory);
+  if (folder === undefined || isTaken(folder, taken)) return undefined;
+  const transcripts = ownTranscripts(folder).length;
+  return transcripts > 0 ? { folder, transcripts } : undefined;
+}
+
+function isTaken(folder: string, taken: Paths["volute"]): boolean {
+  if (taken === "any") return true;
+  if (taken.length === 0) return false;
+  const real = realPathOf(folder);
+  return taken.some((path) => path === folder || (real !== undefined && realPathOf(path) === real));
+}
+
+function ownTranscripts(folder: string): TranscriptFile[] {
+  return entriesOf(join(folder, "pi-sessions")).flatMap((entry) => {
+    if (!entry.isDirectory() || isEphemeral(entry.name)) return [];
+    const file = newestTranscript(join(folder, "pi-sessions", entry.name));
+    return file === undefined ? [] : [{ ...piTranscript(file), name: entry.name }];
+  });
+}
+
+function findVolute(directory: string): string | undefined {
+  for (let path = resolve(directory); ; path = dirname(path)) {
+    if (isDirectory(join(path, ".volute"))) return join(path, ".volute");
+    if (path === dirname(path)) return undefined;
+  }
+}
+
+function isEphemeral(name: string): boolean {
+  return name.startsWith("new-");
+}
+
+function newestTranscript(folder: string): string | undefined {
+  let newest: { file: string; changed: number } | undefined;
+  for (const file of transcriptsUnder(folder)) {
+    const changed = statOf(file)?.mtimeMs ?? 0;
+    // Names begin with the time and decide between files of the same moment.
+    if (!newest || changed > newest.changed || (changed === newest.changed && file > newest.file)) {
+      newest = { file, changed };
+    }
+  }
+  return newest?.file;
+}
+
+function recordIn(file: string): JsonRecord {
+  try {
+    return recordOf(JSON.parse(textOf(file)));
+  } catch {
+    return {}; // half written, or not JSON
+  }
 }

@@ -2,14 +2,13 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
-import { onMachine, shortId } from "../base/text.ts";
+import { onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { resumeCommand } from "./resume.ts";
 import { describeSession, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
 
 /** How far into a file the first request is looked for. */
@@ -195,4 +194,14 @@ function titleOf({ name, file }: Session, rules: Rules): string {
 function formatSize(bytes: number): string {
   const kib = Math.ceil(bytes / 1024);
   return kib < 1024 ? `${kib} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
+}
+
+/** Returns the command that goes on with a session; undefined where no host of this machine can. */
+export function resumeCommand({ agent, id, file, parentId, machine }: Session): string | undefined {
+  const isElsewhere = parentId !== undefined || machine !== undefined;
+  // A host would take such an id for an option.
+  if (isElsewhere || id.startsWith("-")) return undefined;
+  if (agent === "claude") return `claude --resume ${quoted(id)}`;
+  if (agent === "pi") return `pi --session ${quoted(file)}`;
+  return agent === "codex" ? `codex resume ${quoted(id)}` : undefined;
 }

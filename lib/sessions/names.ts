@@ -9,11 +9,9 @@ import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import { rulesOf } from "../transcripts/rules.ts";
-import { claudeTitleFile, cleanName, hostTitle } from "./ends.ts";
-import { isExclusionCurrent } from "./excluded.ts";
-import { metaDirectory } from "./meta.ts";
+import { claudeTitleFile, cleanName, hostTitle } from "./discovery.ts";
+import { metaDirectory, readMetaName } from "./meta.ts";
 import {
-  allMetas,
   countTitles,
   dropMeta,
   dropTitle,
@@ -23,42 +21,24 @@ import {
   keepSource,
   keepTitle,
   keptTitles,
-  metasBegun,
   metasIn,
-  metasNamed,
+  type NameLookup,
+  nameLookup,
   openNameTable,
   sourceState,
   stateOf,
-  titledBy,
 } from "./name-table.ts";
 import { piTranscript, type TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
-import { readMetaName } from "./session-name.ts";
+import { isExclusionCurrent } from "./unlisted.ts";
 
-/** A meta file with the id and the name that stand in it. */
-export interface NamedMeta {
-  id: string;
-  name: string;
-  file: string;
-}
-
-export interface KnownNames {
+export interface KnownNames extends NameLookup {
   /**
    * Reads names that may have changed. `thorough` looks at every file; otherwise what was kept is taken for true,
    * except for the transcripts that had changed last and for meta files in a folder that changed: a title given to an
    * idle session since, or a meta file edited in place, is then missed.
    */
   update(files: readonly TranscriptFile[], options: { thorough: boolean }): void;
-  /** The transcripts with a title, by the title as names are compared; also such as are no longer there. */
-  titled(folded: string): Set<string>;
-  /** The meta files with a name, by it as names are compared. */
-  metasNamed(folded: string): NamedMeta[];
-  /** The meta files with a name, by the beginning of their session's id, in lower case. */
-  metasBegun(prefix: string): NamedMeta[];
-  /** All titles by their transcript's file. */
-  titles(): Map<string, string>;
-  /** All meta files with a name. */
-  metas(): NamedMeta[];
 }
 
 /** So many transcripts are looked at each time: those that had changed last, since they will change again. */
@@ -97,6 +77,7 @@ function knownIn(store: Store, paths: Paths): KnownNames {
     isCurrent: () => isPassing || isExclusionCurrent(paths),
   };
   return {
+    ...nameLookup(store),
     update(files, options) {
       const isNewRules = sourceState(store, RULES) !== rules.key;
       const thorough = options.thorough || isNewRules;
@@ -106,11 +87,6 @@ function knownIn(store: Store, paths: Paths): KnownNames {
       }
       if (isNewRules) writeAll(store, [() => keepSource(store, RULES, rules.key)], rules);
     },
-    titled: (folded) => new Set(titledBy(store, folded)),
-    metasNamed: (folded) => metasNamed(store, folded).flatMap(toNamed),
-    metasBegun: (prefix) => metasBegun(store, prefix).flatMap(toNamed),
-    titles: () => new Map(keptTitles(store).flatMap(({ file, title }) => (title ? [[file, title]] : []))),
-    metas: () => allMetas(store).flatMap(toNamed),
   };
 }
 
@@ -205,20 +181,20 @@ function nameFilter(paths: Paths): KeepsName {
 }
 
 function updateMetas(store: Store, folder: string, { thorough, rules }: UpdateOptions): void {
-  const changed = statOf(folder)?.mtimeMs;
-  const state = changed !== undefined && Date.now() - changed > SETTLED_MS ? `${changed} ${rules.key}` : "";
+  const time = statOf(folder)?.mtimeMs;
+  const state = time !== undefined && Date.now() - time > SETTLED_MS ? `${time} ${rules.key}` : "";
   const before = sourceState(store, folder);
   if (!thorough && state !== "" && before === state) return;
-  const old = new Map(metasIn(store, folder).map((kept) => [kept.file, kept]));
+  const old = metasIn(store, folder);
   const files = namesIn(folder)
     .filter((name) => name.endsWith(META_SUFFIX))
     .map((name) => join(folder, name));
-  const metas = files.map((file) => readKept(file, { folder, kept: old.get(file), rules }));
+  const changed = files.filter((file) => old.get(file) !== metaState(file, rules));
   const present = new Set(files);
   writeAll(
     store,
     [
-      ...metas.filter((kept) => kept !== old.get(kept.file)).map((kept) => () => keepMeta(store, kept)),
+      ...changed.map((file) => readKept(file, rules)).map((kept) => () => keepMeta(store, folder, kept)),
       ...[...old.keys()].filter((file) => !present.has(file)).map((file) => () => dropMeta(store, file)),
       ...(before === state ? [] : [() => keepSource(store, folder, state)]),
     ],
@@ -226,17 +202,13 @@ function updateMetas(store: Store, folder: string, { thorough, rules }: UpdateOp
   );
 }
 
-function readKept(
-  file: string,
-  { folder, kept, rules }: { folder: string; kept: KeptMeta | undefined; rules: NameRules },
-): KeptMeta {
-  const state = `${stateOf(file)} ${rules.key}`;
-  if (kept?.state === state) return kept;
-  const meta = readMetaName(file);
-  const name = meta && rules.keepsName({ id: meta.id, name: meta.name }, () => meta.cwd);
-  return { file, folder, state, id: name === undefined ? undefined : meta?.id, name };
+function metaState(file: string, { key }: NameRules): string {
+  return `${stateOf(file)} ${key}`;
 }
 
-function toNamed({ id, name, file }: KeptMeta): NamedMeta[] {
-  return id !== undefined && name !== undefined ? [{ id, name, file }] : [];
+function readKept(file: string, rules: NameRules): KeptMeta {
+  const state = metaState(file, rules);
+  const meta = readMetaName(file);
+  const name = meta && rules.keepsName({ id: meta.id, name: meta.name }, () => meta.cwd);
+  return !meta || name === undefined ? { file, state } : { file, state, id: meta.id, name };
 }

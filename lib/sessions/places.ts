@@ -1,5 +1,5 @@
 /**
- * Lists each agent's transcripts by place and name.
+ * Lists each agent's transcripts by place and name, without the copies that sync tools leave.
  *
  * Folders are listed, files are not opened. Symlinks below an agent's folder are skipped: their targets are either
  * listed at their own place or lie outside, where a link must not lead.
@@ -10,7 +10,6 @@ import { basename, join, resolve, sep } from "node:path";
 import { entriesOf, isFile, isPlainFile, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { Agent } from "../transcripts/session.ts";
-import { isConflictCopy, isSyncFolder } from "./conflict-copy.ts";
 
 /** A file that is a transcript by its place and name. */
 export interface TranscriptFile {
@@ -46,7 +45,7 @@ const CLAUDE_FOLDER_MAX = 200;
 /** Deeper folders have no transcripts. */
 const DEPTH_MAX = 16;
 const SUFFIX = ".jsonl";
-const PI_NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/;
+export const PI_NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/;
 const CODEX_NAME = /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/;
 const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 
@@ -179,13 +178,6 @@ function recentDays(paths: Paths): string[] {
   return days;
 }
 
-/** Returns the agent by a transcript's place and name, for files that are gone. */
-export function agentOfFile(file: string, paths: Paths): Agent {
-  if (codexId(file) !== undefined) return "codex";
-  if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
-  return file.startsWith(join(paths.claude, "projects")) ? "claude" : "plain";
-}
-
 /** Returns the given files, and all transcripts below the given folders. Their content names the agent. */
 export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
   const files = new Set<string>();
@@ -271,4 +263,36 @@ function piFolderOf(directories: readonly string[]): (name: string) => boolean {
 
 function isAtOrBelow(name: string, beginning: string, separator: string): boolean {
   return name === beginning || (name.startsWith(beginning) && name[beginning.length] === separator);
+}
+
+// Copies that sync tools leave where two machines changed one file, and old versions that they keep, are never sessions of
+// their own: the id is in a transcript's name.
+
+/** An id is the end of a name: OneDrive puts the machine's name behind it, others a mark, a number or a date. */
+const BEHIND_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[ ._(~-].*\.jsonl$/;
+/** The marks themselves, for ids of other forms. */
+const MARKS: readonly RegExp[] = [
+  /\.sync-conflict-\d{8}-\d{6}/, // Syncthing
+  /\([^()]*(?:conflicted copy|SFConflict)[^()]*\)/i, // Dropbox, Nextcloud, Seafile
+  /_conflict-\d{8}-\d{6}/, // ownCloud
+  /_Conflict\.jsonl$/, // Synology
+  /\.conflict\d*\.jsonl$/i, // Resilio, rclone
+  / \(\d+\)\.jsonl$/, // Google Drive
+  /~\d{8}-\d{6}\.jsonl$/, // Syncthing's old versions
+  /^~|^\.syncthing\./, // on their way
+];
+const ORDINARY = /^[0-9A-Za-z][\w.-]*$/;
+const FOLDERS = new Set([".stversions", ".stfolder", ".sync", "@eaDir", ".dropbox.cache", ".Trash"]);
+
+/** Whether a transcript's file name is that of a sync tool's copy. */
+export function isConflictCopy(name: string): boolean {
+  if (BEHIND_ID.test(name)) return true;
+  // Nearly every name there is: trying each mark would cost a prompt hook milliseconds.
+  if (ORDINARY.test(name) && !name.includes("onflict")) return false;
+  return MARKS.some((mark) => mark.test(name));
+}
+
+/** Whether a folder holds what a sync tool keeps for itself: old versions, deleted files. */
+function isSyncFolder(name: string): boolean {
+  return FOLDERS.has(name);
 }

@@ -1,5 +1,6 @@
 /**
- * Finds the project of a directory: its git repository with all worktrees, else the directory itself.
+ * Finds the project of a directory: its git repository with all worktrees, else the directory itself; and what the
+ * same project is called on every machine, by its normalised origin URL.
  *
  * Git is never started: a prompt hook has no time for it, and a project's git settings can run commands.
  */
@@ -32,14 +33,9 @@ export function projectDirectories(directory: string): string[] {
   return [...new Set([repository.top, ...(isBare ? [] : [key]), ...linkedWorktrees(repository)])];
 }
 
-/** Returns a `projectKey` that remembers keys, for callers with few directories and many questions. */
+/** Returns a `projectKey` that remembers keys. */
 export function projectKeys(): (directory: string) => string {
-  const known = new Map<string, string>();
-  return (directory) => {
-    const key = known.get(directory) ?? projectKey(directory);
-    known.set(directory, key);
-    return key;
-  };
+  return remembering(projectKey);
 }
 
 /** A directory's path within its repository's worktree, empty for its top; undefined outside of a repository. */
@@ -50,7 +46,7 @@ export function folderInProject(directory: string): string | undefined {
 }
 
 /** The address that git fetches a directory's project from, as its settings have it; undefined where there is none. */
-export function remoteOf(directory: string): string | undefined {
+function remoteOf(directory: string): string | undefined {
   const repository = findRepository(realDirectory(directory));
   if (!repository) return undefined;
   return originIn(textOf(join(repository.commonDirectory, "config")));
@@ -140,4 +136,89 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
     }
   }
   return tops;
+}
+
+/** The origin of the repository that holds a directory. */
+export function originOf(directory: string): string | undefined {
+  const remote = remoteOf(directory);
+  return remote === undefined ? undefined : normalizeRemote(remote);
+}
+
+/** Returns an `originOf` that remembers origins. */
+export function origins(): (directory: string) => string | undefined {
+  return remembering(originOf);
+}
+
+/** For callers with few directories and many questions. */
+function remembering<T>(answer: (directory: string) => T): (directory: string) => T {
+  const known = new Map<string, { value: T }>();
+  return (directory) => {
+    const found = known.get(directory) ?? { value: answer(directory) };
+    known.set(directory, found);
+    return found.value;
+  };
+}
+
+/** Their names do not distinguish case. */
+const FOLDS_CASE = new Set(["github.com", "gitlab.com", "bitbucket.org"]);
+/** Names of the same hosts for networks that close port 22, or of their web sites. */
+const ALIASES: Record<string, string> = {
+  "ssh.github.com": "github.com",
+  "www.github.com": "github.com",
+  "altssh.gitlab.com": "gitlab.com",
+  "altssh.bitbucket.org": "bitbucket.org",
+};
+const DEFAULT_PORTS: Record<string, string> = { http: "80", https: "443", git: "9418" };
+
+/**
+ * Returns `host/path` of a repository's address, such as `github.com/acme/shop`; undefined for a path on this machine.
+ * User names and passwords are left out: addresses carry tokens.
+ */
+export function normalizeRemote(address: string): string | undefined {
+  const parts = partsOf(address.trim());
+  if (!parts) return undefined;
+  const { scheme, port } = parts;
+  const given = parts.host.toLowerCase().replace(/\.$/, "");
+  const host = ALIASES[given] ?? given;
+  const path = repositoryPath(parts.path);
+  if (host === "" || path === "") return undefined;
+  // A server's ssh port is another one than its web port: it says nothing of which server it is.
+  const isUsual = scheme.endsWith("ssh") || port === "" || port === DEFAULT_PORTS[scheme];
+  return `${host}${isUsual ? "" : `:${port}`}/${FOLDS_CASE.has(host) ? path.toLowerCase() : path}`;
+}
+
+interface Parts {
+  scheme: string;
+  host: string;
+  port: string;
+  path: string;
+}
+
+function partsOf(address: string): Parts | undefined {
+  const url = /^([a-z][a-z0-9+.-]*):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d*))?\/([^?#]*)/i.exec(
+    address,
+  );
+  if (url) {
+    const [, name = "", host = "", port = "", path = ""] = url;
+    const scheme = name.toLowerCase().replace(/^git\+|\+git$/, "");
+    return /^(?:https?|ssh|git)$/.test(scheme) ? { scheme, host, port, path } : undefined;
+  }
+  // `user@host:path`; one letter before the colon is a Windows drive
+  const short = /^(?:[^@/\s:]+@)?(\[[^\]]*\]|[^@:/\\\s]{2,}):(?!\/\/)([^?#]*)$/.exec(address);
+  return short ? { scheme: "ssh", host: short[1] ?? "", port: "", path: short[2] ?? "" } : undefined;
+}
+
+function repositoryPath(path: string): string {
+  const names = decoded(path)
+    .split("/")
+    .filter((name) => name !== "" && name !== ".");
+  return names.join("/").replace(/\.git$/i, "");
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // a percent sign of its own
+  }
 }

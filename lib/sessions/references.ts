@@ -1,8 +1,13 @@
 /**
- * Finds `@@name` references in a prompt, and tells them from addresses, code and diffs.
+ * References by their characters alone: finds `@@name` in a prompt, splits paths, machines and places, and compares
+ * a reference with names.
  *
  * Pure, and fast for prompts without any, which is nearly all of them.
  */
+
+import { join, resolve } from "node:path";
+import { editDistance } from "../base/text.ts";
+import type { Paths } from "../config/config.ts";
 
 /** One mention of a session. */
 export interface Reference {
@@ -93,4 +98,160 @@ function questionIn(after: string): string | undefined {
   const match = /^:[ \t]+([^\n]+)/.exec(after);
   const question = match?.[1]?.split(/\s@@(?=["“\p{L}\p{N}])/u)[0]?.trim();
   return question ? question.slice(0, QUESTION_MAX_CHARS).toWellFormed() : undefined;
+}
+
+export interface LineRange {
+  from: number;
+  to: number;
+  /** Whether both ends were named. */
+  isRange: boolean;
+}
+
+/** `<session>:<line>` or `<session>:<from>-<to>`. */
+const PLACE = /^([\s\S]+):([\d-]+)$/;
+const LINES = /^([1-9]\d{0,9})(?:-([1-9]\d{0,9}))?$/;
+const ID_BEGINNING = /^[0-9a-f][0-9a-f-]{7,}$/i;
+
+/** The session and the lines of a place; undefined for anything else. */
+export function placeIn(wanted: string): { session: string; lines: LineRange; isId: boolean } | undefined {
+  const [, session, after = ""] = PLACE.exec(wanted) ?? [];
+  const lines = linesIn(after);
+  return session === undefined || !lines ? undefined : { session, lines, isId: ID_BEGINNING.test(session) };
+}
+
+/** A line or a range of lines; undefined for anything else. */
+export function linesIn(text: string): LineRange | undefined {
+  const [, first, last = first] = LINES.exec(text) ?? [];
+  const lines = { from: Number(first), to: Number(last), isRange: text.includes("-") };
+  return lines.from <= lines.to ? lines : undefined;
+}
+
+/** A path is told by its suffix, so that no other file is ever touched on a reference's word. */
+export function pathOf(wanted: string, cwd: string): string | undefined {
+  if (!wanted.endsWith(".jsonl")) return undefined;
+  if (!wanted.startsWith("~/")) return resolve(cwd, wanted);
+  // Asked for, not imported: the module costs a tenth of an empty start.
+  return join(process.getBuiltinModule("node:os").homedir(), wanted.slice(2));
+}
+
+/** `<session>@<machine>`: a session of another machine whose transcripts are synced to this one. */
+export function splitMachine(
+  reference: string,
+  synced: Paths["synced"],
+): { wanted: string; machine?: string | undefined } {
+  const [, wanted = "", machine] = /^(.+)@([^@]+)$/.exec(reference) ?? [];
+  return synced.some((folder) => folder.machine === machine) ? { wanted, machine } : { wanted: reference };
+}
+
+/** Something that has names. */
+export interface Named<T> {
+  item: T;
+  names: readonly string[];
+}
+
+/** Folds a name for comparison: case, `-`, `_` and character width do not matter. */
+export function foldName(name: string): string {
+  const plain = isAscii(name) ? name : name.normalize("NFKC");
+  return plain
+    .toLowerCase()
+    .replace(/[\s_-]+/g, " ")
+    .trim();
+}
+
+function isAscii(text: string): boolean {
+  // Without the u flag: a Unicode class takes milliseconds to compile.
+  return !/[^\x00-\x7f]/.test(text);
+}
+
+/**
+ * Returns those whose name has all words of the reference (as whole words, else as prefixes); without any, those within
+ * the fewest typos.
+ */
+export function likeName<T>(reference: string, all: readonly Named<T>[]): T[] {
+  const wanted = foldName(reference);
+  const words = wanted.split(" ");
+  if (wanted.length < 2) return [];
+  const folded = all.map(({ item, names }) => ({ item, names: names.map(foldName) }));
+  for (const holds of [holdsWhole, holdsBeginning]) {
+    const found = folded.filter(({ names }) =>
+      names.some((name) => words.every((word) => holds(name, word))),
+    );
+    if (found.length > 0) return found.map(({ item }) => item);
+  }
+  return mistyped(wanted, folded);
+}
+
+/** Returns the most similar names by shared letters, best first. */
+export function nearest<T>(reference: string, all: readonly Named<T>[], count: number): T[] {
+  const wanted = pairs(foldName(reference));
+  return all
+    .map(({ item, names }) => ({
+      item,
+      score: Math.max(0, ...names.map((name) => likeness(wanted, foldName(name)))),
+    }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, count)
+    .map(({ item }) => item);
+}
+
+function holdsWhole(name: string, word: string): boolean {
+  if (!name.includes(word)) return false;
+  return (
+    ` ${name.replace(/[^\p{L}\p{N}\p{M}]+/gu, " ")} `.includes(` ${word} `) ||
+    ` ${name} `.includes(` ${word} `)
+  );
+}
+
+/** Scripts without spaces have no word boundaries: there a word counts at any position. */
+function holdsBeginning(name: string, word: string): boolean {
+  if (!name.includes(word)) return false;
+  if (!isAscii(word)) return true;
+  return word.length > 1 && name.split(/[^\p{L}\p{N}\p{M}]+/u).some((part) => part.startsWith(word));
+}
+
+function mistyped<T>(wanted: string, all: readonly Named<T>[]): T[] {
+  const limit = mistakesAllowed(wanted.length);
+  let best = limit;
+  let found: T[] = [];
+  for (const { item, names } of all) {
+    for (const name of names) {
+      if (Math.abs(name.length - wanted.length) > best || digits(name) !== digits(wanted)) continue;
+      const distance = editDistance(wanted, name);
+      if (distance > best) continue;
+      if (distance < best) found = [];
+      best = distance;
+      if (!found.includes(item)) found.push(item);
+    }
+  }
+  return limit > 0 ? found : [];
+}
+
+/** One typo in a short word, at most three. */
+function mistakesAllowed(length: number): number {
+  if (length < 4) return 0;
+  if (length < 8) return 1;
+  return length < 16 ? 2 : 3;
+}
+
+/** `deploy 2` is not a typo of `deploy 3`. */
+function digits(name: string): string {
+  return name.replace(/\D+/g, " ").trim();
+}
+
+/** Returns the share of common character pairs, from 0 to 1. */
+function likeness(wanted: Set<string>, name: string): number {
+  let shared = 0;
+  for (let i = 0; i + 1 < name.length; i++) if (wanted.has(name.slice(i, i + 2))) shared++;
+  return (2 * shared) / Math.max(1, name.length - 1 + wanted.size);
+}
+
+function pairs(text: string): Set<string> {
+  const found = new Set<string>();
+  for (let i = 0; i + 1 < text.length; i++) found.add(text.slice(i, i + 2));
+  return found;
+}
+
+/** Whether an id begins with a lower-case prefix. Compares one character before folding the rest. */
+export function startsAlike(id: string, prefix: string): boolean {
+  return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
 }

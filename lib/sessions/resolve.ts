@@ -10,17 +10,32 @@ import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths } from "../config/config.ts";
 import type { Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
-import { assertNotExcluded, isExcluded } from "./excluded.ts";
 import { findTranscripts } from "./find.ts";
 import { lastSession } from "./listing.ts";
-import { foldName, likeName, type Named, nearest, startsAlike } from "./name-match.ts";
-import { type KnownNames, type NamedMeta, withNames } from "./names.ts";
+import { isCalled, readMetaName } from "./meta.ts";
+import type { NamedMeta } from "./name-table.ts";
+import { type KnownNames, withNames } from "./names.ts";
 import type { TranscriptFile } from "./places.ts";
-import { type LineRange, pathOf, placeIn, splitMachine } from "./reference-syntax.ts";
-import { isCalled, readMetaName } from "./session-name.ts";
+import {
+  foldName,
+  type LineRange,
+  likeName,
+  type Named,
+  nearest,
+  pathOf,
+  placeIn,
+  splitMachine,
+  startsAlike,
+} from "./references.ts";
 import { describeSession, sessionAt } from "./sessions.ts";
-import { withoutTranscript } from "./unlisted.ts";
-import { ambiguous, noPlace, notFound } from "./unresolved.ts";
+import {
+  ambiguous,
+  assertNotExcluded,
+  isExcluded,
+  noPlace,
+  notFound,
+  withoutTranscript,
+} from "./unlisted.ts";
 
 export interface ResolveContext {
   paths: Paths;
@@ -89,7 +104,9 @@ function last({ paths, cwd, current, prefersProject }: ResolveContext): Session 
 }
 
 function resolveWhole(wanted: string, context: ResolveContext): Session {
-  const session = wanted === "last" ? last(context) : (atPath(wanted, context) ?? named(wanted, context));
+  const path = pathOf(wanted, context.cwd);
+  const there = path === undefined ? undefined : sessionAt(path);
+  const session = there ?? (wanted === "last" ? last(context) : named(wanted, context));
   return describeSession(session, context.paths);
 }
 
@@ -102,11 +119,6 @@ function sessionNamed(name: string, context: ResolveContext): Session | undefine
   }
 }
 
-function atPath(wanted: string, { cwd }: ResolveContext): Session | undefined {
-  const path = pathOf(wanted, cwd);
-  return path === undefined ? undefined : sessionAt(path);
-}
-
 /** A candidate: a transcript, or a meta file whose transcript is gone. */
 interface Known {
   id: string;
@@ -114,11 +126,12 @@ interface Known {
   metaFile?: string;
 }
 
-/** Everything that was searched. */
+/** Everything that is searched. */
 interface Searched {
   files: readonly TranscriptFile[];
   /** The files by session id. */
   byId: ReadonlyMap<string, readonly TranscriptFile[]>;
+  names: KnownNames;
   paths: Paths;
 }
 
@@ -131,32 +144,32 @@ function named(reference: string, context: ResolveContext): Session {
   );
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
-  const searched = searchedIn(found, { paths, subagents });
+  const files = identified(found, subagents);
+  const byId = Map.groupBy(files, ({ id = "" }) => id);
   const path = pathOf(wanted, cwd);
-  return withNames(paths, (names) => byNames(wanted, { searched, names }, { exact, quick, path }));
+  return withNames(paths, (names) => byNames(wanted, { files, byId, names, paths }, { exact, quick, path }));
 }
 
 function byNames(
   wanted: string,
-  search: Search,
+  searched: Searched,
   { exact, quick, path }: Pick<ResolveContext, "exact" | "quick"> & { path: string | undefined },
 ): Session {
-  const { searched, names } = search;
-  const { paths } = searched;
+  const { names, paths } = searched;
   names.update(searched.files, { thorough: false });
-  const begun = withBeginning(wanted, search);
+  const begun = withBeginning(wanted, searched);
   if (begun.length === 1) return one(wanted, begun, paths);
-  const called = withName(wanted, search);
+  const called = withName(wanted, searched);
   if (called.length === 1 && called.every((session) => isCalled(session, wanted, paths))) {
     return one(wanted, called, paths);
   }
   if (quick) throw notFound(wanted);
   // Any other answer may change with names that were not read again.
   names.update(searched.files, { thorough: true });
-  const same = withName(wanted, search);
+  const same = withName(wanted, searched);
   if (same.length > 0) return one(wanted, same, paths);
   if (begun.length > 0) return one(wanted, begun, paths);
-  const all = allNamed(searched, names);
+  const all = allNamed(searched);
   const like = sessionsOf(likeName(wanted, all), searched);
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
@@ -173,61 +186,43 @@ function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
 }
 
 /** Identifies files by content where their names do not suffice, and drops temporary Volute sessions. */
-function searchedIn(
-  found: readonly TranscriptFile[],
-  { paths, subagents }: { paths: Paths; subagents: boolean },
-): Searched {
-  const files: TranscriptFile[] = [];
-  const byId = new Map<string, TranscriptFile[]>();
-  for (const file of found) {
-    if (file.ephemeral) continue;
-    const told = file.agent !== undefined && file.id !== undefined ? file : sessionOf(file);
-    if (told?.id === undefined || (!subagents && isSubagent(told))) continue;
-    files.push(told);
-    const others = byId.get(told.id);
-    if (others) others.push(told);
-    else byId.set(told.id, [told]);
-  }
-  return { files, byId, paths };
+function identified(found: readonly TranscriptFile[], subagents: boolean): TranscriptFile[] {
+  return found.flatMap((file) => {
+    if (file.ephemeral) return [];
+    const known = file.agent !== undefined && file.id !== undefined ? file : sessionOf(file);
+    const isSubagent = known?.parentId !== undefined || file.subagent === true;
+    return known?.id === undefined || (!subagents && isSubagent) ? [] : [known];
+  });
 }
 
-function isSubagent({ subagent, parentId }: TranscriptFile): boolean {
-  return subagent === true || parentId !== undefined;
-}
-
-interface Search {
-  searched: Searched;
-  names: KnownNames;
-}
-
-function withBeginning(wanted: string, search: Search): Session[] {
+function withBeginning(wanted: string, searched: Searched): Session[] {
   const prefix = wanted.toLowerCase();
   const isBegun = (id: string) => id.startsWith(prefix) || startsAlike(id, prefix);
-  const metas = search.names.metasBegun(prefix);
-  const files = search.searched.files.filter(({ id = "" }) => isBegun(id));
-  const begun = sessionsFrom(search, { metas, files });
+  const metas = searched.names.metasBegun(prefix);
+  const files = searched.files.filter(({ id = "" }) => isBegun(id));
+  const begun = sessionsFrom(searched, { metas, files });
   const exact = begun.filter(({ id }) => id === wanted);
   return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
 }
 
-function withName(wanted: string, search: Search): Session[] {
+function withName(wanted: string, searched: Searched): Session[] {
   const folded = foldName(wanted);
   if (folded === "") return [];
-  const metas = search.names.metasNamed(folded);
-  const titled = search.names.titled(folded);
-  const { files, byId } = search.searched;
+  const { files, byId, names } = searched;
+  const metas = names.metasNamed(folded);
+  const titled = names.titled(folded);
   const called = files.filter(
     ({ file, name }) =>
       (titled.size > 0 && titled.has(file)) || (name !== undefined && foldName(name) === folded),
   );
-  return sessionsFrom(search, {
+  return sessionsFrom(searched, {
     metas,
     files: [...metas.flatMap(({ id }) => byId.get(id) ?? []), ...called],
   });
 }
 
 function sessionsFrom(
-  { searched }: Search,
+  searched: Searched,
   { metas, files }: { metas: readonly NamedMeta[]; files: readonly TranscriptFile[] },
 ): Session[] {
   const known: Known[] = files.map((found) => ({ id: found.id ?? "", found }));
@@ -241,7 +236,8 @@ function withoutFile(metas: readonly NamedMeta[], { byId, paths }: Searched): Kn
 }
 
 /** Returns all sessions with all their names, then those of which only the meta file is left. */
-function allNamed(searched: Searched, names: KnownNames): Named<Known>[] {
+function allNamed(searched: Searched): Named<Known>[] {
+  const { names } = searched;
   const metas = new Map(names.metas().map((meta) => [meta.id, meta]));
   const titles = names.titles();
   const all: Named<Known>[] = searched.files.map((found) => {

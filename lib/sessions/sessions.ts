@@ -1,23 +1,24 @@
 /**
- * Lists sessions by place and name alone, and describes them from the first and last bytes of their files.
+ * Lists sessions by place and name alone, describes them from the first and last bytes of their files, and finds the
+ * repository that a session works in and the session that it came from.
  *
  * References are resolved in lib/sessions/resolve.ts, names in lib/sessions/names.ts, projects in lib/sessions/project.ts.
  */
 
-import { basename, dirname, resolve } from "node:path";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { namesIn } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
+import { readHead } from "../transcripts/head.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { headOf, newestCopies, parentOf, sessionOf } from "./discovery.ts";
-import { lastDirectory, lastTime } from "./ends.ts";
-import { isExcluded } from "./excluded.ts";
-import { directoriesOf, findTranscripts } from "./find.ts";
-import { origins, sessionOrigin } from "./origin.ts";
+import { headOf, lastDirectory, lastTime, newestCopies, parentOf, sessionOf } from "./discovery.ts";
+import { directoriesOf, findTranscripts, voluteSessions } from "./find.ts";
+import { nameOf } from "./meta.ts";
 import { encodeClaudeCwd } from "./places.ts";
-import { projectKeys } from "./project.ts";
-import { nameOf } from "./session-name.ts";
-import { voluteSessions } from "./volute.ts";
+import { normalizeRemote, origins, projectKeys } from "./project.ts";
+import { isExcluded } from "./unlisted.ts";
 
 export interface ListOptions {
   agent?: Agent | undefined;
@@ -129,10 +130,6 @@ function projectFilter(
   };
 }
 
-function isSame(origin: string | undefined, other: string | undefined): boolean {
-  return origin !== undefined && origin === other;
-}
-
 /** Returns a check whether a session belongs to a directory's project. Folder names are lossy, so the rows decide. */
 export function inProjectOf(directory: string, cwd: string): (session: Session) => boolean {
   const keyOf = projectKeys();
@@ -146,9 +143,8 @@ export function inProjectOf(directory: string, cwd: string): (session: Session) 
     const { id, agent, file } = session;
     // A mind's sessions belong to it wherever they work.
     if (volute.names.has(id) || ofMind.has(file)) return true;
-    if (session.machine !== undefined && isSame(sessionOrigin(session, originAt), originAt(directory))) {
-      return true;
-    }
+    const origin = session.machine === undefined ? undefined : sessionOrigin(session, originAt);
+    if (origin !== undefined && origin === originAt(directory)) return true;
     const started = headOf(file)?.cwd;
     if (started !== undefined && keyOf(started) === key) return true;
     // A session that moved here while it ran begins with rows of another directory.
@@ -156,4 +152,85 @@ export function inProjectOf(directory: string, cwd: string): (session: Session) 
     const now = lastDirectory(file);
     return now !== undefined && keyOf(now) === key;
   };
+}
+
+const HOME = /^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Za-z]:[/\\]Users[/\\][^/\\]+)(?=[/\\]|$)/;
+
+/** The origin of a session's repository: as its host noted it, else by its directory. */
+function sessionOrigin(
+  session: Pick<Session, "file" | "cwd" | "machine">,
+  originAt: (directory: string) => string | undefined,
+): string | undefined {
+  const head = session.cwd === undefined ? headOf(session.file) : undefined;
+  const noted = head?.remote === undefined ? undefined : normalizeRemote(head.remote);
+  if (noted !== undefined) return noted;
+  const cwd = session.cwd ?? head?.cwd;
+  if (cwd === undefined) return undefined;
+  return originAt(session.machine === undefined ? cwd : directoryHere(cwd));
+}
+
+/** Where another machine's directory is on this one: at the same place, or at the same place below the user's home. */
+function directoryHere(cwd: string): string {
+  if (existsSync(cwd)) return cwd;
+  const home = HOME.exec(cwd)?.[0];
+  if (home === undefined) return cwd;
+  return join(process.getBuiltinModule("node:os").homedir(), cwd.slice(home.length).replaceAll("\\", "/"));
+}
+
+const HEAD_BYTES = 64 * 1024;
+/** Larger folders are not searched for the origin of a fork. */
+const SIBLINGS_MAX = 500;
+
+/** Returns the transcript of the session that this one came from; undefined when none is known. */
+export function parentFile(session: Session): string | undefined {
+  const head = readHead(session.file);
+  if (!head) return undefined;
+  if (session.agent === "pi") return head.forkedFrom;
+  if (session.agent !== "claude") return undefined;
+  const parentId = session.parentId ?? head.parentId;
+  if (parentId !== undefined && parentId !== session.id)
+    return besideOrAbove(session.file, `${parentId}.jsonl`);
+  return forkOrigin(session, head.startedAt);
+}
+
+/** A subagent's file lies two folders below its parent's, or beside it in older versions. */
+function besideOrAbove(file: string, name: string): string | undefined {
+  let folder = dirname(file);
+  for (let up = 0; up < 5; up++, folder = dirname(folder)) {
+    if (namesIn(folder).includes(name)) return join(folder, name);
+  }
+  return undefined;
+}
+
+/** Claude Code copies a fork's rows with their ids and begins the new file later: the older holder of the first is the origin. */
+function forkOrigin({ file }: Session, startedAt: string | undefined): string | undefined {
+  const first = readEntries(file, { rules: ownRules() }).next().value;
+  if (first?.id === undefined || startedAt === undefined || first.at === undefined || first.at >= startedAt)
+    return undefined;
+  const names = namesIn(dirname(file)).filter((name) => name.endsWith(".jsonl"));
+  if (names.length > SIBLINGS_MAX) return undefined;
+  let origin: { file: string; startedAt: string } | undefined;
+  for (const name of names) {
+    const other = join(dirname(file), name);
+    if (other === file || !headHolds(other, `"uuid":"${first.id}"`)) continue;
+    const began = readHead(other)?.startedAt;
+    if (began !== undefined && began < startedAt && began < (origin?.startedAt ?? "~"))
+      origin = { file: other, startedAt: began };
+  }
+  return origin?.file;
+}
+
+function headHolds(file: string, text: string): boolean {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, "r");
+  } catch {
+    return false; // gone since it was listed, or not ours to read
+  }
+  try {
+    const bytes = Buffer.alloc(HEAD_BYTES);
+    return bytes.subarray(0, readSync(descriptor, bytes, 0, HEAD_BYTES, 0)).includes(text);
+  } finally {
+    closeSync(descriptor);
+  }
 }

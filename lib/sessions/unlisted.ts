@@ -1,14 +1,23 @@
-/** Sessions outside of listings: unreadable files beside transcripts, and sessions whose transcript is gone. */
+/**
+ * Sessions that a listing or a reference does not give: excluded ones, files that are no transcripts, sessions whose
+ * transcript is gone, and the errors for references that match none or several.
+ */
 
-import { basename } from "node:path";
+import { basename, join, resolve } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
-import type { Paths } from "../config/config.ts";
-import type { Session } from "../transcripts/session.ts";
-import { sessionOf } from "./discovery.ts";
+import { formatAge } from "../base/time.ts";
+import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
+import { readHookSettings } from "../config/config-file.ts";
+import { oneLine, redact } from "../redact/redact.ts";
+import { readHead } from "../transcripts/head.ts";
+import { readExclusion } from "../transcripts/rules.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
+import { lastTime, sessionOf } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
-import { agentOfFile } from "./places.ts";
-import type { MetaName } from "./session-name.ts";
-import { sessionAt } from "./sessions.ts";
+import { givenName, type MetaName, nameOf } from "./meta.ts";
+import { codexId, PI_NAME } from "./places.ts";
+import { projectKey } from "./project.ts";
 
 /** Returns the files that are not transcripts as sessions of unknown kind. */
 export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): Session[] {
@@ -29,7 +38,7 @@ export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): S
 /** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
 export function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
   if (meta.sessionFile === undefined) return undefined;
-  const there = sessionAt(meta.sessionFile);
+  const there = sessionOf({ file: resolve(meta.sessionFile) });
   if (there?.id === meta.id) return there;
   const time = Date.parse(meta.updatedAt ?? "");
   const modifiedAt = new Date(Number.isNaN(time) ? 0 : time).toISOString();
@@ -43,4 +52,131 @@ export function withoutTranscript(meta: MetaName, paths: Paths): Session | undef
     modifiedAt,
     size: 0,
   };
+}
+
+/** Returns the agent by a transcript's place and name, for files that are gone. */
+function agentOfFile(file: string, paths: Paths): Agent {
+  if (codexId(file) !== undefined) return "codex";
+  if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
+  return file.startsWith(join(paths.claude, "projects")) ? "claude" : "plain";
+}
+
+type Exclude = Settings["exclude"];
+
+/** Returns what the process excluded at its start together with what the file excludes now. */
+export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Exclude {
+  const now = readHookSettings(paths.config, defaultSettings())?.exclude;
+  if (!now) return known;
+  const both = (key: keyof Exclude) => [...new Set([...known[key], ...now[key]])];
+  return { sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
+}
+
+/** Returns whether config.json excludes nothing beyond what a process was started with. */
+export function isExclusionCurrent(paths: Pick<Paths, "config" | "rules">): boolean {
+  const known = paths.rules.exclude;
+  const now = currentExclude(paths, known);
+  return (["sessions", "projects", "patterns"] as const).every(
+    (key) => now[key].length === new Set(known[key]).size,
+  );
+}
+
+/**
+ * Whether a session is excluded by id, name or project; name and project are looked up only when they matter. Without
+ * `paths` the name is not looked up.
+ */
+export function isExcluded(
+  session: Session,
+  { paths, exclude }: { paths?: Paths | undefined; exclude: Exclude },
+): boolean {
+  const { hasSession, needsProject } = readExclusion(exclude);
+  if (hasSession(session)) return true;
+  const name = paths && exclude.sessions.length > 0 ? givenName(session, paths) : undefined;
+  const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
+  if (name === undefined && cwd === undefined) return false;
+  return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
+}
+
+/** @throws {SessionMemoryError} `NOT_FOUND` for an excluded session. */
+export function assertNotExcluded(session: Session, paths: Paths): void {
+  if (!isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
+  throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
+    details: { isExcluded: true },
+    hint: "take it out of exclude in config.json",
+  });
+}
+
+/** A session in an error's details. */
+export interface Candidate {
+  id: string;
+  agent: Agent;
+  name: string | undefined;
+  ageSeconds: number;
+}
+
+const AMBIGUOUS_SHOWN = 5;
+const NAME_SHOWN = 60;
+/** A truncated id would be useless. */
+const ID_SHOWN = 255;
+const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";
+
+/** Returns the error for a reference that matches several sessions, newest first. */
+export function ambiguous(wanted: string, sessions: readonly Session[], paths: Paths): SessionMemoryError {
+  const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
+  const shown = sessions.length > AMBIGUOUS_SHOWN ? `, the newest ${AMBIGUOUS_SHOWN} are listed` : "";
+  return new SessionMemoryError(
+    "AMBIGUOUS",
+    `Cannot tell which session "${safe(wanted)}" is: it fits ${sessions.length}${shown}`,
+    { details: { reference: safe(wanted), candidates }, hint: `use an id: ${listOf(candidates)}` },
+  );
+}
+
+/** Returns the error for lines of a session where only a session can be meant. */
+export function noPlace(wanted: string, session: string): SessionMemoryError {
+  return new SessionMemoryError("USAGE", `Cannot use "${safe(wanted)}": it names lines of a session`, {
+    hint: `name the session alone: ${safe(session)}`,
+  });
+}
+
+/** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
+export function notFound(
+  wanted: string,
+  found?: { near: readonly Session[]; paths: Paths } | { reason: string },
+): SessionMemoryError {
+  const reason = found && "reason" in found ? found.reason : undefined;
+  const candidates = found && "near" in found ? candidatesOf(found.near, found.paths) : [];
+  const reference = oneLine(redact(wanted), reason === undefined ? NAME_SHOWN : Number.POSITIVE_INFINITY);
+  const message = [`Cannot find session "${reference}"`, reason].filter(Boolean).join(": ");
+  return new SessionMemoryError("NOT_FOUND", message, {
+    details: { reference, candidates },
+    hint: candidates.length > 0 ? `the nearest are ${listOf(candidates)}` : HOW_TO_NAME,
+  });
+}
+
+function candidatesOf(sessions: readonly Session[], paths: Paths): Candidate[] {
+  return sessions.map((session) => {
+    const name = nameOf(session, paths);
+    return {
+      id: oneLine(redact(session.id), ID_SHOWN),
+      agent: session.agent,
+      name: name === undefined ? undefined : safe(name),
+      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(timeOf(session))) / 1000)),
+    };
+  });
+}
+
+function timeOf({ file, updatedAt }: Session): string {
+  return lastTime(file) ?? updatedAt;
+}
+
+function listOf(candidates: readonly Candidate[]): string {
+  return candidates
+    .map(({ id, agent, name, ageSeconds }) => {
+      const called = name === undefined ? "" : ` "${name}"`;
+      return `${id}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
+    })
+    .join(", ");
+}
+
+function safe(text: string): string {
+  return oneLine(redact(text), NAME_SHOWN);
 }

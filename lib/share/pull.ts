@@ -9,8 +9,8 @@
 
 import { shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
-import { currentExclude } from "../sessions/excluded.ts";
-import { originOf } from "../sessions/origin.ts";
+import { originOf } from "../sessions/project.ts";
+import { currentExclude } from "../sessions/unlisted.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import { fetchSessions } from "./fetch-sessions.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
-import { currentExclude } from "../sessions/excluded.ts";
+import { currentExclude } from "../sessions/unlisted.ts";
 import { hasReplica } from "../store/replica.ts";
 import { withExistingState, withState } from "../store/state.ts";
 import { openStore } from "../store/store.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
-import { currentExclude } from "../sessions/excluded.ts";
+import { currentExclude } from "../sessions/unlisted.ts";
 import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
 import { openStore, type Store, writeFact } from "../store/store.ts";
