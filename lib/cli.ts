@@ -6,6 +6,7 @@ import {
   isDispatched,
   type Options,
   parseStrictly,
+  shortenGiven,
   usageError,
 } from "./base/command.ts";
 import { refusalOf, SessionMemoryError } from "./base/errors.ts";
@@ -105,7 +106,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   } catch (error) {
     const failure = error instanceof SessionMemoryError ? error : refusalOf(error);
     if (!failure) throw error;
-    say(asCalled(failure.format().trimEnd()));
+    say(asCalled(shortenGiven(failure.format().trimEnd(), args)));
     process.exitCode = failure.exitCode;
   }
 }

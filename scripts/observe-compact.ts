@@ -36,7 +36,7 @@ import {
   type SessionContext,
   type SessionOutcome,
 } from "../lib/observe/observe-session.ts";
-import { setObserveSettings } from "../lib/observe/observe-state.ts";
+import { parseChanges, setObserveSettings } from "../lib/observe/observe-state.ts";
 import {
   type ObservationStatus,
   observationStatus,
@@ -70,11 +70,10 @@ Actions:
 Options:
   --max-chars <n>     Limit of --render (default: none)   --lines <n>  Limit of --view (default: 160)
   --mode <m>          buffered or blocking; kept for all sessions
-  --set <key=value>   Keep a threshold: observerTokens, reflectorTokens, retainTokens, stepTokens,
-                      auto, rules
+  --set <key=value>   Keep observerTokens, reflectorTokens, retainTokens, stepTokens, auto or rules
   --sessions <path>   Read this file or folder instead of the agents' own (repeatable)
   --dry-run           What --observe, --rebuild, --reflect would send and its price; send nothing
-  --json              One JSON document    --quiet  No remarks on stderr
+  --json, --quiet     One JSON document; no remarks on stderr
 
 Examples:
   bun scripts/observe-compact.ts last --observe --render
@@ -258,6 +257,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const input = parseInput(asked);
   const { config, cwd } = asked;
   const { paths, settings, currentSession: current } = config;
+  parseChanges(settings.observe, input.changes);
   const reference = { paths, cwd, current, subagents: true };
   const session = observedSession(input.reference, reference);
   if (session.file === "") note("the transcript is gone, its observations are left");

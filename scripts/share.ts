@@ -12,6 +12,7 @@ import { note, type Run, runScript, startProgress, stopSignal, usageError } from
 import type { Config } from "../lib/config/config.ts";
 import { initHub, initSql } from "../lib/share/hub-schema.ts";
 import { leaveHub, type ShareReport, shareConfig, shareInBackground, shareOnce } from "../lib/share/share.ts";
+import { ownMachine } from "../lib/share/share-state.ts";
 import {
   type PublishPreview,
   previewPublish,
@@ -44,6 +45,15 @@ Examples:
 
 export { shareInBackground, shareOnce, shareStatus };
 
+const NO_PROJECT = "config.json names no project";
+const NOTHING_SHARED: ShareStatus = {
+  hub: null,
+  machine: ownMachine({}),
+  projects: [],
+  lastPublish: null,
+  lastPull: null,
+};
+
 /** The index is brought up to date first, for at most this long. */
 const INDEX_MS = 60_000;
 
@@ -67,10 +77,10 @@ async function main(run: Sharing): Promise<void> {
   const { values } = run;
   refuseContradictions(values);
   if (values.init !== undefined) return await init(run, values.init);
+  if (values.status) return showStatus(run);
+  if (values["dry-run"]) return await preview(run);
   requireBlock(run.config);
-  if (values.status) showStatus(run);
-  else if (values.leave) await leave(run);
-  else if (values["dry-run"]) await preview(run);
+  if (values.leave) await leave(run);
   else await share(run);
 }
 
@@ -91,7 +101,7 @@ function refuseContradictions(values: Sharing["values"]): void {
 /** @throws {SessionMemoryError} where nothing is shared */
 function requireBlock(config: Config): void {
   if (shareConfig(config)) return;
-  throw new SessionMemoryError("CONFIG_INVALID", "Cannot share: config.json names no project", {
+  throw new SessionMemoryError("CONFIG_INVALID", `Cannot share: ${NO_PROJECT}`, {
     hint: 'add "share": {"projects": {"github.com/acme/shop": "<role>"}} to config.json',
   });
 }
@@ -144,6 +154,11 @@ async function leave({ config, show }: Sharing): Promise<void> {
 }
 
 async function preview({ config, show }: Sharing): Promise<void> {
+  if (!shareConfig(config)) {
+    const nothing: PublishPreview = { sessions: 0, chunks: 0, bytes: 0, projects: [], samples: [] };
+    show(nothing, [`nothing would be sent: ${NO_PROJECT}`]);
+    return;
+  }
   await bringUpToDate(config, stopSignal());
   const plan = previewPublish(config);
   show(plan, describePlan(plan));
@@ -165,6 +180,7 @@ function sizeOf({ sessions, chunks, bytes }: Pick<PublishPreview, "sessions" | "
 function showStatus({ config, show }: Sharing): void {
   const status = shareStatus(config);
   if (status) show(status, describeStatus(status));
+  else show(NOTHING_SHARED, [`nothing is shared: ${NO_PROJECT}`]);
 }
 
 function* describeStatus({ hub, machine, projects, ...times }: ShareStatus): Generator<string> {

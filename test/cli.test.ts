@@ -51,6 +51,31 @@ describe("flags", () => {
   });
 });
 
+test.each(SCRIPTS)("the help of %s has at most 25 lines", async (script) => {
+  const { stdout, stderr, exitCode } = await run(script, ["--help"]);
+  expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(25);
+});
+
+test("no message repeats more than 200 characters of what was given", async () => {
+  const given = "q".repeat(3000);
+  const commands: [script: string, ...args: string[]][] = [
+    ["session-reader", `--${given}`],
+    ["session-reader", `${given}.jsonl`],
+    ["session-reader", "x", `--since=${given}`],
+    ["search", "x", "--speaker", given],
+    ["search", "x", "--sessions", `/${given}`],
+    ["embed", given],
+    ["observe-compact", "x", "--set", `${given}=1`],
+    ["forget", "--pattern", `${given}(`],
+  ];
+  for (const [script, ...args] of commands) {
+    const { stdout, stderr } = await run(script, args);
+    const repeated = Math.max(...[...stderr.matchAll(/q+/g)].map(([letters]) => letters.length)) <= 200;
+    expect({ script, stdout, repeated }).toEqual({ script, stdout: "", repeated: true });
+  }
+});
+
 test("nothing is coloured outside of a terminal", async () => {
   for (const variables of [{}, { NO_COLOR: "1" }, { FORCE_COLOR: "1" }]) {
     for (const args of [["--frob"], ["--list"], ["--help"]]) {
@@ -58,6 +83,25 @@ test("nothing is coloured outside of a terminal", async () => {
       expect(stdout + stderr).not.toContain("\u001b");
     }
   }
+});
+
+test("share without a share block has nothing to show, and refuses to run", async () => {
+  const status = await run("share", ["--status", "--json"]);
+  expect({ ...JSON.parse(status.stdout), machine: "" }).toEqual({
+    hub: null,
+    machine: "",
+    projects: [],
+    lastPublish: null,
+    lastPull: null,
+  });
+  const outcomes = await Promise.all(
+    ["--status", "--dry-run", "--quiet"].map((flag) => run("share", [flag])),
+  );
+  expect(outcomes.map(({ stdout, exitCode }) => [stdout, exitCode])).toEqual([
+    ["nothing is shared: config.json names no project\n", 0],
+    ["nothing would be sent: config.json names no project\n", 0],
+    ["", 1],
+  ]);
 });
 
 describe("--sessions", () => {
@@ -104,6 +148,31 @@ describe("what the file system refuses", () => {
     expect(stderr).toBe(
       `error: STORAGE_ERROR: Cannot mkdir "${own.paths.cursors}": a part of the path is no folder\nhint: correct the path\n`,
     );
+  });
+
+  test("is told by every script that writes", async () => {
+    using own = temporaryHome();
+    writeClaude(own, { rows: [claudeUser({ text: "hello", at: new Date().toISOString() })] });
+    const file = join(own.root, "file");
+    writeFileSync(file, "");
+    const scripts = [
+      ["embed"],
+      ["search", "hello"],
+      ["index-meta"],
+      ["observe-compact", "last", "--observe"],
+      ["save-session", "last", "--dir", own.root],
+      ["forget", "last", "--yes"],
+    ];
+    for (const folder of [file, join(file, "below")]) {
+      for (const [script = "", ...args] of scripts) {
+        const env = { ...own.env, SESSION_MEMORY_HOME: folder };
+        const { stderr } = await run(script, args, env);
+        const first = stderr.split("\n", 1)[0];
+        if (first)
+          expect([script, first]).toEqual([script, expect.stringMatching(/^error: STORAGE_ERROR: /)]);
+        expect(stderr).not.toMatch(/^ {4,}at /m);
+      }
+    }
   });
 
   test.if(existsSync("/dev/full"))("includes a result that finds no room", async () => {

@@ -73,6 +73,20 @@ test.each([[true], [false]])(
   30_000,
 );
 
+test("a hit says so as soon as the transcript is gone, whether or not the index was brought up to date", async () => {
+  using home = temporaryHome();
+  const file = writeClaude(home, {
+    id: ID,
+    rows: [claudeUser({ text: "Always use port 8443 for the gateway." })],
+  });
+  await run(home, "embed");
+  const gone = async (...args: string[]) =>
+    JSON.parse((await run(home, "search", ...args, "--json")).stdout).results[0].source_gone;
+  expect(await gone("port of the gateway")).toBe(false);
+  rmSync(file);
+  expect(await gone("port of the gateway")).toBe(true);
+});
+
 test.each([[true], [false]])(
   "the reader reads from the index and says so (named: %p)",
   async (isNamed) => {

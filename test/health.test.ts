@@ -280,7 +280,9 @@ describe("checkHealth()", () => {
       `cannot write to ${home.paths.home}: it is read-only`,
     ]);
     chmodSync(home.paths.home, 0o700);
-    expect(errors(write(join(home.root, "file"), ""))).toEqual(["ERROR", `${home.root}/file is no folder`]);
+    for (const folder of [write(join(home.root, "file"), ""), join(home.root, "file", "below", "that")]) {
+      expect(errors(folder)).toEqual(["ERROR", `${home.root}/file is no folder`]);
+    }
     expect(errors("/proc/1/fd")[0]).toBe("ERROR");
     expect([errors(home.paths.home), readdirSync(home.paths.home)]).toEqual([["OK"], []]);
   });

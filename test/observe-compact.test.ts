@@ -155,6 +155,7 @@ test.each([
   [[ID, "--mode", "fast"], 'Cannot use --mode "fast": expected buffered or blocking'],
   [[ID, "--set", "retainTokens"], 'Cannot use --set "retainTokens": expected key=value'],
   [[ID, "--set", "speed=1"], "Cannot set speed=1: there is no such key"],
+  [["nobody", "--set", "stepTokens=many"], "Cannot set stepTokens=many: expected a whole number"],
   [[ID, "second"], 'Cannot use argument "second": one too many'],
   [[ID, "--frobnicate"], "Unknown option '--frobnicate'"],
 ])("wrong usage %j is said in one line", async (args, message) => {

@@ -83,6 +83,7 @@ const REFUSALS: Record<string, [reason: string, hint: string]> = {
   ENOSPC: ["no space left on the device", "free some space and try again"],
   EDQUOT: ["the disk quota is used up", "free some space and try again"],
   ENOTDIR: ["a part of the path is no folder", "correct the path"],
+  EEXIST: ["a file of that name is in the way", "move it away, or correct the path"],
   EISDIR: ["it is a folder", "name a file"],
   ENOENT: ["no such file or folder", "correct the path"],
   ELOOP: ["its symlinks go round in a circle", "correct the path"],

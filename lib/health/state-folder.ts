@@ -17,9 +17,7 @@ const WRITABLE = 0o200;
 export function checkStateFolder(paths: Paths, now: Date): Finding[] {
   const { home } = paths;
   if (statOf(home) === undefined) return checkParent(home);
-  if (!isDirectory(home)) {
-    return [{ level: "error", what: `${home} is no folder`, remedy: "move it, or set SESSION_MEMORY_HOME" }];
-  }
+  if (!isDirectory(home)) return [noFolder(home)];
   return [...checkWriting(home), ...checkPrivacy(home), ...checkLocks(paths, now)];
 }
 
@@ -27,7 +25,11 @@ export function checkStateFolder(paths: Paths, now: Date): Finding[] {
 function checkParent(home: string): Finding[] {
   let parent = dirname(home);
   while (statOf(parent) === undefined && dirname(parent) !== parent) parent = dirname(parent);
-  return checkWriting(parent);
+  return isDirectory(parent) ? checkWriting(parent) : [noFolder(parent)];
+}
+
+function noFolder(path: string): Finding {
+  return { level: "error", what: `${path} is no folder`, remedy: "move it, or set SESSION_MEMORY_HOME" };
 }
 
 function checkWriting(folder: string): Finding[] {

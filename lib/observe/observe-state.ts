@@ -49,20 +49,28 @@ export function setObserveSettings(
 ): ObserveSettings {
   const path = join(paths.observations, OVERRIDES);
   const file = readJson(path);
-  const overrides: Record<string, unknown> = isRecord(file) ? { ...file } : {};
-  for (const [key, text] of Object.entries(changes)) {
-    const value = typed(text);
-    const wrong = fault(key, value, settings);
-    if (wrong) {
-      const keys = Object.keys(settings).join(", ");
-      throw new SessionMemoryError("USAGE", `Cannot set ${key}=${text}: ${wrong}`, {
-        hint: `known keys: ${keys}`,
-      });
-    }
-    overrides[key] = value;
-  }
+  const overrides = { ...(isRecord(file) ? file : {}), ...parseChanges(settings, changes) };
   replaceFile(path, `${JSON.stringify(overrides, null, 2)}\n`);
   return observeSettings(paths, settings);
+}
+
+/**
+ * Reads what is to be set.
+ *
+ * @throws {SessionMemoryError} `USAGE` for an unknown key or a value that does not fit.
+ */
+export function parseChanges(
+  settings: ObserveSettings,
+  changes: Readonly<Record<string, string>>,
+): Record<string, unknown> {
+  const values = Object.entries(changes).map(([key, text]) => {
+    const value = typed(text);
+    const wrong = fault(key, value, settings);
+    if (wrong === undefined) return [key, value];
+    const hint = `known keys: ${Object.keys(settings).join(", ")}`;
+    throw new SessionMemoryError("USAGE", `Cannot set ${key}=${text}: ${wrong}`, { hint });
+  });
+  return Object.fromEntries(values);
 }
 
 /** Returns the failures of a session's observer; undefined when the last attempt was fine. */

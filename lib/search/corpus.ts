@@ -1,5 +1,6 @@
 /** Facts about the index as a whole that search needs: its size, its words, its sessions, the time it covers. */
 
+import { existsSync } from "node:fs";
 import type { Row, SqlValue } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
@@ -192,6 +193,11 @@ export function toSessionRow(row: Row): SessionRow {
     parentId: textOf(row.parent_id),
     sourceGone: row.source_gone === 1,
   };
+}
+
+/** Returns whether a transcript is gone, also where it was deleted since the index last looked. */
+export function isSourceGone({ sourceGone, file }: Pick<SessionRow, "sourceGone" | "file">): boolean {
+  return sourceGone || !existsSync(file);
 }
 
 function textOf(value: SqlValue | undefined): string | undefined {

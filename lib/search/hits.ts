@@ -12,7 +12,7 @@ import {
   topicsOf,
 } from "./candidates.ts";
 import { chooseRows } from "./choose.ts";
-import { type SessionRow, uniquePrefix } from "./corpus.ts";
+import { isSourceGone, type SessionRow, uniquePrefix } from "./corpus.ts";
 import { deedRowsOf } from "./deeds.ts";
 import { exchangesAround } from "./exchanges.ts";
 import type { Explanation, FoundHit, Hit } from "./hit.ts";
@@ -176,7 +176,7 @@ function toFoundHit(
     file: from ? session.id : session.file,
     first_line: passage.firstLine,
     last_line: passage.lastLine,
-    source_gone: session.sourceGone,
+    source_gone: from ? session.sourceGone : isSourceGone(session),
     ...(explain ? { explain: explainBest(passage.best, options.nearest) } : {}),
   };
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);

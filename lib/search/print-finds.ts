@@ -3,6 +3,7 @@
 import { truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { sharedBy } from "../store/replica.ts";
+import { isSourceGone } from "./corpus.ts";
 import type { Find, FindRow } from "./finds.ts";
 
 interface FindStyle {
@@ -155,6 +156,6 @@ export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" 
     file: from ? session.id : session.file,
     first_line: firstLine,
     last_line: lastLine,
-    source_gone: session.sourceGone,
+    source_gone: from ? session.sourceGone : isSourceGone(session),
   };
 }
