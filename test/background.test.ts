@@ -5,6 +5,7 @@ import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { ledgerFile, readLedgerFile } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
+import { reads } from "../lib/transcripts/jsonl.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -57,19 +58,24 @@ function writer(home: TemporaryHome, file: string) {
   };
 }
 
-async function follow(home: TemporaryHome, file: string): Promise<number> {
-  const args = ["--session", ID, "--file", file, "--cwd", home.project];
-  const { stderr, exitCode } = await runScript("hooks/background.ts", args, {
-    env: home.env,
-    cwd: home.project,
-  });
+/** Runs the background and returns how much of transcripts it had read when it logged an event. */
+async function run(home: TemporaryHome, args: string[], event: string): Promise<number> {
+  reads.bytes = 0;
+  const options = { env: home.env, cwd: home.project };
+  const { stderr, exitCode } = await runScript(
+    "hooks/background.ts",
+    [...args, "--cwd", home.project],
+    options,
+  );
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
-  const log = readFileSync(home.paths.log, "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const lines = readFileSync(home.paths.log, "utf8").trim().split("\n");
+  const log = lines.map((line) => JSON.parse(line));
   expect(log.filter(({ ok }) => !ok)).toEqual([]);
-  return log.findLast(({ event }) => event === "background.meta").bytesRead;
+  return log.findLast((logged) => logged.event === event).bytesRead;
+}
+
+function follow(home: TemporaryHome, file: string): Promise<number> {
+  return run(home, ["--session", ID, "--file", file], "background.meta");
 }
 
 function summaryOf(home: TemporaryHome): { name: string; summary: string } {
@@ -158,20 +164,7 @@ test("when a session begins, those that were there before are indexed and named,
       rows: [claudeUser({ ...context, text }), ...claudeAssistant({ ...context, text: "Fixed." })],
     });
   }
-  const begin = async () => {
-    const args = ["--begin", "--cwd", home.project];
-    const { stderr, exitCode } = await runScript("hooks/background.ts", args, {
-      env: home.env,
-      cwd: home.project,
-    });
-    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
-    const log = readFileSync(home.paths.log, "utf8")
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    expect(log.filter(({ ok }) => !ok)).toEqual([]);
-    return log.findLast(({ event }) => event === "background.old-sessions");
-  };
+  const begin = () => run(home, ["--begin"], "background.old-sessions");
   const health = async () => JSON.parse((await runScript("health", ["--json"], { env: home.env })).stdout);
   const nameless = (findings: { what: string }[]) =>
     findings.filter(({ what }) => what.includes("no name yet"));
@@ -183,7 +176,7 @@ test("when a session begins, those that were there before are indexed and named,
   }
   const { metrics, findings } = await health();
   expect([metrics.totalSessions, nameless(findings)]).toEqual([5, []]);
-  expect((await begin()).bytesRead).toBe(0);
+  expect(await begin()).toBe(0);
 });
 
 test("with an llm a turn refines topics in one call, once it is full, and pays for no chunk twice", async () => {

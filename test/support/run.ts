@@ -20,9 +20,8 @@ export interface RunOptions {
   stdin?: string;
 }
 
-/** Runs `scripts/<name>.ts` in this process; a file given with its folder (`hooks/claude/stop.ts`) in its own. */
+/** Runs `scripts/<name>.ts`, or a file given with its folder (`hooks/claude/stop.ts`), in this process. */
 export function runScript(name: string, args: string[] = [], options: RunOptions = {}): Promise<Finished> {
-  if (name.includes("/")) return startScript(name, args, options);
   return runInProcess(scriptPath(name), args, { cwd: ROOT, env: process.env, ...options });
 }
 
