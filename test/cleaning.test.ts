@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { cleanStored, countUnclean } from "../lib/forget/cleaning.ts";
 import { redact } from "../lib/redact/redact.ts";
-import { recordWritten } from "../lib/store/written-files.ts";
+import { recordWritten } from "../lib/store/state.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, turn } from "./support/index.ts";
 import { seeded } from "./support/random.ts";

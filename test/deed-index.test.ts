@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { pruneSessions } from "../lib/index/prune.ts";
-import { migrate } from "../lib/store/migrate.ts";
-import { MIGRATIONS } from "../lib/store/migrations.ts";
+import { MIGRATIONS, migrate } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { deedsIn } from "../lib/transcripts/calls.ts";

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migrate } from "../lib/store/migrate.ts";
-import { MIGRATIONS } from "../lib/store/migrations.ts";
+import { MIGRATIONS, migrate } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
 import { openStore, readFact, writeFact } from "../lib/store/store.ts";
 

@@ -14,9 +14,8 @@ import { FILES_FACT } from "../index/clean-state.ts";
 import { redactionVersion } from "../redact/version.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { isInState, WRITER_WAIT_MS } from "../store/forgetting.ts";
-import { allIndexes, tendIndexes } from "../store/given-indexes.ts";
-import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
-import { isAsWritten, recordWritten, writtenFiles } from "../store/written-files.ts";
+import { isAsWritten, recordWritten, writtenFiles } from "../store/state.ts";
+import { allIndexes, openStore, readFact, type Store, tendIndexes, writeFact } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 
 export interface CleanOptions {

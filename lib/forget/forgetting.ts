@@ -18,11 +18,9 @@ import { oneLine, redact } from "../redact/redact.ts";
 import { forgetMetas } from "../sessions/name-table.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/forget-shared.ts";
 import type { Forgetting } from "../store/forgetting.ts";
-import { allIndexes } from "../store/given-indexes.ts";
 import { setAsideIn } from "../store/repair.ts";
-import { eraseFreedState } from "../store/state.ts";
-import { openStore, type Store } from "../store/store.ts";
-import { forgetWritten } from "../store/written-files.ts";
+import { eraseFreedState, forgetWritten } from "../store/state.ts";
+import { allIndexes, openStore, type Store } from "../store/store.ts";
 import type { Target } from "./forget-target.ts";
 import { forgetInLog, removeLeftovers } from "./state-files.ts";
 

@@ -11,7 +11,7 @@ import type { Paths } from "../config/config.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { publishedAt } from "../share/forget-shared.ts";
 import type { Forgetting } from "../store/forgetting.ts";
-import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../store/state.ts";
 
 /** The result, or in a dry run what it would be. */
 export interface EverythingForgotten {

@@ -12,9 +12,8 @@ import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, indexRecipe, isCurrent, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
 import { countRedactions } from "../redact/redact.ts";
-import { allIndexes, givenIndexes, indexBytes } from "../store/given-indexes.ts";
 import { setAsideIn } from "../store/repair.ts";
-import { openStore, type Store } from "../store/store.ts";
+import { allIndexes, givenIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 

@@ -7,8 +7,8 @@ import { SessionMemoryError } from "../base/errors.ts";
 import type { EmbeddingConfig } from "../config/config.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
 import type { Embedded } from "../model/llm.ts";
-import { forgottenSoFar, isStillThere } from "../store/forgotten.ts";
-import type { Store } from "../store/store.ts";
+
+import { forgottenSoFar, isStillThere, type Store } from "../store/store.ts";
 import {
   countPending,
   forgetFailures,

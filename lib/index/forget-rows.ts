@@ -4,8 +4,7 @@
  */
 
 import type { Forgetting } from "../store/forgetting.ts";
-import { noteForgotten } from "../store/forgotten.ts";
-import { readFact, type Store, writeFact } from "../store/store.ts";
+import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { removeChunk, removeSession } from "./chunk-rows.ts";
 import { mergeDeedText, removeDeedsWith } from "./deed-rows.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";

@@ -3,8 +3,8 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { TOPICS_SYSTEM, topicsAnswer, topicsPrompt } from "../model/prompts.ts";
-import { forgottenSoFar, isStillThere } from "../store/forgotten.ts";
-import type { Store } from "../store/store.ts";
+
+import { forgottenSoFar, isStillThere, type Store } from "../store/store.ts";
 import { putTopics } from "./chunk-rows.ts";
 
 interface TopicRunOptions {

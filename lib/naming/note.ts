@@ -13,7 +13,7 @@ import {
 } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, isForgotten, isInState } from "../store/forgetting.ts";
-import { isAsWritten, removeWritten, writtenFiles } from "../store/written-files.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../store/state.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";

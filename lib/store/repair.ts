@@ -6,9 +6,9 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { namesIn, remove } from "../base/files.ts";
 import { tryLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
-import { isMarkedDamaged, markOf } from "./damage.ts";
-import { migrate } from "./migrate.ts";
+import { migrate } from "./migrations.ts";
 import { openDatabase, type Row, type SqlDatabase } from "./sqlite.ts";
+import { isMarkedDamaged, markOf } from "./storage-errors.ts";
 
 interface RepairOptions {
   migrations: readonly string[];

@@ -8,8 +8,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory } from "../base/files.ts";
-import { damaged, isDamage } from "./damage.ts";
-import { isSqliteError, storageError } from "./storage-errors.ts";
+import { damaged, isDamage, isSqliteError, storageError } from "./storage-errors.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type NamedValues = Record<string, SqlValue>;
@@ -196,21 +195,14 @@ function wrapDriver(driver: Driver, path: string): SqlDatabase {
       vectors ??= loadVectors(driver);
       return vectors;
     },
-    exec(sql) {
-      try {
-        driver.exec(sql);
-      } catch (error) {
-        throw convertDamage(path, error);
-      }
-    },
+    exec: (sql) => guarded(path, () => driver.exec(sql)),
     prepare(sql) {
       let statement = statements.get(sql);
       if (!statement) {
-        try {
-          statement = wrapStatement(driver.prepare(sql), path);
-        } catch (error) {
-          throw convertDamage(path, error);
-        }
+        statement = wrapStatement(
+          guarded(path, () => driver.prepare(sql)),
+          path,
+        );
         statements.set(sql, statement);
       }
       return statement;
@@ -243,6 +235,14 @@ function rollback(driver: Driver): void {
   }
 }
 
+function guarded<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw convertDamage(path, error);
+  }
+}
+
 /** Converts damage into an error with its remedy; leaves other errors to the caller. */
 function convertDamage(path: string, error: unknown): unknown {
   return path !== ":memory:" && isDamage(error) ? damaged(path, error) : error;
@@ -250,27 +250,12 @@ function convertDamage(path: string, error: unknown): unknown {
 
 function wrapStatement(statement: DriverStatement, path: string): Statement {
   return {
-    all(...parameters) {
-      try {
-        return statement.all(...parameters) as Row[];
-      } catch (error) {
-        throw convertDamage(path, error);
-      }
-    },
-    get(...parameters) {
-      try {
-        return (statement.get(...parameters) ?? undefined) as Row | undefined;
-      } catch (error) {
-        throw convertDamage(path, error);
-      }
-    },
+    all: (...parameters) => guarded(path, () => statement.all(...parameters) as Row[]),
+    get: (...parameters) =>
+      guarded(path, () => (statement.get(...parameters) ?? undefined) as Row | undefined),
     run(...parameters) {
-      try {
-        const { changes, lastInsertRowid } = statement.run(...parameters);
-        return { changes: Number(changes), lastId: Number(lastInsertRowid) };
-      } catch (error) {
-        throw convertDamage(path, error);
-      }
+      const { changes, lastInsertRowid } = guarded(path, () => statement.run(...parameters));
+      return { changes: Number(changes), lastId: Number(lastInsertRowid) };
     },
     *iterate(...parameters) {
       try {

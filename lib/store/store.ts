@@ -1,9 +1,13 @@
-/** Opens an index at the current schema version, and reads and writes the facts it keeps about itself. */
+/**
+ * Opens an index at the current schema version, and reads and writes the facts it keeps about itself. Beside the main
+ * one there is an index for each list of given paths.
+ */
 
-import { existsSync } from "node:fs";
-import { basename } from "node:path";
-import { migrate } from "./migrate.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { existsSync, statSync, utimesSync } from "node:fs";
+import { basename, join } from "node:path";
+import { namesIn, remove } from "../base/files.ts";
+import type { Paths } from "../config/config.ts";
+import { MIGRATIONS, migrate } from "./migrations.ts";
 import { repairDamaged } from "./repair.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 import { storageError } from "./storage-errors.ts";
@@ -76,4 +80,60 @@ export function writeFact(store: Store, name: string, value: string | undefined)
       )
       .run({ name, value });
   }
+}
+
+/** A counter of what was forgotten: running work may hold that very data in memory. */
+const FORGOTTEN_FACT = "forgotten";
+
+/** Returns a counter that changes each time something is forgotten. */
+export function forgottenSoFar(store: Store): string | undefined {
+  return readFact(store, FORGOTTEN_FACT);
+}
+
+/** Increments the counter; call it in the transaction that removes the data. */
+export function noteForgotten(store: Store): void {
+  writeFact(store, FORGOTTEN_FACT, String(Number(forgottenSoFar(store) ?? 0) + 1));
+}
+
+/** Returns whether a chunk still has the same content. */
+export function isStillThere(store: Store, { id, hash }: { id: number; hash: Uint8Array }): boolean {
+  const row = store.db
+    .prepare("SELECT 1 FROM session_chunks WHERE id = ? AND content_hash = ?")
+    .get(id, hash);
+  return row !== undefined;
+}
+
+/** An index of given transcripts goes after 30 days without use. */
+const UNUSED_MS = 30 * 24 * 3_600_000;
+const PARTS = ["", "-wal", "-shm"] as const;
+
+/** Returns the path of every index that may exist, the main one first. */
+export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
+  return [join(home, "memory.db"), ...givenIndexes({ indexes })];
+}
+
+/** Returns the indexes of given transcripts. */
+export function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
+  return namesIn(indexes)
+    .filter((name) => name.endsWith(".db"))
+    .map((name) => join(indexes, name));
+}
+
+/** Records the use of the current index and removes indexes of given transcripts that are no longer used. */
+export function tendIndexes({ database, indexes }: Pick<Paths, "database" | "indexes">, now: Date): void {
+  for (const index of givenIndexes({ indexes })) {
+    if (index === database) utimesSync(index, now, now);
+    else if (now.getTime() - lastUse(index) > UNUSED_MS) for (const part of PARTS) remove(index + part);
+  }
+}
+
+/** Returns the size of an index in bytes, including its WAL files. */
+export function indexBytes(index: string): number {
+  const sizes = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.size ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function lastUse(index: string): number {
+  const times = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  return Math.max(...times);
 }
