@@ -11,7 +11,7 @@ import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { cleanRows, countUncleanRows } from "../index/clean-rows.ts";
 import { FILES_FACT } from "../index/clean-state.ts";
-import { redactionVersion } from "../redact/version.ts";
+import { redactionVersion } from "../redact/redact.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { isInState, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import { isAsWritten, recordWritten, writtenFiles } from "../store/state.ts";

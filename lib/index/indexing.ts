@@ -7,7 +7,7 @@
 
 import { describeError } from "../base/errors.ts";
 import type { Settings } from "../config/config.ts";
-import { redactionVersion } from "../redact/version.ts";
+import { redactionVersion } from "../redact/redact.ts";
 import { projectKeys } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";

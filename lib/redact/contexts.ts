@@ -5,8 +5,7 @@
  * pattern is bounded, so that hostile repetitions stay linear.
  */
 
-import { type Context, listCommands, listWords } from "./context-table.ts";
-import { looksSecret } from "./entropy.ts";
+import { isGiven } from "./entropy.ts";
 
 /** Every context other than a command needs one of these. */
 const WORDS =
@@ -18,8 +17,7 @@ const COMMANDS =
 /** No context reaches further than this before or behind such a word. */
 const REACH = 500;
 
-let commands: readonly Context[] | undefined;
-let words: readonly Context[] | undefined;
+let contexts: readonly Context[] | undefined;
 let hints: RegExp | undefined;
 
 /** Returns whether a text may contain a context. A cheap prefilter. */
@@ -64,34 +62,214 @@ function breakAfter(text: string, at: number): number {
 }
 
 function replaceAll(text: string, mark: (kind: string) => string): string {
-  commands ??= listCommands();
-  words ??= listWords();
+  contexts ??= listContexts();
   let result = text;
-  for (const { kind, literals, pattern, value } of [...commands, ...words]) {
+  for (const { kind, literals, pattern, value } of contexts) {
     if (!literals.some((literal) => result.includes(literal))) continue;
     result = result.replace(pattern, (whole: string, before: string, secret: string) =>
-      isSecret(secret, value) ? `${before}${mark(kind)}` : whole,
+      isGiven(secret, value) ? `${before}${mark(kind)}` : whole,
     );
   }
   return result;
 }
 
-/** Algorithms and encodings are named in the same sentences. */
-const ALGORITHM =
-  /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2|b?crypt|scrypt|aes-?\d*\w*|oauth2?|x25519|ed25519|\d+(?:-?\w+)?)$/i;
-const STAND_IN =
-  /^(?:[<{[(*•…_-]|\$|%\w|\[redacted:|x{3,}|\.{3})|[*•]{3}|…|\.{3}|example|placeholder|changeme|redacted/i;
-const STAND_IN_WORD =
-  /^(?:your|my|the|new|old|some|any|this|that|password|passwd|passphrase|secret|token|pass|null|none|true|false|undefined|string|required|optional)(?:$|[\s_-]|word|here)/i;
+interface Context {
+  kind: string;
+  /** A text without any of these cannot match. */
+  literals: readonly string[];
+  /** Group 1 is kept, group 2 is the value; what follows is only looked at. */
+  pattern: RegExp;
+  /** What the value must look like, besides not being a placeholder. */
+  value: "any" | "exact" | "literal" | "mixed";
+}
 
-function isSecret(value: string, wanted: Context["value"]): boolean {
-  if (STAND_IN.test(value) || STAND_IN_WORD.test(value)) return false;
-  if (wanted === "any") return true;
-  if (wanted !== "mixed") {
-    if (/^[A-Z][A-Z0-9]*_[A-Z0-9_]+$/.test(value)) return false; // another variable
-    const exact = wanted === "exact" && !/\s/.test(value);
-    return looksSecret(value, { strong: true, literal: true, exact });
-  }
-  if (ALGORITHM.test(value) || /[/\\]|\w\.\w|\(|::/.test(value)) return false;
-  return /[0-9]/.test(value) && /[A-Za-z\u0080-\uffff]/.test(value) && /^\S{5,}$/.test(value);
+const OPTION = "[\"']?)";
+const WORD = String.raw`([^\s"'|;&<>$][^\s"'|;&<>]{2,199})`;
+/** Within one command: up to a line's end or the next command. */
+const ARGUMENTS = "\\b[^\\n|;&]{0,200}?\\s";
+
+function context(kind: string, literals: string, pattern: RegExp, value: Context["value"] = "any"): Context {
+  return { kind, literals: literals.split(" "), pattern, value };
+}
+
+function password(literals: string, pattern: RegExp, value: Context["value"] = "any"): Context {
+  return context("password", literals, pattern, value);
+}
+
+/** An option that takes a password, of the commands that have it. */
+function option(literals: string, flags: string, commands = literals.replaceAll(" ", "|")): Context {
+  return password(literals, new RegExp(`(\\b(?:${commands})${ARGUMENTS}(?:${flags})${OPTION}${WORD}`, "g"));
+}
+
+const CAPITALS = String.raw`(?:[A-Z][A-Z0-9_]{0,60}?)?(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|ACCESS_KEY|SECRET_KEY)(?:_(?:BASE|VALUE|PROD|DEV|TEST|\d))?`;
+const ELEMENT = "(?:[\\w.-]{0,30}[._-])?[a-z]{0,20}";
+const PASSWORD_ELEMENT = `${ELEMENT}(?:[Pp]ass(?:word|wd|phrase|code)|[Ss]ecret(?:[-_]?[Kk]ey)?)`;
+const KEY_ELEMENT = `${ELEMENT}(?:[Tt]oken|[Aa](?:pi|ccess)[-_]?[Kk]ey|[Pp]rivate[-_]?[Kk]ey)`;
+const ATTRIBUTES = "(?:\\s[^<>\\n]{0,100})?";
+const QUOTE = "[\"'`]";
+
+function listContexts(): Context[] {
+  return [
+    // options of commands
+    option("sshpass", "-p ?"),
+    option(
+      "login",
+      "-p |--password[= ]",
+      "(?:docker|podman|oras|helm registry|skopeo|crane|az|heroku|npm|gh|oc)\\b[^\\n|;&]{0,40} login",
+    ),
+    option("redis-cli", "-a |--pass "),
+    option(
+      "mongo cqlsh rabbitmqadmin mosquitto",
+      "-p |-P |--password[= ]?",
+      "mongo\\w{0,10}|cqlsh|rabbitmqadmin|mosquitto_(?:pub|sub)",
+    ),
+    option("smbclient rpcclient", "-U ?[^\\s%]{1,60}%"),
+    option("ldap", "-w |-s ", "ldap(?:search|add|modify|whoami|passwd|delete)"),
+    option("openssl", "-?(?:pass|passin|passout) pass:|-k "),
+    option("keytool jarsigner apksigner", "-(?:store|key|dest|src)(?:store)?pass |--(?:ks|key)-pass pass:"),
+    option("sqlcmd bcp ipmitool", "-P ?"),
+    option("7z rar unrar", "-p"),
+    option("zip", "-P ?", "zip|unzip"),
+    option("ssh-keygen", "-[NP] "),
+    option("rdp", "/p:", "xfreerdp|wlfreerdp"),
+    option("gpg", "--passphrase[= ]", "gpg2?"),
+    option("nmcli", "password |psk "),
+    password("htpasswd", /(\bhtpasswd\s+-\w*b\w*\s+\S{1,100}\s+\S{1,60}\s+["']?)([^\s"'$]{4,100})/g),
+    password(
+      "rabbitmqctl",
+      /(\brabbitmqctl\s+(?:add_user|change_password)\s+\S{1,60}\s+["']?)([^\s"'$]{4,100})/g,
+    ),
+    password("sudo", /(\becho\s+["']?)([^\s"'$|]{4,100})(?=["']?\s{0,8}\|\s{0,8}sudo\s+-S\b)/g),
+    password("net use", /(\bnet use \S{1,4} \\\\\S{1,200} )([^\s/*]{4,100})(?= \/user:)/gi),
+    option("vault", "pass(?:word)?=|secret=|token=", "vault (?:kv put|write)"),
+    option("aws", "aws_secret_access_key |aws_session_token ", "aws configure set"),
+    password("wpa_passphrase", /(\bwpa_passphrase\s+\S{1,60}\s+["']?)([^\s"'$]{8,63})/g),
+    password(
+      "chpasswd",
+      /(\becho\s+["']?[\w.-]{1,40}:)([^\s"'$|]{4,100})(?=["']?\s{0,8}\|\s{0,8}(?:sudo\s+)?chpasswd)/g,
+    ),
+    password(
+      "--from-literal",
+      /(--from-literal[= ]["']?[\w.-]{0,40}(?:pass(?:word|wd)?|secret|token|key)=)([^\s"'$]{4,200})/gi,
+    ),
+    password(
+      "pass secret",
+      /(\b(?:curl|wget|https?|xh)\b[^\n]{0,300}?\s(?:-F|-d|--form|--data(?:-\w{1,12})?|--post-data)[ =]["']?(?:[^\s"']{0,200}&)?(?:pass(?:word|wd)?|passphrase|secret|client_secret)=)([^\s"'&$<]{4,200})/g,
+    ),
+    // statements and configuration
+    password(
+      "PASSWORD IDENTIFIED",
+      /(\b(?:PASSWORD\(?|IDENTIFIED(?: WITH [\w'"]{1,40})? (?:BY|AS))\s{0,4}=?\s{0,4}N?')([^'\n]{3,200})(?=')/g,
+    ),
+    password(
+      "password passwd",
+      /(\b(?:create|alter)\s+(?:user|role|login)\s[^\n;']{0,100}\bpassword\s{0,4}=?\s{0,4}')([^'\n]{3,200})(?=')/g,
+    ),
+    password("identified", /(\bidentified by ')([^'\n]{3,200})(?=')/g),
+    password("requirepass masterauth", /(^\s{0,8}(?:requirepass|masterauth)\s{1,8}["']?)([^\s"']{4,200})/gm),
+    password("machine", /(\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+)(\S{3,200})/g),
+    context(
+      "key",
+      "ecret",
+      /(\b[Ss]ecret [Aa]ccess [Kk]ey(?: \[[^\]\n]{0,40}\])?\s{0,4}[:=]\s{0,4}["']?)([A-Za-z0-9/+]{30,60})/g,
+      "literal",
+    ),
+    // defaults for a missing variable
+    context(
+      "secret",
+      "PASS SECRET TOKEN KEY",
+      new RegExp(
+        `(\\(\\s{0,4}${QUOTE}${CAPITALS}${QUOTE}\\s{0,4},\\s{0,8}${QUOTE})([^"'\`\\n]{4,200})(?=${QUOTE})`,
+        "g",
+      ),
+      "exact",
+    ),
+    context(
+      "secret",
+      "PASS SECRET TOKEN KEY",
+      new RegExp(
+        `(\\b${CAPITALS}["'\`]?[\\])]{0,2}\\s{0,4}(?:\\|\\||\\?\\?|or)\\s{0,4}${QUOTE})([^"'\`\\n]{4,200})(?=${QUOTE})`,
+        "g",
+      ),
+      "exact",
+    ),
+    context(
+      "secret",
+      "PASS SECRET TOKEN KEY",
+      new RegExp(`(\\$\\{${CAPITALS}:[-=])([^}\\s"'$]{4,200})(?=\\})`, "g"),
+      "exact",
+    ),
+    context(
+      "secret",
+      "PASS SECRET TOKEN KEY",
+      new RegExp(`(\\b(?:ENV|setx|setenv)\\s{1,4}${CAPITALS}\\s{1,4}["']?)([^\\s"'$]{8,200})`, "g"),
+      "exact",
+    ),
+    // markup
+    password(
+      "</",
+      new RegExp(`(<${PASSWORD_ELEMENT}${ATTRIBUTES}>\\s{0,8})([^<>\\s]{4,200})(?=\\s{0,8}</)`, "g"),
+      "exact",
+    ),
+    context(
+      "key",
+      "</",
+      new RegExp(`(<${KEY_ELEMENT}${ATTRIBUTES}>\\s{0,8})([^<>\\s]{8,2000})(?=\\s{0,8}</)`, "g"),
+      "literal",
+    ),
+    password(
+      "|",
+      /(^[ \t]{0,8}\|?\s{0,8}[*_`]{0,3}(?:[Pp]assword|[Pp]assphrase|PASSWORD|[Pp]asswort)[*_`]{0,3}\s{0,8}\|\s{0,8}[*_`]{0,3})([^\s|*_`][^\s|`]{4,100}?)(?=[*_`]{0,3}\s{0,8}\|)/gm,
+      "mixed",
+    ),
+    // sentences
+    password(
+      "assw assphrase",
+      /(\b(?:my|our|the|your|new|old|root|admin|login|wifi|with) (?:password|passwd|passphrase): ["'`]{0,2})([^\s"'`<>]{5,100}[^\s"'`<>.,;:!?)])/gi,
+      "mixed",
+    ),
+    password(
+      "assword assphrase",
+      /(\b[Uu]s(?:e|ed|ing) ["'`]{0,2})([^\s"'`<>]{6,100})(?=["'`]{0,2} as (?:the |my |a |root |admin )?(?:password|passphrase)\b(?! \w))/g,
+      "mixed",
+    ),
+    password(
+      "ass contrase",
+      /(\b(?:pass(?:word|phrase|code|wort)|Pass(?:word|wort)|passwd|contraseña|mot de passe)\b(?: (?:for|to|of|on|at|für) [\w@.'/-]{1,40}(?: [\w@.'/-]{1,40}){0,3}?)? (?:is|was|ist|est|es|é|lautet|should be|will be|set to|changed to)(?: set to| changed to| now)?:? ["'`“*]{0,3})([^\s"'`”<>]{5,100}[^\s"'`”<>.,;:!?)*])/g,
+      "mixed",
+    ),
+    password(
+      "пароль Пароль 密码 密碼 パスワード",
+      /((?:пароль|密码|密碼|パスワード)\s{0,2}(?:[:：=]|是|は|—|-)\s{0,2}["'`«「*]{0,3})([^\s"'`»」<>，。、]{4,100}[^\s"'`»」<>.,;:!?)*，。、])/gi,
+      "mixed",
+    ),
+    password(
+      "password passphrase",
+      /(\b(?:set|changed?|reset|rotated) (?:the |my |your |its |his |her |their )?(?:\w{1,20} )?(?:password|passphrase) (?:of \S{1,40} |for \S{1,40} )?to ["'`“*]{0,3})([^\s"'`”<>]{5,100}[^\s"'`”<>.,;:?)*])/g,
+      "mixed",
+    ),
+    password("pw: pw = PW:", /(?<![\w-])((?:pw|PW) ?[:=] ?["'`]?)([^\s"'`<>,;]{6,100})/g, "mixed"),
+    // calls whose last argument is one
+    password(
+      "assword auth=(",
+      /((?:\bset(?:Password|Passphrase)\(|\b(?:getProperty|getString|getOrDefault)\(["'][\w.-]{0,40}password["'], ?|\bset_password\((?:["'][^"'\n]{1,100}["'], ?){2}|\bauth=\(["'][^"'\n]{1,100}["'], ?)["'])([^"'\n]{4,200})(?=["'])/g,
+      "any",
+    ),
+    context(
+      "secret",
+      "TOTP totp 2FA MFA",
+      /(\b(?:TOTP|totp|2FA|MFA)[ _-](?:secret|seed|key|SECRET|SEED|KEY)["'`*]{0,3}\s{0,4}(?:[:=]|is)\s{0,4}["'`*]{0,3})([A-Z2-7]{16,128}=*)(?![\w-])/g,
+    ),
+    password("WIFI:", /(\bWIFI:(?:[STH]:[^;\n]{0,64};){0,3}P:)([^;\n]{4,100})(?=;)/g),
+    password("assword", /((?:^|\s)username=\S{1,100}\s{1,8}password=)(\S{4,200})/g),
+    context(
+      "mnemonic",
+      "nemonic MNEMONIC phrase PHRASE eed",
+      /(\b(?:[Mm]nemonic|[Ss]eed[ _-]?(?:phrase|words)|[Rr]ecovery[ _-]?phrase|MNEMONIC|SEED_PHRASE)(?: phrase| words)?["'`*]{0,3}\s{0,4}(?:[:=]|is|are)\s{0,4}["'`*]{0,3})((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b/g,
+    ),
+    password(
+      "assphrase",
+      /(\b[Pp]assphrase["'`*]{0,3}\s{0,4}(?:[:=]|is)\s{0,4}["'`*]{0,3})((?:[a-z]{3,12}[ -]){3,9}[a-z]{3,12})(?=["'`*.,;]|\s{0,40}$)/gm,
+    ),
+  ];
 }

@@ -49,6 +49,27 @@ export function looksSecret(value: string, { strong, literal, exact, token }: Va
   return (text.length >= 8 && mixed && odd) || (text.length >= RANDOM_MIN && isScrambled(text));
 }
 
+/** Algorithms and encodings are named in the same sentences. */
+const ALGORITHM =
+  /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2|b?crypt|scrypt|aes-?\d*\w*|oauth2?|x25519|ed25519|\d+(?:-?\w+)?)$/i;
+const STAND_IN =
+  /^(?:[<{[(*•…_-]|\$|%\w|\[redacted:|x{3,}|\.{3})|[*•]{3}|…|\.{3}|example|placeholder|changeme|redacted/i;
+const STAND_IN_WORD =
+  /^(?:your|my|the|new|old|some|any|this|that|password|passwd|passphrase|secret|token|pass|null|none|true|false|undefined|string|required|optional)(?:$|[\s_-]|word|here)/i;
+
+/** Returns whether what a context gives is a secret: whatever it is, a literal, or a word that mixes letters and digits. */
+export function isGiven(value: string, wanted: "any" | "exact" | "literal" | "mixed"): boolean {
+  if (STAND_IN.test(value) || STAND_IN_WORD.test(value)) return false;
+  if (wanted === "any") return true;
+  if (wanted !== "mixed") {
+    if (/^[A-Z][A-Z0-9]*_[A-Z0-9_]+$/.test(value)) return false; // another variable
+    const exact = wanted === "exact" && !/\s/.test(value);
+    return looksSecret(value, { strong: true, literal: true, exact });
+  }
+  if (ALGORITHM.test(value) || /[/\\]|\w\.\w|\(|::/.test(value)) return false;
+  return /[0-9]/.test(value) && /[A-Za-z\u0080-\uffff]/.test(value) && /^\S{5,}$/.test(value);
+}
+
 /** Returns whether a text is long and mixes letters, digits and signs as no name does. */
 export function looksRandom(text: string): boolean {
   if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text)) return false;

@@ -6,14 +6,20 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
+import { sha256 } from "../base/hash.ts";
 import { truncate } from "../base/text.ts";
 import { endsSensitiveName, replaceAssigned, replaceCredentials } from "./assigned-secrets.ts";
 import { mayHaveContext, replaceInContext } from "./contexts.ts";
-import { replacePrivateKeys } from "./private-keys.ts";
-import { mayBeToken, replaceTokens } from "./tokens.ts";
+import { mayBeToken, replacePrivateKeys, replaceTokens } from "./tokens.ts";
 
 /** Raised with every change of the rules that redacts more: what was stored before is redacted again. */
 export const REDACTION_VERSION = 1;
+
+/** Returns the version of our rules and, by its hash, that of the user's own: what was stored under another is redacted again. */
+export function redactionVersion(extra: readonly string[]): string {
+  if (extra.length === 0) return String(REDACTION_VERSION);
+  return `${REDACTION_VERSION} ${sha256().update(JSON.stringify(extra)).digest("hex").slice(0, 16)}`;
+}
 
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** No token is shorter than this in its longest part. */
