@@ -78,6 +78,15 @@ function saysNoMore(text: string): boolean {
   return rest === "" || (rest.length <= 20 && !/\s/.test(rest));
 }
 
+/** Said in anger or despair: what it is about is seldom in it. */
+const OUTBURST =
+  /\b(?:\w*f+u+c+k\w*|fgs|ffs|wtf|om+f?g+|bull?shit\w*|shit\w*|damn\w*|crap\w*|sucks?|argh+|ugh+|scheiß\w*|verdammt\w*|putain|merde|mierda|joder)\b/iu;
+
+/** Returns whether a sentence holds strong language. */
+export function isOutburst(sentence: string): boolean {
+  return OUTBURST.test(sentence);
+}
+
 /** Returns whether a sentence lays down what shall hold from then on. */
 export function isRule(sentence: string): boolean {
   return RULE.test(sentence);
@@ -170,7 +179,7 @@ function isPasted(line: string): boolean {
   const text = line.trim();
   if (text === "" || text.length > 1500 || text.startsWith("| ")) return text !== "";
   if (
-    /^(?:[>|│┃┌└├╭╰*#]{1,3}\s*)?(?:\(\w+\) )?(?:\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|at \S+ ?\(|File "|Traceback|Caused by|\S+@\S+[:~].*[$#] |[$%❯➜] |npm ERR|error(?:\[\w+\])?: |warning: |\w*(?:Error|Exception)\b)/.test(
+    /^(?:[>|│┃┌└├╭╰*#]{1,3}\s*)?(?:\(\w+\) )?(?:\[[a-z][\w.-]*\] \S|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|at \S+ ?\(|File "|Traceback|Caused by|\S+@\S+[:~].*[$#] |[$%❯➜] |npm ERR|error(?:\[\w+\])?: |warning: |\w*(?:Error|Exception)\b)/.test(
       text,
     )
   )

@@ -14,7 +14,7 @@ function tagged(tag: string, text: string): string {
 
 const metaText = (max: number) => z.string().trim().min(1).max(max);
 
-/** What a meta file says of a session. Longer names are cut to eight words, so one a little longer is no reason to ask again. */
+/** What a meta file says of a session. Longer names are cut to ten words, so one a little longer is no reason to ask again. */
 export const metaAnswer = z.object({
   name: metaText(160).refine((name) => name.split(/\s+/).length <= 14, { error: "expected 5 to 8 words" }),
   description: metaText(600),

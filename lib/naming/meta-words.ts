@@ -189,9 +189,9 @@ export function isSpoken({ kind, text }: Entry): boolean {
 }
 
 const NAME_CHARS = 80;
-const NAME_WORDS = 8;
+const NAME_WORDS = 10;
 
-/** One line of at most eight words without punctuation or quotes at its ends. */
+/** One line of at most ten words without punctuation or quotes at its ends. */
 function tidyName(name: string): string {
   const line = oneLine(name, 200).replace(/^["'“„«`\s]+|["'”“»`\s.,;:!?。！？、…-]+$/gu, "");
   const words = line.split(" ").slice(0, NAME_WORDS).join(" ");

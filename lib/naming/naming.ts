@@ -1,12 +1,12 @@
 /**
- * What a session was about, in five to eight of its own words, by rule.
+ * What a session was about, in at most ten of its own words, by rule.
  *
  * Statements are taken from where people and agents say what they are doing (requests, commit subjects, titles in
  * compaction summaries and closing reports), freed of what says nothing, and the one that holds most of the words the
  * session keeps coming back to wins.
  */
 
-import { isAgreement, isGoOn, isThanks, sentences, spokenText } from "../language/speech.ts";
+import { isAgreement, isGoOn, isOutburst, isThanks, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced } from "../language/words.ts";
 import { commitMessage } from "../observe/command-outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
@@ -25,8 +25,8 @@ const WORTH = {
   /** Of a session whose first request started long work: what came of it says more than the request. */
   achieved: 1.2,
   ticket: 5,
-  plan: 1.2,
-  delegated: 0.8,
+  plan: 1.8,
+  delegated: 0.6,
   announced: 0.6,
   subject: 2,
   title: 0.9,
@@ -39,7 +39,7 @@ const LOOKING_WORTH = 0.6;
 const ASKING = /^(?:do|does|did|is|are|was|what|why|how|where|when|which|who)\b/i;
 const ASKING_WORTH = 0.8;
 /** What a statement is worth that names nothing, one thing, two; more are worth it all. */
-const TERMS_WORTH = [0, 1 / 3, 0.8];
+const TERMS_WORTH = [1 / 6, 1 / 3, 0.8];
 /** What is done, not what is: `Add …`, `Fixing …`, `Replaced …`. */
 const DOING =
   /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|detect|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|introduc|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|subscrib|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
@@ -48,15 +48,20 @@ const DOING_WORTH = 1.3;
 const HANGING =
   /^(?:you|i|it|it's|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
 const HANGING_WORTH = 0.75;
+/** A report's state, or a passive without what it was about to say. */
+const UNSAID =
+  /\b(?:created|completed?|done|finished|success\w*)\P{L}*$|\b(?:is|are|was|were) \w+(?:ed|en)$/iu;
+const UNSAID_WORTH = 0.6;
+const OUTBURST_WORTH = 0.3;
 /** Background to the request: how things are, after the opening sentence. */
 const BACKGROUND =
   /^(?:the|an?|all|each|this|these|your|our|you|it)\b.*?\b(?:is|are|was|were|has|have|lives?|been)\b|^\S+\.\w{1,5}`?\s+[-–—]\s/i;
 const BACKGROUND_WORTH = 0.5;
 /** A name whose last words waited for what was cut off ends before what it is about. */
 const CUT_WORTH = 0.85;
-/** Said to a reader of transcripts, not about the work. */
+/** Said to a reader of transcripts, not about the work; filler. */
 const INJECTED =
-  /\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this (?:session|conversation)\b/i;
+  /\blorem ipsum\b|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this (?:session|conversation)\b/i;
 
 interface Statement {
   text: string;
@@ -88,7 +93,8 @@ function* statements(entries: readonly Entry[]): Generator<Statement> {
       const whole = position > 0 ? later : index === 0 ? WORTH.opening : WORTH.openingRest;
       for (const [part, clause] of clauses(sentence).entries()) {
         const isBackground = (position > 0 || index > 0) && BACKGROUND.test(clause);
-        const worth = isBackground ? whole * BACKGROUND_WORTH : whole;
+        const isAsked = ASKING.test(clause) && clause.endsWith("?");
+        const worth = whole * (isBackground ? BACKGROUND_WORTH : 1) * (isAsked ? ASKING_WORTH : 1);
         yield { text: clause, worth: part === 0 ? worth : worth * WORTH.clause };
       }
     }
@@ -98,38 +104,55 @@ function* statements(entries: readonly Entry[]): Generator<Statement> {
   for (const { kind, tool, text } of entries) {
     const commit = tool && commitMessage(tool.target);
     if (commit) yield { text: commitSubject(commit), worth: isDelegated ? WORTH.achieved : WORTH.commit };
-    const plan = tool?.name === "ExitPlanMode" ? HEADING.exec(tool.target)?.[1] : undefined;
-    if (plan) yield { text: plan, worth: WORTH.plan };
     if (tool && /^(?:Task|Agent)$/.test(tool.name)) yield { text: tool.target, worth: WORTH.delegated };
     if (kind === "summary") yield* titles(text, WORTH.title);
   }
+  const plans = planTitles(entries);
+  for (const text of plans) yield { text, worth: WORTH.plan };
+  const all = plans.join("; ");
+  if (plans.length > 1 && all.split(" ").length <= WORDS_MAX) yield { text: all, worth: WORTH.plan * 2 };
   yield* ticketTitles(entries);
   const closing = entries.findLast(({ kind, text }) => kind === "assistant" && text.length > 200);
-  if (closing) yield* titles(closing.text, WORTH.report);
+  if (closing) yield* titles(closing.text.replace(/`[^`\n]*`/g, "``"), WORTH.report);
 }
 
 /** What an agent says it will do, where the request itself is not in the transcript. */
 function* announced(entries: readonly Entry[]): Generator<Statement> {
   const first = entries.find(({ kind, text }) => kind === "assistant" && ANNOUNCEMENT.test(text));
   for (const sentence of sentences(first?.text ?? "").slice(0, 2)) {
-    if (ANNOUNCEMENT.test(sentence))
-      yield { text: sentence.replace(ANNOUNCEMENT, ""), worth: WORTH.announced };
+    if (!ANNOUNCEMENT.test(sentence)) continue;
+    for (const text of clauses(sentence.replace(ANNOUNCEMENT, ""))) yield { text, worth: WORTH.announced };
   }
 }
 
 const ANNOUNCEMENT =
   /^(?:i['’]?ll|i will|let me|i['’]?m going to|i am going to)\s+(?:now |first |start by )?/i;
 
-/** Returns a sentence, and what begins inside it: "…, can you …", "read … and propose …". */
+/** Returns a sentence, unless it only says what to read first, and what begins inside it: "…, can you …", "read … to …". */
 function clauses(sentence: string): string[] {
-  const inner = sentence.split(CLAUSE_BREAK).slice(1);
-  return [sentence, ...inner.filter((clause) => clause.split(" ").length >= 4)];
+  const purpose = PURPOSE.exec(sentence)?.[1];
+  if (purpose !== undefined && purpose.split(" ").length >= 4) return [purpose];
+  const inner = [...sentence.matchAll(CLAUSE_BREAK)].map(({ index, 0: mark }) =>
+    sentence.slice(index + mark.length),
+  );
+  return [sentence, ...inner.filter((clause) => clause.split(CLAUSE_BREAK)[0]?.split(" ", 3)[2])];
 }
+
+/** What somebody looks for when reading. */
+const PURPOSE =
+  /^(?:please |can you |could you )?(?:use|read|explore|look|go|search|check|examine|review|study)\b.*? (?:for (?=\w+ing )|to (?=(?:give|understand|find|see|figure|learn|check|build|create|fix|implement|add|explain|determine|identify)\b))(.+)$/is;
 
 /** A plan's or a ticket's title, as agents and trackers show it. */
 const HEADING = /(?:^|\\n|\n|")#\s+(?:plan:?\s+)?([^\n\\"#]{8,90})/i;
 const TICKET =
   /(?<=\b(?:bead|issue|ticket|epic|task|show|implement|start|on|fix|close) )[a-z]\w*-[a-z0-9]{3}(?:\.\d+)?(?![\w-])|(?<![\w-])(?:[a-z]\w*-\d+(?:\.\d+)?|#\d+)(?![\w-])/gi;
+
+function planTitles(entries: readonly Entry[]): string[] {
+  const plans = entries.flatMap(({ tool }) =>
+    tool?.name === "ExitPlanMode" ? (HEADING.exec(tool.target)?.[1]?.trim() ?? []) : [],
+  );
+  return [...new Set(plans)];
+}
 
 /** Returns the title that a tracker shows for a ticket that the first request names. */
 function* ticketTitles(entries: readonly Entry[]): Generator<Statement> {
@@ -151,16 +174,18 @@ function* ticketTitles(entries: readonly Entry[]): Generator<Statement> {
 const RESULT_CHARS = 4000;
 
 const CLAUSE_BREAK =
-  /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we)\b)/i;
+  /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we|would|want)\b)/gi;
 
 /** Reading and asking are how work begins, seldom what it was. */
 function mannerWorth({ name, isHanging, isCut }: Phrase): number {
   if (INJECTED.test(name)) return 0;
+  if (isOutburst(name)) return OUTBURST_WORTH;
   let worth = isHanging || HANGING.test(name) ? HANGING_WORTH : 1;
   if (isCut) worth *= CUT_WORTH;
+  if (UNSAID.test(name)) worth *= UNSAID_WORTH;
   if (LOOKING.test(name)) worth *= LOOKING_WORTH;
   else if (DOING.test(name)) worth *= DOING_WORTH;
-  return ASKING.test(name) ? worth * ASKING_WORTH : worth;
+  return worth;
 }
 
 /** Returns whether a message answers a tool: an option the agent worded, or its plan. */
@@ -176,6 +201,7 @@ function isRequest(text: string): boolean {
 export function commitSubject(message: string): string {
   const subject = message
     .replace(/^\w+(?:\([^)]*\))?!?:\s*/, "")
+    .replace(/^[\w ]{0,12}\d+ [—–-] /, "")
     .replace(/\s*\((?:[a-z]\w*-[\w.]+|#\d+)\).*$/, "");
   const words = subject.split(" ");
   const end = words.findIndex((word, index) => index >= 3 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
@@ -230,7 +256,7 @@ function termWeights(entries: readonly Entry[]): Map<string, number> {
   return counts;
 }
 
-/** Short names are made tellable by what was worked on: the file edited most, else what the session came back to. */
+/** Says what a name that points at something, or a very short one, is about: the file edited most, else frequent words. */
 function lengthened(
   { name, isHanging }: Phrase,
   entries: readonly Entry[],
@@ -239,22 +265,20 @@ function lengthened(
   const words = name.split(" ");
   if (hasUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
   const known = new Set(contentWords(name));
+  const edited = editedMost(entries);
+  const isNamed =
+    edited === undefined || contentWords(edited.replace(/\.\w+$/, "")).every((word) => known.has(word));
+  if (isHanging && edited !== undefined) return fit(`${name} ${edited}`);
+  if (words.length < WORDS_WANTED && !isNamed) return fit(`${name} in ${edited}`);
+  if (!isHanging && words.length > 2) return fit(name);
   const typed = new Set(
     entries.flatMap(({ kind, text }) => (kind === "user" ? contentWords(spokenText(text)) : [])),
   );
-  const weighty = [...weights].filter(([word, weight]) => weight > 2.5 && word.length > 3);
-  const all = weighty.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);
-  const terms = all.filter((word) => typed.has(word));
-  if (words.length >= WORDS_WANTED) {
-    const about = isHanging ? (editedMost(entries) ?? terms.find((term) => !known.has(term))) : undefined;
-    if (about !== undefined) return fit(`${name}: ${about}`);
-    const isTold = words.length > 6 || terms.length === 0 || all.slice(0, 8).some((term) => known.has(term));
-    return fit(isTold ? name : `${name}: ${terms[0]}`);
-  }
-  const edited = editedMost(entries);
-  if (edited && !name.includes(edited)) return fit(`${name} in ${edited}`);
-  const added = terms.filter((term) => !known.has(term)).slice(0, WORDS_WANTED - words.length);
-  return fit(added.length > 0 ? `${name}: ${added.join(", ")}` : name);
+  const added = [...weights]
+    .filter(([word, weight]) => weight > 2.5 && word.length > 3 && typed.has(word) && !known.has(word))
+    .toSorted((a, b) => b[1] - a[1])
+    .map(([word]) => word);
+  return fit(added.length > 0 ? `${name}: ${added.slice(0, isHanging ? 1 : 2).join(", ")}` : name);
 }
 
 function editedMost(entries: readonly Entry[]): string | undefined {

@@ -1,5 +1,6 @@
 /** Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. */
 
+import { counted } from "../base/text.ts";
 import {
   gist,
   isAgreement,
@@ -8,6 +9,7 @@ import {
   isThanks,
   sentences,
   spokenText,
+  userAct,
 } from "../language/speech.ts";
 import { describeText } from "../language/topics.ts";
 import { contentWords } from "../language/words.ts";
@@ -32,6 +34,11 @@ const QUOTED_WORDS = 6;
 const QUOTED_CHARS = 40;
 /** A conversation with fewer messages was not much more than an exchange. */
 const SHORT_MESSAGES = 6;
+/** Longer messages and answers are more than a remark. */
+const SLIGHT_WORDS = 6;
+const SLIGHT_CHARS = 200;
+/** Fewer commands and edits than this name no conversation. */
+const WORK_MIN = 3;
 /** Between the parts of one line of a summary. */
 const BETWEEN = " · ";
 
@@ -69,7 +76,7 @@ interface Lines {
 export function summarizeByRule(entries: readonly Entry[], where: Circumstances): Summary {
   const lines = linesOf(entries);
   const otherwise = circumstances(entries, where);
-  const name = nameByRule(entries);
+  const name = isSlight(entries) ? undefined : nameByRule(entries);
   return {
     name: name ?? otherwise,
     description: name === undefined ? otherwise : describe(name, lines),
@@ -104,7 +111,9 @@ export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "descri
 
 /** Returns whether a name was made of circumstances, because the conversation said nothing yet. */
 export function isCircumstantial(name: string): boolean {
-  return /^(?:Short exchange|Conversation|"[^"]+") (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
+  return /^(?:Short exchange|Conversation|"[^"]+"|\d+ (?:commands?|edits?|calls?)\b.*|.+ with .+) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(
+    name,
+  );
 }
 
 function linesOf(entries: readonly Entry[]): Lines {
@@ -171,18 +180,61 @@ function isRequest({ kind, text }: Entry): boolean {
   return kind === "user" && !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.startsWith("/");
 }
 
+/** Returns whether nothing but remarks of a few words was said, and nothing came of it. */
+function isSlight(entries: readonly Entry[]): boolean {
+  if (!entries.some(({ kind }) => kind === "user")) return false;
+  return entries.every(({ kind, text, tool }) => {
+    if (kind === "user") return isSlightly(text);
+    return tool ? tool.action !== "edit" : kind !== "assistant" || text.length <= SLIGHT_CHARS;
+  });
+}
+
+function isSlightly(text: string): boolean {
+  const words = text.trim().split(/\s+/).length;
+  return words < 3 || isGoOn(text) || (words <= SLIGHT_WORDS && userAct(text) === "remark");
+}
+
+/** Names a conversation that says nothing of itself by its first words, else by what was run or edited, and where and when. */
 function circumstances(entries: readonly Entry[], { project, date }: Circumstances): string {
   const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
   const said = entries.find((entry) => entry.kind === "user" && /\p{L}{2}/u.test(firstWords(entry.text)));
   if (said) return `"${firstWords(said.text)}" ${place}`;
+  const work = workDone(entries);
+  if (work !== undefined) return `${work} ${place}`;
   const messages = entries.filter(({ kind }) => kind === "user" || kind === "assistant").length;
   return `${messages < SHORT_MESSAGES ? "Short exchange" : "Conversation"} ${place}`;
 }
 
+/** `105 commands, 20 edits`; of a tool on a server that is called most, what it did: `Execute workflow with cloud-associates`. */
+function workDone(entries: readonly Entry[]): string | undefined {
+  const counts = new Map<string, number>();
+  let [commands, edits] = [0, 0];
+  for (const { tool } of entries) {
+    if (!tool) continue;
+    if (tool.action === "edit") edits++;
+    else if (tool.action === "run") commands++;
+    const [, server, call] = /^mcp__(.+?)__(.+)$/.exec(tool.name) ?? [];
+    const does =
+      call && `${call.charAt(0).toUpperCase()}${call.slice(1).replaceAll("_", " ")} with ${server}`;
+    if (does) counts.set(does, (counts.get(does) ?? 0) + 1);
+  }
+  const [most] = [...counts].toSorted((a, b) => b[1] - a[1]);
+  if (most && most[1] > commands + edits) return most[0];
+  if (commands + edits < WORK_MIN) return undefined;
+  const parts = [commands > 0 ? counted(commands, "command") : "", edits > 0 ? counted(edits, "edit") : ""];
+  return parts.filter(Boolean).join(" and ") || undefined;
+}
+
 /** Returns the first words of a message, which say something to somebody who was there. */
 function firstWords(text: string): string {
-  const words = spokenText(text).replaceAll('"', "").trim().split(/\s+/);
-  return cut(words.slice(0, QUOTED_WORDS).join(" "), QUOTED_CHARS);
+  const words = spokenText(text)
+    .replaceAll('"', "")
+    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1")
+    .trim()
+    .split(/\s+/)
+    .slice(0, QUOTED_WORDS);
+  while (words.length > 1 && words.join(" ").length > QUOTED_CHARS) words.pop();
+  return cut(words.join(" "), QUOTED_CHARS);
 }
 
 /** Returns the requests after the first, spread over the session. */

@@ -63,7 +63,10 @@ async function redLines({ file }: Session): Promise<string[]> {
 function nameOf(session: Session): { name: string; description: string; isWorth: boolean } {
   const { entries } = readActiveBranch(session.file, { results: true });
   const cwd = readHead(session.file)?.cwd ?? "";
-  const where = { project: cwd.split("/").findLast(Boolean) ?? "", date: session.updatedAt.slice(0, 10) };
+  const where = {
+    project: cwd.split(/[\\/]/).findLast(Boolean) ?? "",
+    date: (entries.find(({ at }) => at)?.at ?? session.updatedAt).slice(0, 10),
+  };
   const { name, description } = summarizeByRule(entries, where);
   return { name, description, isWorth: entries.some(({ kind }) => kind === "user" || kind === "assistant") };
 }
