@@ -1,12 +1,12 @@
 /** What README.md and docs/ say is so: their commands work, what they show is real, their lists are whole. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
-import { basename, delimiter, dirname, join, relative } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { parseSettings, settingKeys } from "../lib/config/schema.ts";
 import { layFixtures, temporaryHome } from "./support/home.ts";
-import { ROOT, runCommand, runScript } from "./support/run.ts";
+import { ROOT, runScript, shellWords } from "./support/run.ts";
 
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
 const SETTINGS = readFileSync(join(ROOT, "docs", "settings.md"), "utf8");
@@ -21,9 +21,6 @@ const PAGES = [
 
 const home = temporaryHome();
 layFixtures(home);
-const bin = join(home.root, "bin");
-mkdirSync(bin);
-symlinkSync(join(ROOT, "bin", "session-memory.js"), join(bin, "session-memory"));
 
 /** The fenced blocks of one language, outside of the set-up. */
 function blocks(page: string, language: string): string[] {
@@ -33,10 +30,11 @@ function blocks(page: string, language: string): string[] {
   );
 }
 
-/** Runs a command line as somebody types it into a shell in a project. */
+/** Runs a command line that somebody types in a project. */
 function type(line: string) {
-  const PATH = [bin, dirname(process.execPath), "/usr/bin", "/bin"].join(delimiter);
-  return runCommand(["sh", "-c", line], { cwd: home.project, env: { ...home.env, PATH } });
+  const [command, script = "", ...args] = shellWords(line);
+  expect(command).toBe("session-memory");
+  return runScript(script, args, { cwd: home.project, env: home.env });
 }
 
 test(`README.md has at most ${LINES_MAX} lines`, () => {

@@ -682,7 +682,7 @@ describe("embed.ts", () => {
 
   test("goes on after Ctrl-C from what was committed", async () => {
     using home = temporaryHome();
-    for (let i = 0; i < 400; i++)
+    for (let i = 0; i < 120; i++)
       writeClaude(home, { id: uuidFrom(`interrupted ${i}`), rows: manyTurns(40, `topic${i}`) });
     const child = Bun.spawn(
       [process.execPath, join(import.meta.dir, "..", "scripts", "embed.ts"), "--json"],
@@ -703,7 +703,7 @@ describe("embed.ts", () => {
     }
     await runScript("embed", ["--quiet"], { env: home.env });
     const store = openHomeStore(home);
-    expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 16_000 });
+    expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 4800 });
     store.close();
   }, 60_000);
 });

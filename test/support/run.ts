@@ -54,3 +54,14 @@ export async function runCommand(command: string[], options: RunOptions = {}): P
   ]);
   return { stdout, stderr, exitCode };
 }
+
+/** A command line as a shell takes it apart, as far as pages use: words, quotes, and a trailing comment. */
+export function shellWords(command: string): string[] {
+  const words: string[] = [];
+  for (const match of command.matchAll(/\s*(#.*$|(?:"[^"]*"|'[^']*'|[^\s"'])+)/g)) {
+    const word = match[1] ?? "";
+    if (word.startsWith("#")) break;
+    words.push(word.replace(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single));
+  }
+  return words;
+}
