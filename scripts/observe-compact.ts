@@ -25,12 +25,12 @@ import {
 import { readIndexedSteps } from "../lib/index/indexed-log.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
-import { planObserving } from "../lib/observe/dry-run.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
   orThrow,
+  planObserving,
   reflectSession,
   reobserveSession,
   type SessionContext,

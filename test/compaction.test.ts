@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { defaultSettings } from "../lib/config/config.ts";
-import { compactionSummary, isCompactionDue } from "../lib/observe/compaction.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
 import {
+  compactionSummary,
+  isCompactionDue,
   observationsAfterCompaction,
   observationsToKeep,
   renderObservations,

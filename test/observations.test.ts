@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { parseLedgerRecord } from "../lib/observe/ledger-record.ts";
-import { lineRanges, lineSpans } from "../lib/observe/line-spans.ts";
+import { parseLedgerRecord } from "../lib/observe/ledger.ts";
 import {
   type Draft,
   foldLedger,
   isOpen,
   type LedgerRecord,
+  lineRanges,
+  lineSpans,
   localMinute,
   nameDrafts,
   type Observation,

@@ -9,6 +9,9 @@ import {
   pendingQuestion,
   sentences,
 } from "../lib/language/speech.ts";
+import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
+import { observe } from "../lib/observe/observe.ts";
+import { renderObservations } from "../lib/observe/render-observations.ts";
 import {
   commandName,
   commitMessage,
@@ -16,10 +19,7 @@ import {
   hasFailed,
   isNotable,
   totalLine,
-} from "../lib/observe/command-outcome.ts";
-import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
-import { observe } from "../lib/observe/observe.ts";
-import { renderObservations } from "../lib/observe/render-observations.ts";
+} from "../lib/observe/work-notes.ts";
 import {
   conversation,
   entry,

@@ -18,7 +18,7 @@ import {
   splitTail,
   uncovered,
 } from "../lib/observe/observe-step.ts";
-import { observerAnswer } from "../lib/observe/observer-prompts.ts";
+import { observerAnswer } from "../lib/observe/observer.ts";
 import { redact } from "../lib/redact/redact.ts";
 import {
   answering,

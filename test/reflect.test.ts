@@ -9,8 +9,7 @@ import {
   observationTokens,
 } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import { reflect } from "../lib/observe/reflect.ts";
-import { isReflectionDue, reflectByRule, reflectionBasis } from "../lib/observe/reflect-rules.ts";
+import { isReflectionDue, reflect, reflectByRule, reflectionBasis } from "../lib/observe/reflect.ts";
 import {
   answering,
   conversation,

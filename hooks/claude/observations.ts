@@ -2,8 +2,7 @@
 
 import { ownCommand } from "../../lib/base/runtime.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
-import { ledgerFile, readLedgerFile } from "../../lib/observe/ledger.ts";
-import { redactLedger } from "../../lib/observe/ledger-record.ts";
+import { ledgerFile, readLedgerFile, redactLedger } from "../../lib/observe/ledger.ts";
 import { observationsAfterCompaction } from "../../lib/observe/render-observations.ts";
 import type { HookCall } from "./hook.ts";
 

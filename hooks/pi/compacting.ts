@@ -42,7 +42,7 @@ export async function branchSummaryOf(state: PiState, turn: Compacting) {
 
 /** Returns whether the last compaction's details are of a version that we know; a later one's are left alone. */
 async function isOurs(branch: readonly { type?: string; details?: unknown }[]): Promise<boolean> {
-  const { COMPACTION_SCHEMA_VERSION } = await import("../../lib/observe/compaction.ts");
+  const { COMPACTION_SCHEMA_VERSION } = await import("../../lib/observe/render-observations.ts");
   const last = branch.findLast(({ type }) => type === "compaction");
   const version = numberOf(recordOf(last?.details).schemaVersion);
   return version === undefined || version <= COMPACTION_SCHEMA_VERSION;
@@ -70,7 +70,7 @@ async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replace
     const now = await observing(state, turn);
     const start = leftIds && now?.memory.entries.find(({ id }) => leftIds.has(id));
     if (!now || (leftIds && !start)) return undefined;
-    const { compactionSummary } = await import("../../lib/observe/compaction.ts");
+    const { compactionSummary } = await import("../../lib/observe/render-observations.ts");
     return await compactionSummary({
       ...now.common,
       ...replaced,

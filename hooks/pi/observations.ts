@@ -111,7 +111,7 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
   await reflect({ ...common, signal, ledger });
   // After a failure pi's own summary would be used, earlier than necessary.
   if (failure !== undefined || shouldStop()) return raw;
-  const { isCompactionDue } = await import("../../lib/observe/compaction.ts");
+  const { isCompactionDue } = await import("../../lib/observe/render-observations.ts");
   const { context } = turn;
   // A prompt may have come while the model observed.
   if (isCompactionDue(raw, memory.settings) && context.isIdle() && !context.hasPendingMessages?.())

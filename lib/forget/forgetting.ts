@@ -13,7 +13,7 @@ import { addExclusions, readHookSettings, removeExclusions } from "../config/con
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
-import { forgetLedgers } from "../observe/forget-ledgers.ts";
+import { forgetLedgers } from "../observe/observe-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { forgetMetas } from "../sessions/name-table.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/forget-shared.ts";

@@ -8,7 +8,7 @@
 
 import { isAgreement, isGoOn, isOutburst, isThanks, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced } from "../language/words.ts";
-import { commitMessage } from "../observe/command-outcome.ts";
+import { commitMessage } from "../observe/work-notes.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { dropTail, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
 

@@ -3,7 +3,7 @@
 import { counted, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { isDecision, sentences } from "../language/speech.ts";
-import { commitMessage } from "../observe/command-outcome.ts";
+import { commitMessage } from "../observe/work-notes.ts";
 import { oneLine } from "../redact/redact.ts";
 import { outcomeOf } from "../transcripts/calls.ts";
 import type { Step } from "../transcripts/steps.ts";

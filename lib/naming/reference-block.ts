@@ -181,7 +181,7 @@ async function ledgerOf(session: Session, { paths, settings }: HandOverOptions):
   const [{ readLedger }, { redactLedger }, { observe }, { readRules }, { readActiveBranch }] =
     await Promise.all([
       import("../observe/ledger.ts"),
-      import("../observe/ledger-record.ts"),
+      import("../observe/ledger.ts"),
       import("../observe/observe.ts"),
       import("../transcripts/rules.ts"),
       import("../transcripts/transcript.ts"),

@@ -13,7 +13,7 @@ import {
 } from "../language/speech.ts";
 import { describeText } from "../language/topics.ts";
 import { contentWords } from "../language/words.ts";
-import { commitMessage } from "../observe/command-outcome.ts";
+import { commitMessage } from "../observe/work-notes.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { commitSubject, nameByRule } from "./naming.ts";
 

@@ -7,7 +7,6 @@
 
 import { createHash } from "node:crypto";
 import { estimateTokens } from "../language/tokens.ts";
-import { lineRanges } from "./line-spans.ts";
 
 export type Priority = "red" | "yellow" | "green";
 
@@ -120,15 +119,16 @@ export function openMemory(ledger: Ledger): { memory: Memory; add: (record: Ledg
     else if (record.kind === "reflected") foldReflected(memory, live, record);
     else if (record.kind === "dropped") foldDropped(memory, live, record);
   };
-  for (const record of ledger) fold(record);
-  memory.observations = [...live.values()];
-  return {
-    memory,
-    add(record) {
-      fold(record);
-      memory.observations = [...live.values()];
-    },
+  const show = () => {
+    memory.observations = [...live.values()];
   };
+  ledger.forEach(fold);
+  show();
+  const add = (record: LedgerRecord) => {
+    fold(record);
+    show();
+  };
+  return { memory, add };
 }
 
 function emptyMemory(): Memory {
@@ -232,7 +232,7 @@ export function nameDrafts(
   return drafts.map((draft) => {
     const id = freeId(draft, (candidate) => {
       const holder = taken.get(candidate);
-      return used.has(candidate) || (holder !== undefined && !isSame(holder, draft));
+      return used.has(candidate) || (holder !== undefined && wordsOf(holder) !== wordsOf(draft));
     });
     used.add(id);
     const observation: Observation = { id, ...draft };
@@ -247,21 +247,18 @@ const ID_LENGTH = 6;
 
 function freeId(draft: Draft, isTaken: (id: string) => boolean): string {
   for (let turn = 0; ; turn++) {
-    const words = [turn, draft.at, draft.priority, draft.sources.join(), draft.text].join("\n");
-    const number = createHash("sha256").update(words).digest().readUIntBE(0, 6);
+    const number = createHash("sha256")
+      .update(`${turn}\n${wordsOf(draft)}`)
+      .digest()
+      .readUIntBE(0, 6);
     const id = number.toString(36).padStart(10, "0").slice(-ID_LENGTH);
     // Only digits would look like a number of something.
     if (/[a-z]/.test(id) && !isTaken(id)) return id;
   }
 }
 
-function isSame(observation: Observation, draft: Draft): boolean {
-  return (
-    observation.at === draft.at &&
-    observation.priority === draft.priority &&
-    observation.text === draft.text &&
-    observation.sources.join() === draft.sources.join()
-  );
+function wordsOf({ at, priority, sources, text }: Draft): string {
+  return [at, priority, sources.join(), text].join("\n");
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -281,15 +278,23 @@ export function localMinute(at: string, timezone: string): string | undefined {
   return `${format.format(new Date(at))} ${timezone}`;
 }
 
-/** Counts live observations by priority, and the open ones. */
-export function countObservations(memory: Memory): Record<Priority, number> & { open: number; done: number } {
-  const count = (priority: Priority) =>
-    memory.observations.filter((observation) => observation.priority === priority).length;
-  return {
-    red: count("red"),
-    yellow: count("yellow"),
-    green: count("green"),
-    open: openThreads(memory).length,
-    done: memory.observations.filter(({ text }) => text.startsWith(DONE)).length,
-  };
+/** Returns lines as ascending ranges: `12-14,17`. */
+export function lineSpans(lines: Iterable<number>): string {
+  const spans: [from: number, to: number][] = [];
+  for (const line of [...new Set(lines)].toSorted((a, b) => a - b)) {
+    const last = spans.at(-1);
+    if (last && line === last[1] + 1) last[1] = line;
+    else spans.push([line, line]);
+  }
+  return spans.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join();
+}
+
+/** Parses what `lineSpans` wrote. */
+export function lineRanges(spans: string): [from: number, to: number][] {
+  return spans.split(",").flatMap((span): [number, number][] => {
+    const [from, to = from] = span.split("-").map(Number);
+    return from !== undefined && to !== undefined && span !== "" && to - from < 10_000_000
+      ? [[from, to]]
+      : [];
+  });
 }

@@ -1,20 +1,22 @@
-/** Observing one session into its ledger file: locked, resumable, backing off after failures. */
+/** Observes one session into its ledger file, locked, resumable, backing off after failures; or only plans it. */
 
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
-import { statOf } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
+import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
 import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
-import type { Store } from "../store/store.ts";
+import { copyDatabase, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { appendLedgerFile, ledgerFile } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, reobserve } from "./observe.ts";
-import { type Backoff, noteAttempt, observeSettings, readBackoff } from "./observe-state.ts";
-import { type ReflectOutcome, reflect } from "./reflect.ts";
-import { isReflectionDue } from "./reflect-rules.ts";
+import { type Backoff, noteAttempt, OVERRIDES, observeSettings, readBackoff } from "./observe-state.ts";
+import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 import {
   type Growth,
   growthAfter,
@@ -214,11 +216,43 @@ async function locked(
   } catch (error) {
     if (error instanceof SessionMemoryError && error.type === "BUSY")
       return { status: "busy", reason: error.message };
-    if (hasCode(error, "ENOENT") && statOf(session.file) === undefined) {
+    if (hasCode(error, "ENOENT")) {
       throw new SessionMemoryError("NOT_FOUND", `Cannot read "${session.file}": it is gone`, {
         cause: error,
       });
     }
     throw error;
   }
+}
+
+/** The first line that an observer's prompt asks about. */
+const FIRST_LINE = /<new-conversation>\n\[(\d+)\]/;
+
+/** Does work on a session's memory that is thrown away; returns what a model would have been sent. */
+export async function planObserving(
+  session: { id: string },
+  paths: Paths,
+  work: (context: { paths: Paths; complete: CompleteJson }) => Promise<unknown>,
+): Promise<Notes> {
+  const folder = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
+  try {
+    for (const file of [ledgerFile(paths, session.id), join(paths.observations, OVERRIDES)]) {
+      if (existsSync(file)) copyFileSync(file, join(folder, basename(file)));
+    }
+    const state = join(folder, "state.db");
+    copyDatabase(paths.state, state);
+    const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
+    await work({ paths: { ...paths, observations: folder, state }, complete });
+    return notes;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Answers in place of a model. A reflection that keeps nothing is refused, so it changes nothing. */
+function answerTo(prompt: string): object {
+  const line = FIRST_LINE.exec(prompt)?.[1];
+  return {
+    observations: line ? [{ priority: "green", text: "to be observed", sources: [Number(line)] }] : [],
+  };
 }

@@ -1,14 +1,16 @@
-/** What observing remembers beside the ledgers: the user's own thresholds and mode, and when to try again after failures. */
+/** Keeps what observing remembers beside the ledgers, settings and failures, and forgets in both. */
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readJson, replaceFile } from "../base/files.ts";
-import { isRecord, parseRecord, stringOf } from "../base/json.ts";
+import { namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
+import { isRecord, parseRecord, scrub, stringOf } from "../base/json.ts";
+import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import { type ForgetIn, type Forgetting, isForgotten, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import { importOldFile, withExistingState, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import { fileStem } from "./ledger.ts";
+import { fileStem, readLedgerFile } from "./ledger.ts";
 
 type ObserveSettings = Settings["observe"];
 type Places = Pick<Paths, "observations" | "state">;
@@ -104,7 +106,7 @@ export function noteAttempt(
 }
 
 /** Forgets the failures of these sessions, or those whose reason, which may quote what it failed on, holds a text. */
-export function forgetBackoffs(
+function forgetBackoffs(
   paths: Places,
   isForgotten: (backoff: { sessionId: string; reason: string }) => boolean,
 ): void {
@@ -171,4 +173,64 @@ function fault(key: string, value: unknown, settings: ObserveSettings): string |
   return typeof value === "number" && Number.isInteger(value) && value >= least
     ? undefined
     : `expected a whole number of at least ${least}`;
+}
+
+/** Forgets in each ledger under the lock of those who write it, and returns how many it was found in. */
+export async function forgetLedgers(
+  forgetting: Forgetting,
+  { paths, dryRun }: ForgetIn,
+): Promise<{ ledgers: number; observations: number }> {
+  const counts = { ledgers: 0, observations: 0 };
+  const all = namesIn(paths.observations).filter((name) => name.endsWith(".jsonl"));
+  const stems = "ids" in forgetting ? [...forgetting.ids].map(fileStem) : undefined;
+  const names = stems ? all.filter((name) => stems.includes(name.slice(0, -".jsonl".length))) : all;
+  for (const name of names) {
+    const file = join(paths.observations, name);
+    const before = countObservations(file);
+    if ("hasText" in forgetting) {
+      const gone = await scrubLedger(file, forgetting.hasText, dryRun);
+      counts.observations += gone;
+      if (gone > 0) counts.ledgers++;
+      continue;
+    }
+    counts.ledgers++;
+    counts.observations += before;
+    if (!dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
+  }
+  if (!dryRun) forgetBackoffs(paths, ({ sessionId, reason }) => isForgotten(forgetting, sessionId, [reason]));
+  return counts;
+}
+
+function countObservations(file: string): number {
+  const { records } = readLedgerFile(file);
+  return records.reduce(
+    (sum, record) => sum + ("observations" in record ? record.observations.length : 0),
+    0,
+  );
+}
+
+/** Leaves the records, so that what they cover is not observed again. Returns how many parts went. */
+async function scrubLedger(
+  file: string,
+  hasText: (text: string) => boolean,
+  dryRun: boolean,
+): Promise<number> {
+  const scrubbed = () => {
+    let removed = 0;
+    const lines = (readIfExists(file) ?? "").split("\n").filter(Boolean);
+    const kept = lines.flatMap((line) => {
+      const record = parseRecord(line);
+      if (!record) return hasText(line) ? [] : [line];
+      const result = scrub(record, hasText);
+      removed += result.removed;
+      return [result.removed > 0 ? JSON.stringify(result.value) : line];
+    });
+    return { removed, text: kept.map((line) => `${line}\n`).join("") };
+  };
+  if (dryRun || scrubbed().removed === 0) return scrubbed().removed;
+  return await withLock(`${file}.lock`, WRITER_WAIT_MS, () => {
+    const { removed, text } = scrubbed();
+    replaceFile(file, text);
+    return removed;
+  });
 }

@@ -2,8 +2,7 @@
 
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { lineSpans } from "./line-spans.ts";
-import type { Memory } from "./observations.ts";
+import { lineSpans, type Memory } from "./observations.ts";
 
 /** What tool results are cut to, as pi does in its own summaries. */
 export const RESULT_CHARS = 2000;

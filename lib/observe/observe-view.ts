@@ -12,11 +12,14 @@ import { assertNotExcluded } from "../sessions/unlisted.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { fileStem } from "./ledger.ts";
 import {
-  countObservations,
+  DONE,
   foldLedger,
+  type Memory,
   type Observation,
   observationLine,
   observationTokens,
+  openThreads,
+  type Priority,
 } from "./observations.ts";
 import type { SessionContext } from "./observe-session.ts";
 import { type Backoff, readBackoff } from "./observe-state.ts";
@@ -83,6 +86,19 @@ export function observationStatus(
           reason: backoff.reason,
         }
       : null,
+  };
+}
+
+/** Counts live observations by priority, the open ones, and those of completed work. */
+function countObservations(memory: Memory) {
+  const { observations } = memory;
+  const count = (wanted: Priority) => observations.filter(({ priority }) => priority === wanted).length;
+  return {
+    red: count("red"),
+    yellow: count("yellow"),
+    green: count("green"),
+    open: openThreads(memory).length,
+    done: observations.filter(({ text }) => text.startsWith(DONE)).length,
   };
 }
 

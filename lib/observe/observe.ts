@@ -238,8 +238,8 @@ interface ModelObserving extends Recording {
 /** Asks the model, once more when its answer is of no use; undefined, with the reason in the outcome, when that fails. */
 async function observeByModel(step: Step, context: ModelObserving): Promise<ObservedRecord | undefined> {
   const { memory, complete, outcome, signal } = context;
-  const { OBSERVER_SYSTEM, observerAnswer, observerPrompt } = await import("./observer-prompts.ts");
-  const { acceptObservations } = await import("./observer-answer.ts");
+  const { OBSERVER_SYSTEM, observerAnswer, observerPrompt } = await import("./observer.ts");
+  const { acceptObservations } = await import("./observer.ts");
   const clean = redactToLine(context);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {

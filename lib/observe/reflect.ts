@@ -1,26 +1,28 @@
 /**
- * Reflecting on a ledger when it has grown too large: first what belongs together is merged, by the model where there is
- * one (its answer counts only when it is smaller and loses nothing that is open), then what has no room is taken out.
+ * Reflects on a ledger that has grown too large. First what belongs together is merged, by the model where there is one
+ * (its answer counts only when it is smaller and loses nothing that is open), then what has no room is dropped.
+ *
+ * Rules only ever drop, so their result is never larger. They keep every open 🔴 and the newest of each priority, so it
+ * is never empty; what is kept keeps its order and dates.
  */
 
+import { createHash } from "node:crypto";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { contentWords } from "../language/words.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import {
   foldLedger,
   isOpen,
   type Ledger,
   type LedgerRecord,
+  type Memory,
   nameDrafts,
+  type Observation,
   observationTokens,
+  type Priority,
+  type ReflectedRecord,
 } from "./observations.ts";
 import { type ObserveContext, redactToLine } from "./observe.ts";
-import {
-  causesOfOpen,
-  isReflectionDue,
-  mergeByRule,
-  reflectByRule,
-  reflectionBasis,
-} from "./reflect-rules.ts";
 
 export interface ReflectOutcome {
   ledger: Ledger;
@@ -85,8 +87,8 @@ interface ModelReflection extends ObserveContext {
 async function reflectByModel(context: ModelReflection, outcome: ReflectOutcome): Promise<ReflectOutcome> {
   const { complete, signal, focus, put } = context;
   const memory = foldLedger(outcome.ledger);
-  const { REFLECTOR_SYSTEM, reflectorAnswer, reflectorPrompt } = await import("./observer-prompts.ts");
-  const { acceptReflection } = await import("./observer-answer.ts");
+  const { REFLECTOR_SYSTEM, reflectorAnswer, reflectorPrompt } = await import("./observer.ts");
+  const { acceptReflection } = await import("./observer.ts");
   const open = memory.observations.filter((item) => isOpen(item, memory)).map(({ id }) => id);
   try {
     const answer = await complete({
@@ -139,5 +141,163 @@ async function reflectByModel(context: ModelReflection, outcome: ReflectOutcome)
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     return { ...outcome, note: `the model's reflection failed: ${describeError(error)}` };
+  }
+}
+
+/** A text so much of which another one says adds nothing to it. */
+const CONTAINED_SHARE = 0.8;
+/** Share of the limit that each priority may fill: together less than half, so that the next reflection is far off. */
+const SHARES: Record<Priority, number> = { red: 0.2, yellow: 0.2, green: 0.05 };
+/** After a reflection that could not get below the limit, the next one waits for this growth. */
+const GROWTH = 1.1;
+
+interface ReflectOptions {
+  /** Tokens of observations at which reflection is due. */
+  limit: number;
+  /** Words to keep what speaks of them. */
+  focus?: string | undefined;
+}
+
+/** Fingerprint of what there is to reflect on. */
+export function reflectionBasis(observations: readonly Observation[], focus = ""): string {
+  const ids = observations.map(({ id }) => id).join();
+  return createHash("sha256").update(`${focus}\n${ids}`).digest("hex").slice(0, 16);
+}
+
+/** Returns whether there is so much that reflection is due, and it would not only repeat one that achieved nothing. */
+export function isReflectionDue(memory: Memory, limit: number): boolean {
+  const tokens = observationTokens(memory.observations);
+  if (tokens < limit) return false;
+  if (!memory.reflected) return true;
+  if (memory.reflected.basis === reflectionBasis(memory.observations)) return false;
+  return memory.reflected.tokens < limit || tokens >= memory.reflected.tokens * GROWTH;
+}
+
+/** Reflects by rule: merges, then caps. A record that drops nothing is to be kept too: it says that this was tried. */
+export function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
+  const dropped = mergedAway(memory);
+  for (const priority of ["green", "yellow", "red"] as const)
+    dropExcess(memory, { dropped, priority, ...options });
+  return recordOf(memory, dropped, options);
+}
+
+/** Only merges, for a model that condenses what is left. */
+function mergeByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
+  return recordOf(memory, mergedAway(memory), options);
+}
+
+function mergedAway(memory: Memory): Set<Observation> {
+  const dropped = new Set<Observation>();
+  dropEarlier(
+    memory,
+    dropped,
+    ({ priority, text }) => `${priority} ${text.toLowerCase().replace(/\s+/g, " ")}`,
+  );
+  dropEarlier(memory, dropped, ({ subject }) => subject);
+  dropContained(memory, dropped);
+  return dropped;
+}
+
+function recordOf(
+  memory: Memory,
+  dropped: ReadonlySet<Observation>,
+  { focus }: ReflectOptions,
+): ReflectedRecord {
+  const kept = memory.observations.filter((observation) => !dropped.has(observation));
+  const record: ReflectedRecord = {
+    kind: "reflected",
+    observations: [],
+    dropped: [...dropped].map(({ id }) => id),
+    basis: reflectionBasis(kept, focus),
+    tokens: observationTokens(kept),
+    by: "rules",
+  };
+  return focus ? { ...record, focus } : record;
+}
+
+/** Says why something was so: what cannot be found out again by looking at the files. */
+const CAUSE =
+  /\b(?:because|caused by|(?:root )?cause|due to|turn(?:s|ed) out|the (?:real |actual )?(?:problem|reason|issue|bug) (?:is|was)|failed:|was (?:missing|stale|wrong|not awaited)|ursache|weil|liegt an|à cause|causa)\b/i;
+
+function isCause({ priority, text }: Observation): boolean {
+  return priority === "yellow" && CAUSE.test(text);
+}
+
+/** Returns the causes that something open rests on: they name the same file, error or other rare thing. */
+function causesOfOpen(memory: Memory): Set<Observation> {
+  const open = memory.observations.filter((item) => isOpen(item, memory));
+  const wanted = new Set(open.flatMap(({ text }) => thingsOf(text)));
+  const causes = memory.observations.filter((item) => isCause(item) && !isOpen(item, memory));
+  return new Set(causes.filter(({ text }) => thingsOf(text).some((thing) => wanted.has(thing))));
+}
+
+/** File names, errors and identifiers that a text names. */
+function thingsOf(text: string): string[] {
+  const found = text.match(
+    /[\w-]+\.[a-z]\w{0,5}\b|\b[A-Z]\w*(?:Error|Exception)\b|\bE[A-Z]{3,}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b/g,
+  );
+  return [...new Set(found ?? [])];
+}
+
+/** Drops what a later observation also says about the same file, error or decision. */
+function dropContained(memory: Memory, dropped: Set<Observation>): void {
+  const holders = new Map<string, { item: Observation; words: Set<string> }[]>();
+  for (const item of memory.observations.toReversed()) {
+    if (dropped.has(item)) continue;
+    const words = new Set(contentWords(item.text));
+    const things = thingsOf(item.text);
+    const others = things.flatMap((thing) => holders.get(thing) ?? []);
+    const isSaid = others.some((other) => share(words, other.words) >= CONTAINED_SHARE);
+    if (isSaid && item.priority !== "red" && !isOpen(item, memory)) dropped.add(item);
+    else for (const thing of things) holders.set(thing, [...(holders.get(thing) ?? []), { item, words }]);
+  }
+}
+
+/** Returns the share of words that are among others. */
+function share(words: ReadonlySet<string>, others: ReadonlySet<string>): number {
+  if (words.size === 0) return 0;
+  let count = 0;
+  for (const word of words) if (others.has(word)) count++;
+  return count / words.size;
+}
+
+/** Drops all but the last of the observations that share a key. */
+function dropEarlier(
+  memory: Memory,
+  dropped: Set<Observation>,
+  keyOf: (observation: Observation) => string | undefined,
+): void {
+  const seen = new Set<string>();
+  for (const observation of memory.observations.toReversed()) {
+    const key = keyOf(observation);
+    if (key === undefined) continue;
+    if (seen.has(key) && !isOpen(observation, memory)) dropped.add(observation);
+    seen.add(key);
+  }
+}
+
+interface Excess extends ReflectOptions {
+  dropped: Set<Observation>;
+  priority: Priority;
+}
+
+/**
+ * The oldest of a priority beyond its share; of the 🟡 causes go last, and those that something open rests on stay. What
+ * the focus names goes after all else.
+ */
+function dropExcess(memory: Memory, { dropped, priority, limit, focus }: Excess): void {
+  const words = (focus ?? "").toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
+  const isFocused = ({ text }: Observation) => words.some((word) => text.toLowerCase().includes(word));
+  const resting = causesOfOpen(memory);
+  const rank = (item: Observation) => (isFocused(item) ? 0 : resting.has(item) ? 1 : isCause(item) ? 2 : 3);
+  const candidates = memory.observations.filter(
+    (observation) =>
+      observation.priority === priority && !dropped.has(observation) && !isOpen(observation, memory),
+  );
+  const ordered = candidates.toReversed().toSorted((a, b) => rank(a) - rank(b));
+  let room = limit * SHARES[priority];
+  for (const [index, observation] of ordered.entries()) {
+    room -= observationTokens([observation]);
+    if (room < 0 && index > 0 && !resting.has(observation)) dropped.add(observation);
   }
 }

@@ -1,11 +1,13 @@
 /**
- * Renders a ledger as the Markdown that replaces raw history; a function of the ledger alone.
+ * Renders a ledger as the Markdown that replaces raw history; a function of the ledger alone. Hosts get it to compact.
  *
  * Without a limit, `## Observations` only grows at its end between two reflections, so a prompt cache that holds the
  * earlier rendering stays valid up to there.
  */
 
-import { OWN_LABEL, truncate } from "../base/text.ts";
+import { counted, OWN_LABEL, truncate } from "../base/text.ts";
+import type { CompleteJson } from "../model/answers.ts";
+import type { Entry } from "../transcripts/session.ts";
 import {
   foldLedger,
   isOpen,
@@ -15,8 +17,10 @@ import {
   observationLine,
   openThreads,
 } from "./observations.ts";
+import type { ObserveContext, ObserveSettings } from "./observe.ts";
+import { uncovered } from "./observe-step.ts";
 
-export interface RenderOptions {
+interface RenderOptions {
   /** UTF-16 units of the whole rendering. @default no limit */
   maxChars?: number | undefined;
   /** Only what stems from lines after this one: the part of an abandoned branch. */
@@ -34,24 +38,16 @@ const SIDE_SHARE = 0.15;
 /** Renders a ledger; undefined when there is nothing to say, which must never replace anything. */
 export function renderObservations(ledger: Ledger, options: RenderOptions = {}): string | undefined {
   const memory = foldLedger(ledger);
-  const { afterLine } = options;
+  const { afterLine, maxChars } = options;
+  const isShown = ({ sources }: Observation) =>
+    afterLine === undefined || sources.some((line) => line > afterLine);
+  const shown = memory.observations.filter(isShown);
+  if (shown.length === 0) return undefined;
   if (afterLine !== undefined) {
     const part = ledger.filter((record) => record.kind === "observed" && record.coversTo > afterLine);
     memory.files = foldLedger(part).files;
   }
-  return renderMemory(memory, options);
-}
-
-/** Renders what a ledger adds up to. */
-export function renderMemory(memory: Memory, options: RenderOptions = {}): string | undefined {
-  const { afterLine } = options;
-  const shown =
-    afterLine === undefined
-      ? memory.observations
-      : memory.observations.filter(({ sources }) => sources.some((line) => line > afterLine));
-  if (shown.length === 0) return undefined;
-  const sides = sideNotes(memory, options);
-  const { maxChars } = options;
+  const sides = sideNotes(memory, openThreads(memory).filter(isShown), options.earlier);
   const whole = join([observationsSection(shown), ...sides.map(sideText)]);
   if (maxChars === undefined || whole.length <= maxChars) return whole;
   return renderWithin(maxChars, { shown, sides, memory });
@@ -93,20 +89,20 @@ function groupHeading({ local }: Observation): string {
 interface Side {
   opening: string;
   lines: string[];
-  closing: string;
 }
 
-function sideNotes(memory: Memory, { afterLine, earlier }: RenderOptions): Side[] {
-  const threads = openThreads(memory).filter(
-    ({ sources }) => afterLine === undefined || sources.some((line) => line > afterLine),
-  );
-  const modified = new Set([...(earlier?.modified ?? []), ...memory.files.modified]);
-  const read = [...(earlier?.read ?? []), ...memory.files.read].filter((path) => !modified.has(path));
+function sideNotes(
+  { observations, files }: Memory,
+  threads: readonly Observation[],
+  earlier: RenderOptions["earlier"],
+): Side[] {
+  const modified = new Set([...(earlier?.modified ?? []), ...files.modified]);
+  const read = [...(earlier?.read ?? []), ...files.read].filter((path) => !modified.has(path));
   return [
-    { opening: "## Open Threads", lines: threadLines(threads), closing: "" },
-    { opening: "## Next Action Bias", lines: nextLines(memory, threads), closing: "" },
-    { opening: "<read-files>", lines: paths(read), closing: "</read-files>" },
-    { opening: "<modified-files>", lines: paths(modified), closing: "</modified-files>" },
+    { opening: "## Open Threads", lines: threadLines(threads) },
+    { opening: "## Next Action Bias", lines: [nextLine(observations.at(-1), threads.at(-1))] },
+    { opening: "<read-files>", lines: paths(read) },
+    { opening: "<modified-files>", lines: paths(modified) },
   ];
 }
 
@@ -119,27 +115,24 @@ function threadLines(threads: readonly Observation[]): string[] {
   if (threads.length === 0) return ["- none"];
   const lines = threads
     .slice(-THREADS_MAX)
-    .map(({ text, id }) => `- ${truncate(withoutSpeaker(text), THREAD_CHARS)} [${id}]`);
+    .map(({ text, id }) => `- ${truncate(text.replace(/^(?:User|Request): /, ""), THREAD_CHARS)} [${id}]`);
   const older = threads.length - THREADS_MAX;
   return older > 0 ? [`- ${older} older ones among the 🔴 above`, ...lines] : lines;
 }
 
-function nextLines(memory: Memory, threads: readonly Observation[]): string[] {
-  const thread = threads.at(-1);
-  const last = memory.observations.at(-1);
-  if (!thread) return ["- Nothing asked for is left open: wait for the user"];
+function nextLine(last: Observation | undefined, thread: Observation | undefined): string {
+  if (!thread) return "- Nothing asked for is left open: wait for the user";
   // Only the user's next words settle a request by rule: the answer may already be there.
-  const unless = last && last !== thread ? ", unless the last observation settles it" : "";
-  return [`- Go on with the last open thread${unless}`];
+  return `- Go on with the last open thread${last === thread ? "" : ", unless the last observation settles it"}`;
 }
 
-function withoutSpeaker(text: string): string {
-  return text.replace(/^(?:User|Request): /, "");
+function sideText({ opening, lines }: Side): string {
+  return lines.length === 0 ? "" : [opening, ...lines, ...closingOf(opening)].join("\n");
 }
 
-function sideText({ opening, lines, closing }: Side): string {
-  if (lines.length === 0) return "";
-  return [opening, ...lines, ...(closing ? [closing] : [])].join("\n");
+/** Only a tag is closed. */
+function closingOf(opening: string): string[] {
+  return opening.startsWith("<") ? [opening.replace("<", "</")] : [];
 }
 
 /** Whole lines in order of worth: what is open, what to do next, what was changed, then newest first by priority. */
@@ -186,32 +179,33 @@ function renderWithin(
 }
 
 function leftOutLine(count: number): string {
-  return `(${count} more observation${count === 1 ? "" : "s"} left out here)`;
+  return `(${counted(count, "more observation")} left out here)`;
 }
 
 /** Returns a side note cut to whole lines, with the two characters that part it from what comes before. */
 function fitSide(side: Side, room: number): string {
   const whole = sideText(side);
-  if (whole === "") return "";
-  if (whole.length + 2 <= room) return `\n\n${whole}`;
+  if (whole.length + 2 <= room) return whole && `\n\n${whole}`;
+  const more = (count: number) => `(${count} more)`;
   const lines: string[] = [];
-  let left = room - 2 - side.opening.length - side.closing.length - 2 - `(${side.lines.length} more)`.length;
-  for (const line of side.opening.startsWith("<") ? side.lines : side.lines.toReversed()) {
+  let left = room - sideText({ ...side, lines: [more(side.lines.length)] }).length - 2;
+  const isList = closingOf(side.opening).length > 0;
+  for (const line of isList ? side.lines : side.lines.toReversed()) {
     if (line.length + 1 > left) continue;
     left -= line.length + 1;
     lines.push(line);
   }
   if (lines.length === 0) return "";
-  if (!side.opening.startsWith("<")) lines.reverse();
-  const more = `(${side.lines.length - lines.length} more)`;
-  return `\n\n${sideText({ ...side, lines: [...lines, more] })}`;
+  if (!isList) lines.reverse();
+  return `\n\n${sideText({ ...side, lines: [...lines, more(side.lines.length - lines.length)] })}`;
 }
 
 /** Returns instructions for a host's own summariser on what to keep; undefined when there is nothing. */
 export function observationsToKeep(ledger: Ledger, { maxChars }: { maxChars: number }): string | undefined {
   const lead =
     "These notes on the session were taken while it ran. The summary must keep every open 🔴 line word for word, the open threads and the modified files.\n\n";
-  return led(lead, { ledger, maxChars, foot: "" });
+  const rendered = renderObservations(ledger, { maxChars: maxChars - lead.length });
+  return rendered && lead + rendered;
 }
 
 /** Returns the notes for the model after a compaction, and how to look up more; undefined when there are none. */
@@ -220,13 +214,87 @@ export function observationsAfterCompaction(
   { maxChars, lookUp }: { maxChars: number; lookUp: string },
 ): string | undefined {
   const lead = `[Session Observations] ${OWN_LABEL}\n\n`;
-  return led(lead, { ledger, maxChars, foot: lookUp ? `\n\n${lookUp}` : "" });
+  const foot = lookUp ? `\n\n${lookUp}` : "";
+  const rendered = renderObservations(ledger, { maxChars: maxChars - lead.length - foot.length });
+  return rendered && lead + rendered + foot;
 }
 
-function led(
-  lead: string,
-  { ledger, maxChars, foot }: { ledger: Ledger; maxChars: number; foot: string },
-): string | undefined {
-  const rendered = renderObservations(ledger, { maxChars: maxChars - lead.length - foot.length });
-  return rendered === undefined ? undefined : `${lead}${rendered}${foot}`;
+/** Grows when `details` changes its meaning. */
+export const COMPACTION_SCHEMA_VERSION = 1;
+
+/** In buffered mode a backlog of more steps than this is not waited for: the host summarises itself. */
+const GAP_STEPS_MAX = 6;
+
+interface CompactionOptions extends ObserveContext {
+  /** The whole conversation with tool results. */
+  entries: readonly Entry[];
+  /** Ids of the rows that stay raw: those from `firstKeptEntryId` on. */
+  keptIds?: ReadonlySet<string> | undefined;
+  /** Only lines after this one: an abandoned branch, from its fork. */
+  afterLine?: number | undefined;
+  /** The summary before this one: the files it names are carried on. */
+  previousSummary?: string | undefined;
+  /** How long the host is kept waiting for a model. @default no limit */
+  timeoutMs?: number | undefined;
+  /** Called when something is still to be observed. */
+  onGap?: (() => void) | undefined;
+}
+
+/**
+ * Returns the observations in place of everything but the kept rows; undefined when they do not cover it, or there are
+ * none: then the host's own summary is better.
+ *
+ * In buffered mode the steps have run before, and this only renders. What is still uncovered is observed now, by the
+ * model, or by rule when `settings.rules` allows it.
+ */
+export async function compactionSummary(options: CompactionOptions) {
+  const { entries, keptIds, afterLine = 0, settings, previousSummary = "" } = options;
+  const { observe } = await import("./observe.ts"); // hooks that only render do not load it
+  const firstKept = keptIds && entries.find(({ id }) => id !== undefined && keptIds.has(id));
+  if (keptIds && !firstKept) return undefined; // what was read is not the conversation that the host compacts
+  const beforeLine = firstKept?.line ?? Number.POSITIVE_INFINITY;
+  const replaced = entries.filter(({ line }) => line > afterLine && line < beforeLine);
+  let { ledger } = options;
+  const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
+  const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
+    const part = { ...options, ledger, complete, when: "all" as const, beforeLine, afterLine, maxSteps };
+    ledger = (await observe(part)).ledger;
+  };
+  const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
+  // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
+  await close(undefined, 0);
+  if (hasGap() && options.complete) {
+    options.onGap?.();
+    const complete = limit ? within(options.complete, limit) : options.complete;
+    await close(complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
+  }
+  // A model that hangs would hang the host's own summary too: what it observed before, and rules for the rest.
+  const isCutShort = limit?.aborted === true && foldLedger(ledger).observations.length > 0;
+  if (hasGap() && (settings.rules || isCutShort)) await close(undefined);
+  if (hasGap() || options.signal?.aborted) return undefined;
+  const earlier = filesIn(previousSummary);
+  const summary = renderObservations(ledger, afterLine > 0 ? { earlier, afterLine } : { earlier });
+  if (summary === undefined) return undefined;
+  const files = filesIn(summary);
+  const { observations, coversTo } = foldLedger(ledger);
+  const details = {
+    schemaVersion: COMPACTION_SCHEMA_VERSION,
+    readFiles: files.read,
+    modifiedFiles: files.modified,
+    observations: observations.length,
+    coversTo,
+  };
+  return { summary, ledger, details };
+}
+
+/** Returns a model that is asked within a limit. */
+function within(complete: CompleteJson, limit: AbortSignal): CompleteJson {
+  return ({ signal, ...rest }) =>
+    complete({ ...rest, signal: signal ? AbortSignal.any([signal, limit]) : limit });
+}
+
+/** Returns whether a host should compact early: the raw part has reached observer plus retained tail. */
+export function isCompactionDue(rawTokens: number, settings: ObserveSettings): boolean {
+  const { auto, mode, observerTokens, retainTokens } = settings;
+  return auto && mode === "buffered" && rawTokens >= observerTokens + retainTokens;
 }

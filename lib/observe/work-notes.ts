@@ -1,16 +1,8 @@
 /** What an agent did between two user messages: decisions, failures and what followed them, commits, commands, files. */
 
+import { truncate } from "../base/text.ts";
 import { isDecision, isFinding, sentences } from "../language/speech.ts";
 import type { Entry, ToolCall } from "../transcripts/session.ts";
-import {
-  commandName,
-  commitMessage,
-  errorLine,
-  hasFailed,
-  isLooking,
-  isNotable,
-  totalLine,
-} from "./command-outcome.ts";
 import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
 
 const DECISIONS_MAX = 2;
@@ -31,10 +23,10 @@ export interface Note {
 interface Command {
   name: string;
   runs: number;
-  line: number;
-  at: string | null;
+  /** Its first run. */
+  entry: Entry;
   /** What its latest failure said. */
-  failure?: { text: string; line: number; at: string | null };
+  failure?: { text: string; entry: Entry };
   isFixed: boolean;
   total: string;
   /** What was done after it failed. */
@@ -43,43 +35,55 @@ interface Command {
   isNotable: boolean;
 }
 
+type Clean = (text: string) => string;
+
 /** Returns the files that were read and modified. */
-export function touchedFiles(entries: readonly Entry[], clean: (text: string) => string): Files {
-  const files = { read: new Set<string>(), modified: new Set<string>() };
-  for (const { tool } of entries) {
-    const list = tool?.action === "edit" ? files.modified : tool?.action === "read" ? files.read : undefined;
-    for (const path of tool?.paths ?? []) if (clean(path) !== "") list?.add(clean(path));
-  }
-  return { read: [...files.read], modified: [...files.modified] };
+export function touchedFiles(entries: readonly Entry[], clean: Clean): Files {
+  const paths = (action: ToolCall["action"]) => {
+    const calls = entries.flatMap(({ tool }) => (tool?.action === action ? tool.paths : []));
+    return [...new Set(calls.map(clean).filter((path) => path !== ""))];
+  };
+  return { read: paths("read"), modified: paths("edit") };
 }
 
 /** Returns the notes on a stretch of work. */
-export function workNotes(entries: readonly Entry[], clean: (text: string) => string): Note[] {
+export function workNotes(entries: readonly Entry[], clean: Clean): Note[] {
   const commands = new Map<string, Command>();
-  const waiting = new Map<string | undefined, { tool: ToolCall; entry: Entry }>();
-  const edits: { path: string; entry: Entry }[] = [];
+  const waiting = new Map<string | undefined, Entry>();
+  const edited = new Set<string>();
+  let lastEdit: Entry | undefined;
   const notes: Note[] = [];
   for (const entry of entries) {
-    if (entry.kind === "assistant") notes.push(...decisionNotes(entry, clean));
-    if (entry.kind === "tool" && entry.tool) {
-      const { tool } = entry;
-      waiting.set(entry.callId, { tool, entry });
-      if (tool.action === "edit") for (const path of tool.paths) edits.push({ path: clean(path), entry });
+    const { kind, tool, callId } = entry;
+    if (kind === "assistant") notes.push(...decisionNotes(entry, clean));
+    if (kind === "tool" && tool) {
+      waiting.set(callId, entry);
       followUp(commands, tool, clean);
+      if (tool.action === "edit" && tool.paths.length > 0) {
+        lastEdit = entry;
+        for (const path of tool.paths) edited.add(baseName(clean(path)));
+      }
     }
-    if (entry.kind === "result") {
-      const call = waiting.get(entry.callId);
-      waiting.delete(entry.callId);
-      if (call?.tool.action === "run") recordRun(commands, { ...call, result: entry, clean });
+    if (kind === "result") {
+      const call = waiting.get(callId);
+      waiting.delete(callId);
+      if (call) recordRun(commands, { call, result: entry, clean });
     }
   }
-  for (const { tool, entry } of waiting.values()) {
-    if (tool.action === "run") recordRun(commands, { tool, entry, result: undefined, clean });
-  }
-  return [...notes.slice(-DECISIONS_MAX), ...commandNotes([...commands.values()]), ...editNotes(edits)];
+  for (const call of waiting.values()) recordRun(commands, { call, result: undefined, clean });
+  return [
+    ...notes.slice(-DECISIONS_MAX),
+    ...commandNotes([...commands.values()]),
+    ...listNotes(lastEdit, {
+      rank: 3,
+      verb: "Edited",
+      shown: [...edited].slice(0, FILES_MAX),
+      all: edited.size,
+    }),
+  ];
 }
 
-function decisionNotes(entry: Entry, clean: (text: string) => string): Note[] {
+function decisionNotes(entry: Entry, clean: Clean): Note[] {
   return sentences(entry.text)
     .filter(({ length }) => length >= DECISION_CHARS.min && length <= DECISION_CHARS.max)
     .filter((sentence) => isDecision(sentence) || isFinding(sentence))
@@ -87,51 +91,37 @@ function decisionNotes(entry: Entry, clean: (text: string) => string): Note[] {
     .map((sentence) => noteAt(entry, { rank: 2, priority: "yellow", text: clean(sentence) }));
 }
 
-function followUp(
-  commands: ReadonlyMap<string, Command>,
-  tool: ToolCall,
-  clean: (text: string) => string,
-): void {
+/** Notes a call as a step that followed the failures before it. */
+function followUp(commands: ReadonlyMap<string, Command>, tool: ToolCall, clean: Clean): void {
   if (tool.action !== "edit" && tool.action !== "run") return;
-  const step =
-    tool.action === "edit"
-      ? `edited ${[...new Set(tool.paths.map(baseName))].map(clean).join(", ") || "a file"}`
-      : `ran \`${commandName(clean(tool.target))}\``;
+  const name = tool.action === "run" ? commandName(clean(tool.target)) : undefined;
+  const files = [...new Set(tool.paths.map(baseName))].map(clean).join(", ");
+  const step = name === undefined ? `edited ${files || "a file"}` : `ran \`${name}\``;
   for (const command of commands.values()) {
-    const isOwn = tool.action === "run" && commandName(clean(tool.target)) === command.name;
-    if (!command.failure || command.isFixed || isOwn || command.after.includes(step)) continue;
+    if (!command.failure || command.isFixed || command.name === name || command.after.includes(step))
+      continue;
     command.after.push(step);
   }
 }
 
-interface Run {
-  tool: ToolCall;
-  entry: Entry;
-  result: Entry | undefined;
-  clean: (text: string) => string;
-}
-
-function recordRun(commands: Map<string, Command>, { tool, entry, result, clean }: Run): void {
-  const name = commandName(clean(tool.target));
-  if (name === "" || isLooking(tool.target)) return;
-  const command = commands.get(name) ?? {
-    name,
-    runs: 0,
-    line: entry.line,
-    at: entry.at ?? null,
-    isFixed: false,
-    total: "",
-    after: [],
-    commit: undefined,
-    isNotable: isNotable(tool.target),
+function recordRun(
+  commands: Map<string, Command>,
+  { call: entry, result, clean }: { call: Entry; result: Entry | undefined; clean: Clean },
+): void {
+  const target = entry.tool?.target ?? "";
+  const name = commandName(clean(target));
+  if (entry.tool?.action !== "run" || name === "" || isLooking(target)) return;
+  const command: Command = commands.get(name) ?? {
+    ...{ name, entry, runs: 0, isFixed: false, total: "", after: [], commit: undefined },
+    isNotable: isNotable(target),
   };
   commands.set(name, command);
   command.runs++;
   const output = result?.text ?? "";
-  if (result && hasFailed(output, { isError: result.isError === true, command: tool.target })) {
+  if (result && hasFailed(output, { isError: result.isError === true, command: target })) {
     // The first failure's text stays while it is not fixed: the later ones are the same or follow from it.
     if (!command.failure || command.isFixed) {
-      command.failure = { text: clean(errorLine(output)), line: entry.line, at: entry.at ?? null };
+      command.failure = { text: clean(errorLine(output)), entry };
       command.after = [];
     }
     command.isFixed = false;
@@ -139,7 +129,7 @@ function recordRun(commands: Map<string, Command>, { tool, entry, result, clean 
   }
   if (result) command.isFixed = true;
   command.total = clean(totalLine(output));
-  const message = commitMessage(tool.target);
+  const message = commitMessage(target);
   command.commit = message === undefined ? undefined : clean(message);
 }
 
@@ -147,56 +137,163 @@ function commandNotes(commands: readonly Command[]): Note[] {
   const failed = commands.filter(({ failure }) => failure).slice(-FAILURES_MAX);
   const commits = commands.filter(({ commit, failure, isFixed }) => commit && (!failure || isFixed));
   const fine = commands.filter(({ failure, commit, isNotable }) => !failure && !commit && isNotable);
+  const shown = fine
+    .slice(-COMMANDS_MAX)
+    .map(({ name, runs, total }) => `\`${name}\`${runs > 1 ? ` ×${runs}` : ""}${total ? ` (${total})` : ""}`);
   return [
     ...failed.map(failureNote),
     ...commits
       .slice(-COMMITS_MAX)
-      .map((command) =>
-        noteAt(command, { rank: 1, priority: "yellow", text: `${DONE} Committed: ${command.commit}` }),
+      .map(({ entry, commit }) =>
+        noteAt(entry, { rank: 1, priority: "yellow", text: `${DONE} Committed: ${commit}` }),
       ),
-    ...fineNotes(fine),
+    ...listNotes(fine.at(-1)?.entry, { rank: 4, verb: "Ran", shown, all: fine.length }),
   ];
 }
 
-function failureNote(command: Command): Note {
-  const { name, failure, isFixed, after } = command;
-  const shown = after.slice(0, AFTER_MAX);
-  const more = after.length - shown.length;
-  const followed = [...shown, ...(more > 0 ? [`${more} more steps`] : []), ...(isFixed ? ["it passed"] : [])];
-  const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${failure?.text}${followed.length > 0 ? `; then ${followed.join(", ")}` : ""}`;
-  const draft = { rank: isFixed ? 3 : 1, priority: "yellow" as const, text };
-  const note = noteAt({ line: failure?.line ?? command.line, at: failure?.at ?? command.at }, draft);
+function failureNote({ name, entry, failure, isFixed, after }: Command): Note {
+  const more = after.length - AFTER_MAX;
+  const followed = [
+    ...after.slice(0, AFTER_MAX),
+    ...(more > 0 ? [`${more} more steps`] : []),
+    ...(isFixed ? ["it passed"] : []),
+  ];
+  const then = followed.length > 0 ? `; then ${followed.join(", ")}` : "";
+  const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${failure?.text}${then}`;
+  const note = noteAt(failure?.entry ?? entry, { rank: isFixed ? 3 : 1, priority: "yellow", text });
   return { ...note, draft: { ...note.draft, subject: `run ${name}` } };
 }
 
-function fineNotes(commands: readonly Command[]): Note[] {
-  const last = commands.at(-1);
-  if (!last) return [];
-  const shown = commands.slice(-COMMANDS_MAX).map(({ name, runs, total }) => {
-    const often = runs > 1 ? ` ×${runs}` : "";
-    return `\`${name}\`${often}${total ? ` (${total})` : ""}`;
-  });
-  const more = commands.length - shown.length;
-  const text = `Ran ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return [noteAt(last, { rank: 4, priority: "green", text })];
-}
-
-function editNotes(edits: readonly { path: string; entry: Entry }[]): Note[] {
-  const last = edits.at(-1);
-  if (!last) return [];
-  const names = [...new Set(edits.map(({ path }) => baseName(path)))];
-  const more = names.length - FILES_MAX;
-  const text = `Edited ${names.slice(0, FILES_MAX).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return [noteAt(last.entry, { rank: 3, priority: "green", text })];
+/** Returns a note that lists some of all; none where there is nothing to list. */
+function listNotes(
+  last: Entry | undefined,
+  { rank, verb, shown, all }: { rank: number; verb: string; shown: readonly string[]; all: number },
+): Note[] {
+  const more = all - shown.length;
+  const text = `${verb} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return last ? [noteAt(last, { rank, priority: "green", text })] : [];
 }
 
 function noteAt(
-  { line, at }: { line: number; at?: string | null | undefined },
-  { rank, priority, text }: { rank: number; priority: Priority; text: string },
+  { line, at }: Entry,
+  { rank, ...said }: { rank: number; priority: Priority; text: string },
 ): Note {
-  return { rank, draft: { at: at ?? null, priority, text, sources: [line] } };
+  return { rank, draft: { at: at ?? null, sources: [line], ...said } };
 }
 
 function baseName(path: string): string {
   return path.split(/[\\/]/).at(-1) || path;
+}
+
+const COMMAND_CHARS = 80;
+const LINE_CHARS = 160;
+const COMMIT_CHARS = 100;
+const TOTAL_CHARS = 60;
+/** A script pasted into a command says what it does at its beginning; what a command printed, at its end. */
+const COMMAND_READ_CHARS = 4000;
+const OUTPUT_READ_CHARS = 20_000;
+
+/** Commands whose ending is a fact of the project: tests, builds, releases, version control. */
+const NOTABLE =
+  /\b(?:tests?|spec|jest|vitest|pytest|mocha|playwright|check|lint|eslint|biome|ruff|mypy|tsc|typecheck|build|compile|make|cmake|cargo|gradle|mvn|dotnet|deploy|publish|release|migrate|migration|docker|kubectl|terraform|helm|systemctl|install|npm (?:i|ci|run)|git (?:commit|push|merge|rebase|tag|revert|reset|cherry-pick|stash))\b/;
+
+const LOOKING =
+  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|\[|diff|echo|printf|pwd|stat|file|tree|du|df|jq|awk|sort|mkdir|cp|mv|touch|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
+
+const FAILED =
+  /(?:exited with code|exit(?:ed)?(?: code| status)?:?|returned) [1-9]\d*|\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|FAILED|npm ERR!|error(?:\[\w+\])?:|fatal:|Traceback)/im;
+
+/** What names a failure, and what only may. */
+const STRONG_ERROR = /\b(?:\w*error|failed|failure|\w*exception|fatal|panic|FAIL)\b/i;
+const ERROR_LINE =
+  /error|fail|exception|cannot|can't|could not|couldn't|not found|denied|refused|rejected|ignored|conflict|forbidden|fatal|panic|unexpected|undefined|invalid|missing|timed? ?out|no such/i;
+
+/** Lines that frame an error and say nothing of it. */
+const FRAME =
+  /^(?:[=_*#~-]{3,}|exit code|command exited|process exited|traceback|at |\s*\^|file "|npm err! (?:code|errno|a complete|path)|<\/?|(?:hint|note|tip|help):|please report|(?:use|run|try|see) .*(?:--help|for (?:more|options|details)))/i;
+
+const TOTAL = /\b\d+ (?:pass(?:ed|ing)?|tests?|fail(?:ed|ing|ures?)?|errors?|warnings?|files?)\b[^\n]{0,60}/i;
+
+/** Returns a command on one short line, without the directory change and variables before it. */
+export function commandName(command: string): string {
+  const first = command
+    .slice(0, COMMAND_READ_CHARS)
+    .trim()
+    .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
+    .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
+    .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
+  const line = (first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim();
+  return truncate(line, COMMAND_CHARS);
+}
+
+/** Returns whether a command's outcome is worth keeping, judged by what it calls and not by its paths. */
+export function isNotable(command: string): boolean {
+  if (isLooking(command)) return false;
+  return command
+    .slice(0, COMMAND_READ_CHARS)
+    .split(/&&|\|\||[;|\n]/)
+    .some((part) => {
+      const words = part.trim().replace(/^\.\//, "").split(/\s+/).slice(0, 5);
+      return NOTABLE.test(words.filter((word) => !word.includes("/")).join(" "));
+    });
+}
+
+/** Returns whether a command only looks: finding nothing is no failure of the work. */
+function isLooking(command: string): boolean {
+  return LOOKING.test(commandName(command));
+}
+
+/** Returns whether a command failed. */
+export function hasFailed(
+  output: string,
+  { isError, command }: { isError: boolean; command: string },
+): boolean {
+  if (isError) return true;
+  // Output of `cat` or `grep` may speak of anything.
+  if (!isNotable(command)) return false;
+  return FAILED.test(output.slice(-4000).replace(/\b0 (?:fail|error)\w*/gi, ""));
+}
+
+/** Returns the line of an output that says what went wrong. */
+export function errorLine(output: string): string {
+  const end = output.slice(-OUTPUT_READ_CHARS);
+  const lines = end
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => /[\p{L}]/u.test(line) && !FRAME.test(line));
+  const isTrace = /^[ \t]*Traceback/m.test(end);
+  const line = isTrace
+    ? lines.at(-1)
+    : (lines.find((candidate) => STRONG_ERROR.test(candidate)) ??
+      lines.find((candidate) => ERROR_LINE.test(candidate)) ??
+      lines.at(-1));
+  const next = line?.endsWith(":") ? lines[lines.indexOf(line) + 1] : undefined;
+  return [line ?? "no output", ...(next ? [next] : [])]
+    .join(" ")
+    .slice(0, LINE_CHARS)
+    .replace(/[\uD800-\uDBFF]$/, "");
+}
+
+/** Returns the last counts of an output, such as `12 pass, 0 fail`. */
+export function totalLine(output: string): string {
+  const counts = output.slice(-4000).match(new RegExp(TOTAL, "gi")) ?? [];
+  const last = counts
+    .slice(-2)
+    .map((count) => count.replace(/[=_*#~-]{3,}.*/s, "").replace(/\s+/g, " "))
+    .map((count) => count.replace(/^([^([]*?)[)\]]+$/, "$1").trim());
+  return last.join(", ").length <= TOTAL_CHARS ? last.join(", ") : (last.at(-1) ?? "").slice(0, TOTAL_CHARS);
+}
+
+/** Returns the message of a `git commit`. */
+export function commitMessage(command: string): string | undefined {
+  const start = command.slice(0, COMMAND_READ_CHARS);
+  if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(start)) return undefined;
+  // Targets are on one line: the subject ends where the body's list or blank line would begin.
+  const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(start);
+  const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(start);
+  const message = heredoc?.[1] ?? quoted?.[1] ?? quoted?.[2];
+  return message
+    ?.split(/\n| - | {2}|EOF/)[0]
+    ?.trim()
+    .slice(0, COMMIT_CHARS);
 }
