@@ -177,7 +177,7 @@ function promptOf(home: TemporaryHome, prompt: string): string {
   return JSON.stringify({ session_id, transcript_path, cwd: home.project, prompt });
 }
 
-/** Everything that can be held of all sessions: index, vectors, model's topics, ledgers, names, notes, marks, log. */
+/** Everything that can be held of all sessions: index, vectors, model's topics, ledgers, names, notes, marks, log, pages. */
 async function holdEverything(home: TemporaryHome, ids: readonly string[]): Promise<void> {
   configure(home, withLlm());
   server.script((request) => {
@@ -196,6 +196,7 @@ async function holdEverything(home: TemporaryHome, ids: readonly string[]): Prom
   await ok(home, "index-meta", [...ids, "--force"]);
   await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, `what of @@${ids[0]}?`));
   await ok(home, "search", [`${MARK}user`]);
+  await ok(home, "report", ["--all"]);
 }
 
 function filesUnder(folder: string): string[] {
@@ -256,7 +257,7 @@ describe("forget", () => {
     await holdEverything(home, [...victims, ...others]);
     const before = ofOthers(home, others);
     const places = holding(home, MARK).map((file) =>
-      file.replace(/[^/]+\.(meta\.json|jsonl|md)$|(?<=indexes\/)[0-9a-f]+\.(db)$/, "*.$1$2"),
+      file.replace(/[^/]+\.(meta\.json|jsonl|md|html)$|(?<=indexes\/)[0-9a-f]+\.(db)$/, "*.$1$2"),
     );
     expect([...new Set(places)].sort()).toEqual(
       [
@@ -264,6 +265,7 @@ describe("forget", () => {
         "/home/.session-memory/indexes/*.db",
         "/home/.session-memory/log.ndjson",
         "/home/.session-memory/observations/*.jsonl",
+        "/home/.session-memory/reports/*.html",
         "/home/.session-memory/sessions-meta/*.meta.json",
         "/home/.session-memory/state.db",
         "/shop/memory/*.md",
@@ -286,10 +288,12 @@ describe("forget", () => {
       metaFiles: 4,
       cursors: 4,
       notes: expect.any(Array),
+      reports: expect.any(Array),
       logLines: expect.any(Number),
       sharedChunks: 0,
     });
     expect(told.removed.notes).toHaveLength(4);
+    expect(told.removed.reports).toHaveLength(5); // with the overview that links them
     expect(told.transcripts.map((file: string) => existsSync(file))).toEqual([true, true, true, true]);
     expect(holding(home, MARK)).toEqual([]);
     expect(ofOthers(home, others)).toEqual(before);

@@ -211,6 +211,11 @@ async function runScripts(): Promise<void> {
   await both("session-reference", `see @@${TOLD} and @@"${OWN} ${TOKEN}" and @@${TOLD}: what of ${planted}?`);
   await both("save-session", TOLD, "--llm-slug");
   await run("save-session", TOLD, "--dir", "memory/by-rule");
+  await both("report", TOLD);
+  await both("report", "--all", "--out", "pages");
+  for (const name of readdirSync(join(folder, "pages"))) {
+    add(`report page ${name}`, readFileSync(join(folder, "pages", name), "utf8"));
+  }
   await both("activity-summary", "--current", ASKING, "--peek");
   await both("health");
   await both("forget", TOLD, "--dry-run");
@@ -328,6 +333,7 @@ describe("planted secrets", () => {
       "observe-compact --view --rebuild",
       "search --topics",
       "search --topics --json",
+      "report",
       "health",
       "health --json",
       "hook background",

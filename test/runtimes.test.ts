@@ -28,6 +28,10 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
   "index-meta": [[0, posting.id, "--force", "--json"]],
   "session-reference": [[0, `what came of @@${posting.id}?`, "--json"]],
   "query-session": [[1, posting.id, "how often do we post?"]],
+  report: [
+    [0, posting.id, "--json"],
+    [2, posting.id, "--all"],
+  ],
   "save-session": [[0, posting.id, "--dir", "memory"]],
   forget: [
     [0, posting.id, "--dry-run"],

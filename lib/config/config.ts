@@ -30,6 +30,8 @@ export interface Paths {
   shared: string;
   /** The folder of automatic notes. */
   notes: string;
+  /** The folder of sessions as HTML pages. */
+  reports: string;
   config: string;
   cursors: string;
   observations: string;
@@ -118,6 +120,7 @@ export function resolvePaths(env: Environment): Paths {
     shared: join(home, "shared.db"),
     state: join(home, "state.db"),
     notes: join(home, "notes"),
+    reports: join(home, "reports"),
     config: join(home, "config.json"),
     cursors: join(home, "cursors"),
     observations: join(home, "observations"),

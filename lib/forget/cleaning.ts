@@ -12,6 +12,8 @@ import type { Paths, Settings } from "../config/config.ts";
 import { cleanRows, countUncleanRows } from "../index/clean-rows.ts";
 import { FILES_FACT } from "../index/clean-state.ts";
 import { redactionVersion } from "../redact/redact.ts";
+import { PAGE_SUFFIX } from "../report/forget-reports.ts";
+import { cleanBody } from "../report/html.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { isInState, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import { isAsWritten, recordWritten, writtenFiles } from "../store/state.ts";
@@ -67,6 +69,9 @@ async function cleanFiles(paths: Paths, clean: Clean): Promise<void> {
       if (isInState(file, paths)) await rewrite(file, (text) => cleanJson(text, clean));
     }
   }
+  for (const name of namesIn(paths.reports)) {
+    await rewrite(join(paths.reports, name), (html) => cleanBody(html, clean));
+  }
   for (const log of [paths.log, `${paths.log}.1`]) await rewrite(log, (text) => cleanLines(text, clean));
   await cleanWritten(paths, clean);
 }
@@ -75,8 +80,8 @@ async function cleanFiles(paths: Paths, clean: Clean): Promise<void> {
 async function cleanWritten(paths: Paths, clean: Clean): Promise<void> {
   for (const { path, sessionId } of writtenFiles(paths)) {
     if (!isAsWritten(paths, path)) continue;
-    const change = path.endsWith(".json") ? (text: string) => cleanJson(text, clean) : clean;
-    const content = await rewrite(path, change);
+    const change = path.endsWith(".json") ? cleanJson : path.endsWith(PAGE_SUFFIX) ? cleanBody : undefined;
+    const content = await rewrite(path, (text) => (change ? change(text, clean) : clean(text)));
     if (content !== undefined) recordWritten(paths, { path, sessionId, content });
   }
 }

@@ -46,7 +46,7 @@ export function transcriptsOf(targets: readonly Target[]): string[] {
   return targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
 }
 
-function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
+function removedLines({ notes, reports, ...counts }: Forgotten["removed"]): string[] {
   const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines, sharedChunks } =
     counts;
   return [
@@ -56,6 +56,8 @@ function removedLines({ notes, ...counts }: Forgotten["removed"]): string[] {
     ...(sharedChunks > 0 ? [`shared by others: ${counted(sharedChunks, "chunk")}`] : []),
     `notes: ${notes.length}`,
     ...notes.map((file) => `- ${unbroken(file)}`),
+    ...(reports.length > 0 ? [`reports: ${reports.length}`] : []),
+    ...reports.map((file) => `- ${unbroken(file)}`),
   ];
 }
 

@@ -15,6 +15,7 @@ import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/observe-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { forgetReports } from "../report/forget-reports.ts";
 import { forgetMetas } from "../sessions/name-table.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/forget-shared.ts";
 import type { Forgetting } from "../store/forgetting.ts";
@@ -47,6 +48,8 @@ export interface Forgotten {
     /** Cursors of and about the session. */
     cursors: number;
     notes: string[];
+    /** Pages, and overviews that link them. */
+    reports: string[];
     logLines: number;
     /** Chunks in the replica that others share. */
     sharedChunks: number;
@@ -107,9 +110,9 @@ export async function forgetText(
 
 /** Returns whether anything was removed. */
 export function isAnything({
-  removed: { notes, cached: _, ...counts },
+  removed: { notes, reports, cached: _, ...counts },
 }: Pick<Forgotten, "removed">): boolean {
-  return notes.length > 0 || Object.values(counts).some((count) => count > 0);
+  return notes.length + reports.length > 0 || Object.values(counts).some((count) => count > 0);
 }
 
 interface Options extends ForgetOptions {
@@ -134,7 +137,7 @@ type Found = Pick<Forgotten, "removed" | "keptFiles" | "setAside" | "forks">;
 
 /** Counts what all stores contain. */
 async function countAll(forgetting: Forgetting, options: Options): Promise<Found> {
-  const { notes, metas, ...counts } = await inFiles(forgetting, options, true);
+  const { notes, reports, metas, ...counts } = await inFiles(forgetting, options, true);
   const rows = inIndexes(options.paths, (store) => findRows(forgetting, store));
   const total = (key: keyof IndexCounts) => rows.reduce((sum, each) => sum + each.counts[key], 0);
   return {
@@ -145,8 +148,9 @@ async function countAll(forgetting: Forgetting, options: Options): Promise<Found
       ...counts,
       metaFiles: metas.ours.length,
       notes: notes.ours,
+      reports: reports.ours,
     },
-    keptFiles: [...notes.others, ...metas.others],
+    keptFiles: [...notes.others, ...reports.others, ...metas.others],
     setAside: setAsideIn(options.paths),
     forks: [...new Set(rows.flatMap(({ forks }) => forks))],
   };
@@ -168,6 +172,7 @@ async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean
   const { paths, cwd, directories, places = [] } = options;
   return {
     notes: forgetNotes(forgetting, { paths, dryRun, directories: [cwd, ...directories] }),
+    reports: forgetReports(forgetting, { paths, dryRun }),
     metas: await forgetMetas(forgetting, { paths, dryRun }),
     ...(await forgetLedgers(forgetting, { paths, dryRun })),
     cursors: await forgetMarks(forgetting, { paths, dryRun }),

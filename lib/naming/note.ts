@@ -2,18 +2,10 @@
 
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
-import {
-  createFile,
-  ensureDirectory,
-  entriesOf,
-  namesIn,
-  readIfExists,
-  remove,
-  textOf,
-} from "../base/files.ts";
+import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, textOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { type ForgetIn, type Forgetting, isForgotten, isInState } from "../store/forgetting.ts";
-import { isAsWritten, removeWritten, writtenFiles } from "../store/state.ts";
+import { type ForgetIn, type Forgetting, isForgotten } from "../store/forgetting.ts";
+import { forgetFiles, writtenFiles } from "../store/state.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -149,12 +141,8 @@ export function forgetNotes(
   forgetting: Forgetting,
   { paths, dryRun, directories }: ForgetIn & { directories: Iterable<string> },
 ): { ours: string[]; others: string[] } {
-  const files = findNotes(forgetting, paths, directories);
-  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
-  const found = { ours: files.filter(isOurs), others: files.filter((file) => !isOurs(file)) };
+  const found = forgetFiles(findNotes(forgetting, paths, directories), { paths, dryRun });
   if (dryRun) return found;
-  for (const file of found.ours) if (isInState(file, paths)) remove(file);
-  removeWritten(paths, found.ours);
   forgetMetaStates(paths, ({ sessionId, texts }) => isForgotten(forgetting, sessionId, texts));
   return found;
 }

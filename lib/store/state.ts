@@ -8,7 +8,7 @@ import { basename, dirname, join } from "node:path";
 import { bytesOf, readIfExists, remove } from "../base/files.ts";
 import { sha256 } from "../base/hash.ts";
 import type { Paths } from "../config/config.ts";
-import { type ForgetIn, type Forgetting, isForgotten } from "./forgetting.ts";
+import { type ForgetIn, type Forgetting, isForgotten, isInState } from "./forgetting.ts";
 import { migrate } from "./migrations.ts";
 import { repairDamaged } from "./repair.ts";
 import { openDatabase } from "./sqlite.ts";
@@ -114,6 +114,20 @@ export function removeWritten(paths: StatePaths, files: readonly string[]): void
   withExistingState(paths, (state) => {
     for (const file of files) if (isRecorded(state, file)) remove(file);
   });
+}
+
+/** Sorts files about something forgotten into ours and others', and removes ours unless this is a dry run. */
+export function forgetFiles(
+  files: readonly string[],
+  { paths, dryRun }: ForgetIn,
+): { ours: string[]; others: string[] } {
+  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
+  const ours = files.filter(isOurs);
+  if (!dryRun) {
+    for (const file of ours) if (isInState(file, paths)) remove(file);
+    removeWritten(paths, ours);
+  }
+  return { ours, others: files.filter((file) => !ours.includes(file)) };
 }
 
 /** Drops the records of files about forgotten sessions, or with a matching text in their path. */

@@ -174,7 +174,7 @@ function insideLines(step: Step, { full }: LogStyle): string[] {
 }
 
 /** Keeps a long text's beginning and end, and says how to see the rest. */
-function cutMiddle(text: string, line: number): string {
+export function cutMiddle(text: string, line: number): string {
   if (text.length <= INSIDE_MAX) return text;
   const mark = `… ${text.length} characters, --line ${line} --full to show …`;
   const rest = INSIDE_MAX - mark.length - 2;

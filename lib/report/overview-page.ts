@@ -1,0 +1,47 @@
+/** Several sessions on a page that links theirs. */
+
+import { counted } from "../base/text.ts";
+import { formatLocal } from "../base/time.ts";
+import { pageLink } from "./forget-reports.ts";
+import { escapeHtml, type Html, htmlPage } from "./html.ts";
+import type { SessionFacts } from "./session-page.ts";
+
+/** A session's page beside the overview. */
+export interface LinkedPage {
+  /** The session's id, which names its page. */
+  id: string;
+  facts: SessionFacts;
+}
+
+/** Returns the overview: by project, the one with the newest session first. */
+export function overviewPage(pages: readonly LinkedPage[], { timezone }: { timezone: string }): Html {
+  const newest = pages.toSorted((a, b) => (a.facts.to < b.facts.to ? 1 : -1));
+  const projects = Map.groupBy(newest, ({ facts }) => facts.project);
+  const sections = [...projects].map(
+    ([project, own]) =>
+      `<h2>${escapeHtml(project || "no project")}</h2>\n<table>\n<tbody>\n${own
+        .map((page) => rowHtml(page, timezone))
+        .join("\n")}\n</tbody>\n</table>`,
+  );
+  const title = counted(pages.length, "session");
+  return htmlPage({
+    title,
+    session: "",
+    body: `<header>\n<h1>${title}</h1>\n</header>\n<main>\n${sections.join("\n")}\n</main>`,
+  });
+}
+
+function rowHtml({ id, facts }: LinkedPage, timezone: string): Html {
+  const { title, description, agent, to, messages, edited } = facts;
+  const about =
+    description === "" || description === title
+      ? ""
+      : `<br>\n<span class="dim" dir="auto">${escapeHtml(description)}</span>`;
+  const length = [
+    counted(messages, "message"),
+    edited.size > 0 ? `${counted(edited.size, "file")} edited` : "",
+  ];
+  return `<tr><td class="fixed">${formatLocal(to, timezone).slice(0, 16)}</td>
+<td><a href="${pageLink(id)}">${escapeHtml(title)}</a>${about}</td>
+<td class="fixed">${agent}</td><td class="fixed">${length.filter(Boolean).join(", ")}</td></tr>`;
+}

@@ -1,0 +1,259 @@
+/** One session as a page: what it is, what came of it, its contents, and every step with an anchor for its line. */
+
+import { counted } from "../base/text.ts";
+import { formatLocal } from "../base/time.ts";
+import { outline } from "../naming/outline.ts";
+import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
+import { oneLine } from "../redact/redact.ts";
+import type { SessionMeta } from "../sessions/meta.ts";
+import { outcomeOf } from "../transcripts/calls.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import type { Session } from "../transcripts/session.ts";
+import { cutMiddle, insideOf, outcomeWord, type Step } from "../transcripts/steps.ts";
+import { escapeHtml, type Html, htmlPage } from "./html.ts";
+
+/** What a page is made of. */
+export interface ReportedSession {
+  session: Session;
+  meta: SessionMeta | undefined;
+  /** Its observations; undefined where there are none. */
+  memory: Memory | undefined;
+  /** Oldest first. */
+  steps: readonly Step[];
+  isRewound: (step: Step) => boolean;
+  /** Whether older steps exist that are not among these. */
+  isCut: boolean;
+}
+
+export interface PageStyle {
+  /** IANA name. */
+  timezone: string;
+  participants: { user: string; assistant: string };
+  rules: Rules;
+}
+
+/** What the overview says of a session. */
+export interface SessionFacts {
+  title: string;
+  description: string;
+  project: string;
+  agent: string;
+  /** ISO; the first and the last dated step. */
+  from: string | undefined;
+  to: string;
+  messages: number;
+  calls: number;
+  /** Files edited, in their order, with the line of the last edit. */
+  edited: Map<string, number>;
+}
+
+const TITLE_CHARS = 160;
+const NAME_CHARS = 4096; // no path is longer
+/** Of the contents: a long session's oldest messages are counted, as in `session-reader --outline`. */
+const CONTENTS_CHARS = 40_000;
+const FILES_MAX = 100;
+const UNFOLDED_MAX = 25;
+
+/** Returns what is to be said of a session in a few words. */
+export function sessionFacts(
+  { session, meta, steps }: ReportedSession,
+  { rules }: Pick<PageStyle, "rules">,
+): SessionFacts {
+  const shown = shownBy(rules);
+  const edited = new Map<string, number>();
+  for (const { entry, result } of steps) {
+    if (entry.tool?.action !== "edit" || outcomeOf(result) !== "done") continue;
+    for (const path of entry.tool.paths) edited.set(path, entry.line);
+  }
+  const count = (isCounted: (kind: string) => boolean) =>
+    steps.filter(({ entry }) => isCounted(entry.kind)).length;
+  return {
+    title: oneLine(shown(session.name) || shown(meta?.name) || shown(session.id), TITLE_CHARS),
+    description: shown(meta?.description),
+    project: oneLine(shown(session.cwd), NAME_CHARS),
+    agent: session.agent,
+    from: session.startedAt ?? steps.find(({ entry }) => entry.at)?.entry.at,
+    to: session.updatedAt,
+    messages: count((kind) => kind === "user" || kind === "assistant"),
+    calls: count((kind) => kind === "tool"),
+    edited,
+  };
+}
+
+/** A filter for texts that never passed the reader: "" for what is missing or excluded, else redacted. */
+function shownBy({ clean, hasText }: Rules): (text: string | undefined) => string {
+  return (text = "") => (hasText(text) ? "" : clean(text));
+}
+
+/** Returns the page of a session. */
+export function sessionPage(reported: ReportedSession, style: PageStyle): Html {
+  const facts = sessionFacts(reported, style);
+  const body = [
+    `<header>\n${headerHtml(reported, { facts, style })}\n</header>`,
+    "<main>",
+    editedHtml(facts),
+    observationsHtml(reported.memory),
+    contentsHtml(reported, style),
+    conversationHtml(reported, style),
+    "</main>",
+  ];
+  return htmlPage({
+    title: facts.title,
+    session: style.rules.clean(reported.session.id),
+    body: body.filter(Boolean).join("\n"),
+  });
+}
+
+function headerHtml(
+  { session, meta }: ReportedSession,
+  { facts, style }: { facts: SessionFacts; style: PageStyle },
+): Html {
+  const shown = shownBy(style.rules);
+  const time = (at: string | undefined) => (at === undefined ? "" : formatLocal(at, style.timezone));
+  const amount = [
+    counted(facts.messages, "message"),
+    counted(facts.calls, "tool call"),
+    facts.edited.size > 0 ? `${counted(facts.edited.size, "file")} edited` : "",
+  ];
+  const rows: [string, string][] = [
+    ["Project", facts.project],
+    ["Agent", facts.agent],
+    ["Session", oneLine(shown(session.id), NAME_CHARS)],
+    ["Time", [time(facts.from), time(facts.to)].filter(Boolean).join(" – ")],
+    ["Length", amount.filter(Boolean).join(", ")],
+    ["Tags", (meta?.tags ?? []).map(shown).filter(Boolean).join(", ")],
+  ];
+  const summary = shown(meta?.summary);
+  return [
+    `<h1>${escapeHtml(facts.title)}</h1>`,
+    facts.description && `<p dir="auto">${escapeHtml(facts.description)}</p>`,
+    `<dl>\n${rows
+      .filter(([, value]) => value !== "")
+      .map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`)
+      .join("\n")}\n</dl>`,
+    summary && summary !== facts.description && `<div class="said" dir="auto">${proseHtml(summary)}</div>`,
+  ]
+    .filter(Boolean)
+    .join("\n");
+}
+
+function editedHtml({ edited, project }: SessionFacts): Html {
+  const items = [...edited].map(([path, line]) => {
+    const shown = path.startsWith(`${project}/`) ? path.slice(project.length + 1) : path;
+    return `<li>${escapeHtml(shown)} ${placeHtml(line)}</li>`;
+  });
+  const more = items.length - FILES_MAX;
+  return listHtml("Files edited", [
+    ...items.slice(0, FILES_MAX),
+    ...(more > 0 ? [`<li class="dim">and ${more} more</li>`] : []),
+  ]);
+}
+
+function observationsHtml(memory: Memory | undefined): Html {
+  const items = (memory?.observations ?? []).map((observation) => {
+    const { priority, text, sources } = observation;
+    const open = memory && observation.thread && isOpen(observation, memory) ? " (open)" : "";
+    return `<li dir="auto">${MARKS[priority]} ${escapeHtml(text)}${open} ${sources.map(placeHtml).join(" ")}</li>`;
+  });
+  return listHtml("Observations", items);
+}
+
+function contentsHtml({ steps, isRewound }: ReportedSession, { timezone }: PageStyle): Html {
+  const items = outline(steps, { timezone, maxChars: CONTENTS_CHARS, isRewound }).map((line) => {
+    const part = line.startsWith("  ") ? ' class="part"' : "";
+    const linked = escapeHtml(line.trim()).replace(/^(decided )?L(\d+)/, '$1<a href="#L$2">L$2</a>');
+    return `<li dir="auto"${part}>${linked}</li>`;
+  });
+  return listHtml("Contents", items, "contents");
+}
+
+/** Folds a long list, so that the conversation is not a long way down. */
+function listHtml(heading: string, items: readonly Html[], name?: string): Html {
+  if (items.length === 0) return "";
+  const open = items.length <= UNFOLDED_MAX ? " open" : "";
+  const list = `<ul${name ? ` class="${name}"` : ""}>\n${items.join("\n")}\n</ul>`;
+  return `<details${open}><summary><h2>${heading}</h2></summary>\n${list}\n</details>`;
+}
+
+function placeHtml(line: number): Html {
+  return `<a class="place" href="#L${line}">L${line}</a>`;
+}
+
+function conversationHtml({ steps, isRewound, isCut }: ReportedSession, style: PageStyle): Html {
+  let last: number | undefined;
+  const parts = steps.map((step) => {
+    // what was said and called in one row has one line, and an anchor is given once
+    const isFirst = step.entry.line !== last;
+    last = step.entry.line;
+    return stepHtml(step, { style, isFirst, isRewound: isRewound(step) });
+  });
+  const older = isCut ? '<p class="dim">Older entries are left out: session-reader shows them.</p>' : "";
+  return ["<h2>Conversation</h2>", older, ...parts].filter(Boolean).join("\n");
+}
+
+function stepHtml(
+  step: Step,
+  { style, isFirst, isRewound }: { style: PageStyle; isFirst: boolean; isRewound: boolean },
+): Html {
+  const { line, at, kind, text } = step.entry;
+  const time = at ? `<time datetime="${escapeHtml(at)}">${formatLocal(at, style.timezone)}</time>` : "";
+  const mark = isRewound ? '<span class="dim">(rewound)</span> ' : "";
+  const place = placeHtml(line) + time;
+  const said = (who: string) =>
+    `${mark}<span class="who">${escapeHtml(who)}</span>${place}\n<div class="said" dir="auto">${proseHtml(text)}</div>`;
+  const content = {
+    user: () => said(style.participants.user),
+    assistant: () => said(style.participants.assistant),
+    summary: () =>
+      foldedHtml(`${mark}Compaction summary ${place}`, `<div class="said">${proseHtml(text)}</div>`),
+    tool: () => toolHtml(step, mark, place),
+    result: () => "",
+  }[kind]();
+  const names = [kind, isRewound ? "rewound" : ""].filter(Boolean).join(" ");
+  return `<article${isFirst ? ` id="L${line}"` : ""} class="${names}">${content}</article>`;
+}
+
+function toolHtml(step: Step, mark: Html, place: Html): Html {
+  const { entry } = step;
+  const word = outcomeWord(step);
+  const name = word === "failed" || word === "rejected" ? "failed" : "dim";
+  const outcome = word === "" ? "" : ` <span class="${name}">${word}</span>`;
+  const head = `${mark}<code>${escapeHtml(oneLine(entry.text, TITLE_CHARS))}</code>${outcome} ${place}`;
+  const { input, result } = insideOf(step);
+  const isDiff = entry.tool?.action === "edit";
+  const inside = [
+    isDiff ? diffHtml(cutMiddle(input, entry.line)) : escapeHtml(cutMiddle(input, entry.line)),
+    escapeHtml(cutMiddle(result, entry.line)),
+  ]
+    .filter((html) => html.trim() !== "")
+    .map((html) => `<pre>${html}</pre>`);
+  return inside.length === 0 ? head : foldedHtml(head, inside.join("\n"));
+}
+
+function foldedHtml(head: Html, inside: Html): Html {
+  return `<details><summary>${head}</summary>\n${inside}\n</details>`;
+}
+
+/** Marks the added and removed lines of a diff. */
+function diffHtml(diff: string): Html {
+  return diff
+    .split("\n")
+    .map((line) => {
+      const tag = { "+": "ins", "-": "del" }[line[0] ?? ""];
+      return tag ? `<${tag}>${escapeHtml(line)}</${tag}>` : `${escapeHtml(line)}\n`;
+    })
+    .join("");
+}
+
+/** Returns a message with its code blocks and its words in backticks set as code, and nothing else of Markdown. */
+function proseHtml(text: string): Html {
+  return text
+    .trim()
+    .split(/^[ \t]*(?:```|~~~)[^\n]*\n?/m)
+    .map((part, i) =>
+      i % 2 === 1
+        ? `<pre><code>${escapeHtml(part.trimEnd())}</code></pre>`
+        : escapeHtml(part.trim()).replace(/`([^`\n]+)`/g, "<code>$1</code>"),
+    )
+    .join("");
+}

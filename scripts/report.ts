@@ -1,0 +1,181 @@
+#!/usr/bin/env bun
+/**
+ * Writes sessions as HTML pages to look at: one file each, without scripts, requests or a server.
+ *
+ * Every entry has an anchor for its transcript line, so a cited place is `<page>#L118`.
+ *
+ * @module
+ */
+
+import { spawn } from "node:child_process";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { note, type Run, runScript, startProgress, timeFlag, usageError, warn } from "../lib/cli.ts";
+import { expandPath } from "../lib/config/config.ts";
+import { orIndexed } from "../lib/index/gone-session.ts";
+import { pageName } from "../lib/report/forget-reports.ts";
+import type { LinkedPage } from "../lib/report/overview-page.ts";
+import type { ReportedSession } from "../lib/report/session-page.ts";
+import {
+  type ReportOptions,
+  readReported,
+  writeOverview,
+  writeSessionPage,
+} from "../lib/report/write-report.ts";
+import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
+import { asSession, metaOfShared, readSharedSteps } from "../lib/share/shared-log.ts";
+import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
+import type { Session } from "../lib/transcripts/session.ts";
+
+const USAGE = `\
+Usage: bun scripts/report.ts <session>[:<line>] [--out <file>] [--open]
+       bun scripts/report.ts --project <folder or name> | --all [--since <t>] [--out <folder>] [--open]
+
+Writes a session as an HTML page, or every session of a project with an overview that links them, and prints the
+page's path. One file each, readable offline and without JavaScript. An entry's anchor is its line: <page>#L118.
+
+<session>: id or its start (4+), name or part of it, transcript path, "last".
+
+  --project <p>      All sessions of a project: a folder in it, or its name
+  --all              All sessions
+  --since <t>        Only sessions with a row since then: 2026-02-03, yesterday, 7d, "last week"
+  --out <path>       The page's file, or with several sessions their folder (default: reports/ of the state folder)
+  --open             Show it in the browser
+  --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
+  --json             One JSON document       --quiet  No remarks on stderr
+
+Examples:
+  bun scripts/report.ts last --open
+  bun scripts/report.ts --project . --since "last week" --out pages
+`;
+
+const FLAGS = {
+  project: { type: "string" },
+  all: { type: "boolean", default: false },
+  since: { type: "string" },
+  out: { type: "string" },
+  open: { type: "boolean", default: false },
+} as const;
+
+const OVERVIEW = "index.html";
+/** What shows a file in the user's browser. */
+const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {
+  darwin: ["open"],
+  win32: ["cmd", "/c", "start", ""],
+};
+
+type ReportRun = Run<typeof FLAGS>;
+
+async function main(run: ReportRun): Promise<void> {
+  const { values, words, config } = run;
+  const [reference] = words;
+  const isMany = values.all || values.project !== undefined;
+  if (isMany === (reference !== undefined) || (values.all && values.project !== undefined)) {
+    throw usageError("Expected a session, --project or --all", "name one of them; --help has examples");
+  }
+  if (!isMany && values.since !== undefined) {
+    throw usageError("Cannot use --since with one session", "leave it out, or use --project or --all");
+  }
+  const { settings, paths } = config;
+  const { timezone, participants } = settings;
+  const options = { paths, settings, timezone, participants, rules: readRules(settings) };
+  if (reference === undefined) await reportMany(run, options);
+  else await reportOne(run, reference, options);
+}
+
+async function reportOne(run: ReportRun, reference: string, options: ReportOptions): Promise<void> {
+  const { config, cwd } = run;
+  const { paths, currentSession: current } = config;
+  const found = await orIndexed(reference, paths, () => resolveAny(reference, { paths, cwd, current }));
+  const reported = "shared" in found ? readShared(found.shared, options) : readReported(found, options);
+  const { session, steps } = reported;
+  if (steps.length === 0) note("nothing was said yet");
+  const file = placeOf(run, pageName(session.id));
+  writeSessionPage(reported, file, options);
+  const lines = "shared" in found ? found.shared.lines : found.lines;
+  if (run.values.open) await openInBrowser(file, lines?.from);
+  run.show({ pages: [{ session: sessionJson(session, options.rules), file }], overview: null }, [file]);
+}
+
+/** What somebody else shares has no observations of its own and no rewound rows. */
+function readShared(shared: FoundShared, { paths }: ReportOptions): ReportedSession {
+  const all = { lines: undefined, around: undefined, count: Number.MAX_SAFE_INTEGER };
+  const steps = readSharedSteps(
+    shared,
+    { ...all, filter: { words: [], tools: true, insideTools: false } },
+    paths,
+  );
+  const session = asSession(shared);
+  return {
+    session,
+    meta: metaOfShared(shared),
+    memory: undefined,
+    steps,
+    isRewound: () => false,
+    isCut: false,
+  };
+}
+
+/** Returns the file that --out names, or one of this name in the folder that it names. */
+function placeOf({ values, config, cwd }: ReportRun, name: string): string {
+  if (values.out === undefined) return join(config.paths.reports, name);
+  const out = expandPath(values.out, config.env, cwd);
+  const isFolder = /[/\\]$/.test(values.out) || statSync(out, { throwIfNoEntry: false })?.isDirectory();
+  return isFolder ? join(out, name) : out;
+}
+
+async function reportMany(run: ReportRun, options: ReportOptions): Promise<void> {
+  const { values, config, cwd } = run;
+  const { project, since: time, out } = values;
+  const { paths, env } = config;
+  const since = time === undefined ? "" : timeFlag("--since", time, options.timezone).toISOString();
+  const limit = Number.POSITIVE_INFINITY;
+  const sessions = listByLastRow(paths, { project, cwd, since, limit });
+  if (sessions.length === 0) {
+    note("no sessions found");
+    return void run.show({ pages: [], overview: null }, []);
+  }
+  const folder = out === undefined ? paths.reports : expandPath(out, env, cwd);
+  const pages = writeAll(sessions, folder, options);
+  const overview = join(folder, OVERVIEW);
+  writeOverview(pages, overview, options);
+  if (values.open) await openInBrowser(overview);
+  const written = sessions.map((session) => ({
+    session: sessionJson(session, options.rules),
+    file: join(folder, pageName(session.id)),
+  }));
+  run.show({ pages: written, overview }, [overview]);
+}
+
+function writeAll(sessions: readonly Session[], folder: string, options: ReportOptions): LinkedPage[] {
+  const progress = startProgress("pages");
+  const pages = sessions.map((session, i) => {
+    const page = writeSessionPage(
+      readReported({ session }, options),
+      join(folder, pageName(session.id)),
+      options,
+    );
+    progress.update(i + 1, sessions.length);
+    return page;
+  });
+  progress.end();
+  return pages;
+}
+
+/** Starts the browser, which outlives this process. */
+async function openInBrowser(file: string, line?: number): Promise<void> {
+  const [command = "", ...args] = OPENERS[process.platform] ?? ["xdg-open"];
+  const address = `${pathToFileURL(file).href}${line === undefined ? "" : `#L${line}`}`;
+  const child = spawn(command, [...args, address], { detached: true, stdio: "ignore" });
+  const problem = await new Promise<Error | undefined>((resolve) => {
+    child.once("spawn", () => resolve(undefined));
+    child.once("error", resolve);
+  });
+  child.unref();
+  if (problem) warn(`cannot start "${command}" to show it: open the file yourself`);
+}
+
+if (import.meta.main)
+  await runScript({ usage: USAGE, flags: FLAGS, words: { max: 1 }, readsAnyVolute: true }, main);

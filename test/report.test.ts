@@ -1,0 +1,295 @@
+import { expect, test } from "bun:test";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chain, claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { piAssistant, piHeader, piUser } from "./support/pi.ts";
+import { uuidFrom } from "./support/rows.ts";
+import { runScript } from "./support/run.ts";
+
+const ID = uuidFrom("reported");
+const OTHER = uuidFrom("reported beside it");
+
+function run(home: TemporaryHome, ...args: string[]) {
+  return runScript("report", args, { env: home.env, cwd: home.project });
+}
+
+/** Runs it and returns what it printed. */
+async function ok(home: TemporaryHome, ...args: string[]): Promise<string> {
+  const { stdout, stderr, exitCode } = await run(home, ...args);
+  expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  return stdout.trim();
+}
+
+/** A session of two turns with an edit, a failed command and a decision. */
+function layDeploy(home: TemporaryHome, { id = ID, title = "fix deploy" } = {}): void {
+  const context = { sessionId: id, cwd: home.project, at: "2026-02-03T14:30:00.000Z" };
+  const edit = {
+    file_path: join(home.project, "deploy.sh"),
+    old_string: "cp -r .",
+    new_string: "rsync -a .",
+  };
+  const rows = chain([
+    claudeUser({ ...context, text: "Make deploy.sh keep links" }),
+    ...claudeAssistant({
+      ...context,
+      text: "I will use `rsync`:\n```sh\nrsync -a . host:\n```\nDone.",
+      tools: [{ name: "Edit", id: "t1", input: edit }],
+    }),
+    claudeToolResult({ ...context, toolUseId: "t1", content: "ok" }),
+    ...claudeAssistant({
+      ...context,
+      tools: [{ name: "Bash", id: "t2", input: { command: "sh deploy.sh" } }],
+    }),
+    claudeToolResult({ ...context, toolUseId: "t2", content: "rsync: not found", isError: true }),
+    claudeUser({ ...context, text: "Install it then" }),
+    ...claudeAssistant({ ...context, text: "Installed." }),
+  ]);
+  writeClaude(home, { id, rows: [...rows, claudeState("custom-title", { customTitle: title }, id)] });
+}
+
+test("a page has an anchor for each line that the reader shows, and each once", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  const html = readFileSync(await ok(home, ID), "utf8");
+  const read = await runScript("session-reader", [ID, "--json"], { env: home.env });
+  const lines = JSON.parse(read.stdout).entries.map(({ line }: { line: number }) => line);
+  const anchors = [...html.matchAll(/<article id="L(\d+)"/g)].map(([, line]) => Number(line));
+  expect(anchors).toEqual([...new Set<number>(lines)]);
+});
+
+test("a page says what the session is, what was edited and how each call ended", async () => {
+  using home = temporaryHome({ TZ: "UTC" });
+  layDeploy(home);
+  const html = readFileSync(await ok(home, ID), "utf8");
+  expect(html).toContain("<h1>fix deploy</h1>");
+  expect(html).toContain(`<dt>Project</dt><dd>${home.project}</dd>`);
+  expect(html).toContain("<dd>4 messages, 2 tool calls, 1 file edited</dd>");
+  expect(html).toContain("2026-02-03 14:30:00");
+  expect(html).toMatch(/<li>deploy\.sh <a class="place" href="#L\d+">/);
+  expect(html).toContain("<pre><code>rsync -a . host:</code></pre>");
+  expect(html).toContain("I will use <code>rsync</code>:");
+  expect(html).toContain("<del>-cp -r .</del><ins>+rsync -a .</ins>");
+  expect(html).toMatch(/<code>Bash sh deploy\.sh<\/code> <span class="failed">failed<\/span>/);
+  expect(html).toContain("<pre>rsync: not found</pre>");
+});
+
+test("nothing in a session becomes markup, and a page asks for nothing", async () => {
+  using home = temporaryHome();
+  const hostile = `</pre></style><script src="//evil.example/x.js"></script><img src=x onerror=alert(1)> "'&`;
+  const context = { sessionId: ID, cwd: join(home.root, `a"><b>`), at: "2026-02-03T14:30:00.000Z" };
+  const rows = chain([
+    claudeUser({ ...context, text: `${hostile}\n\`\`\`\n${hostile}\n\`\`\`` }),
+    ...claudeAssistant({
+      ...context,
+      text: `\`${hostile}\``,
+      tools: [
+        {
+          name: "Edit",
+          id: "t1",
+          input: { file_path: hostile, old_string: hostile, new_string: `<b>${hostile}` },
+        },
+        { name: hostile, id: "t2", input: { query: hostile } },
+      ],
+    }),
+    claudeToolResult({ ...context, toolUseId: "t2", content: hostile }),
+  ]);
+  writeClaude(home, { id: ID, rows: [...rows, claudeState("custom-title", { customTitle: hostile }, ID)] });
+  const folder = join(home.root, "pages");
+  await ok(home, "--all", "--out", folder);
+  for (const name of [`${ID}.html`, "index.html"]) {
+    const html = readFileSync(join(folder, name), "utf8");
+    const tags = Array.from(html.matchAll(/<([a-z]\w*)([^<>]*)>/g), ([, name = "", rest = ""]) => ({
+      name,
+      rest,
+    }));
+    const foreign = ["script", "img", "b", "iframe", "link", "object", "form"];
+    expect(tags.filter(({ name }) => foreign.includes(name))).toEqual([]);
+    const addresses = tags.flatMap(({ rest }) => rest.match(/\s(?:src|href|on\w+)=("[^"]*"|\S*)/g) ?? []);
+    expect(addresses.filter((each) => !/^ href="(?:#L\d+|[\w-]+\.html)"$/.test(each))).toEqual([]);
+    expect(html).toContain(`content="default-src 'none'; style-src 'sha256-`);
+  }
+});
+
+test("the policy allows the page's own style", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  const html = readFileSync(await ok(home, ID), "utf8");
+  const [, allowed] = /'sha256-([^']+)'/.exec(html) ?? [];
+  const [, style = ""] = /<style>([\s\S]*?)<\/style>/.exec(html) ?? [];
+  expect(new Bun.CryptoHasher("sha256").update(style).digest("base64")).toBe(allowed ?? "");
+});
+
+test("speakers have the names of config.json", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  write(home.paths.config, JSON.stringify({ participants: { user: "Jason", assistant: "Deployer" } }));
+  const html = readFileSync(await ok(home, ID), "utf8");
+  expect(html).toContain('<span class="who">Jason</span>');
+  expect(html).toContain('<span class="who">Deployer</span>');
+});
+
+test("observations are shown with links to their places", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  await runScript("observe-compact", [ID, "--set", "retainTokens=0", "--observe"], { env: home.env });
+  const html = readFileSync(await ok(home, ID), "utf8");
+  const [, list = ""] = /<h2>Observations<\/h2><\/summary>\n<ul>([\s\S]*?)<\/ul>/.exec(html) ?? [];
+  expect(list).toContain("Make deploy.sh keep links");
+  expect(list).toMatch(/href="#L1"/);
+});
+
+test("an overview links the sessions of a project, by --since, and no others", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  layDeploy(home, { id: OTHER, title: "also here" });
+  const elsewhere = {
+    sessionId: uuidFrom("elsewhere"),
+    cwd: join(home.root, "bakery"),
+    at: "2026-02-03T14:30:00.000Z",
+  };
+  writeClaude(home, {
+    id: elsewhere.sessionId,
+    cwd: elsewhere.cwd,
+    rows: chain([claudeUser({ ...elsewhere, text: "bake" })]),
+  });
+  const folder = join(home.root, "pages");
+  expect(await ok(home, "--project", ".", "--out", folder)).toBe(join(folder, "index.html"));
+  expect(readdirSync(folder).sort()).toEqual([`${ID}.html`, `${OTHER}.html`, "index.html"].sort());
+  const html = readFileSync(join(folder, "index.html"), "utf8");
+  const links = Array.from(html.matchAll(/<a href="([^"]+)">([^<]+)<\/a>/g), ([, file, name]) => [
+    file,
+    name,
+  ]);
+  expect(links.sort()).toEqual(
+    [
+      [`${ID}.html`, "fix deploy"],
+      [`${OTHER}.html`, "also here"],
+    ].sort(),
+  );
+  const none = await run(home, "--all", "--since", "1h", "--json");
+  expect(none.stderr).toBe("no sessions found\n");
+  expect(JSON.parse(none.stdout)).toEqual({ pages: [], overview: null });
+});
+
+test("--json names the pages and the overview", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  const page = join(home.paths.reports, `${ID}.html`);
+  const one = JSON.parse(await ok(home, ID, "--json"));
+  expect(one).toEqual({
+    pages: [{ session: expect.objectContaining({ id: ID, name: "fix deploy" }), file: page }],
+    overview: null,
+  });
+  const all = JSON.parse(await ok(home, "--all", "--json"));
+  expect(all.overview).toBe(join(home.paths.reports, "index.html"));
+  expect(all.pages).toEqual(one.pages);
+});
+
+test("--out is a file or a folder, is written again, and never takes the place of another file", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  expect(await ok(home, ID, "--out", "page.html")).toBe(join(home.project, "page.html"));
+  expect(await ok(home, ID, "--out", "page.html")).toBe(join(home.project, "page.html"));
+  expect(await ok(home, ID, "--out", "pages/")).toBe(join(home.project, "pages", `${ID}.html`));
+  expect(await ok(home, ID, "--out", ".")).toBe(join(home.project, `${ID}.html`));
+  writeFileSync(join(home.project, "page.html"), "mine now");
+  const { stdout, stderr, exitCode } = await run(home, ID, "--out", "page.html");
+  expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+  expect(stderr).toContain("a file that is not a report is there");
+  expect(stderr).toContain("hint: name another place with --out");
+  expect(readFileSync(join(home.project, "page.html"), "utf8")).toBe("mine now");
+});
+
+test("--open starts the system's opener with the place that was named, and without one says so", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  const bin = join(home.root, "bin");
+  const opened = join(home.root, "opened");
+  write(join(bin, "xdg-open"), `#!/bin/sh\nprintf %s "$1" > "${opened}"\n`);
+  chmodSync(join(bin, "xdg-open"), 0o755);
+  const env = { ...home.env, PATH: `${bin}:${home.env.PATH}` };
+  const { stdout } = await runScript("report", [`${ID}:2`, "--open"], { env });
+  while (!existsSync(opened) || readFileSync(opened, "utf8") === "") await Bun.sleep(5);
+  expect(readFileSync(opened, "utf8")).toBe(`${pathToFileURL(stdout.trim()).href}#L2`);
+  const without = await runScript("report", [ID, "--open"], {
+    env: { ...home.env, PATH: bin.replace("bin", "no") },
+  });
+  expect(without.stderr).toContain('warning: cannot start "xdg-open" to show it');
+  expect(without.stdout.trim()).toBe(join(home.paths.reports, `${ID}.html`));
+});
+
+test("what is asked for wrongly is refused with a hint", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  for (const args of [
+    [],
+    [ID, "--all"],
+    ["--all", "--project", "."],
+    [ID, "--since", "1d"],
+    ["--all", "--since", "soon"],
+  ]) {
+    const { stdout, stderr, exitCode } = await run(home, ...args);
+    expect({ args, stdout, exitCode }).toEqual({ args, stdout: "", exitCode: 2 });
+    expect(stderr).toMatch(/^error: .+\nhint: .+\n$/);
+  }
+  expect((await run(home, "nobody")).stderr).toContain("error: NOT_FOUND");
+  expect(existsSync(home.paths.reports)).toBe(false);
+});
+
+test("a page is made of what the index has of a session whose transcript is gone", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  await runScript("embed", ["--quiet"], { env: home.env });
+  rmSync(join(home.paths.claude, "projects"), { recursive: true });
+  const { stdout, stderr, exitCode } = await run(home, ID.slice(0, 8));
+  expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  expect(readFileSync(stdout.trim(), "utf8")).toContain("Make deploy.sh keep links");
+});
+
+test("rows of an abandoned branch are marked", async () => {
+  using home = temporaryHome();
+  const [first, second, other] = ["u1", "a1", "u2"];
+  const file = write(join(home.paths.pi, "sessions", "x", "2026-02-03_pi-1.jsonl"), [
+    piHeader({ id: "pi-1", cwd: home.project }),
+    { ...piUser({ id: first, text: "start" }), parentId: null },
+    { ...piAssistant({ id: second, text: "first way" }), parentId: first },
+    { ...piUser({ id: other, text: "another way" }), parentId: first },
+  ]);
+  const html = readFileSync(await ok(home, file), "utf8");
+  expect(html).toMatch(/<article id="L3" class="assistant rewound"><span class="dim">\(rewound\)<\/span>/);
+  expect(html).toMatch(/<article id="L4" class="user">/);
+});
+
+test("forget removes a session's pages and the overviews that link it, and lists a page that was changed", async () => {
+  using home = temporaryHome();
+  layDeploy(home);
+  layDeploy(home, { id: OTHER, title: "also here" });
+  await ok(home, "--all");
+  const ours = await ok(home, ID, "--out", "ours.html");
+  const changed = await ok(home, ID, "--out", "changed.html");
+  writeFileSync(changed, readFileSync(changed, "utf8").replace("</body>", "<!-- mine --></body>"));
+  const forgot = await runScript("forget", [ID, "--yes", "--json"], { env: home.env, cwd: home.project });
+  const { removed, keptFiles } = JSON.parse(forgot.stdout);
+  expect(removed.reports.map((file: string) => basename(file)).sort()).toEqual(
+    [`${ID}.html`, "index.html", "ours.html"].sort(),
+  );
+  expect(keptFiles).toEqual([changed]);
+  expect([existsSync(ours), existsSync(changed)]).toEqual([false, true]);
+  expect(readdirSync(home.paths.reports)).toEqual([`${OTHER}.html`]);
+});
+
+test("forget --pattern removes the pages that hold a match, also one that HTML writes otherwise", async () => {
+  using home = temporaryHome();
+  const context = { sessionId: ID, cwd: home.project, at: "2026-02-03T14:30:00.000Z" };
+  writeClaude(home, { id: ID, rows: chain([claudeUser({ ...context, text: "if (a<b && c) violin" })]) });
+  layDeploy(home, { id: OTHER, title: "also here" });
+  const [page, other] = [await ok(home, ID), await ok(home, OTHER)];
+  const forgot = await runScript("forget", ["--pattern", "a<b && c", "--yes"], {
+    env: home.env,
+    cwd: home.project,
+  });
+  expect(forgot.exitCode).toBe(0);
+  expect([existsSync(page), existsSync(other)]).toEqual([false, true]);
+});
