@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
+import { statOf } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -216,7 +217,7 @@ async function locked(
   } catch (error) {
     if (error instanceof SessionMemoryError && error.type === "BUSY")
       return { status: "busy", reason: error.message };
-    if (hasCode(error, "ENOENT")) {
+    if (hasCode(error, "ENOENT") && statOf(session.file) === undefined) {
       throw new SessionMemoryError("NOT_FOUND", `Cannot read "${session.file}": it is gone`, {
         cause: error,
       });
