@@ -215,6 +215,19 @@ describe("session-reader", () => {
     expect(long.stdout).toContain("committed: feat: part 299");
   });
 
+  test("names no file in the outline whose edit failed", async () => {
+    using own = temporaryHome();
+    const edit = (file: string, isError: boolean) =>
+      call("Edit", { file_path: file, old_string: "a", new_string: "b" }, "text", {
+        isError,
+        minute: Number(isError),
+      });
+    const rows = [claudeUser({ text: "change both" }), ...edit("a.ts", true), ...edit("b.ts", false)];
+    writeClaude(own, { id: ID, rows });
+    const { stdout } = await runScript("session-reader", [ID, "--outline"], { env: own.env });
+    expect(stdout).toContain("\n  edited b.ts\n");
+  });
+
   test("marks rows that were taken back", async () => {
     using own = temporaryHome();
     const linked = (uuid: string, parentUuid: string | null, text: string) =>

@@ -94,11 +94,14 @@ function workLine(steps: readonly Step[], { chars, files, each }: Detail): strin
   let ran = 0;
   for (const { entry, result } of steps) {
     const { tool } = entry;
-    if (tool?.action === "edit") for (const path of tool.paths) edited.add(baseName(path));
+    const outcome = outcomeOf(result);
+    if (tool?.action === "edit" && outcome !== "failed" && outcome !== "rejected") {
+      for (const path of tool.paths) edited.add(baseName(path));
+    }
     if (tool?.action !== "run") continue;
     ran++;
-    if (outcomeOf(result) === "failed") failed.add(oneLine(tool.target, PART_CHARS));
-    const commit = outcomeOf(result) === "failed" ? undefined : commitMessage(tool.target);
+    if (outcome === "failed") failed.add(oneLine(tool.target, PART_CHARS));
+    const commit = outcome === "failed" ? undefined : commitMessage(tool.target);
     if (commit !== undefined) commits.push(oneLine(commit, PART_CHARS));
   }
   const parts = [
