@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type HookOutput, userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
+
+const home = homePerTest();
 
 const ME = uuidFrom("me");
 const OTHER = uuidFrom("other");
@@ -42,21 +44,18 @@ async function ask(home: TemporaryHome, options = {}, given: unknown = input(hom
 }
 
 test("userPromptSubmit() answers with what is new, once", async () => {
-  using home = temporaryHome();
   other(home);
   expect(await ask(home)).toEqual(NEWS);
   expect(await ask(home)).toEqual({});
 });
 
 test("userPromptSubmit() does not count as told what an aborted call did not take", async () => {
-  using home = temporaryHome();
   other(home);
   expect(await ask(home, {}, input(home), { signal: AbortSignal.abort() })).toEqual(NEWS);
   expect(await ask(home)).toEqual(NEWS);
 });
 
 test("userPromptSubmit() works where the program's folder was removed under it", async () => {
-  using home = temporaryHome();
   other(home);
   const program = `
     const { userPromptSubmit } = await import(${JSON.stringify(join(ROOT, "hooks", "agent-sdk.ts"))});
@@ -72,7 +71,6 @@ test("userPromptSubmit() works where the program's folder was removed under it",
 });
 
 test("userPromptSubmit() takes scope and length from its options", async () => {
-  using home = temporaryHome();
   other(home, join(home.root, "elsewhere"));
   expect(await ask(home)).toEqual({});
   expect(await ask(home, { scope: "all", maxChars: 105 })).toEqual({
@@ -106,7 +104,6 @@ test.each([
 });
 
 test("userPromptSubmit() is silent on a broken config or cursor file, and loses nothing", async () => {
-  using home = temporaryHome();
   other(home);
   write(home.paths.config, "{");
   expect(await ask(home)).toEqual({});

@@ -8,9 +8,11 @@ import { metaFile } from "../lib/sessions/meta.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+const home = homePerTest();
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
 setDefaultTimeout(30_000);
@@ -107,7 +109,6 @@ describe("a turn appended to a long session", () => {
   }, 30_000);
 
   test("is observed as if the whole had been read: no line is left out", async () => {
-    using home = temporaryHome();
     const file = writeClaude(home, { id: ID, rows: "" });
     const session = writer(home, file);
     for (let turn = 0; turn < 6; turn++) {
@@ -124,7 +125,6 @@ describe("a turn appended to a long session", () => {
   }, 30_000);
 
   test("is read whole where its prompt takes the place of an earlier one", async () => {
-    using home = temporaryHome();
     const file = writeClaude(home, { id: ID, rows: "" });
     const session = writer(home, file);
     for (let turn = 0; turn < 4; turn++) session.append(20_000);
@@ -141,7 +141,6 @@ describe("a turn appended to a long session", () => {
 });
 
 test("a file that was replaced is read from its start", async () => {
-  using home = temporaryHome();
   const file = writeClaude(home, { id: ID, rows: "" });
   const session = writer(home, file);
   for (let turn = 0; turn < 6; turn++) session.append(20_000);
@@ -154,7 +153,6 @@ test("a file that was replaced is read from its start", async () => {
 }, 30_000);
 
 test("when a session begins, those that were there before are indexed and named, the newest first, once", async () => {
-  using home = temporaryHome();
   const ids = ["1", "2", "3", "4", "5"].map((digit) => `${digit}d1f0c52-7a84-4e7b-9a51-0a6de7f3c101`);
   for (const [index, id] of ids.entries()) {
     const context = { sessionId: id, cwd: home.project };

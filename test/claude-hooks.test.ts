@@ -5,9 +5,11 @@ import { defaultSettings } from "../lib/config/config.ts";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { setObserveSettings } from "../lib/observe/observe-state.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { secondsAgo } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+const home = homePerTest();
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
 const LAST = "9c4e2a10-1b3d-4c5e-8f60-7a8b9c0d1e2f";
@@ -58,7 +60,6 @@ async function noteIn(folder: string): Promise<string> {
 
 describe("PreCompact and SessionStart(compact)", () => {
   test("say what the summary must keep, and give it back with how to look up more", async () => {
-    using home = temporaryHome();
     const file = conversation(home, ID, ["Never use port 8080, it must be 8443.", "Fix src/gateway.ts"]);
     const before = await hook(home, "pre-compact", input(home, file, { trigger: "manual" }));
     expect({ stderr: before.stderr, exitCode: before.exitCode }).toEqual({ stderr: "", exitCode: 0 });
@@ -73,7 +74,6 @@ describe("PreCompact and SessionStart(compact)", () => {
   });
 
   test("stay within 10,000 characters, whole lines only, however much was observed", async () => {
-    using home = temporaryHome();
     const texts = Array.from(
       { length: 120 },
       (_, i) => `Request ${i}: never forget rule ${i}. ${"more words ".repeat(20)}`,
@@ -87,7 +87,6 @@ describe("PreCompact and SessionStart(compact)", () => {
   });
 
   test("apply a pattern that was added since the observations were made", async () => {
-    using home = temporaryHome();
     const file = conversation(home, ID, ["Call the customer Nightingale tomorrow."]);
     await hook(home, "pre-compact", input(home, file, { trigger: "manual" }));
     writeFileSync(home.paths.config, '{"redact": {"extra": ["Nightingale"]}}');
@@ -97,7 +96,6 @@ describe("PreCompact and SessionStart(compact)", () => {
   });
 
   test("say nothing of a session without conversation, and nothing on resume", async () => {
-    using home = temporaryHome();
     const nowhere = join(home.root, "none.jsonl");
     for (const [name, more] of [
       ["pre-compact", { trigger: "manual" }],
@@ -122,7 +120,6 @@ describe("SessionStart(startup)", () => {
   }
 
   test("tells in at most 400 characters what the project's last session was about", async () => {
-    using home = temporaryHome();
     await named(home);
     const { stdout } = await hook(
       home,
@@ -137,7 +134,6 @@ describe("SessionStart(startup)", () => {
   });
 
   test("is silent in another project, after two weeks, and when config.json says so", async () => {
-    using home = temporaryHome();
     const start = (cwd: string) =>
       hook(home, "session-start", { session_id: ID, transcript_path: "/none", cwd, source: "startup" });
     const rows = [
@@ -171,7 +167,6 @@ test("one switch turns observing off in PreCompact and after turns, in config.js
 
 describe("Stop and SessionEnd", () => {
   test("return at once and have the session indexed and observed afterwards", async () => {
-    using home = temporaryHome();
     const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
     const run = await hook(home, "stop", input(home, file, { stop_hook_active: false }));
     expect(run).toEqual({ stdout: "", stderr: "", exitCode: 0 });
@@ -188,7 +183,6 @@ describe("Stop and SessionEnd", () => {
   });
 
   test("save the session as a note in the state folder on /clear only", async () => {
-    using home = temporaryHome();
     const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
     await hook(home, "session-end", input(home, file, { reason: "clear" }));
     const text = await noteIn(join(home.paths.notes, "shop"));
@@ -198,7 +192,6 @@ describe("Stop and SessionEnd", () => {
   });
 
   test("save the note where notes.dir says, and none without notes.onClear", async () => {
-    using home = temporaryHome();
     const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
     write(home.paths.config, JSON.stringify({ notes: { dir: "memory" } }));
     await hook(home, "session-end", input(home, file, { reason: "clear" }));
@@ -230,7 +223,6 @@ describe("Stop and SessionEnd", () => {
 describe("every hook", () => {
   for (const name of ["session-start", "pre-compact", "stop", "session-end"]) {
     test(`${name} exits 0 and prints nothing on broken input, and logs one line`, async () => {
-      using home = temporaryHome();
       for (const broken of ["", "{", "[]", '{"session_id": 5}']) {
         expect(await hook(home, name, broken)).toEqual({ stdout: "", stderr: "", exitCode: 0 });
       }

@@ -8,10 +8,12 @@ import { defaultSettings } from "../lib/config/config.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
-import { temporaryHome, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, writeClaude } from "./support/home.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT } from "./support/run.ts";
+
+const home = homePerTest();
 
 const ME = "me";
 
@@ -161,7 +163,6 @@ test.each([
 const OTHER = uuidFrom("other");
 
 test("a transcript that grows by any bytes tells every message exactly once, at most one line late", () => {
-  using home = temporaryHome();
   const random = seeded(fuzzSeed("growth"));
   const rows = Array.from({ length: 40 }, (_, i) =>
     claudeUser({ text: `m${i} ✓🚀`, at: secondsAgo(600 - i), cwd: home.project }),
@@ -183,7 +184,6 @@ test("a transcript that grows by any bytes tells every message exactly once, at 
 });
 
 test("every cut inside a line waits at that line's start", () => {
-  using home = temporaryHome();
   const row = (content: string) => ({
     type: "user",
     sessionId: OTHER,
@@ -206,7 +206,6 @@ test("every cut inside a line waits at that line's start", () => {
 }, 30_000);
 
 test("growth and replacement between two looks never lose a message, nor put a mark inside a line", () => {
-  using home = temporaryHome();
   const random = seeded(fuzzSeed("replacement"));
   let number = 0;
   const message = () =>
@@ -232,7 +231,6 @@ test("growth and replacement between two looks never lose a message, nor put a m
 }, 30_000);
 
 test("flipped, spliced and torn bytes throw nothing, and what can be read is told", () => {
-  using home = temporaryHome();
   const random = seeded(fuzzSeed("damage"));
   for (let round = 0; round < 40; round++) {
     const id = uuidFrom(`damaged ${round}`);
@@ -260,7 +258,6 @@ test("flipped, spliced and torn bytes throw nothing, and what can be read is tol
 });
 
 test("two looks at once tell the same messages twice at worst, and none is lost after", () => {
-  using home = temporaryHome();
   const random = seeded(fuzzSeed("two writers"));
   const file = writeClaude(home, { id: OTHER, rows: "" });
   let written = 0;
@@ -291,12 +288,12 @@ test("two looks at once tell the same messages twice at worst, and none is lost 
   expect(seen.size).toBe(written);
 }, 30_000);
 
-function optionsOf(home: ReturnType<typeof temporaryHome>) {
+function optionsOf(home: TemporaryHome) {
   return { paths: home.paths, settings: defaultSettings(), current: { id: ME, cwd: home.project } };
 }
 
 /** Looks, marks, and says how many messages were told. */
-function lookOf(home: ReturnType<typeof temporaryHome>): () => number {
+function lookOf(home: TemporaryHome): () => number {
   return () => {
     const updates = readUpdates(optionsOf(home));
     expect(updates.problems).toEqual([]);
@@ -305,7 +302,7 @@ function lookOf(home: ReturnType<typeof temporaryHome>): () => number {
   };
 }
 
-function offsetOf(home: ReturnType<typeof temporaryHome>): number | undefined {
+function offsetOf(home: TemporaryHome): number | undefined {
   return readMarks(cursorFileOf(home.paths.cursors, ME))?.get(OTHER)?.offset ?? 0;
 }
 

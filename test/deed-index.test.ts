@@ -7,10 +7,12 @@ import { openStore, type Store } from "../lib/store/store.ts";
 import { deedsIn } from "../lib/transcripts/calls.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
-import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";
+import { homePerTest, layFixtures, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+const home = homePerTest();
 
 const ONE = uuidFrom("deeds one");
 const TWO = uuidFrom("deeds two");
@@ -36,7 +38,6 @@ const found = (store: Store, word: string) =>
 
 describe("deeds in the index", () => {
   test("are those of the transcripts, and found by their words", async () => {
-    using home = temporaryHome();
     layFixtures(home);
     const store = openHomeStore(home);
     await indexHome(home, store);
@@ -52,7 +53,6 @@ describe("deeds in the index", () => {
   });
 
   test("grow with their session, and a result that comes late is put to its call", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const [call, result] = run("npm test", "3 failed: zebra", { isError: true }) as [Row, Row];
     const file = writeClaude(home, {
@@ -79,7 +79,6 @@ describe("deeds in the index", () => {
   });
 
   test("an answer to a dialog stays the user's word when reading goes on from it, and our own output stays out", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const question = { question: "Which database?", options: [{ label: "SQLite" }] };
     const ask = claudeAssistant({
@@ -115,7 +114,6 @@ describe("deeds in the index", () => {
   });
 
   test("of a replaced file take the place of those before", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const first = [
       claudeUser({ sessionId: ONE, text: "one" }),
@@ -132,7 +130,6 @@ describe("deeds in the index", () => {
   });
 
   test("that a fork copied are there once", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const rows = [claudeUser({ sessionId: ONE, text: "one" }), ...run("make a", "ok")];
     writeClaude(home, { id: ONE, rows });
@@ -145,7 +142,6 @@ describe("deeds in the index", () => {
   });
 
   test("come to an index of before, whose gone sessions and vectors stay", async () => {
-    using home = temporaryHome();
     const gone = writeClaude(home, {
       id: ONE,
       rows: [turn("the gone question", "its answer", { sessionId: ONE })],
@@ -187,7 +183,6 @@ describe("deeds in the index", () => {
   });
 
   test("go with a pruned or a forgotten session, and with a forgotten word, out of the files' bytes too", async () => {
-    using home = temporaryHome();
     const rows = (sessionId: string, word: string) => [
       claudeUser({ sessionId, text: "go on" }),
       ...run(`make ${word}`, `${word} is made`, { sessionId }),
@@ -212,7 +207,6 @@ describe("deeds in the index", () => {
   }, 30_000);
 
   test("hold no secret, and nothing that config.json excludes", async () => {
-    using home = temporaryHome();
     const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
     const rows = [
       claudeUser({ sessionId: ONE, text: "go" }),
@@ -252,7 +246,6 @@ describe("rows that were taken back", () => {
       .map((row) => Object.values(row));
 
   test("are known by their lines, whether they were there at first or were taken back later", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const file = writeClaude(home, {
       id: ONE,

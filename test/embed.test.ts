@@ -26,7 +26,7 @@ import {
   type Reply,
   startFakeOpenAI,
 } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import {
   chunksOf,
   contentOf,
@@ -40,6 +40,8 @@ import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { BUN_FLAGS, runScript, scriptPath, startScript } from "./support/run.ts";
 import { SECRET_KINDS, secretsOf } from "./support/secrets.ts";
+
+const home = homePerTest();
 
 const DIMENSIONS = 64;
 const ONE = uuidFrom("embedded one");
@@ -99,7 +101,6 @@ function manyTurns(count: number, word = "question") {
 
 describe("embedChunks()", () => {
   test("keeps each chunk's exact vector and its sign bits, and sends nothing a second time", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     await indexHome(home, store);
@@ -146,7 +147,6 @@ describe("embedChunks()", () => {
   });
 
   test("never mixes two models: the first one's vectors wait in the cache, and coming back is free", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     await indexHome(home, store);
@@ -165,7 +165,6 @@ describe("embedChunks()", () => {
   });
 
   test("makes a table of another width when the dimensions change", async () => {
-    using home = temporaryHome();
     const wide = await startFakeOpenAI({ dimensions: 128 });
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(2) });
@@ -180,7 +179,6 @@ describe("embedChunks()", () => {
   });
 
   test("tries a failing batch three times more and goes on", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(2) });
     await indexHome(home, store);
@@ -216,7 +214,6 @@ describe("embedChunks()", () => {
   });
 
   test("names the cause when the one batch there is fails, or some of several do", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(120) });
     await indexHome(home, store);
@@ -256,7 +253,6 @@ describe("embedChunks()", () => {
   });
 
   test("stops at once, keeps nothing and flags nothing when the vectors have another size than configured", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(2) });
     await indexHome(home, store);
@@ -273,7 +269,6 @@ describe("embedChunks()", () => {
   });
 
   test("keeps a vector that comes back after its chunk was replaced", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const file = writeClaude(home, { id: ONE, rows: manyTurns(1) });
     const text = readFileSync(file, "utf8");
@@ -299,7 +294,6 @@ describe("embedChunks()", () => {
   });
 
   test("works and stays right where sqlite-vec is not loaded, and fills the table once it is", async () => {
-    using home = temporaryHome();
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     const store = openHomeStore(home);
     await indexHome(home, store);
@@ -327,7 +321,6 @@ describe("embedChunks()", () => {
 
 describe("embed.ts", () => {
   test("indexes, says what it did in its last line, and says why there are no vectors", async () => {
-    using home = temporaryHome();
     writeClaude(home, { id: ONE, rows: `${jsonl(...manyTurns(2))}{"broken\n` });
     const bad = writeClaude(home, { id: TWO, rows: "no json\n" });
     const run = await runScript("embed", [], { env: home.env });
@@ -352,7 +345,6 @@ describe("embed.ts", () => {
   });
 
   test("sends what config.json names to that host, and says what it cost", async () => {
-    using home = temporaryHome();
     writeConfig(home, { embedding: embedding({ model: "text-embedding-3-small" }) });
     writeClaude(home, { id: ONE, rows: manyTurns(2) });
     const plan = await runScript("embed", ["--dry-run", "--json"], { env: home.env });
@@ -373,7 +365,6 @@ describe("embed.ts", () => {
   });
 
   test("--dry-run says to the chunk what the same command then sends: refined, new, grown, forked, all", async () => {
-    using home = temporaryHome();
     const pieces = ({ body }: RecordedRequest) =>
       String(body.messages.at(-1).content).match(/^\d+\.$/gm)?.length ?? 0;
     server.script((request) => {
@@ -416,7 +407,6 @@ describe("embed.ts", () => {
   });
 
   test("fails with the error and keeps the full text when vectors cannot be made", async () => {
-    using home = temporaryHome();
     writeConfig(home, { embedding: embedding({ dimensions: 72 }) });
     writeClaude(home, { id: ONE, rows: manyTurns(1) });
     const run = await runScript("embed", [], { env: home.env });
@@ -438,7 +428,6 @@ describe("embed.ts", () => {
   ];
 
   test.each(dear)("refuses a call over the daily budget before it is made: price %s", async (_, config) => {
-    using home = temporaryHome();
     writeConfig(home, {
       embedding: embedding(config(server.baseUrl)),
       llm: { model: "m", dailyBudgetUsd: 0.0000001, prices: { priced: { input: 0.02, output: 0 } } },
@@ -459,7 +448,6 @@ describe("embed.ts", () => {
   test.each(refusals)(
     "exits 1 with the cause when the embedder refuses everything: %s",
     async (_, reply, message) => {
-      using home = temporaryHome();
       writeConfig(home, { embedding: embedding() });
       writeClaude(home, { id: ONE, rows: manyTurns(4) });
       server.scriptEmbeddings(...Array.from({ length: 30 }, () => reply));
@@ -480,7 +468,6 @@ describe("embed.ts", () => {
   );
 
   test("a run that is embedding keeps its turn however long it lasts, and a killed one loses it", async () => {
-    using home = temporaryHome();
     writeConfig(home, { embedding: embedding() });
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     server.scriptEmbeddings({ kind: "hang" });
@@ -503,7 +490,6 @@ describe("embed.ts", () => {
   });
 
   test("two runs that refine topics at once pay once", async () => {
-    using home = temporaryHome();
     writeConfig(home, { llm: { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" } });
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     await runScript("embed", [], { env: home.env });
@@ -521,7 +507,6 @@ describe("embed.ts", () => {
   });
 
   test("refines topics by the model once, in rows, headers and full text", async () => {
-    using home = temporaryHome();
     writeConfig(home, { llm: { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" } });
     const file = writeClaude(home, { id: ONE, rows: manyTurns(25) });
     server.script(({ body }) => {
@@ -551,7 +536,6 @@ describe("embed.ts", () => {
   });
 
   test("keeps what was indexed of a deleted transcript, says so, and forgets it with --prune", async () => {
-    using home = temporaryHome();
     const file = writeClaude(home, { id: ONE, rows: manyTurns(1, "vanished") });
     writeClaude(home, { id: TWO, rows: manyTurns(1, "staying") });
     await runScript("embed", [], { env: home.env });
@@ -571,7 +555,6 @@ describe("embed.ts", () => {
   });
 
   test("reads a fork again after the rows it had copied were taken from the original", async () => {
-    using home = temporaryHome();
     const rows = turn("shared question", "shared answer");
     const file = writeClaude(home, { id: ONE, rows });
     writeClaude(home, { id: TWO, rows: [rows, turn("own", "words", { minute: 2 })] });
@@ -588,7 +571,6 @@ describe("embed.ts", () => {
   });
 
   test("reads other transcripts instead of the agents' own, and one session alone", async () => {
-    using home = temporaryHome();
     writeClaude(home, { id: ONE, rows: manyTurns(1, "usual") });
     const folder = join(home.root, "given");
     write(join(folder, "deep", "talk.jsonl"), [
@@ -616,7 +598,6 @@ describe("embed.ts", () => {
   });
 
   test("validates without changing anything", async () => {
-    using home = temporaryHome();
     const file = writeClaude(home, { id: ONE, rows: manyTurns(1) });
     const bad = writeClaude(home, { id: TWO, rows: "{}\n" });
     const run = await runScript("embed", ["--validate-only", "--json"], { env: home.env });
@@ -631,7 +612,6 @@ describe("embed.ts", () => {
   });
 
   test("refuses wrong usage with exit 2 and helps with exit 0", async () => {
-    using home = temporaryHome();
     for (const args of [
       ["--frob"],
       ["--session"],
@@ -656,7 +636,6 @@ describe("embed.ts", () => {
   });
 
   test("two runs at once leave what one leaves, and pay once", async () => {
-    using home = temporaryHome();
     writeConfig(home, { embedding: embedding() });
     const random = seeded(5);
     for (let i = 0; i < 30; i++) {
@@ -681,7 +660,6 @@ describe("embed.ts", () => {
   }, 60_000);
 
   test("goes on after Ctrl-C from what was committed", async () => {
-    using home = temporaryHome();
     for (let i = 0; i < 120; i++)
       writeClaude(home, { id: uuidFrom(`interrupted ${i}`), rows: manyTurns(40, `topic${i}`) });
     const child = Bun.spawn(
@@ -710,7 +688,6 @@ describe("embed.ts", () => {
 
 describe("secrets", () => {
   test("stand in no row, request, log or output, wherever they were said", async () => {
-    using home = temporaryHome();
     writeConfig(home, { embedding: embedding(), redact: { extra: ["ACME-\\d{6}"] } });
     const random = seeded(11);
     const secrets = SECRET_KINDS.flatMap((kind) => secretsOf(kind, random));

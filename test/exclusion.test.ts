@@ -10,8 +10,10 @@ import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
+
+const home = homePerTest();
 
 const NOTHING = { sessions: [], projects: [], patterns: [] };
 
@@ -85,7 +87,6 @@ describe("an excluded session", () => {
   });
 
   test("that was known by its name before is known no more, and a command that sees it keeps nothing of it", () => {
-    using home = temporaryHome();
     const open = excluding(home, {});
     const cwd = home.project;
     expect(resolveSession("falcon plan", { paths: open, cwd }).id).toBe(out);
@@ -104,7 +105,6 @@ describe("an excluded session", () => {
   });
 
   test("leaves no name in what a process keeps that started before it was excluded", () => {
-    using home = temporaryHome();
     const paths = excluding(home, {});
     write(home.paths.config, JSON.stringify({ exclude: { patterns: ["falcon"] } }));
     expect(() => resolveSession("falcon plan", { paths, cwd: home.project })).toThrow("Cannot find session");
@@ -114,7 +114,6 @@ describe("an excluded session", () => {
   });
 
   test("keeps an excluded text out of names: of the list, of a resolved session and of candidates", () => {
-    using home = temporaryHome();
     const paths = excluding(home, { patterns: ["falcon"] });
     const names = new Map(listSessions(paths, { described: true }).map(({ id, name }) => [id, name]));
     expect(names).toEqual(
@@ -130,7 +129,6 @@ describe("an excluded session", () => {
 
 describe("addExclusions()", () => {
   test("adds what is not there yet, through a link, and says what it added", async () => {
-    using home = temporaryHome();
     const real = write(
       join(home.root, "dotfiles", "memory.json"),
       '{"titles": true, "exclude": {"sessions": ["a"]}}',
@@ -148,7 +146,6 @@ describe("addExclusions()", () => {
   });
 
   test("refuses a file that is no JSON object, and leaves it as it is", async () => {
-    using home = temporaryHome();
     write(home.paths.config, "[1]");
     await expect(addExclusions(home.paths.config, { ...NOTHING, sessions: ["a"] })).rejects.toThrow(
       `Cannot add to "${home.paths.config}": it is not a JSON object`,
@@ -157,7 +154,6 @@ describe("addExclusions()", () => {
   });
 
   test("two at once keep what the other added", async () => {
-    using home = temporaryHome();
     const all = Array.from({ length: 20 }, (_, i) => `id-${i}`);
     await Promise.all(all.map((id) => addExclusions(home.paths.config, { ...NOTHING, sessions: [id] })));
     expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions.sort()).toEqual(all.sort());

@@ -15,6 +15,7 @@ import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import {
+  homePerTest,
   lastSaid,
   type TemporaryHome,
   temporaryHome,
@@ -28,6 +29,8 @@ import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.t
 import { plainLine } from "./support/plain.ts";
 import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
 import { BUN_FLAGS, runScript, scriptPath, startScript } from "./support/run.ts";
+
+const home = homePerTest();
 
 const DIMENSIONS = 64;
 /** Every planted word begins with it, and no stemmer shortens them. */
@@ -333,7 +336,6 @@ describe("forget", () => {
   }, 60_000);
 
   test("takes a project out with all its worktrees, and its titles out of the cache of names", async () => {
-    using home = temporaryHome();
     configure(home);
     const secret = join(home.root, "secret");
     mkdirSync(join(secret, ".git", "worktrees", "wt"), { recursive: true });
@@ -397,7 +399,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("keeps out what a pattern fits from then on, though nothing fits it yet", async () => {
-    using home = temporaryHome();
     const tried = await run(home, "forget", ["--pattern", "Falcon", "--dry-run"]);
     expect([tried.exitCode, tried.stderr]).toEqual([0, "no stored data matches\n"]);
     expect(existsSync(home.paths.config)).toBe(false);
@@ -477,7 +478,6 @@ describe("forget", () => {
   }, 60_000);
 
   test("takes what was idle since a time, and keeps out those of it that a host still has", async () => {
-    using home = temporaryHome();
     const old = ["there", "gone"].map((who) => uuidFrom(`old ${who}`));
     const files = [...old, uuidFrom("new")].map((id, i) => {
       const file = writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
@@ -501,7 +501,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("knows the project of a session whose first prompt is a large picture", async () => {
-    using home = temporaryHome();
     const id = uuidFrom("large");
     const cwd = join(home.root, "secret");
     mkdirSync(cwd);
@@ -522,7 +521,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("forgets a session's subagents with it, and says which forks hold the same rows", async () => {
-    using home = temporaryHome();
     const parent = uuidFrom("parent");
     const rows = [
       claudeUser({ text: `${MARK}user`, sessionId: parent, at: "2026-02-03T10:00:00.000Z" }),
@@ -542,7 +540,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("with --no-exclude only deletes: the next indexing reads it again", async () => {
-    using home = temporaryHome();
     const id = uuidFrom("again");
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
     await indexAll(home);
@@ -554,7 +551,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("removes only notes that are as we wrote them, and lists the others", async () => {
-    using home = temporaryHome();
     const id = uuidFrom("noted");
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, cwd: home.project, sessionId: id })] });
     const save = async (...flags: string[]) => (await ok(home, "save-session", [id, ...flags])).trim();
@@ -581,7 +577,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("removes a pi session's meta file only as we wrote it, since it lies in pi's folder", async () => {
-    using home = temporaryHome();
     const files = ["ours", "edited", "seed"].map((who) => {
       const id = uuidFrom(who);
       writePi(home, { id, rows: piLinked([piHeader({ id, cwd: home.project }), piUser({ text: who })]) });
@@ -637,7 +632,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("shows what would go and changes nothing until somebody says yes", async () => {
-    using home = temporaryHome();
     const id = uuidFrom("asked about");
     writeClaude(home, { id, rows: [claudeUser({ text: "hello", cwd: home.project, sessionId: id })] });
     await indexAll(home);
@@ -667,7 +661,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("--undo takes a session, a project or a pattern back out of exclude, and it is found again", async () => {
-    using home = temporaryHome();
     const [one, two] = ["one", "two"].map((who) => {
       const id = uuidFrom(`undo ${who}`);
       const cwd = join(home.root, who);
@@ -730,7 +723,6 @@ describe("forget", () => {
   }, 60_000);
 
   test("what is excluded is neither listed, named nor read", async () => {
-    using home = temporaryHome();
     const hidden = uuidFrom("hidden project");
     const titled = uuidFrom("hidden title");
     const secret = join(home.root, "secret");
@@ -834,7 +826,6 @@ describe("forget", () => {
   }, 60_000);
 
   test("ends what a run that was killed has left in the files", async () => {
-    using home = temporaryHome();
     const id = uuidFrom("left");
     const file = writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
     await ok(home, "embed", []);
@@ -855,7 +846,6 @@ describe("forget", () => {
   });
 
   test("what was added to exclude by hand is not found any more", async () => {
-    using home = temporaryHome();
     const id = uuidFrom("by hand");
     const rows = [claudeUser({ text: `${MARK}user`, cwd: home.project, sessionId: id })];
     writeClaude(home, { id, rows });
@@ -873,7 +863,6 @@ describe("forget", () => {
   }, 30_000);
 
   test("adds to config.json and keeps the rest of it", async () => {
-    using home = temporaryHome();
     const id = uuidFrom("kept");
     const file = writeClaude(home, { id, rows: [claudeUser({ text: "hello", sessionId: id })] });
     const rest = {
@@ -903,7 +892,6 @@ describe("forget", () => {
   });
 
   test("refuses what it cannot mean", async () => {
-    using home = temporaryHome();
     const usage = async (...args: string[]) => {
       const { stdout, stderr, exitCode } = await run(home, "forget", args);
       expect([stdout, exitCode, existsSync(home.paths.home)]).toEqual(["", 2, false]);
@@ -965,7 +953,6 @@ describe("forgetInLog()", () => {
   const text = (...events: object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
 
   test("drops the lines about a session, and what others were told of it", () => {
-    using home = temporaryHome();
     const { log } = home.paths;
     write(`${log}.1`, text(lines.own, lines.rest));
     write(
@@ -982,7 +969,6 @@ describe("forgetInLog()", () => {
   });
 
   test("leaves a log alone that says nothing of it", () => {
-    using home = temporaryHome();
     const { log } = home.paths;
     write(log, text(lines.rest, lines.toldOfOthers));
     expect(forgetInLog(log, { ids: new Set([gone]) }, { places: [], dryRun: false })).toBe(0);

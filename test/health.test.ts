@@ -4,13 +4,22 @@ import { join } from "node:path";
 import type { Config } from "../lib/config/config.ts";
 import { checkHealth, type Health, type HealthOptions } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import {
+  homePerTest,
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writePi,
+} from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";
 import { piHeader, piLinked, piUser } from "./support/pi.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 import { secretsOf } from "./support/secrets.ts";
+
+const home = homePerTest();
 
 const ONE = uuidFrom("healthy one");
 const NOW = new Date("2026-03-01T12:00:00.000Z");
@@ -57,7 +66,6 @@ function indexed(home: TemporaryHome) {
 
 describe("checkHealth()", () => {
   test("is OK and counts what there is when everything is indexed", async () => {
-    using home = temporaryHome();
     ranHooks(home);
     age(
       writeClaude(home, {
@@ -103,7 +111,6 @@ describe("checkHealth()", () => {
   });
 
   test("says which transcripts the host deletes within a week, and whether they are safe in the index", async () => {
-    using home = temporaryHome();
     ranHooks(home);
     const safe = writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
     age(safe, 25);
@@ -125,7 +132,6 @@ describe("checkHealth()", () => {
   });
 
   test("says what is behind, gone, quarantined and unreadable", async () => {
-    using home = temporaryHome();
     ranHooks(home);
     age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
     expect(findingsOf(check(home))).toEqual(["info: nothing is indexed yet"]);
@@ -149,7 +155,6 @@ describe("checkHealth()", () => {
   });
 
   test("says why semantic search is off, what is sent where, and that another model made the vectors", async () => {
-    using home = temporaryHome();
     ranHooks(home);
     age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
     await indexed(home);
@@ -235,7 +240,6 @@ describe("checkHealth()", () => {
   });
 
   test("names every receiver: hosts, pi's models, and the hub", () => {
-    using home = temporaryHome();
     const sends = (changes: Partial<Config["settings"]>, env = {}) =>
       check(home, {
         config: { paths: home.paths, settings: settingsWith(changes), env: { ...home.env, ...env } },
@@ -265,7 +269,6 @@ describe("checkHealth()", () => {
   });
 
   test("is an ERROR where the state folder cannot be written, is none, or has no space left", () => {
-    using home = temporaryHome();
     const errors = (folder: string) => {
       const paths = { ...home.paths, home: folder };
       const { status, findings } = check(home, {
@@ -288,7 +291,6 @@ describe("checkHealth()", () => {
   });
 
   test("names a lock that may be left over from another container", () => {
-    using home = temporaryHome();
     ranHooks(home);
     const lock = write(
       join(home.paths.home, "index.lock"),
@@ -303,7 +305,6 @@ describe("checkHealth()", () => {
   });
 
   test("says that Bun is missing from the PATH of the hooks, and that others may read the state", () => {
-    using home = temporaryHome();
     mkdirSync(home.paths.home);
     chmodSync(home.paths.home, 0o755);
     const bin = join(home.root, "bin");
@@ -320,7 +321,6 @@ describe("checkHealth()", () => {
 
 describe("health.ts", () => {
   test("prints a status, findings with remedies, numbers, what is sent and the runtime", async () => {
-    using home = temporaryHome();
     writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
     const run = await runScript("health", [], { env: home.env });
     const lines = run.stdout.split("\n");
@@ -336,7 +336,6 @@ describe("health.ts", () => {
   });
 
   test("is an ERROR with exit 1, and still a report, when config.json or the index cannot be used", async () => {
-    using home = temporaryHome();
     write(home.paths.config, '{"embeding": {}}');
     write(
       home.paths.database,

@@ -15,7 +15,7 @@ import { isAllIndexed } from "../lib/index/stale.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeCompaction, claudeUser } from "./support/claude.ts";
-import { layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {
   chunksOf,
   contentOf,
@@ -30,6 +30,8 @@ import { plainLine } from "./support/plain.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 
+const home = homePerTest();
+
 const ONE = uuidFrom("session one");
 const TWO = uuidFrom("session two");
 
@@ -43,7 +45,6 @@ function state(store: ReturnType<typeof openStore>, id: string) {
 
 describe("indexSessions()", () => {
   test("puts every exchange of every agent's sessions into rows and full text", async () => {
-    using home = temporaryHome();
     layFixtures(home);
     const store = openStore(":memory:");
     const report = await indexHome(home, store);
@@ -64,7 +65,6 @@ describe("indexSessions()", () => {
   });
 
   test("touches nothing when nothing changed", async () => {
-    using home = temporaryHome();
     layFixtures(home);
     const store = openHomeStore(home);
     await indexHome(home, store);
@@ -86,7 +86,6 @@ describe("indexSessions()", () => {
   });
 
   test("adds what a session grew by and reads its open exchange again", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const file = writeClaude(home, { id: ONE, rows: [turn("first question", "first answer")] });
     await indexHome(home, store);
@@ -167,7 +166,6 @@ describe("indexSessions()", () => {
   });
 
   test("reads a replaced file from its start, also when it is larger than before", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const file = writeClaude(home, {
       id: ONE,
@@ -191,7 +189,6 @@ describe("indexSessions()", () => {
   });
 
   test("finds an edit of equal length far before the cursor with `all` only", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const padding = Array.from({ length: 40 }, (_, i) =>
       turn(`question ${i}`, `answer ${"word ".repeat(40)}`, { minute: i }),
@@ -216,7 +213,6 @@ describe("indexSessions()", () => {
   });
 
   test("indexes rows that a fork copied once, and the fork's own", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const rows = [
       turn("shared question", "shared answer", { sessionId: ONE }),
@@ -243,7 +239,6 @@ describe("indexSessions()", () => {
   });
 
   test("gives copied rows to the fork when the original is replaced by other words", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const rows = turn("shared question", "shared answer", { sessionId: ONE });
     const file = writeClaude(home, { id: ONE, rows });
@@ -266,7 +261,6 @@ describe("indexSessions()", () => {
   });
 
   test("takes a row once that stands twice in one file, and short ids of other times as others", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const said = turn("once", "only");
     writeClaude(home, { id: ONE, rows: [said, turn("between", "them", { minute: 1 }), said] });
@@ -293,7 +287,6 @@ describe("indexSessions()", () => {
   });
 
   test("counts a skipped line once, whether a session is saved in one part, in several or in several runs", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const turns = (from: number) =>
       jsonl(
@@ -311,7 +304,6 @@ describe("indexSessions()", () => {
   });
 
   test("skips and counts lines that are no JSON, and quarantines a file with no message", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, {
       id: ONE,
@@ -335,7 +327,6 @@ describe("indexSessions()", () => {
   });
 
   test("goes on with the others when a file may not be read, and tries it again", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const file = writeClaude(home, { id: ONE, rows: [turn("secret", "file")] });
     writeClaude(home, { id: TWO, rows: [turn("open", "file")] });
@@ -358,7 +349,6 @@ describe("indexSessions()", () => {
   });
 
   test("keeps the newest 2,000 chunks of a session, says so, and stays there as it grows", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const rows = Array.from({ length: 2100 }, (_, i) => turn(`question number${i}`, "ok", { minute: i }));
     const file = writeClaude(home, { id: ONE, rows });
@@ -381,7 +371,6 @@ describe("indexSessions()", () => {
   }, 60_000);
 
   test("stops at its deadline between two exchanges and goes on from there", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, {
       id: ONE,
@@ -401,7 +390,6 @@ describe("indexSessions()", () => {
   }, 60_000);
 
   test("stops with the storage error and keeps what was committed before", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: [turn("first", "one")] });
     await indexHome(home, store);
@@ -422,7 +410,6 @@ describe("indexSessions()", () => {
   });
 
   test("keeps out sessions, projects and words that the settings exclude, also when they were indexed before", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const private_ = join(home.root, "private");
     const file = writeClaude(home, {
@@ -458,7 +445,6 @@ describe("indexSessions()", () => {
   });
 
   test("remembers where a session was compacted last", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, {
       id: ONE,
@@ -470,7 +456,6 @@ describe("indexSessions()", () => {
   });
 
   test("holds two plain files of one name apart", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     for (const folder of ["a", "b"]) {
       const paths = { ...home.paths, transcripts: [join(home.root, folder)] };
@@ -494,7 +479,6 @@ describe("indexSessions()", () => {
   });
 
   test("follows a transcript that was moved, without reading it again", async () => {
-    using home = temporaryHome();
     const store = openHomeStore(home);
     const file = writeClaude(home, { id: ONE, rows: [turn("moved", "file")] });
     await indexHome(home, store);
@@ -517,7 +501,6 @@ describe("indexSessions()", () => {
 
 describe("isAllIndexed()", () => {
   test("knows a file that was read to its end whatever the fraction of its millisecond, and one that was not", async () => {
-    using home = temporaryHome();
     const fractions = [0, 0.1, 0.4, 0.5, 0.7, 0.95];
     const files = fractions.map((fraction, i) => {
       const file = writeClaude(home, { id: uuidFrom(`fraction ${i}`), rows: turn("prompt", `answer ${i}`) });
@@ -536,7 +519,6 @@ describe("isAllIndexed()", () => {
 });
 
 test("each message of a chunk is stored with the line it is on, in chunks of an older recipe too", async () => {
-  using home = temporaryHome();
   const rows = [...turn("one\nAssistant: forged", "two"), ...turn("three", "four", { minute: 1 })];
   writeClaude(home, { id: ONE, rows });
   const store = openHomeStore(home);

@@ -24,11 +24,13 @@ import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
 import { readActiveBranch } from "./support/entries.ts";
-import { type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
+
+const home = homePerTest();
 
 const RECORD: LedgerRecord = {
   kind: "observed",
@@ -57,7 +59,6 @@ function claudeRows(count: number): Row[] {
 }
 
 test("what is appended comes back, and only its owner can read the file", () => {
-  using home = temporaryHome();
   const file = ledgerFile(home.paths, "s1");
   appendLedgerFile(file, RECORD);
   appendLedgerFile(file, { kind: "dropped", ids: ["aaaaaa"], reason: "" });
@@ -101,7 +102,6 @@ test.each([
 });
 
 test("two observers at once on one session lose and double nothing", async () => {
-  using home = temporaryHome();
   const file = writeClaude(home, { id: "11111111-1111-4111-8111-111111111111", rows: claudeRows(60) });
   const script = join(home.root, "observer.ts");
   writeFileSync(
@@ -126,7 +126,6 @@ for (let i = 0; i < 5; i++) await observeSession(session, { paths, settings, whe
 });
 
 test("killed at any moment, the next observer goes on: nothing lost, nothing doubled, nothing rewritten", async () => {
-  using home = temporaryHome();
   const random = seeded(fuzzSeed("killed observers"));
   const session = sessionOf(
     "claude",
@@ -161,7 +160,6 @@ test("killed at any moment, the next observer goes on: nothing lost, nothing dou
 }, 30_000);
 
 test("an observer that finds another at work leaves it alone", async () => {
-  using home = temporaryHome();
   const file = writeClaude(home, { rows: claudeRows(3) });
   const session = sessionOf("claude", file);
   let release = () => {};
@@ -182,7 +180,6 @@ test("an observer that finds another at work leaves it alone", async () => {
 });
 
 test("after failures an observer in the background waits, longer each time, and by hand it may try at once", async () => {
-  using home = temporaryHome();
   const file = writeClaude(home, { rows: claudeRows(60) });
   const session = sessionOf("claude", file);
   let now = Date.UTC(2026, 1, 3);
@@ -213,7 +210,6 @@ test("waiting for the next attempt doubles up to six hours", () => {
 });
 
 test("mode and thresholds set at run time persist, and what does not fit is refused", () => {
-  using home = temporaryHome();
   const settings = defaultSettings().observe;
   expect(
     setObserveSettings(home.paths, {
@@ -246,7 +242,6 @@ test("mode and thresholds set at run time persist, and what does not fit is refu
 });
 
 test("a transcript too large to hold is read in parts, each row once, huge results by their ends", () => {
-  using home = temporaryHome();
   const rows = [
     ...claudeRows(20),
     ...[claudeToolResult({ toolUseId: "t", content: `begin ${"x".repeat(50_000)} end` })].flat(),
@@ -271,7 +266,6 @@ test("a transcript too large to hold is read in parts, each row once, huge resul
 });
 
 test("sessions and texts that config.json keeps out are not observed", async () => {
-  using home = temporaryHome();
   const file = writeClaude(home, {
     rows: [claudeUser({ text: "the codename is Heron" }), claudeUser({ text: "fix the login" })],
   });
@@ -343,7 +337,6 @@ test.each([
 });
 
 test("a pi session is read at the row its host stands at, whoever wrote the last one", () => {
-  using home = temporaryHome();
   const session = sessionOf("pi", writePi(home, { rows: branchedPi("right") }), PI_SESSION);
   const context = { paths: home.paths, settings: defaultSettings() };
   const read = (leafId: string) => {
@@ -361,7 +354,6 @@ test("a pi session is read at the row its host stands at, whoever wrote the last
 });
 
 test("a pi session observed by hand goes on where its own records end, and counts nothing twice", async () => {
-  using home = temporaryHome();
   const session = sessionOf("pi", writePi(home, { rows: branchedPi("right") }), PI_SESSION);
   const context = { paths: home.paths, settings: defaultSettings(), when: "all" as const };
   await observeSession(session, context);
@@ -372,7 +364,6 @@ test("a pi session observed by hand goes on where its own records end, and count
 });
 
 test("a fork's ledger stands on the fork's own lines", () => {
-  using home = temporaryHome();
   const rows = branchedPi("right").filter(({ id }) => id !== "u-left" && id !== "left");
   const session = sessionOf("pi", writePi(home, { rows }), PI_SESSION);
   const { entries } = readActiveBranch(session.file, { results: true });

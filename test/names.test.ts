@@ -8,6 +8,7 @@ import type { Session } from "../lib/transcripts/session.ts";
 import { CLAUDE_SESSION, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import {
+  homePerTest,
   type TemporaryHome,
   temporaryHome,
   write,
@@ -18,6 +19,8 @@ import {
 import { PI_SESSION, piEntry, piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+
+const home = homePerTest();
 
 const PROMPT = claudeUser({ text: "hello", uuid: uuidFrom("prompt") });
 const custom = (customTitle: string) => claudeState("custom-title", { customTitle });
@@ -70,7 +73,6 @@ test.each<[string, Row[], string | undefined]>([
 });
 
 test("hostTitle() of Claude Code prefers the file that it keeps the user's title in, if that can be read", () => {
-  using home = temporaryHome();
   const file = writeClaude(home, { rows: [PROMPT, custom("Row")] });
   const kept = join(file, "..", CLAUDE_SESSION, "custom-title.json");
   const found = ['{"customTitle": "File"}', "{", '{"customTitle": ""}', "[]"].map((text) => {
@@ -81,7 +83,6 @@ test("hostTitle() of Claude Code prefers the file that it keeps the user's title
 });
 
 test("hostTitle() reads a title whose line is not yet whole only when it is", () => {
-  using home = temporaryHome();
   const whole = jsonl(PROMPT, custom("Mine"));
   const file = writeClaude(home, { rows: whole.slice(0, -5) });
   expect(hostTitle(session(file))).toBeUndefined();
@@ -104,7 +105,6 @@ function info(name: string): Row {
 }
 
 test("hostTitle() knows no titles of Codex and plain transcripts, nor of a file that is gone", () => {
-  using home = temporaryHome();
   const codex = session(writeCodex(home, { rows: [codexMeta()] }));
   const plain = session(write(join(home.root, "p.jsonl"), jsonl(plainLine("user", "hello"))));
   expect([codex, plain].map(({ agent }) => agent)).toEqual(["codex", "plain"]);
@@ -113,14 +113,12 @@ test("hostTitle() knows no titles of Codex and plain transcripts, nor of a file 
 });
 
 test("hostTitle() does not try thousands of hostile summaries", () => {
-  using home = temporaryHome();
   const rows = Array.from({ length: 2000 }, () => summary("x", "a"));
   const file = writeClaude(home, { rows: [PROMPT, summary("Cookies", uuidFrom("prompt")), ...rows] });
   expect(hostTitle(session(file))).toBeUndefined();
 });
 
 test("givenTitle() is the user's own, not the client's, and follows no link", () => {
-  using home = temporaryHome();
   const given = (...rows: Row[]) => givenTitle(session(writeClaude(home, { rows: [PROMPT, ...rows] })));
   expect([given(ai("Theirs")), given(ai("Theirs"), custom("Mine"))]).toEqual([undefined, "Mine"]);
   const file = writeClaude(home, { rows: [PROMPT] });
@@ -130,7 +128,6 @@ test("givenTitle() is the user's own, not the client's, and follows no link", ()
 });
 
 test("lastDirectory() is the one that the last rows name", () => {
-  using home = temporaryHome();
   const rows = [
     claudeUser({ cwd: "/first", text: "x" }),
     claudeUser({ cwd: "/second", text: 'a "cwd" b' }),
@@ -148,7 +145,6 @@ test("cleanName() keeps at most 200 characters and whole ones", () => {
 });
 
 test("nameOf() takes Volute's name, else the meta file's, else the host's", () => {
-  using home = temporaryHome();
   const titled = session(writeClaude(home, { rows: [PROMPT, ai("Title")] }));
   expect(nameOf(titled, home.paths)).toBe("Title");
   writeMeta(home, titled, "meta name");
@@ -178,7 +174,6 @@ test("nameOf() takes a corrupt meta file for none", () => {
 });
 
 test("nameOf() of an id that would lead out of the folder stays in it", () => {
-  using home = temporaryHome();
   write(join(home.root, "x.meta.json"), JSON.stringify({ sessionId: "x", name: "outside" }));
   const hostile = {
     agent: "plain",
@@ -192,7 +187,6 @@ test("nameOf() of an id that would lead out of the folder stays in it", () => {
 });
 
 test("nameOf() follows no link from a transcript's place to another session's title", () => {
-  using home = temporaryHome();
   const file = writeClaude(home, { rows: [PROMPT] });
   write(join(home.root, "elsewhere", "custom-title.json"), '{"customTitle": "Foreign"}');
   symlinkSync(join(home.root, "elsewhere"), file.replace(".jsonl", ""));

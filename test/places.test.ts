@@ -6,6 +6,7 @@ import { encodeClaudeCwd, encodePiCwd, type TranscriptFile } from "../lib/sessio
 import { CLAUDE_SESSION } from "./support/claude.ts";
 import { CODEX_SESSION } from "./support/codex.ts";
 import {
+  homePerTest,
   type TemporaryHome,
   temporaryHome,
   write,
@@ -15,6 +16,8 @@ import {
 } from "./support/home.ts";
 import { PI_SESSION } from "./support/pi.ts";
 import { uuidFrom } from "./support/rows.ts";
+
+const home = homePerTest();
 
 /** Nothing here is opened, so any text will do. */
 const ROWS = "{}\n";
@@ -58,7 +61,6 @@ test.each([
 });
 
 test("findTranscripts() finds the transcripts of all agents where each keeps them", () => {
-  using home = temporaryHome();
   writeClaude(home, { rows: ROWS });
   writePi(home, { rows: ROWS });
   writeCodex(home, { rows: ROWS });
@@ -76,14 +78,12 @@ test("findTranscripts() finds the transcripts of all agents where each keeps the
 });
 
 test("findTranscripts() finds pi sessions that were told to lie elsewhere, flat", () => {
-  using home = temporaryHome();
   const paths = { ...home.paths, piSessions: join(home.root, "flat") };
   write(join(paths.piSessions, "2026-02-03T14-30-00-000Z_release.2_b.jsonl"), ROWS);
   expect([...findTranscripts(paths, { cwd: home.root })].map(shown)).toEqual(["pi release.2_b"]);
 });
 
 test("findTranscripts() names subagents' parents, and leaves out the summariser's own logs", () => {
-  using home = temporaryHome();
   writeClaude(home, { rows: ROWS });
   for (const id of ["agent-a1", "agent-acompact-b2"]) {
     writeClaude(home, { id, parentId: CLAUDE_SESSION, rows: ROWS });
@@ -106,7 +106,6 @@ test("findTranscripts() names subagents' parents, and leaves out the summariser'
 });
 
 test("findTranscripts() passes over what is no transcript: other suffixes, folders with the suffix, symlinks", () => {
-  using home = temporaryHome();
   const file = writeClaude(home, { rows: ROWS });
   const folder = join(file, "..");
   for (const name of ["notes.md", "x.jsonl.bak", "x.JSONL", ".jsonl.swp"]) write(join(folder, name), ROWS);
@@ -121,7 +120,6 @@ test("findTranscripts() passes over what is no transcript: other suffixes, folde
 });
 
 test("findTranscripts() ends where folders lead back to themselves", () => {
-  using home = temporaryHome();
   const file = writePi(home, { rows: ROWS });
   symlinkSync("..", join(file, "..", "loop"));
   symlinkSync("self", join(file, "..", "self"));
@@ -131,7 +129,6 @@ test("findTranscripts() ends where folders lead back to themselves", () => {
 });
 
 test("findTranscripts() follows an agent's folder that is itself a link", () => {
-  using home = temporaryHome();
   const moved = { ...home.paths, claude: join(home.root, "disk") };
   writeClaude({ ...home, paths: moved }, { rows: ROWS });
   mkdirSync(home.paths.claude, { recursive: true });
@@ -162,7 +159,6 @@ test("findTranscripts() looks for one project only where its sessions can lie", 
 });
 
 test("findTranscripts() finds a project's folders also where Claude Code cuts their names", () => {
-  using home = temporaryHome();
   const directory = join(home.root, "d".repeat(120), "e".repeat(120));
   writeClaude(home, { id: "top", cwd: directory, rows: ROWS });
   writeClaude(home, { id: "below", cwd: join(directory, "src"), rows: ROWS });
@@ -170,7 +166,6 @@ test("findTranscripts() finds a project's folders also where Claude Code cuts th
 });
 
 test("findTranscripts() with `recent` looks at a month of Codex days, else at all", () => {
-  using home = temporaryHome();
   const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
   for (const days of [0, 1, 30, 45]) writeCodex(home, { id: `day-${days}`, at: daysAgo(days), rows: ROWS });
   expect(found(home, { recent: true })).toEqual(["codex day-0", "codex day-1", "codex day-30"]);
@@ -178,7 +173,6 @@ test("findTranscripts() with `recent` looks at a month of Codex days, else at al
 });
 
 test("findTranscripts() finds nothing, and does not fail, where there is nothing", () => {
-  using home = temporaryHome();
   write(join(home.paths.claude, "projects"), "a file where a folder should be");
   expect(found(home)).toEqual([]);
   expect([...findTranscripts({ ...home.paths, transcripts: [join(home.root, "none")] })]).toEqual([]);

@@ -4,9 +4,11 @@ import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+const home = homePerTest();
 
 // Several processes a test, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -68,7 +70,6 @@ const KNOWN = new RegExp(
 );
 
 test("a prompt that mentions a session is given what is known of it, every time, and it is logged", async () => {
-  using home = temporaryHome();
   deploy(home);
   await prompt(home, "first");
   for (let time = 0; time < 2; time++) expect(await prompt(home, "do it as in @@deploy")).toMatch(KNOWN);
@@ -85,7 +86,6 @@ test("a prompt that mentions a session is given what is known of it, every time,
 });
 
 test("activity comes first, then what is known, and the activity counts as told", async () => {
-  using home = temporaryHome();
   deploy(home, { ago: 180 });
   const text = await prompt(home, "as in @@deploy");
   const [activity = "", known = ""] = text.split("\n\n");
@@ -98,7 +98,6 @@ test("activity comes first, then what is known, and the activity counts as told"
 });
 
 test("a prompt without a reference stays silent, whatever else it holds", async () => {
-  using home = temporaryHome();
   deploy(home);
   await prompt(home, "first");
   for (const text of ["what now?", "mail a@@deploy", "`@@deploy`", "@@ -1,3 +1,4 @@ deploy"]) {
@@ -126,7 +125,6 @@ test("a question in a prompt is answered by the configured model", async () => {
 });
 
 test("all that is handed over stays below what the host takes", async () => {
-  using home = temporaryHome();
   deploy(home, { ago: 180, summary: "s".repeat(20_000), description: "d ".repeat(5000) });
   const text = await prompt(home, `@@deploy @@deploy~1 @@deploy~2 ${"@@nothing ".repeat(500)}`);
   expect(text.length).toBeLessThanOrEqual(10_000);
@@ -134,7 +132,6 @@ test("all that is handed over stays below what the host takes", async () => {
 });
 
 test("the Agent SDK's callback tells the same", async () => {
-  using home = temporaryHome();
   deploy(home);
   const callback = userPromptSubmit({ env: home.env });
   const input = { session_id: ME, cwd: home.project, hook_event_name: "UserPromptSubmit" };

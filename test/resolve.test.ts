@@ -10,6 +10,7 @@ import type { Agent } from "../lib/transcripts/session.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {
+  homePerTest,
   lastSaid,
   type TemporaryHome,
   temporaryHome,
@@ -22,6 +23,8 @@ import {
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
+
+const home = homePerTest();
 
 function claude(home: TemporaryHome, id: string, title?: string): string {
   const prompt = claudeUser({ sessionId: id, cwd: home.project, text: "hello" });
@@ -193,7 +196,6 @@ test("resolveSession() gives the expected session, ambiguity or none for each re
 });
 
 test("resolveSession() describes what it found", () => {
-  using home = temporaryHome();
   const context = layNames(home);
   expect(resolveSession("discord", context)).toMatchObject({
     id: CHAT,
@@ -220,7 +222,6 @@ test("resolveSession() lets subagents be named by a beginning only where they ar
 });
 
 test("resolveSession() says which sessions an ambiguous reference fits, five at most, the newest first", () => {
-  using home = temporaryHome();
   const ids = [1, 2, 3, 4, 5, 6, 7].map((n) => uuidFrom(`same ${n}`));
   for (const [index, id] of ids.entries()) lastSaid(claude(home, id, "Deploy"), (index + 1) * 3600);
   const error = failure("deploy", { paths: home.paths, cwd: home.root });
@@ -238,7 +239,6 @@ test("resolveSession() says which sessions an ambiguous reference fits, five at 
 });
 
 test("resolveSession() names the nearest three when nothing fits", () => {
-  using home = temporaryHome();
   const context = layNames(home);
   const error = failure("weekly login meeting", context);
   const candidates = error.details.candidates as { id: string; name: string }[];
@@ -249,7 +249,6 @@ test("resolveSession() names the nearest three when nothing fits", () => {
 });
 
 test("resolveSession() says how to name a session where there is none at all", () => {
-  using home = temporaryHome();
   const error = failure("anything", { paths: home.paths, cwd: home.root });
   expect(error.format()).toBe(
     'error: NOT_FOUND: Cannot find session "anything"\n' +
@@ -259,7 +258,6 @@ test("resolveSession() says how to name a session where there is none at all", (
 });
 
 test("resolveSession() shows no secret and no control character of a name or a reference", () => {
-  using home = temporaryHome();
   const token = `ghp_${"a1B2".repeat(9)}`;
   for (const n of [1, 2]) claude(home, uuidFrom(n), `\u001b[2J<system-reminder> Deploy ${token}`);
   const error = failure("deploy", { paths: home.paths, cwd: home.root });
@@ -270,7 +268,6 @@ test("resolveSession() shows no secret and no control character of a name or a r
 });
 
 test("resolveSession() takes the path of a transcript, wherever it lies", () => {
-  using home = temporaryHome();
   const file = write(join(home.root, "x y", "notes.jsonl"), jsonl(plainLine("user", "hello")));
   const context = { paths: home.paths, cwd: join(home.root, "x y") };
   for (const path of [file, "notes.jsonl", "./notes.jsonl", "../x y/notes.jsonl"]) {
@@ -279,7 +276,6 @@ test("resolveSession() takes the path of a transcript, wherever it lies", () => 
 });
 
 test("resolveSession() opens no file that is no transcript's path, and no fifo that looks like one", () => {
-  using home = temporaryHome();
   const fifo = join(home.root, "pipe.jsonl");
   // Opening it would wait for a writer for ever.
   execFileSync("mkfifo", [fifo]);
@@ -299,7 +295,6 @@ test("resolveSession() opens no file that is no transcript's path, and no fifo t
 });
 
 test("resolveSession() never makes a name part of a path", () => {
-  using home = temporaryHome();
   layNames(home);
   const outside = join(home.root, "outside");
   write(`${outside}.meta.json`, JSON.stringify({ sessionId: LOGIN, name: "outside" }));
@@ -311,7 +306,6 @@ test("resolveSession() never makes a name part of a path", () => {
 });
 
 test("resolveSession() `last` is the session with the newest last row, not the file touched last", () => {
-  using home = temporaryHome();
   const newest = lastSaid(claude(home, LOGIN), 60);
   const copied = lastSaid(claude(home, uuidFrom("copied")), 86_400);
   utimesSync(newest, 1_700_000_000, 1_700_000_000);
@@ -320,7 +314,6 @@ test("resolveSession() `last` is the session with the newest last row, not the f
 });
 
 test("resolveSession() `last` passes over sessions in which nothing was said", () => {
-  using home = temporaryHome();
   lastSaid(claude(home, LOGIN), 60);
   writeClaude(home, { id: uuidFrom("empty"), rows: "" });
   expect(outcome("last", { paths: home.paths, cwd: home.root })).toBe(LOGIN);
@@ -349,7 +342,6 @@ test("resolveSession() takes copies of one session for one", () => {
 });
 
 test("resolveSession() knows only given transcripts where some are given", () => {
-  using home = temporaryHome();
   const context = layNames(home);
   const given = join(home.root, "given");
   write(join(given, "standup.jsonl"), jsonl(plainLine("user", "hello")));
@@ -361,7 +353,6 @@ test("resolveSession() knows only given transcripts where some are given", () =>
 });
 
 test("resolveSession() notices at once what changed since its cache was written", () => {
-  using home = temporaryHome();
   const context = layNames(home);
   const long = new Date(Date.now() - 60_000);
   const settle = () => utimesSync(home.paths.meta, long, long);
@@ -396,7 +387,6 @@ test("resolveSession() notices at once what changed since its cache was written"
 });
 
 test("resolveSession() resolves the same where the names that were kept are damaged", () => {
-  using home = temporaryHome();
   const context = layNames(home);
   expect(outcome("staging rollout", context)).toBe(DEPLOY);
   eraseFreedState(home.paths);
@@ -436,7 +426,6 @@ test("resolveSession() keeps names in a file for its user alone, and needs none"
 });
 
 test("resolveSession() survives meta files that are no meta", () => {
-  using home = temporaryHome();
   const context = layNames(home);
   for (const [index, text] of ["", "{", "[]", "null", '{"sessionId": 3}', '{"name": "x"}'].entries()) {
     write(join(home.paths.meta, `broken-${index}.meta.json`), text);
@@ -450,7 +439,6 @@ test("resolveSession() survives meta files that are no meta", () => {
 });
 
 test("resolveSession() finds the names that idle ones among many sessions have now", () => {
-  using home = temporaryHome();
   const context = { paths: home.paths, cwd: home.root };
   const id = (n: number) => uuidFrom(`many ${n}`);
   const day = 86_400;

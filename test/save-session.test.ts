@@ -4,13 +4,22 @@ import { join } from "node:path";
 import { type SaveOptions, saveSessionToMemory } from "../scripts/save-session.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import {
+  homePerTest,
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writePi,
+} from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { plainLine, plainMessage } from "./support/plain.ts";
 import { seeded } from "./support/random.ts";
 import type { Row } from "./support/rows.ts";
 import { runScript, startScript } from "./support/run.ts";
 import { privateKey, secretsOf } from "./support/secrets.ts";
+
+const home = homePerTest();
 
 /** Saves a plain transcript of these rows; `more` overrides what is passed. */
 function save(home: TemporaryHome, rows: Row[], more: Partial<SaveOptions> = {}): Promise<string | null> {
@@ -36,7 +45,6 @@ const DEPLOY = [
 ];
 
 test("saveSessionToMemory() writes the messages of a transcript that has nothing but them", async () => {
-  using home = temporaryHome();
   const path = await save(home, [
     { type: "message", message: { role: "user", content: "Hello" } },
     { type: "message", message: { role: "assistant", content: "Hi!" } },
@@ -50,7 +58,6 @@ test("saveSessionToMemory() writes the messages of a transcript that has nothing
 });
 
 test("saveSessionToMemory() passes over what has a note's name and is no file that ends", async () => {
-  using home = temporaryHome();
   mkdirSync(join(home.project, "memory"));
   for (const [name, place] of [
     ["2026-02-03-write-the-deploy-script.md", "/dev/zero"],
@@ -62,7 +69,6 @@ test("saveSessionToMemory() passes over what has a note's name and is no file th
 });
 
 test("saveSessionToMemory() dates the note by its last message and links to the lines", async () => {
-  using home = temporaryHome();
   const path = await save(home, [...DEPLOY, { role: "tool", content: "x" }], { timezone: "Asia/Tokyo" });
   expect(path).toBe(join(home.project, "memory", "2026-02-03-write-the-deploy-script-for-the-shop.md"));
   expect(readFileSync(path ?? "", "utf8")).toBe(`\
@@ -81,14 +87,12 @@ Assistant: It is in deploy.sh now.
 });
 
 test("saveSessionToMemory() takes the day of the zone, not of UTC", async () => {
-  using home = temporaryHome();
   const rows = [plainLine("user", "Good night", "2026-02-03T23:30:00.000Z")];
   expect(await save(home, rows, { timezone: "Europe/Berlin" })).toEndWith("2026-02-04-0030.md");
   expect(await save(home, rows, { timezone: "America/New_York" })).toEndWith("2026-02-03-1830.md");
 });
 
 test("saveSessionToMemory() keeps the last messages only, one line each", async () => {
-  using home = temporaryHome();
   const rows = Array.from({ length: 20 }, (_, i) =>
     plainLine(i % 2 ? "assistant" : "user", `line ${i}\n\n# head ${i}`),
   );
@@ -104,7 +108,6 @@ test("saveSessionToMemory() keeps the last messages only, one line each", async 
 });
 
 test("saveSessionToMemory() finds the last messages of a long session and their lines", async () => {
-  using home = temporaryHome();
   const rows = Array.from({ length: 5000 }, (_, i) =>
     plainLine(i % 3 ? "assistant" : "user", i % 2 ? `message ${i}` : " "),
   );
@@ -117,7 +120,6 @@ test("saveSessionToMemory() finds the last messages of a long session and their 
 });
 
 test("saving the same session again gives the same file, a grown one gives -2, another one -3", async () => {
-  using home = temporaryHome();
   const first = await save(home, DEPLOY);
   expect(await save(home, DEPLOY)).toBe(first);
   const grown = [...DEPLOY, plainLine("user", "thanks", "2026-02-03T15:00:00.000Z")];
@@ -131,7 +133,6 @@ test("saving the same session again gives the same file, a grown one gives -2, a
 });
 
 test("saveSessionToMemory() never replaces a file that is there", async () => {
-  using home = temporaryHome();
   const mine = join(home.project, "memory", "2026-02-03-mine.md");
   write(mine, "my own words\n");
   expect(await save(home, DEPLOY, { slug: "mine" })).toEndWith("2026-02-03-mine-2.md");
@@ -139,7 +140,6 @@ test("saveSessionToMemory() never replaces a file that is there", async () => {
 });
 
 test("ten savers at once write one note", async () => {
-  using home = temporaryHome();
   const file = write(join(home.root, "s", "deploy.jsonl"), DEPLOY);
   const runs = await Promise.all(
     Array.from({ length: 10 }, () =>
@@ -152,7 +152,6 @@ test("ten savers at once write one note", async () => {
 });
 
 test("a note holds no secret, no control character and no tag", async () => {
-  using home = temporaryHome();
   const [token] = secretsOf("github-token", seeded(1));
   const path = await save(
     home,
@@ -176,7 +175,6 @@ test("a note holds no secret, no control character and no tag", async () => {
 });
 
 test("saveSessionToMemory() cuts a very long message and says where it stands", async () => {
-  using home = temporaryHome();
   const path = await save(home, [plainLine("user", "word ".repeat(10_000))]);
   const line = readFileSync(path ?? "", "utf8")
     .split("\n")
@@ -186,7 +184,6 @@ test("saveSessionToMemory() cuts a very long message and says where it stands", 
 });
 
 test("a model names the note when asked, and when it fails rules do", async () => {
-  using home = temporaryHome();
   const server = await startFakeOpenAI({ replies: ["Shop deployment"] });
   const slugOptions = { provider: "openai", apiKey: "k", baseUrl: server.baseUrl } as const;
   expect(await save(home, DEPLOY, { slugOptions })).toEndWith("2026-02-03-shop-deployment.md");
@@ -202,7 +199,6 @@ test("a model names the note when asked, and when it fails rules do", async () =
 });
 
 test("saveSessionToMemory() gives null and logs why, and never throws", async () => {
-  using home = temporaryHome();
   const log = () =>
     readFileSync(home.paths.log, "utf8")
       .trimEnd()
@@ -223,7 +219,6 @@ test("saveSessionToMemory() gives null and logs why, and never throws", async ()
 });
 
 test("save-session prints the note's absolute path, or one JSON document", async () => {
-  using home = temporaryHome();
   writePi(home, {
     rows: [
       piHeader(),
@@ -265,14 +260,12 @@ test("save-session takes a name of the user's, and the time of day for one witho
 });
 
 test("saveSessionToMemory() keeps a name inside its folder", async () => {
-  using home = temporaryHome();
   expect(await save(home, DEPLOY, { slug: "../../elsewhere" })).toBe(
     join(home.project, "memory", "2026-02-03-elsewhere.md"),
   );
 });
 
 test("save-session without a session saves the one that runs it", async () => {
-  using home = temporaryHome();
   writeClaude(home, { id: "11111111-1111-4111-8111-111111111111", rows: [claudeUser({ text: "Mine" })] });
   writeClaude(home, { id: "22222222-2222-4222-8222-222222222222", rows: [claudeUser({ text: "Other" })] });
   const env = { ...home.env, CLAUDE_CODE_SESSION_ID: "11111111-1111-4111-8111-111111111111" };
@@ -311,7 +304,6 @@ test("save-session --llm-slug needs a model in config.json and says when it name
 });
 
 test("save-session uses the title that the user gave the session", async () => {
-  using home = temporaryHome();
   const id = "11111111-1111-4111-8111-111111111111";
   const title = claudeState("custom-title", { customTitle: "Login saga" }, id);
   writeClaude(home, { id, rows: [claudeUser({ text: "Fix the flaky login test" }), title] });
@@ -320,7 +312,6 @@ test("save-session uses the title that the user gave the session", async () => {
 });
 
 test("save-session uses the name that a model gave the session before", async () => {
-  using home = temporaryHome();
   const file = write(join(home.root, "s", "deploy.jsonl"), DEPLOY);
   write(
     join(home.paths.meta, "deploy.meta.json"),
@@ -344,7 +335,6 @@ test("save-session uses the name that a model gave the session before", async ()
 });
 
 test("messages that the user excludes are not in the note", async () => {
-  using home = temporaryHome();
   write(home.paths.config, JSON.stringify({ exclude: { patterns: ["Project Falcon"] } }));
   const rows = [plainMessage("user", "About Project Falcon"), plainMessage("user", "About the shop")];
   const file = write(join(home.root, "s", "talk.jsonl"), rows);
@@ -355,7 +345,6 @@ test("messages that the user excludes are not in the note", async () => {
 });
 
 test("save-session of a session whose transcript is gone says so, and where its words still are", async () => {
-  using home = temporaryHome();
   const id = "33333333-3333-4333-8333-333333333333";
   const file = writeClaude(home, { id, rows: [claudeUser({ text: "Deploy the shop" })] });
   const options = { env: home.env, cwd: home.project };

@@ -7,8 +7,17 @@ import { openStore } from "../lib/store/store.ts";
 import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
 import { claudeAssistant, claudeCompaction, claudeUser } from "./support/claude.ts";
 import { FIXTURES } from "./support/fixtures.ts";
-import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import {
+  homePerTest,
+  layFixtures,
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+} from "./support/home.ts";
 import { runCommand, runScript, scriptPath } from "./support/run.ts";
+
+const home = homePerTest();
 
 const ID = "11111111-0000-4000-8000-000000000001";
 const OTHER = "22222222-0000-4000-8000-000000000002";
@@ -183,7 +192,6 @@ describe("on the committed transcripts", () => {
 });
 
 test("what the index did not know is found by the search that finds it new", async () => {
-  using home = temporaryHome();
   const config = configOf(home);
   talk(home, ID, [["where is the sextant", "In the chart room."]]);
   expect(ids(await sessionSearch({ query: "sextant" }, { config }))).toEqual([ID]);
@@ -194,7 +202,6 @@ test("what the index did not know is found by the search that finds it new", asy
 });
 
 test("--no-index without an index says what to run", async () => {
-  using home = temporaryHome();
   const run = await runScript("search", ["--no-index", "anything"], { env: home.env });
   expect({ exitCode: run.exitCode, stdout: run.stdout }).toEqual({ exitCode: 1, stdout: "" });
   expect(run.stderr).toContain("hint: run bun scripts/embed.ts");
@@ -202,7 +209,6 @@ test("--no-index without an index says what to run", async () => {
 });
 
 test("a secret in words or tool target is in no output", async () => {
-  using home = temporaryHome();
   const secret = `sk-ant-api03-${"aB3".repeat(31)}AA`;
   const rows = [
     claudeUser({ text: `use the key ${secret} for the sextant`, sessionId: ID }),
@@ -220,7 +226,6 @@ test("a secret in words or tool target is in no output", async () => {
 });
 
 test("deleted transcripts stay searchable, by their id too", async () => {
-  using home = temporaryHome();
   const config = configOf(home);
   const file = talk(home, ID, [["where is the sextant", "In the chart room."]]);
   await sessionSearch({ query: "sextant" }, { config });
@@ -230,7 +235,6 @@ test("deleted transcripts stay searchable, by their id too", async () => {
 });
 
 test("the calling session's rows are left out up to its last compaction, unless it is named", async () => {
-  using home = temporaryHome();
   const row = (text: string, minute: number) => [
     claudeUser({ text, sessionId: ID, at: `2026-02-03T10:${minute}:00.000Z` }),
     claudeAssistant({ text: "Noted.", sessionId: ID, at: `2026-02-03T10:${minute}:30.000Z` }),
@@ -258,7 +262,6 @@ test("the calling session's rows are left out up to its last compaction, unless 
 });
 
 test("a fork's copied rows are one result, the other session is named beside it", async () => {
-  using home = temporaryHome();
   layFixtures(home);
   const { results } = await sessionSearch(
     { query: "Jason posting frequency never more than three", limit: 20 },
@@ -273,7 +276,6 @@ test("a fork's copied rows are one result, the other session is named beside it"
 });
 
 test("a folder given in place of the agents' own is all that is searched", async () => {
-  using home = temporaryHome();
   talk(home, ID, [["where is the sextant", "In the chart room."]]);
   const folder = join(home.root, "elsewhere");
   const other = talk({ ...home, paths: { ...home.paths, claude: folder } }, OTHER, [
@@ -287,7 +289,6 @@ test("a folder given in place of the agents' own is all that is searched", async
 });
 
 test("--min-score lets an exact match pass", async () => {
-  using home = temporaryHome();
   talk(home, ID, [["what is ERR_QUADRANT_7731", "A bad reading."]]);
   for (let i = 0; i < 5; i++)
     talk(home, `33333333-0000-4000-8000-00000000000${i}`, [[`reading ${i}`, "A good reading."]]);
@@ -305,7 +306,6 @@ test("--min-score lets an exact match pass", async () => {
 });
 
 test("each search is noted with its time", async () => {
-  using home = temporaryHome();
   const config = configOf(home);
   await sessionSearch({ query: "sextant" }, { config });
   await sessionSearch({ query: "sextant" }, { config });
@@ -319,7 +319,6 @@ test("each search is noted with its time", async () => {
 });
 
 test("an embedder that does not answer leaves the search to words, and says so", async () => {
-  using home = temporaryHome();
   talk(home, ID, [["where is the sextant", "In the chart room."]]);
   const embedding = { baseUrl: "http://127.0.0.1:9", apiKeyEnv: "NONE", model: "m", dimensions: 8 };
   const config = configOf(home, { embedding });
@@ -395,7 +394,6 @@ describe("what was done", () => {
 });
 
 test("shared sessions are searched beside the own, marked with whose they are, and left out with --own", async () => {
-  using home = temporaryHome();
   talk(home, ID, [["where is the sextant", "In the chart room."]]);
   const config = configOf(home);
   await sessionSearch({ query: "sextant" }, { config });
@@ -423,7 +421,6 @@ test("shared sessions are searched beside the own, marked with whose they are, a
 });
 
 test("--about finds what was reported of a person, and nobody whose name only begins alike", async () => {
-  using home = temporaryHome();
   talk(home, ID, [["Jason said we should post three times a week", "Noted: three posts a week."]]);
   talk(home, OTHER, [["we post three times a week, the jasonette parser said so", "Fine."]]);
   const config = configOf(home);
@@ -438,7 +435,6 @@ test("--about finds what was reported of a person, and nobody whose name only be
 });
 
 test("the context of a hit places it in its session's discussion", async () => {
-  using home = temporaryHome();
   const turns = Array.from({ length: 12 }, (_, i): [string, string] => [
     `step ${i}: ${"the growth plan and its channels ".repeat(20)}`,
     i === 11 ? "The newsletter goes out on Tuesdays." : `done with step ${i}. ${"more about it ".repeat(60)}`,

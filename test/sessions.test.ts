@@ -21,6 +21,7 @@ import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import {
+  homePerTest,
   layFixtures,
   OPENCLAW_SESSION,
   type TemporaryHome,
@@ -34,6 +35,8 @@ import {
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+
+const home = homePerTest();
 
 // Thousands of files, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -55,7 +58,6 @@ function age(file: string, seconds: number): void {
 }
 
 test("listSessions() lists the fixtures of all agents, described", () => {
-  using home = temporaryHome();
   const { mind } = layFixtures(home);
   const sessions = listSessions(home.paths, { described: true, subagents: true, cwd: mind });
   const shown = sessions.map(({ agent, id, cwd, parentId, startedAt }) => [
@@ -88,7 +90,6 @@ test("listSessions() lists the fixtures of all agents, described", () => {
 });
 
 test("listSessions() gives the newest first, with the file's size and time", () => {
-  using home = temporaryHome();
   const files = [30, 10, 20].map((ago) => prompted(home, uuidFrom(ago), { ago }));
   const listed = listSessions(home.paths, { cwd: home.root });
   expect(listed.map(({ id }) => id)).toEqual([uuidFrom(10), uuidFrom(20), uuidFrom(30)]);
@@ -103,7 +104,6 @@ test("listSessions() gives the newest first, with the file's size and time", () 
 });
 
 test("listSessions() counts a session that lies in several places once, as its newest copy", () => {
-  using home = temporaryHome();
   const id = uuidFrom("moved");
   prompted(home, id, { ago: 60 });
   const newer = prompted(home, id, { cwd: "/elsewhere", ago: 5 });
@@ -111,7 +111,6 @@ test("listSessions() counts a session that lies in several places once, as its n
 });
 
 test("listSessions() keeps a fork, which has an id of its own, beside what it was forked from", () => {
-  using home = temporaryHome();
   layFixtures(home);
   const { posting, fork } = FIXTURES.claude;
   expect(ids(home, { agent: "claude" })).toEqual(expect.arrayContaining([posting.id, fork.id]));
@@ -128,7 +127,6 @@ test("listSessions() leaves subagents out unless they are asked for", () => {
 });
 
 test("listSessions() described leaves out files in which nothing was said", () => {
-  using home = temporaryHome();
   prompted(home, "talk");
   writeClaude(home, {
     id: "summary",
@@ -148,7 +146,6 @@ test("listSessions() described leaves out files in which nothing was said", () =
 });
 
 test("listSessions() gives each session the time of its last dated row, whatever its file's", () => {
-  using home = temporaryHome();
   const cwd = home.project;
   const day = (n: number) => `2026-01-0${n}T00:00:00.000Z`;
   const write = (id: string, ...rows: Row[]) => writeClaude(home, { id, rows });
@@ -199,7 +196,6 @@ test("hasConversation() takes a large file's word for it without reading it", ()
 });
 
 test("listSessions() of a project takes its folders and worktrees, and nothing with a similar name", () => {
-  using home = temporaryHome();
   const { project } = home;
   const worktree = join(home.root, "elsewhere");
   const own = join(project, ".git", "worktrees", "elsewhere");
@@ -234,7 +230,6 @@ test("listSessions() of a project takes its folders and worktrees, and nothing w
 });
 
 test("listSessions() of a directory without git takes that directory alone", () => {
-  using home = temporaryHome();
   const plain = join(home.root, "notes");
   mkdirSync(join(plain, "2026"), { recursive: true });
   prompted(home, "here", { cwd: plain });
@@ -243,14 +238,12 @@ test("listSessions() of a directory without git takes that directory alone", () 
 });
 
 test("listSessions() of a project reached through a symlink is the same", () => {
-  using home = temporaryHome();
   prompted(home, "here");
   symlinkSync(home.project, join(home.root, "link"));
   expect(ids(home, { project: join(home.root, "link") })).toEqual(["here"]);
 });
 
 test("listSessions() finds a session that was moved into the project while it ran", () => {
-  using home = temporaryHome();
   const before = claudeUser({ sessionId: "moved", cwd: "/elsewhere", text: "hello" });
   const after = claudeUser({ sessionId: "moved", cwd: home.project, text: "now here" });
   writeClaude(home, { id: "moved", rows: [before, after] });
@@ -259,7 +252,6 @@ test("listSessions() finds a session that was moved into the project while it ra
 });
 
 test("listSessions() accepts of pi's folder only what begins with a session header", () => {
-  using home = temporaryHome();
   const folder = join(writePi(home, { id: "real", rows: [piHeader({ id: "real" })] }), "..");
   write(
     join(folder, "subagent-artifacts", "log.jsonl"),
@@ -272,7 +264,6 @@ test("listSessions() accepts of pi's folder only what begins with a session head
 });
 
 test("listSessions() reads given files and folders in place of the agents' own", () => {
-  using home = temporaryHome();
   prompted(home, "own");
   const given = join(home.root, "given");
   const deep = join(given, "a", "b");
@@ -296,7 +287,6 @@ test("listSessions() reads given files and folders in place of the agents' own",
 });
 
 test("listSessions() tells subagents in given folders by their content", () => {
-  using home = temporaryHome();
   const given = join(home.root, "given");
   write(join(given, "agent-1.jsonl"), jsonl(claudeUser({ sessionId: "main", agentId: "1", text: "task" })));
   write(join(given, "main.jsonl"), jsonl(claudeUser({ sessionId: "main", text: "hello" })));
@@ -310,7 +300,6 @@ test("listSessions() tells subagents in given folders by their content", () => {
 });
 
 test("listSessions() passes over folders that cannot be read", () => {
-  using home = temporaryHome();
   prompted(home, "seen");
   // A folder below a file cannot be entered by anyone, root included.
   write(join(home.paths.codex, "sessions", "2026"), "a file where a folder should be");
@@ -320,7 +309,6 @@ test("listSessions() passes over folders that cannot be read", () => {
 });
 
 test("listSessions() names Volute's sessions, adds its pi ones and leaves its ephemeral ones out", () => {
-  using home = temporaryHome();
   const mind = join(home.root, "mind");
   const cwd = join(mind, "home");
   mkdirSync(cwd, { recursive: true });
@@ -355,7 +343,6 @@ test("listSessions() names Volute's sessions, adds its pi ones and leaves its ep
 });
 
 test("listSessions() follows no path out of a Volute file and survives broken ones", () => {
-  using home = temporaryHome();
   const mind = join(home.root, "mind");
   prompted(home, "chat", { cwd: mind });
   write(join(home.paths.claude, "secret.jsonl"), jsonl(claudeUser({ text: "hello" })));
@@ -371,7 +358,6 @@ test("listSessions() follows no path out of a Volute file and survives broken on
 });
 
 test("sessionAt() describes a transcript anywhere, and nothing else", () => {
-  using home = temporaryHome();
   const file = write(join(home.root, "x", "notes.jsonl"), jsonl(plainLine("user", "hello")));
   expect(sessionAt(file, home.paths)).toMatchObject({ id: "notes", agent: "plain", file });
   const text = write(join(home.root, "x", "text.jsonl"), "no transcript\n");
@@ -381,7 +367,6 @@ test("sessionAt() describes a transcript anywhere, and nothing else", () => {
 });
 
 test("describeSession() of a file that is gone keeps what is known", () => {
-  using home = temporaryHome();
   const session = sessionAt(prompted(home, "gone"));
   if (!session) throw new Error("Expected a session");
   renameSync(session.file, `${session.file}.old`);
@@ -402,7 +387,6 @@ function bytesRead(work: () => unknown): number {
 test.skipIf(!canCount)(
   "listSessions() lists hundreds of sessions without opening one, and describes from their ends",
   () => {
-    using home = temporaryHome();
     const COUNT = 400;
     const size = 300 * 1024;
     const reply = claudeAssistant({ text: "y".repeat(1000) });

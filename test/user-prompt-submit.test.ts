@@ -11,9 +11,11 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
+
+const home = homePerTest();
 
 const ME = uuidFrom("me");
 const OTHER = uuidFrom("other");
@@ -63,7 +65,6 @@ function log(home: TemporaryHome): Record<string, unknown>[] {
 }
 
 test("UserPromptSubmit hands over what is new, logs it, and says it once", async () => {
-  using home = temporaryHome();
   other(home);
   expect(await prompt(home)).toEqual(NEWS);
   const { additionalContext } = JSON.parse(NEWS.stdout).hookSpecificOutput;
@@ -74,7 +75,6 @@ test("UserPromptSubmit hands over what is new, logs it, and says it once", async
 });
 
 test("UserPromptSubmit with nothing new says nothing, and moves no cursor", async () => {
-  using home = temporaryHome();
   other(home);
   await prompt(home);
   const cursors = join(home.paths.cursors, `${ME}.json`);
@@ -85,7 +85,6 @@ test("UserPromptSubmit with nothing new says nothing, and moves no cursor", asyn
 });
 
 test("UserPromptSubmit counts the session's edits from its last prompt on, silent ones included", async () => {
-  using home = temporaryHome();
   const cwd = home.project;
   const edit = (ago: number) =>
     claudeAssistant({
@@ -104,14 +103,12 @@ test("UserPromptSubmit counts the session's edits from its last prompt on, silen
 });
 
 test("UserPromptSubmit does nothing when it is switched off", async () => {
-  using home = temporaryHome();
   other(home);
   expect(await prompt(home, { env: { SESSION_MEMORY_DISABLE: "1" } })).toEqual(SILENCE);
   expect(existsSync(home.paths.home)).toBe(false);
 });
 
 test("UserPromptSubmit passes over prompts that the host wrote", async () => {
-  using home = temporaryHome();
   other(home);
   const stdin = input(home, { prompt: "<task-notification>done</task-notification>" });
   expect(await prompt(home, { stdin })).toEqual(SILENCE);
@@ -132,7 +129,6 @@ test.each([
 });
 
 test("UserPromptSubmit is silent on a broken config, logs one line, and loses nothing", async () => {
-  using home = temporaryHome();
   other(home);
   const config = write(home.paths.config, '{"activity": {"scope": "everything"}}');
   expect(await prompt(home)).toEqual(SILENCE);
@@ -148,7 +144,6 @@ test("UserPromptSubmit is silent on a broken config, logs one line, and loses no
 });
 
 test("UserPromptSubmit is silent on a damaged cursor file, puts it aside, and tells the news next time", async () => {
-  using home = temporaryHome();
   other(home);
   const cursors = write(join(home.paths.cursors, `${ME}.json`), `{"${ME}": {"${OTHER}": {"off`);
   expect(await prompt(home)).toEqual(SILENCE);
@@ -160,7 +155,6 @@ test("UserPromptSubmit is silent on a damaged cursor file, puts it aside, and te
 });
 
 test("UserPromptSubmit is silent where our folder cannot be written, and says the news again", async () => {
-  using home = temporaryHome();
   other(home);
   writeFileSync(home.paths.home, "a file in its place");
   expect(await prompt(home)).toEqual(NEWS);
@@ -168,7 +162,6 @@ test("UserPromptSubmit is silent where our folder cannot be written, and says th
 });
 
 test("UserPromptSubmit killed between output and cursor tells it again, and loses nothing", async () => {
-  using home = temporaryHome();
   other(home);
   // A live process holds the lock, so the hook stands between its output and its cursor.
   write(join(home.paths.cursors, `${ME}.json.lock`), `${process.pid} held`);
@@ -229,7 +222,6 @@ test("a hostile project folder changes nothing for the command line of hooks.jso
 });
 
 test("a script started by hand in a hostile folder ignores its variables, with one warning", async () => {
-  using home = temporaryHome();
   other(home);
   write(
     join(home.project, ".env"),

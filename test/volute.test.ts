@@ -3,11 +3,13 @@ import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { registerPrompt } from "../hooks/pi/prompt.ts";
 import { claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { piHost } from "./support/pi-host.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+
+const home = homePerTest();
 
 // Several processes a test, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -55,7 +57,6 @@ function takeByConfig(home: TemporaryHome, ...volute: string[]): void {
 }
 
 test("a session that came with a clone is not told to a prompt, nor found by a reference in it", async () => {
-  using home = temporaryHome();
   clone(home);
   expect(await prompt(home, "what now?")).toBe("");
   expect(await prompt(home, "as @@discord says")).toBe(
@@ -68,7 +69,6 @@ test("a session that came with a clone is not told to a prompt, nor found by a r
 });
 
 test("a session that came with a clone gets neither into the index nor a name, by any command", async () => {
-  using home = temporaryHome();
   clone(home);
   expect((await run(home, "embed", "--json")).stdout).toContain('"sessions": 0');
   const found = await run(home, "search", WORDS, "--json");
@@ -79,7 +79,6 @@ test("a session that came with a clone gets neither into the index nor a name, b
 });
 
 test("a command in the folder reads its sessions without any setting", async () => {
-  using home = temporaryHome();
   clone(home);
   expect(await run(home, "session-reader", "discord")).toMatchObject({
     stdout: expect.stringContaining(`User: ${WORDS}`),
@@ -106,14 +105,12 @@ test.each([
 });
 
 test("listing one folder takes no other", async () => {
-  using home = temporaryHome();
   clone(home);
   takeByConfig(home, join(home.root, "other"), `${home.project}2`);
   expect(await prompt(home, "what now?")).toBe("");
 });
 
 test("sessions of one mind see each other: the one that looks lies in the same folder", async () => {
-  using home = temporaryHome();
   const own = join(dirname(dirname(clone(home))), "email", `2026-02-03T14-30-00-000Z_${ME}.jsonl`);
   write(own, [piHeader({ id: ME, cwd: home.project }), piUser({ text: "hello" })]);
   expect(await prompt(home, "as @@discord says", own)).toContain(`${DIGEST}\n\n[Session References]`);
@@ -127,7 +124,6 @@ test("sessions of one mind see each other: the one that looks lies in the same f
 });
 
 test("pi's extension goes by the same rule", async () => {
-  using home = temporaryHome();
   clone(home);
   const message = async () => {
     const host = await piHost(home, { rows: [piHeader({ cwd: home.project })], config: {} });
@@ -140,7 +136,6 @@ test("pi's extension goes by the same rule", async () => {
 });
 
 test("the names in .volute/sessions stay: they name the host's own transcripts", async () => {
-  using home = temporaryHome();
   const id = uuidFrom("other");
   writeClaude(home, { id, rows: [claudeUser({ text: "hello", at: secondsAgo(60), cwd: home.project })] });
   write(join(home.project, ".volute", "sessions", "email.json"), JSON.stringify({ sessionId: id }));
@@ -148,7 +143,6 @@ test("the names in .volute/sessions stay: they name the host's own transcripts",
 });
 
 test("health names a folder that is not taken, and none that is", async () => {
-  using home = temporaryHome();
   clone(home);
   const folder = join(home.project, ".volute");
   const about = async () => {

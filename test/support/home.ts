@@ -1,5 +1,6 @@
 /** A user's home made for one test: the hosts' places with transcripts in them, a project folder, and nothing else. */
 
+import { afterEach, beforeEach } from "bun:test";
 import {
   cpSync,
   mkdirSync,
@@ -61,6 +62,14 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
       this.remove();
     },
   };
+}
+
+/** A home that is a fresh one in each test of the file. */
+export function homePerTest(variables: Environment = {}): TemporaryHome {
+  const home = {} as TemporaryHome;
+  beforeEach(() => void Object.assign(home, temporaryHome(variables)));
+  afterEach(() => home.remove());
+  return home;
 }
 
 export interface TranscriptOptions {

@@ -2,7 +2,6 @@
 
 import { join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
-import { runInProcess } from "./in-process.ts";
 
 /** The project's root folder. */
 export const ROOT = join(import.meta.dir, "..", "..");
@@ -21,8 +20,13 @@ export interface RunOptions {
 }
 
 /** Runs `scripts/<name>.ts`, or a file given with its folder (`hooks/claude/stop.ts`), in this process. */
-export function runScript(name: string, args: string[] = [], options: RunOptions = {}): Promise<Finished> {
-  return runInProcess(scriptPath(name), args, { cwd: ROOT, env: process.env, ...options });
+export async function runScript(
+  name: string,
+  args: string[] = [],
+  options: RunOptions = {},
+): Promise<Finished> {
+  const { runInProcess } = await import("./in-process.ts");
+  return await runInProcess(scriptPath(name), args, { cwd: ROOT, env: process.env, ...options });
 }
 
 /** Runs a script in a process of its own, as our hooks do: where the process is what is tested, or several at once. */
