@@ -9,6 +9,7 @@
  */
 
 import { readFileSync } from "node:fs";
+import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
@@ -137,7 +138,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   );
   show({ results, index }, lines(text));
   if (results.length === 0) note("nothing relevant found");
-  note(describeIndex(index));
+  note(describeIndex(index, values.sessions));
 }
 
 function lines(text: string): string[] {
@@ -161,6 +162,8 @@ function speakerFlag(value: string | undefined, { settings }: Config): "user" | 
   }
   if (is(user)) return "user";
   if (is(assistant)) return "assistant";
+  const isPartOf = (name: string) => name.split(/\s+/).some(is);
+  if (isPartOf(user) !== isPartOf(assistant)) return isPartOf(user) ? "user" : "assistant";
   throw usageError(
     `Cannot use --speaker "${value}": expected user, assistant, ${user} or ${assistant}`,
     "try --speaker user",
@@ -194,13 +197,18 @@ function scoreFlag(value: string | undefined): number {
 }
 
 /** Describes how fresh an answer is, in one line. */
-function describeIndex({ sessions, chunks, vectors, behind, semantic }: SearchAnswer["index"]): string {
-  const size = `${sessions} sessions, ${chunks} chunks${vectors > 0 ? `, ${vectors} vectors` : ""}`;
+function describeIndex(
+  { sessions, chunks, vectors, behind, semantic }: SearchAnswer["index"],
+  given: readonly string[] = [],
+): string {
+  const embed = ["bun scripts/embed.ts", ...given.map((path) => `--sessions ${quoted(path)}`)].join(" ");
+  const held = [counted(sessions, "session"), counted(chunks, "chunk")];
+  if (vectors > 0) held.push(counted(vectors, "vector"));
   const state =
     behind.sessions === 0
       ? "up to date"
-      : `behind by ${behind.sessions} sessions (${(behind.bytes / 1e6).toFixed(1)} MB): run bun scripts/embed.ts`;
-  return `index: ${size}, ${state}; semantic ${semantic}`;
+      : `behind by ${counted(behind.sessions, "session")} (${(behind.bytes / 1e6).toFixed(1)} MB): run ${embed}`;
+  return `index: ${held.join(", ")}, ${state}; semantic ${semantic}`;
 }
 
 if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS }, main);

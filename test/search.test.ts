@@ -15,6 +15,7 @@ import {
   write,
   writeClaude,
 } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
 import { runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const home = homePerTest();
@@ -275,6 +276,26 @@ test("a fork's copied rows are one result, the other session is named beside it"
   );
 });
 
+test("a fork's own search finds what it copied, and not what the other session said after that", async () => {
+  const rows = (sessionId: string, texts: string[]) =>
+    texts.map((text, i) =>
+      claudeUser({ text, sessionId, uuid: uuidFrom(text), at: `2026-02-0${i + 3}T10:00:00.000Z` }),
+    );
+  const shared = ["the sextant is in the chart room", "the compass is at sea"];
+  writeClaude(home, { id: ID, rows: rows(ID, [...shared, "an astrolabe later"]) });
+  writeClaude(home, { id: OTHER, rows: rows(OTHER, [...shared, "own words of the fork"]) });
+  const found = async (word: string) => {
+    const { results } = await sessionSearch(
+      { query: word, filters: { session: OTHER } },
+      { config: configOf(home) },
+    );
+    return results.map(({ content }) => content);
+  };
+  expect(await found("sextant")).toEqual(["User: the sextant is in the chart room"]);
+  expect(await found("fork")).toEqual(["User: own words of the fork"]);
+  expect(await found("astrolabe")).toEqual([]);
+});
+
 test("a folder given in place of the agents' own is all that is searched", async () => {
   talk(home, ID, [["where is the sextant", "In the chart room."]]);
   const folder = join(home.root, "elsewhere");
@@ -286,6 +307,18 @@ test("a folder given in place of the agents' own is all that is searched", async
     env: home.env,
   });
   expect((JSON.parse(stdout) as SearchAnswer).results.map(({ file }) => file)).toEqual([other]);
+});
+
+test("what is left to index of a given folder is named with the folder", async () => {
+  const folder = join(home.root, "else where");
+  const elsewhere = { ...home, paths: { ...home.paths, claude: folder } };
+  const asked = ["--sessions", folder, "sextant"];
+  talk(elsewhere, ID, [["where is the sextant", "At sea."]]);
+  await runScript("search", asked, { env: home.env });
+  talk(elsewhere, OTHER, [["where is the astrolabe", "In the museum."]]);
+  const { stderr } = await runScript("search", ["--no-index", ...asked], { env: home.env });
+  expect(stderr).toContain("behind by 1 session (");
+  expect(stderr).toContain(`/embed.ts --sessions '${folder}';`);
 });
 
 test("--min-score lets an exact match pass", async () => {
@@ -388,8 +421,18 @@ describe("what was done", () => {
   test("a participant's name is a speaker, and no other name", async () => {
     const run = await runScript("search", ["--speaker", "Jim", "sextant"], { env: home.env });
     expect(run).toMatchObject({ exitCode: 2, stdout: "" });
-    const named = await runScript("search", ["--speaker", "User", "sextant", "--json"], { env: home.env });
-    expect(ids(JSON.parse(named.stdout) as SearchAnswer).length).toBeGreaterThan(0);
+    const found = async (speaker: string) => {
+      const named = await runScript("search", ["--speaker", speaker, "sextant", "--json"], { env: home.env });
+      return ids(JSON.parse(named.stdout) as SearchAnswer);
+    };
+    const said = await found("User");
+    expect(said.length).toBeGreaterThan(0);
+    write(
+      home.paths.config,
+      JSON.stringify({ participants: { user: "Jim Hawkins", assistant: "Long John" } }),
+    );
+    expect([await found("jim"), await found("Jim Hawkins")]).toEqual([said, said]);
+    rmSync(home.paths.config);
   });
 });
 

@@ -176,6 +176,10 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): S
   return ids.length > 0 ? [...readSessionRows(store, ids).values()] : [];
 }
 
+/** A fork's copied rows are indexed with the session that they were said in. */
+const IS_COPIED = `c.session_id IN (SELECT owner_id FROM copies WHERE session_id = $session)
+  AND c.timestamp < coalesce((SELECT min(timestamp) FROM session_chunks WHERE session_id = $session), '9999')`;
+
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
 export function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
   const conditions: string[] = [];
@@ -207,10 +211,8 @@ export function whereOf(filter: ChunkFilter): { where: string; values: NamedValu
     add("c.has_decision = $decision", { decision: filter.hasDecision ? 1 : 0 });
   if (filter.hasAction !== undefined) add("c.has_action = $action", { action: filter.hasAction ? 1 : 0 });
   if (session !== undefined) {
-    add(
-      filter.subagents ? "(c.session_id = $session OR s.parent_id = $session)" : "c.session_id = $session",
-      { session },
-    );
+    const child = filter.subagents ? " OR s.parent_id = $session" : "";
+    add(`(c.session_id = $session${child} OR ${IS_COPIED})`, { session });
   }
   if (among !== undefined) {
     add("c.session_id IN (SELECT value FROM json_each($among))", { among: JSON.stringify(among) });
