@@ -8,8 +8,7 @@
 import { takeLook } from "../lib/activity/look.ts";
 import { type Environment, type Paths, resolvePaths, type Settings } from "../lib/config/config.ts";
 import { currentDirectory, trustedEnvironment } from "../lib/config/environment.ts";
-import { logFailure } from "./failure.ts";
-import { readPrompt, requireSettings } from "./prompt.ts";
+import { logFailure, readPrompt, requireSettings } from "./hook.ts";
 import { answerPrompt, modelOf } from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
@@ -43,10 +42,10 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
     const paths = resolvePaths(env);
     try {
       if (ignored.length > 0)
-        logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
+        await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
       return await answer(input, { env, paths, options, signal: context?.signal });
     } catch (error) {
-      logFailure(paths, HOOK, error);
+      await logFailure(paths, HOOK, error);
       return {};
     }
   };

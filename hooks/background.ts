@@ -15,7 +15,7 @@ import { isExcluded } from "../lib/sessions/unlisted.ts";
 import type { Store } from "../lib/store/store.ts";
 import { holdingTail, reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
-import { logFailure } from "./failure.ts";
+import { logFailure } from "./hook.ts";
 
 /** Hosts write rows late: the turn's last ones may still be on their way. */
 const WRITE_DELAY_MS = 400;
@@ -31,75 +31,91 @@ const HASHED_BYTES = 4096;
 /** A first reading of more goes straight to the file. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
+/** What the host asks for. */
 interface Job {
   id: string;
   file: string;
   cwd: string;
-  /** Which host asks. */
   source: string;
   isIndexOnly: boolean;
   save: boolean;
 }
 
+/** The session of a job, and what its work needs. */
+interface Work {
+  job: Job;
+  session: Session;
+  config: Config;
+  /** Undefined where the index cannot be opened: the rest does without. */
+  store: Store | undefined;
+}
+
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      session: { type: "string", default: "" },
-      file: { type: "string", default: "" },
-      cwd: { type: "string", default: "" },
-      source: { type: "string", default: "claude" },
-      "index-only": { type: "boolean", default: false },
-      save: { type: "boolean", default: false },
-      begin: { type: "boolean", default: false },
-    },
-  });
-  const { session: id, file, cwd, source, save } = values;
+  const text = { type: "string", default: "" } as const;
+  const flag = { type: "boolean", default: false } as const;
+  const options = { session: text, file: text, cwd: text, source: { ...text, default: "claude" } };
+  const { values } = parseArgs({ options: { ...options, "index-only": flag, save: flag, begin: flag } });
+  const { session: id, file, cwd, source, save, begin } = values;
   const job = { id, file, cwd, source, save, isIndexOnly: values["index-only"] };
   try {
     const config = await loadConfig(process.env, cwd);
-    const perform = performer(config, job);
-    if (!values.begin) await work(job, config);
-    if (config.settings.share) await perform("share", () => share(config));
-    if (values.begin) await perform("old-sessions", () => followOld(config));
+    if (!begin) await followTurn(job, config);
+    if (config.settings.share) await perform("share", { job, config }, () => share(config));
+    if (begin) await perform("old-sessions", { job, config }, () => followOld(config));
   } catch (error) {
-    logFailure(resolvePaths(process.env), "background", error);
+    await logFailure(resolvePaths(process.env), "background", error);
   }
 }
 
-async function followOld(config: Config): Promise<void> {
-  const { followOldSessions } = await import("./old-sessions.ts");
-  await followOldSessions(config);
+/** Runs a job; its failure leaves the others their turn. */
+async function perform(
+  name: string,
+  { job: { id, source }, config: { paths } }: Pick<Work, "job" | "config">,
+  run: () => Promise<unknown>,
+): Promise<void> {
+  const started = performance.now();
+  try {
+    await run();
+    const tookMs = Math.round(performance.now() - started);
+    const detail = { session: id, source, tookMs, bytesRead: reads.bytes };
+    logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
+  } catch (error) {
+    await logFailure(paths, `background.${name}`, error);
+  }
 }
 
-async function work(job: Job, config: Config): Promise<void> {
+async function followTurn(job: Job, config: Config): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
   if (!existsSync(job.file)) return; // nothing was said
   // The head says which session it is, again and again.
-  await holdingTail(job.file, { head: HEAD_BYTES, from: Number.MAX_SAFE_INTEGER }, () => workOn(job, config));
+  await holdingTail(job.file, { head: HEAD_BYTES, from: Number.MAX_SAFE_INTEGER }, async () => {
+    const { paths, settings } = config;
+    const session = sessionAt(job.file, paths);
+    // Nothing was said, or nothing of it is to be kept.
+    if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
+    await workOn({ job, session, config, store: undefined });
+    await clean(config);
+  });
 }
 
-async function workOn(job: Job, config: Config): Promise<void> {
+async function workOn(work: Work): Promise<void> {
+  const { job, session, config } = work;
   const { paths, settings } = config;
-  const session = sessionAt(job.file, paths);
-  // Nothing was said, or nothing of it is to be kept.
-  if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
-  const perform = performer(config, job);
-  if (job.save && settings.notes.onClear) await perform("save", () => save(session, job, config));
-  const work: Work = { store: undefined, config };
+  if (job.save && settings.notes.onClear) await perform("save", work, () => save(work));
   try {
     const { openStore } = await import("../lib/store/store.ts");
-    work.store = openStore(paths.database, { create: true });
-    await readingOnce(session, work.store, async () => {
-      await perform("index", () => index(session, work));
-      await follow(session, { job, work, perform });
+    const store = openStore(paths.database, { create: true });
+    work.store = store;
+    await readingOnce(session, store, async () => {
+      await perform("index", work, () => index(session, store, config));
+      await follow(work);
     });
   } catch (error) {
-    logFailure(paths, "background.index", error);
-    await follow(session, { job, work, perform });
+    await logFailure(paths, "background.index", error);
+    await follow(work);
   } finally {
     work.store?.close();
   }
-  await clean(config);
 }
 
 /** What older redaction rules let in; once for each version of the rules. */
@@ -107,32 +123,8 @@ async function clean(config: Config): Promise<void> {
   try {
     await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
   } catch (error) {
-    logFailure(config.paths, "background.clean", error);
+    await logFailure(config.paths, "background.clean", error);
   }
-}
-
-interface Work {
-  /** Undefined where the index cannot be opened: the rest does without. */
-  store: Store | undefined;
-  config: Config;
-}
-
-type Perform = (name: string, run: () => Promise<void>) => Promise<void>;
-
-/** Runs a job; its failure leaves the others their turn. */
-function performer({ paths }: Config, job: Job): Perform {
-  return async (name, run) => {
-    const started = performance.now();
-    try {
-      await run();
-      const tookMs = Math.round(performance.now() - started);
-      const { id, source } = job;
-      const detail = { session: id, source, tookMs, bytesRead: reads.bytes };
-      logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
-    } catch (error) {
-      logFailure(paths, `background.${name}`, error);
-    }
-  };
 }
 
 /** Holds in memory what none of the jobs has seen, so that it is read once for all of them. */
@@ -143,20 +135,16 @@ async function readingOnce(session: Session, store: Store, work: () => Promise<v
   await holdingTail(session.file, { head: HEAD_BYTES, from: Math.max(0, from - HASHED_BYTES) }, work);
 }
 
-async function follow(
-  session: Session,
-  { job, work, perform }: { job: Job; work: Work; perform: Perform },
-): Promise<void> {
-  if (job.isIndexOnly) return;
-  await perform("observe", () => observe(session, work));
-  await perform("meta", () => nameIt(session, work));
-  if (work.store && work.config.settings.llm)
-    await perform("topics", () => refineTopicsOf(session, work.store as Store, work.config));
+async function follow(work: Work): Promise<void> {
+  if (work.job.isIndexOnly) return;
+  await perform("observe", work, () => observe(work));
+  await perform("meta", work, () => makeMeta(work));
+  const { store, config } = work;
+  if (store && config.settings.llm) await perform("topics", work, () => refineTopicsOf(work, store));
 }
 
-/** Returns the session and its subagents, full text and vectors. */
-async function index(session: Session, { store, config }: Work): Promise<void> {
-  if (!store) return;
+/** Indexes the session and its subagents, full text and vectors. */
+async function index(session: Session, store: Store, config: Config): Promise<void> {
   const [{ embedSessions, failureOf }, { listSessions }] = await Promise.all([
     import("../lib/index/index-run.ts"),
     import("../lib/sessions/sessions.ts"),
@@ -169,7 +157,7 @@ async function index(session: Session, { store, config }: Work): Promise<void> {
   if (failure) throw failure;
 }
 
-async function observe(session: Session, { store, config }: Work): Promise<void> {
+async function observe({ session, store, config }: Work): Promise<void> {
   const [{ observeSession }, { observeSettings }] = await Promise.all([
     import("../lib/observe/observe-session.ts"),
     import("../lib/observe/observe-state.ts"),
@@ -180,8 +168,8 @@ async function observe(session: Session, { store, config }: Work): Promise<void>
   await observeSession(session, { store, paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
 }
 
-/** One call a turn at most, and none before it is full. */
-async function refineTopicsOf(session: Session, store: Store, config: Config): Promise<void> {
+/** Asks the model once a turn at most, and not before a call is full. */
+async function refineTopicsOf({ session, config }: Work, store: Store): Promise<void> {
   const complete = await model(config);
   if (!complete) return;
   const [{ refineTopics }, { redactor }, { tryLock }] = await Promise.all([
@@ -200,7 +188,7 @@ async function refineTopicsOf(session: Session, store: Store, config: Config): P
   }
 }
 
-async function nameIt(session: Session, { store, config }: Work): Promise<void> {
+async function makeMeta({ session, store, config }: Work): Promise<void> {
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   const { paths, settings } = config;
   const complete = await model(config);
@@ -208,16 +196,13 @@ async function nameIt(session: Session, { store, config }: Work): Promise<void> 
   if (error !== undefined) throw new Error(error);
 }
 
-async function save(
-  session: Session,
-  { id, file, cwd, source }: Job,
-  { paths, settings, env }: Config,
-): Promise<void> {
+async function save({ job: { id, file, cwd, source }, session, config }: Work): Promise<void> {
   const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readRules }] = await Promise.all([
     import("../scripts/save-session.ts"),
     import("../lib/naming/note.ts"),
     import("../lib/transcripts/rules.ts"),
   ]);
+  const { paths, settings } = config;
   const rules = readRules(settings);
   // Clearing a session in which nothing was said is no failure.
   if (readEnd(file, { count: 1, rules }).messages.length === 0) return;
@@ -230,7 +215,7 @@ async function save(
     topic: knownTopic(session, paths),
     timezone: settings.timezone,
     rules,
-    directory: notesFolder(cwd, { paths, settings, env }),
+    directory: notesFolder(cwd, config),
     log: paths.log,
     state: paths.state,
   });
@@ -238,13 +223,15 @@ async function save(
 }
 
 /** Automatic notes stay out of the project unless the user wants them there: they would be committed. */
-function notesFolder(
-  cwd: string,
-  { paths, settings, env }: Pick<Config, "paths" | "settings" | "env">,
-): string {
+function notesFolder(cwd: string, { paths, settings, env }: Config): string {
   const { dir } = settings.notes;
   if (dir !== undefined) return expandPath(dir, env, cwd);
   return join(paths.notes, basename(projectKey(cwd)) || "root");
+}
+
+async function followOld(config: Config): Promise<void> {
+  const { followOldSessions } = await import("./old-sessions.ts");
+  await followOldSessions(config);
 }
 
 /** Not while another run is at it, nor soon after a failure. */

@@ -9,8 +9,7 @@ import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { hasReference } from "../lib/sessions/references.ts";
-import { logFailure } from "./failure.ts";
-import type { Prompt } from "./prompt.ts";
+import { logFailure, type Prompt } from "./hook.ts";
 
 interface Settled {
   paths: Paths;
@@ -65,7 +64,7 @@ export async function activityOf(look: Look, { paths, settings }: Settled): Prom
         const about = updates.report.sessions.map(({ id }) => id);
         logEvent(paths.log, { event: "injected", ok, session: look.viewer.id, about, text });
       } catch (error) {
-        logFailure(paths, "activity", error); // the host has its answer already
+        void logFailure(paths, "activity", error); // the host has its answer already
       }
     },
   };
@@ -109,7 +108,7 @@ export async function referencesIn(
       const options = { paths, settings, cwd: session.cwd, current: session.id, maxChars, model, signal };
       return (await referenceContext(words, options)).text || undefined;
     } catch (error) {
-      logFailure(paths, "references", error);
+      await logFailure(paths, "references", error);
       return undefined;
     }
   }

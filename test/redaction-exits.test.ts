@@ -3,11 +3,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { registerObservationCommands } from "../hooks/pi/commands.ts";
-import { registerMeta } from "../hooks/pi/meta.ts";
+import { registerObservationCommands, registerTools } from "../hooks/pi/commands.ts";
+import { registerPrompt } from "../hooks/pi/extension.ts";
+import { registerMeta } from "../hooks/pi/indexing.ts";
 import { registerObservations } from "../hooks/pi/observations.ts";
-import { registerPrompt } from "../hooks/pi/prompt.ts";
-import { registerTools } from "../hooks/pi/tools.ts";
 import {
   chain,
   claudeAssistant,

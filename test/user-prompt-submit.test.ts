@@ -286,7 +286,7 @@ function loadedFrom(file: string): string[] {
 test("the hook loads no more than it takes to look", () => {
   expect(loadedFrom(HOOK)).toEqual([
     HOOK,
-    "hooks/prompt.ts",
+    "hooks/hook.ts",
     "lib/activity/look.ts",
     "lib/base/errors.ts",
     "lib/base/files.ts",

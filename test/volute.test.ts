@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { registerPrompt } from "../hooks/pi/prompt.ts";
+import { registerPrompt } from "../hooks/pi/extension.ts";
 import { claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";

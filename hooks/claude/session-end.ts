@@ -1,5 +1,6 @@
 /** Claude Code's SessionEnd: starts the work due after a session in the background, and exits before the client does. */
 
-import { startAfterTurn } from "./after-turn.ts";
+import { runHook, startAfterTurn } from "../hook.ts";
 
-await startAfterTurn("session-end");
+// A cleared session is saved as a note.
+await runHook("session-end", (call) => startAfterTurn(call, call.input.reason === "clear" ? ["--save"] : []));

@@ -5,30 +5,47 @@
  */
 
 import { logEvent, writeFully } from "../../lib/base/output.ts";
-import { requireSettings } from "../prompt.ts";
-import { startBeginning } from "../start-background.ts";
-import { type HookCall, runHook } from "./hook.ts";
+import type { Paths, Settings } from "../../lib/config/config.ts";
+import { type HookCall, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
 
 /** The client truncates longer output. */
 const CONTEXT_MAX_CHARS = 10_000;
 
 await runHook("session-start", async (call) => {
-  if (call.cause !== "compact") startBeginning(call.session.cwd, call.env);
+  const { id, cwd } = readRecorded(call.input);
+  if (call.input.source !== "compact") await startBeginning(cwd, call.env);
   const text = await contextOf(call);
   if (text === undefined) return;
-  const { paths, session } = call;
   const hookSpecificOutput = { hookEventName: "SessionStart", additionalContext: text };
   const ok = writeFully(`${JSON.stringify({ hookSpecificOutput })}\n`);
-  logEvent(paths.log, { event: "injected", ok, session: session.id, text });
+  logEvent(call.paths.log, { event: "injected", ok, session: id, text });
 });
 
-async function contextOf({ env, session, cause, ...call }: HookCall): Promise<string | undefined> {
-  const { paths, settings } = requireSettings(call.paths, { env, transcript: session.file });
-  if (cause === "compact") {
-    const { observationsOf } = await import("./observations.ts");
-    return observationsOf({ paths, settings, session, maxChars: CONTEXT_MAX_CHARS });
-  }
-  if ((cause !== "startup" && cause !== "clear") || !settings.activity.welcome) return undefined;
+async function contextOf({ env, input, paths: places }: HookCall): Promise<string | undefined> {
+  const session = readRecorded(input);
+  const { paths, settings } = requireSettings(places, { env, transcript: session.file });
+  if (input.source === "compact") return await observationsOf(session.id, paths, settings);
+  const begins = input.source === "startup" || input.source === "clear";
+  if (!begins || !settings.activity.welcome) return undefined;
   const { welcomeLine } = await import("../../lib/naming/welcome.ts");
   return welcomeLine({ paths, session });
+}
+
+/** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
+async function observationsOf(id: string, paths: Paths, { redact }: Settings): Promise<string | undefined> {
+  const [{ ledgerFile, readLedgerFile, redactLedger }, { observationsAfterCompaction }, { ownCommand }] =
+    await Promise.all([
+      import("../../lib/observe/ledger.ts"),
+      import("../../lib/observe/render-observations.ts"),
+      import("../../lib/base/runtime.ts"),
+    ]);
+  const run = (script: string) => [...ownCommand(`scripts/${script}`), id].join(" ");
+  const lookUp = [
+    "The rows before the compaction are still in the transcript. To see the source of an observation:",
+    `${run("observe-compact.ts")} --recall <id in brackets>`,
+    "To read on around a line of it:",
+    `${run("session-reader.ts")} --line <line> --around 10`,
+  ].join("\n");
+  const ledger = redactLedger(readLedgerFile(ledgerFile(paths, id)).records, redact.extra);
+  return observationsAfterCompaction(ledger, { maxChars: CONTEXT_MAX_CHARS, lookUp });
 }

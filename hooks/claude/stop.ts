@@ -1,5 +1,5 @@
 /** Claude Code's Stop: starts the work due after a turn in the background, and exits. */
 
-import { startAfterTurn } from "./after-turn.ts";
+import { runHook, startAfterTurn } from "../hook.ts";
 
-await startAfterTurn("stop");
+await runHook("stop", (call) => startAfterTurn(call));

@@ -5,34 +5,23 @@
  * Runs before every prompt: without news it loads little more than lib/activity/look.ts. Always exits 0.
  */
 
-import { readFileSync } from "node:fs";
 import { isDue, type Look, takeLook } from "../../lib/activity/look.ts";
-import { recordOf } from "../../lib/base/json.ts";
-import { type Environment, type Paths, resolvePaths, type Settings } from "../../lib/config/config.ts";
-import { hookEnvironment } from "../../lib/config/environment.ts";
-import { type Prompt, readPrompt, requireSettings } from "../prompt.ts";
+import { statOf } from "../../lib/base/files.ts";
+import type { Environment, Paths, Settings } from "../../lib/config/config.ts";
+import { type Prompt, readPrompt, requireSettings, runHook } from "../hook.ts";
 
-const STDIN = 0;
+const TITLE_CHARS = 100;
 
-async function main(): Promise<void> {
-  if (process.env.SESSION_MEMORY_DISABLE === "1") return;
-  const { env, ignored } = hookEnvironment();
-  const places = resolvePaths(env);
-  try {
-    if (ignored.length > 0) await log(places, `ignored from this folder's .env: ${ignored.join(", ")}`);
-    const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
-    const prompt = readPrompt(input);
-    if (!prompt) return;
-    const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
-    const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
-    const isUntitled = settings.titles && !input.session_title;
-    if (look.changed.length > 0 || look.mayHaveShared || isUntitled || prompt.text.includes("@@"))
-      await answer(prompt, look, { env, paths, settings, isUntitled });
-    else if (isDue(look)) (await import("../../lib/activity/cursors.ts")).saveCursors(look);
-  } catch (error) {
-    await log(places, error);
-  }
-}
+await runHook("user-prompt-submit", async ({ env, input, paths: places }) => {
+  const prompt = readPrompt(input);
+  if (!prompt) return;
+  const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
+  const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
+  const isUntitled = settings.titles && !input.session_title;
+  if (look.changed.length > 0 || look.mayHaveShared || isUntitled || prompt.text.includes("@@"))
+    await answer(prompt, look, { env, paths, settings, isUntitled });
+  else if (isDue(look)) (await import("../../lib/activity/cursors.ts")).saveCursors(look);
+});
 
 interface Answering {
   env: Environment;
@@ -49,25 +38,38 @@ async function answer(
   { env, paths, settings, isUntitled }: Answering,
 ): Promise<void> {
   const { answerPrompt, modelOf } = await import("../prompt-answer.ts");
+  const { logEvent, writeFully } = await import("../../lib/base/output.ts");
   const model = modelOf(env, prompt.session);
   const { text, delivered } = await answerPrompt(prompt, look, { paths, settings, model });
-  const title = isUntitled ? (await import("./title.ts")).titleFor(prompt, { paths, settings }) : undefined;
+  const title = isUntitled ? await titleFor(prompt, paths, settings) : undefined;
   const said = {
     ...(text === undefined ? {} : { additionalContext: text }),
     ...(title === undefined ? {} : { sessionTitle: title }),
   };
   const output = { hookSpecificOutput: { hookEventName: "UserPromptSubmit", ...said } };
-  const { writeFully } = await import("../../lib/base/output.ts");
   if (Object.keys(said).length > 0 && !writeFully(`${JSON.stringify(output)}\n`)) return;
   delivered();
   if (title === undefined) return;
-  const { logEvent } = await import("../../lib/base/output.ts");
   logEvent(paths.log, { event: "title", ok: true, session: prompt.session.id, title });
 }
 
-async function log(paths: Paths, error: unknown): Promise<void> {
-  const { logFailure } = await import("../failure.ts");
-  logFailure(paths, "user-prompt-submit", error);
+/** Returns the name in the meta file; undefined for one that is only place and date, and where a title is set. */
+async function titleFor(
+  { session: { id, file } }: Prompt,
+  paths: Paths,
+  { redact }: Settings,
+): Promise<string | undefined> {
+  const [{ isCircumstantial }, { oneLine, redactor }, { givenTitle }, { metaFile, readMeta }] =
+    await Promise.all([
+      import("../../lib/naming/summarize.ts"),
+      import("../../lib/redact/redact.ts"),
+      import("../../lib/sessions/discovery.ts"),
+      import("../../lib/sessions/meta.ts"),
+    ]);
+  const { meta } = readMeta(metaFile(paths, { id, agent: "claude" }));
+  const size = file === undefined ? undefined : statOf(file)?.size;
+  // Not every version of the client sends the title with the hook's input.
+  const isTitled = file && size !== undefined && givenTitle({ agent: "claude", file, size }) !== undefined;
+  if (!meta || isCircumstantial(meta.name) || isTitled) return undefined;
+  return oneLine(redactor(redact.extra)(meta.name), TITLE_CHARS) || undefined;
 }
-
-await main();

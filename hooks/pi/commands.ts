@@ -1,26 +1,33 @@
-/** The `/obs-…` commands: show observations, control when they are made, and make them now. */
+/**
+ * What people and the model call in pi: the `/obs-…` commands, which show observations, make them and control when they are
+ * made, and the tools, which search past conversation, ask a session and recall an observation.
+ */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
+import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
+import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
-import { redactor } from "../../lib/redact/redact.ts";
-import type { PiCommandContext } from "./api.ts";
-import { observingModelName } from "./models.ts";
-import { observing, rawInContext } from "./observing.ts";
-import { exclusively, type PiState } from "./state.ts";
+import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
+import { namingModel, observingModelName } from "./models.ts";
+import { observing, rawInContext } from "./observations.ts";
+import { exclusively, on, type PiState, pathsOf } from "./state.ts";
 
 const VIEW_LINES = 160;
 /** A longer text is looked at where it can be scrolled. */
 const NOTICE_LINES = 24;
+/** A question to a session costs tens of thousands of tokens: in a loop that would be a bill. */
+const QUERIES_PER_TURN = 3;
+const LIMIT_MAX = 20;
 
 type Run = (words: string[], context: PiCommandContext) => Promise<string>;
 
 /** Registers the commands. Each answers with a notification, which is not part of the conversation. */
 export function registerObservationCommands(state: PiState, config: Config): void {
-  const redact = redactor(config.settings.redact.extra);
   const command = (name: string, description: string, run: Run) =>
     state.pi.registerCommand(name, {
       description,
       async handler(args, context) {
+        const redact = await redactorOf(config);
         try {
           const text = redact(await run(args.split(/\s+/).filter(Boolean), context));
           // pi's editor is the one thing of its terminal that scrolls; what is typed into it is dropped.
@@ -28,17 +35,11 @@ export function registerObservationCommands(state: PiState, config: Config): voi
             await context.ui.editor(name, text);
           else context.ui.notify(text, "info");
         } catch (error) {
-          const hint = error instanceof SessionMemoryError && error.hint ? ` (${error.hint})` : "";
-          context.ui.notify(redact(`${describeError(error)}${hint}`), "error");
+          context.ui.notify(redact(describeWithHint(error, (hint) => ` (${hint})`)), "error");
         }
       },
     });
-  const current = async (context: PiCommandContext) => {
-    const now = await observing(state, { config, context });
-    if (!now)
-      throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
-    return now;
-  };
+  const current = (context: PiContext) => requireObserving(state, config, context);
   const queued = async (work: () => Promise<string>) => (await exclusively(state, work)) ?? "";
   const change = async (changes: Record<string, string>) => {
     const { setObserveSettings } = await import("../../lib/observe/observe-state.ts");
@@ -114,6 +115,22 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   });
 }
 
+async function requireObserving(state: PiState, config: Config, context: PiContext) {
+  const now = await observing(state, { config, context });
+  if (now) return now;
+  throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
+}
+
+async function redactorOf({ settings }: Config): Promise<(text: string) => string> {
+  const { redactor } = await import("../../lib/redact/redact.ts");
+  return redactor(settings.redact.extra);
+}
+
+function describeWithHint(error: unknown, shown: (hint: string) => string): string {
+  const hint = error instanceof SessionMemoryError ? error.hint : undefined;
+  return `${describeError(error)}${hint ? shown(hint) : ""}`;
+}
+
 /** Parses `on buffered 30000 40000 8000`, each part optional, numbers in this order. */
 function autoCompactChanges(words: readonly string[]): Record<string, string> {
   const changes: Record<string, string> = {};
@@ -125,3 +142,134 @@ function autoCompactChanges(words: readonly string[]): Record<string, string> {
   }
   return changes;
 }
+
+/** Registers the tools. */
+export function registerTools(state: PiState, config: Config): void {
+  const { settings } = config;
+  let queries = 0;
+  on(state, "agent_start", () => {
+    queries = 0;
+  });
+  const tool = (
+    shape: Omit<PiTool, "execute">,
+    run: (input: Record<string, unknown>, context: PiContext, signal?: AbortSignal) => Promise<string>,
+  ) =>
+    state.pi.registerTool({
+      ...shape,
+      async execute(_, input, signal, __, context) {
+        const redact = await redactorOf(config);
+        try {
+          const label = shape === RECALL ? OWN_LABEL : FOREIGN_LABEL;
+          const text = redact(await run(recordOf(input), context, signal));
+          return { content: [{ type: "text", text: `${label}\n${text}` }], details: undefined };
+        } catch (error) {
+          throw new Error(redact(describeWithHint(error, (hint) => `\nhint: ${hint}`)));
+        }
+      },
+    });
+
+  tool(SEARCH, async (input, context, signal) => {
+    const { searchAsText } = await import("../../scripts/search.ts");
+    const phrasings = arrayOf(input.query).filter((phrasing) => typeof phrasing === "string");
+    const limit = Math.min(numberOf(input.limit) ?? 5, LIMIT_MAX);
+    const query = typeof input.query === "string" ? input.query : phrasings;
+    const asked = { query, filters: recordOf(input.filters), limit, cwd: context.cwd };
+    const currentSession = context.sessionManager.getSessionId();
+    const looking = { ...config, paths: pathsOf(config, context), currentSession };
+    const { text } = await searchAsText(asked, { config: looking, ...(signal ? { signal } : {}) });
+    return text || "nothing relevant found";
+  });
+
+  tool(QUERY, async (input, context, signal) => {
+    if (++queries > QUERIES_PER_TURN) {
+      const message = `Cannot ask more than ${QUERIES_PER_TURN} questions in one turn`;
+      const hint = "use session_search, or ask the user to go on";
+      throw new SessionMemoryError("BUDGET_EXCEEDED", message, { hint });
+    }
+    const complete = namingModel(config, context);
+    if (!complete) {
+      const message = "Cannot ask a session: config.json names no model: neither modelKeys nor llm";
+      throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
+    }
+    const [{ querySession }, { resolveSession }] = await Promise.all([
+      import("../../scripts/query-session.ts"),
+      import("../../lib/sessions/resolve.ts"),
+    ]);
+    const current = context.sessionManager.getSessionId();
+    const reference = stringOf(input.session) ?? stringOf(input.sessionId) ?? "";
+    const session = resolveSession(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
+    const asked = { complete, settings, signal };
+    const answered = await querySession(session, stringOf(input.question) ?? "", asked);
+    const { answer, confidence, citations, notes } = answered;
+    return JSON.stringify({ answer, confidence, citations, notes }, null, 1);
+  });
+
+  tool(RECALL, async (input, context) => {
+    const { memory, common } = await requireObserving(state, config, context);
+    const { recallObservation } = await import("../../lib/observe/observe-view.ts");
+    const id = stringOf(input.id) ?? "";
+    return recallObservation(memory, { id, timezone: settings.timezone, redact: common.redact }).text;
+  });
+}
+
+const SEARCH = {
+  name: "session_search",
+  label: "Session search",
+  description:
+    "Searches all past conversation with coding agents on this machine. Give 3-4 phrasings of one question in different words. Prints the rows that answer, each with its transcript line, strong hits alone where there are any; what was done ([Edit …], [Bash …]) is surer than what was said.",
+  promptSnippet: "session_search: find what was said or decided in past sessions",
+  parameters: {
+    type: "object",
+    required: ["query"],
+    properties: {
+      query: {
+        anyOf: [{ type: "string" }, { type: "array", items: { type: "string" }, minItems: 1 }],
+        description: "One question, or several phrasings of it",
+      },
+      filters: {
+        type: "object",
+        properties: {
+          after: { type: "string", description: "2026-02-03, yesterday, 7d" },
+          before: { type: "string" },
+          speaker: { type: "string", enum: ["user", "assistant"] },
+          about: { type: "string", description: "a person whose reported words or wishes are wanted" },
+          topics: { type: "array", items: { type: "string" } },
+          has_decision: { type: "boolean" },
+          has_action: { type: "boolean" },
+          session: { type: "string", description: "id or name" },
+          agent: { type: "string", enum: ["claude", "pi", "codex", "plain"] },
+          project: { type: "string" },
+        },
+      },
+      limit: { type: "integer", minimum: 1, maximum: LIMIT_MAX },
+    },
+  },
+};
+
+const QUERY = {
+  name: "query_session",
+  label: "Ask a session",
+  description:
+    "Asks one whole past session a question and answers with cited transcript lines. Costs a model call over the session: use session_search first.",
+  parameters: {
+    type: "object",
+    required: ["question"],
+    properties: {
+      session: { type: "string", description: "id, unique start of an id, or name" },
+      sessionId: { type: "string", description: "the same as session" },
+      question: { type: "string" },
+    },
+  },
+};
+
+const RECALL = {
+  name: "recall_observation",
+  label: "Recall an observation",
+  description:
+    "Shows the conversation behind an observation of this session, by the id in brackets at the end of its line. For what was compacted away.",
+  parameters: {
+    type: "object",
+    required: ["id"],
+    properties: { id: { type: "string" } },
+  },
+};

@@ -1,47 +1,52 @@
-/** Brings the search index up to date after a turn: in a process of its own, or in small slices where none can be started. */
+/**
+ * After a turn: brings the search index up to date, in a process of its own or in small slices where none can be started,
+ * and names the session when that is due or asked for (meta file, status line with the cost, telemetry entry).
+ */
 
+import { describeError } from "../../lib/base/errors.ts";
 import type { Config } from "../../lib/config/config.ts";
-import { startBackground, startBeginning } from "../start-background.ts";
+import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
+import { logFailure, startBackground, startBeginning } from "../hook.ts";
 import type { PiContext } from "./api.ts";
-import { afterTurn, currentSession, inBackground, on, type PiState } from "./state.ts";
+import { namingModel, namingModelName } from "./models.ts";
+import { afterTurn, currentSession, on, type PiState, showStatus } from "./state.ts";
 
 /** Longer slices would be felt while typing. */
 const SLICE_MS = 20;
 const PAUSE_MS = 50;
+const TELEMETRY = "session-index:index";
+/** A model that failed at naming a session is not asked for it again after each turn. */
+const MODEL_REST_MS = 30 * 60_000;
+/** Rules read the whole session: one that has hardly grown has hardly another summary. */
+const GROWTH_SHARE = 0.05;
 
-/** Registers the work after a turn, and the note that `/new` leaves behind. */
+/** Registers the indexing after a turn, and the note that `/new` leaves behind. */
 export function registerIndexing(state: PiState, config: Config): void {
-  let isSlicing = false;
-  afterTurn(state, "indexing", (context) => {
-    if (isSlicing || startWork(config, context, [])) return;
-    isSlicing = true;
-    inBackground(state, "indexing", async () => {
-      try {
-        await indexInSlices(state, config, context);
-      } finally {
-        isSlicing = false;
-      }
-    });
+  afterTurn(state, "indexing", async (context) => {
+    if (!(await startWork(config, context, []))) await indexInSlices(state, config, context);
   });
   on(state, "session_start", (_, { cwd }) => startBeginning(cwd, config.env));
-  on(state, "session_shutdown", ({ reason }, context) => {
-    if (reason === "new") startWork(config, context, ["--save"]);
+  on(state, "session_shutdown", async ({ reason }, context) => {
+    if (reason === "new") await startWork(config, context, ["--save"]);
   });
 }
 
 /** Starts hooks/background.ts for the present session; false when there is nothing to run it on. */
-function startWork({ env }: Config, { sessionManager, cwd }: PiContext, flags: string[]): boolean {
+async function startWork(
+  { env }: Config,
+  { sessionManager, cwd }: PiContext,
+  flags: string[],
+): Promise<boolean> {
   const file = sessionManager.getSessionFile();
   if (file === undefined) return true;
   const session = { id: sessionManager.getSessionId(), file, cwd };
-  return startBackground({ ...session, source: "pi", flags: ["--index-only", ...flags] }, env);
+  return await startBackground(session, { source: "pi", flags: ["--index-only", ...flags], env });
 }
 
 /** Indexes the present session in pi's own process, a little at a time. */
-async function indexInSlices(state: PiState, config: Config, context: PiContext): Promise<void> {
-  const session = currentSession(context);
+async function indexInSlices(state: PiState, { paths, settings }: Config, context: PiContext): Promise<void> {
+  const session = await currentSession(context);
   if (!session) return;
-  const { paths, settings } = config;
   const [{ indexSessions }, { currentExclude }, { openStore }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
     import("../../lib/sessions/unlisted.ts"),
@@ -49,19 +54,124 @@ async function indexInSlices(state: PiState, config: Config, context: PiContext)
   ]);
   const store = openStore(paths.database, { create: true });
   const excludeNow = () => currentExclude(paths, settings.exclude);
+  const slice = { store, sessions: [session], settings, excludeNow, deadlineMs: SLICE_MS };
   try {
     for (let left = 1; left > 0 && !state.abort.signal.aborted; ) {
-      const report = await indexSessions({
-        store,
-        sessions: [session],
-        settings,
-        excludeNow,
-        deadlineMs: SLICE_MS,
-      });
+      const report = await indexSessions(slice);
       left = report.sessions === 0 ? 0 : report.left;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   } finally {
     store.close();
   }
+}
+
+interface Looked {
+  users: number;
+  size: number;
+}
+
+/** Registers the command and the naming after a turn. */
+export function registerMeta(state: PiState, config: Config): void {
+  /** Each session at its last look: reading it again before there is enough that is new is in vain. */
+  const looks = new Map<string, Looked>();
+  afterTurn(state, "meta", async (context) => {
+    const users = userMessages(context);
+    const session = await currentSession(context);
+    if (!session) return;
+    const last = looks.get(session.id);
+    const { size } = session;
+    if (last && !isMetaDue(last, { users, size }, { config, context })) return;
+    const outcome = await makeMeta({ state, config, context, force: false });
+    looks.set(session.id, { users: users - (outcome?.newUsers ?? 0), size });
+  });
+  state.pi.registerCommand(config.settings.commandName, {
+    description: "Name and summarise this session now",
+    async handler(_, context) {
+      await context.waitForIdle();
+      try {
+        const outcome = await makeMeta({ state, config, context, force: true });
+        if (!outcome) context.ui.notify("This session is not kept: there is nothing to index", "warning");
+      } catch (error) {
+        await logFailure(config.paths, "pi.meta", error);
+        const { redact } = await import("../../lib/redact/redact.ts");
+        context.ui.notify(`Cannot index this session: ${redact(describeError(error))}`, "error");
+      }
+    },
+  });
+}
+
+/** Returns whether there is enough for a model; without one, whether the session has grown enough. */
+function isMetaDue(
+  last: Looked,
+  now: Looked,
+  { config, context }: { config: Config; context: PiContext },
+): boolean {
+  if (now.users - last.users >= config.settings.minNewUserMessages) return true;
+  return !namingModel(config, context) && now.size - last.size > now.size * GROWTH_SHARE;
+}
+
+interface Making {
+  state: PiState;
+  config: Config;
+  context: PiContext;
+  force: boolean;
+}
+
+/** Makes the session's meta when it is due, and says so; undefined for a session that is not kept. */
+async function makeMeta({ state, config, context, force }: Making): Promise<MetaOutcome | undefined> {
+  const session = await currentSession(context);
+  if (!session) return undefined;
+  const { paths, settings } = config;
+  const { signal } = state.abort;
+  // After /tree the last row of the file may be of a branch that was left.
+  const leafId = context.sessionManager.getLeafId() ?? undefined;
+  const complete = namingModel(config, context);
+  const { indexMeta } = await import("../../lib/naming/session-meta.ts");
+  const restMs = force ? 0 : MODEL_REST_MS;
+  const outcome = await indexMeta(session, { paths, settings, complete, force, restMs, signal, leafId });
+  if (outcome.warning) {
+    await logFailure(paths, "pi.meta", outcome.warning);
+    context.ui.notify(outcome.warning, "warning");
+  }
+  if (outcome.status === "not-due") return outcome;
+  const { name, usage, error } = outcome;
+  if (settings.titles && name) await offerTitle(name, state, context);
+  // The rule-based update after each turn costs nothing and is no news.
+  if (force || usage !== undefined || error !== undefined)
+    await reportMeta(outcome, session.id, { state, config, context });
+  return outcome;
+}
+
+/** Writes the telemetry entry and shows the cost. */
+async function reportMeta(
+  { status, name, model, usd, usage, error }: MetaOutcome,
+  sessionId: string,
+  { state, config, context }: Omit<Making, "force">,
+): Promise<void> {
+  state.pi.appendEntry(TELEMETRY, {
+    success: status === "indexed",
+    sessionId,
+    // A failed attempt names the model that failed.
+    model: error === undefined ? model : (namingModelName(config, context) ?? model),
+    timestamp: new Date().toISOString(),
+    ...(usage ? { usage } : {}),
+    ...(error === undefined ? {} : { error }),
+  });
+  const { formatCost } = await import("../../lib/model/spend.ts");
+  const cost = usage ? formatCost(usd, usage.input + usage.output) : "$0.0000";
+  const remark = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
+  showStatus(context, remark, { config });
+}
+
+/** Offers a name to pi, unless it says no more than place and date, or the user has set one. */
+async function offerTitle(name: string, state: PiState, { sessionManager }: PiContext): Promise<void> {
+  const { isCircumstantial } = await import("../../lib/naming/summarize.ts");
+  if (!isCircumstantial(name) && !sessionManager.getSessionName?.()) state.pi.setSessionName?.(name);
+}
+
+function userMessages({ sessionManager }: PiContext): number {
+  return sessionManager
+    .getBranch()
+    .filter((entry) => entry.type === "message" && entry.message?.role === "user").length;
 }

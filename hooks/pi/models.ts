@@ -1,5 +1,6 @@
-/** The models that pi's parts ask: for names and questions, and for observing. Asking is host-model.ts. */
+/** The models of pi's registry that we ask, with the user's own authorisation, counted and capped: for names and questions, and for observing. */
 
+import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config, Settings } from "../../lib/config/config.ts";
 import type { CompleteJson, JsonRequest } from "../../lib/model/answers.ts";
 import type { PiContext, PiModel } from "./api.ts";
@@ -7,19 +8,18 @@ import type { PiContext, PiModel } from "./api.ts";
 /** The session's own model, as a `modelKeys` entry and as `observe.model`. */
 const ACTIVE_MODEL = "active";
 const NO_MODEL = "none";
+/** Starts of a provider's error that refused the request before any work: 408 and 499 come during it. */
+const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
+/** For names and questions without an `llm` block. */
+const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
 /** Asks for names and answers: a model of `modelKeys`, else the `llm` block's. Undefined: rules are used. */
 export function namingModel(config: Config, context: PiContext): CompleteJson | undefined {
-  const model = keyedModel(config.settings, context);
-  if (model) {
-    const { dailyBudgetUsd, timeoutMs } = config.settings.llm ?? { dailyBudgetUsd: 1, timeoutMs: 30_000 };
-    return asking(async () => {
-      const { hostCompleter } = await import("./host-model.ts");
-      return hostCompleter(model, { config, context, limits: { dailyBudgetUsd, timeoutMs } });
-    });
-  }
-  if (!config.settings.llm) return undefined;
+  const { settings } = config;
+  const model = keyedModel(settings, context);
+  if (!model && !settings.llm) return undefined;
   return asking(async () => {
+    if (model) return await hostCompleter(model, { config, context, limits: settings.llm ?? NAMING_LIMITS });
     const { configuredModel } = await import("../../lib/model/configured-model.ts");
     return await configuredModel(config);
   });
@@ -33,13 +33,10 @@ export function namingModelName({ settings }: Config, context: PiContext): strin
 
 /** Observes the conversation, under a cap and a timeout of its own. Undefined: no model may or can. */
 export function observingModel(config: Config, context: PiContext): CompleteJson | undefined {
-  const model = observer(config.settings.observe, context);
+  const { observe } = config.settings;
+  const model = observer(observe, context);
   if (!model) return undefined;
-  const { dailyBudgetUsd, timeoutMs } = config.settings.observe;
-  return asking(async () => {
-    const { hostCompleter } = await import("./host-model.ts");
-    return hostCompleter(model, { config, context, limits: { dailyBudgetUsd, timeoutMs, purse: "observe" } });
-  });
+  return asking(() => hostCompleter(model, { config, context, limits: observe, purse: "observe" }));
 }
 
 /** Returns the name of the model that observes. */
@@ -92,4 +89,110 @@ function modelOf(key: string, registry: PiContext["modelRegistry"]): PiModel | u
 
 function nameOf({ provider, id }: PiModel): string {
   return `${provider}/${id}`;
+}
+
+interface Asking {
+  config: Config;
+  context: PiContext;
+  limits: { dailyBudgetUsd: number; timeoutMs: number };
+  /** Calls of one purse count against its cap alone. */
+  purse?: "observe" | undefined;
+}
+
+/** Makes a completer of a model of pi's. */
+async function hostCompleter(
+  model: PiModel,
+  { config, context, limits, purse }: Asking,
+): Promise<CompleteJson> {
+  const [{ jsonCompleter }, { tokenUpperBound }, { openSpendLedger }, { redactor }] = await Promise.all([
+    import("../../lib/model/answers.ts"),
+    import("../../lib/model/prices.ts"),
+    import("../../lib/model/spend.ts"),
+    import("../../lib/redact/redact.ts"),
+  ]);
+  const { settings, paths } = config;
+  const { dailyBudgetUsd, timeoutMs } = limits;
+  const budget = {
+    dailyBudgetUsd,
+    prices: pricesOf(model, settings),
+    apiKeyEnv: "",
+    model: model.id,
+    timeoutMs,
+  };
+  const spend = openSpendLedger(paths.home, { llm: budget, timezone: settings.timezone }, { purse });
+  const redact = redactor(settings.redact.extra);
+  return jsonCompleter(async (messages, { feature, maxTokens, signal }) => {
+    const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
+    const reservation = await spend.reserve({
+      kind: "chat",
+      feature,
+      model: model.id,
+      baseUrl: model.baseUrl,
+      tokens: { input, output: maxTokens },
+    });
+    const limit = within(timeoutMs, signal);
+    const asked = context.modelRegistry.complete?.(
+      model,
+      {
+        systemPrompt: messages
+          .filter(({ role }) => role === "system")
+          .map(({ content }) => content)
+          .join("\n\n"),
+        messages: messages
+          .filter(({ role }) => role !== "system")
+          .map(({ role, content }) => piMessage(role, redact(content), model)),
+      },
+      { maxTokens, signal: limit },
+    );
+    const reply = await Promise.race([asked, endOf(limit)]).catch((error: unknown) => {
+      throw answerError(model, redact(describeError(error)));
+    });
+    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
+      // A refused request is free; one that failed on the way may be billed, and stays at its estimate.
+      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
+      throw answerError(model, redact(reply?.errorMessage ?? "none came"));
+    }
+    const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
+    const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });
+    return {
+      text: reply.content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join(""),
+      cut: reply.stopReason === "length",
+      model: nameOf(model),
+      tokens: paid.tokens,
+      usd: reply.usage?.cost?.total ?? paid.usd,
+    };
+  });
+}
+
+/** Returns pi's own price of a model, unless config.json names one. */
+function pricesOf({ id, cost: { input, output } = {} }: PiModel, { llm }: Settings) {
+  const own = llm?.prices ?? {};
+  return input === undefined || output === undefined ? own : { [id]: { input, output }, ...own };
+}
+
+/** Returns the caller's signal, or the end of the time a model is given. */
+function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
+  const limit = AbortSignal.timeout(timeoutMs);
+  return signal ? AbortSignal.any([signal, limit]) : limit;
+}
+
+/** Rejects when a signal ends: a provider may not heed it. */
+function endOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+/** Returns an error without its cause: a provider's error may quote the key that it refuses. */
+function answerError({ id }: PiModel, reason: string): SessionMemoryError {
+  const message = `Cannot get an answer from "${id}": ${reason}`;
+  return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true });
+}
+
+function piMessage(role: string, text: string, model: PiModel): object {
+  const content = [{ type: "text", text }];
+  const timestamp = Date.now();
+  if (role === "user") return { role, content, timestamp };
+  return { role, content, timestamp, provider: model.provider, model: model.id, stopReason: "stop" };
 }

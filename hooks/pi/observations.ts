@@ -1,20 +1,26 @@
 /**
- * Observational memory in pi: steps after a turn, and a compaction before pi must. The ledger is custom entries of the
- * session, so branches and forks carry their own. compacting.ts replaces history.
+ * Observational memory in pi: steps after a turn, a compaction before pi must, and the rendered observations in place of
+ * history when it is compacted or a branch is left. The ledger is custom entries of the session, so branches and forks
+ * carry their own.
  */
 
+import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
+import { counted } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
-import { formatCost } from "../../lib/model/spend.ts";
-import type { ObserveOutcome } from "../../lib/observe/observe.ts";
-import { noteAttempt, observeSettings, readBackoff } from "../../lib/observe/observe-state.ts";
-import { branchSummaryOf, compactionOf } from "./compacting.ts";
+import type { LedgerRecord } from "../../lib/observe/observations.ts";
+import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
+import type { Entry } from "../../lib/transcripts/session.ts";
+import type { PiContext, PiEntry, PiEvent } from "./api.ts";
 import { observingModel, observingModelName } from "./models.ts";
-import { observing, rawInContext, type Turn } from "./observing.ts";
-import { afterTurn, currentSession, exclusively, inBackground, on, type PiState } from "./state.ts";
-import { showStatus } from "./status.ts";
+import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } from "./state.ts";
 
 /** A token is more than two bytes of transcript: what cannot hold a step or a compaction is not looked at. */
 const BYTES_PER_TOKEN_MIN = 2;
+
+interface Turn {
+  config: Config;
+  context: PiContext;
+}
 
 /** The result of the last look at a session. */
 interface Look {
@@ -27,34 +33,32 @@ interface Look {
 export function registerObservations(state: PiState, config: Config): void {
   const looks = new Map<string, Look>();
   const announced = new Set<string>();
-  let isRunning = false;
-  afterTurn(state, "observe", (context) => {
-    const settings = observeSettings(config.paths, config.settings.observe);
-    if (isRunning || !settings.auto || settings.mode !== "buffered") return;
+  afterTurn(state, "observe", async (context) => {
+    const settings = await settingsOf(config);
+    if (!settings.auto || settings.mode !== "buffered") return;
     if (!settings.rules && observingModel(config, context) === undefined) return;
-    const session = currentSession(context);
+    const session = await currentSession(context);
     if (!session) return;
     announceOnce(announced, { config, context });
     const { size, raw } = looks.get(session.id) ?? { size: 0, raw: 0 };
     const mayHold = (session.size - size) / BYTES_PER_TOKEN_MIN;
     const threshold = settings.observerTokens + settings.retainTokens;
     if (mayHold < settings.stepTokens && raw + mayHold < threshold) return;
-    isRunning = true;
-    inBackground(state, "observe", async () => {
-      try {
-        const now = await exclusively(state, () => takeSteps(state, { config, context }));
-        if (now !== undefined) looks.set(session.id, { size: session.size, raw: now });
-      } finally {
-        isRunning = false;
-      }
-    });
+    const now = await exclusively(state, () => takeSteps(state, { config, context }));
+    if (now !== undefined) looks.set(session.id, { size: session.size, raw: now });
   });
-  on(state, "session_start", (_, context) => {
-    const { auto, mode } = observeSettings(config.paths, config.settings.observe);
+  on(state, "session_start", async (_, context) => {
+    if (!context.hasUI || observingModelName(config, context) === undefined) return;
+    const { auto, mode } = await settingsOf(config);
     if (auto && mode === "buffered") announceOnce(announced, { config, context });
   });
   on(state, "session_before_compact", (event, context) => compactionOf(state, { config, context, event }));
   on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { config, context, event }));
+}
+
+async function settingsOf({ paths, settings }: Config) {
+  const { observeSettings } = await import("../../lib/observe/observe-state.ts");
+  return observeSettings(paths, settings.observe);
 }
 
 /** Says once per session who observes, and what that costs at most: nobody was asked. */
@@ -75,15 +79,17 @@ function announceOnce(announced: Set<string>, { config, context }: Turn): void {
 async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined> {
   const now = await observing(state, turn);
   if (!now?.canObserve) return 0;
+  const [{ observe }, { reflect }, { isCompactionDue }, { noteAttempt, readBackoff }] = await Promise.all([
+    import("../../lib/observe/observe.ts"),
+    import("../../lib/observe/reflect.ts"),
+    import("../../lib/observe/render-observations.ts"),
+    import("../../lib/observe/observe-state.ts"),
+  ]);
   const { session, memory, common } = now;
   const { paths } = turn.config;
   const backoff = readBackoff(paths, session.id);
   const raw = await rawInContext(turn.context, memory.entries);
   if (backoff && Date.now() < backoff.notBefore) return raw;
-  const [{ observe }, { reflect }] = await Promise.all([
-    import("../../lib/observe/observe.ts"),
-    import("../../lib/observe/reflect.ts"),
-  ]);
   const { entries } = memory;
   // A compaction or a command waits for the step under way, not for all that are due.
   const shouldStop = () => state.observer.waiting > 0 || state.abort.signal.aborted;
@@ -94,24 +100,17 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
     await common.append(record);
     await new Promise((resolve) => setTimeout(resolve)); // rules take no pause by themselves: the user types on
   };
-  const outcome = await observe({
-    ...common,
-    append,
-    signal,
-    entries,
-    shouldStop,
-    failures: backoff?.failures,
-  });
+  const failures = backoff?.failures;
+  const outcome = await observe({ ...common, append, signal, entries, shouldStop, failures });
   const { failure, ledger } = outcome;
   if (failure !== undefined || backoff) {
     noteAttempt(paths, { sessionId: session.id, failure, now: Date.now() });
   }
-  if (!state.abort.signal.aborted) showSteps(turn, outcome);
+  if (!state.abort.signal.aborted) await showSteps(turn, outcome);
   if (shouldStop() || signal.aborted) return undefined;
   await reflect({ ...common, signal, ledger });
   // After a failure pi's own summary would be used, earlier than necessary.
   if (failure !== undefined || shouldStop()) return raw;
-  const { isCompactionDue } = await import("../../lib/observe/render-observations.ts");
   const { context } = turn;
   // A prompt may have come while the model observed.
   if (isCompactionDue(raw, memory.settings) && context.isIdle() && !context.hasPendingMessages?.())
@@ -119,13 +118,137 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
   return raw;
 }
 
-function showSteps(
+async function showSteps(
   { context, config }: Turn,
   { failure, steps, observations, tokens, usd }: ObserveOutcome,
-): void {
+): Promise<void> {
   if (failure === undefined && steps === 0) return;
+  const { formatCost } = await import("../../lib/model/spend.ts");
   const cost = tokens === 0 ? "" : ` (${formatCost(usd, tokens)})`;
-  const done = `${observations} observation${observations === 1 ? "" : "s"} made${cost}`;
+  const done = `${counted(observations, "observation")} made${cost}`;
   const remark = failure === undefined ? done : `observing failed: ${failure}`;
   showStatus(context, remark, { config, beside: "observations" });
+}
+
+/** Returns all that observing the present session needs; undefined when it is not kept, or when nothing may observe it. */
+export async function observing(state: PiState, { config, context }: Turn) {
+  const session = await currentSession(context);
+  if (!session) return undefined;
+  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { currentExclude, isExcluded }, { redactor }] =
+    await Promise.all([
+      import("../../lib/observe/ledger.ts"),
+      import("../../lib/observe/session-memory.ts"),
+      import("../../lib/sessions/unlisted.ts"),
+      import("../../lib/redact/redact.ts"),
+    ]);
+  const { paths, settings } = config;
+  if (isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
+  // By pi's own leaf: where two pi work on one file, its last row may be the other's.
+  const leafId = context.sessionManager.getLeafId() ?? undefined;
+  const memory = readSessionMemory(session, { paths, settings, leafId });
+  const common: ObserveContext = {
+    ledger: memory.ledger,
+    settings: memory.settings,
+    timezone: settings.timezone,
+    redact: redactor(settings.redact.extra),
+    append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
+    complete: observingModel(config, context),
+    signal: state.abort.signal,
+    rowIds: true,
+  };
+  return { session, memory, common, canObserve: common.complete !== undefined || memory.settings.rules };
+}
+
+/** Returns tokens of the rows that the model sees as they are: the tail that the last compaction kept, and all since. */
+export async function rawInContext(
+  { sessionManager }: PiContext,
+  entries: readonly Entry[],
+): Promise<number> {
+  const { rawTokens } = await import("../../lib/observe/observe-step.ts");
+  const branch = sessionManager.getBranch();
+  const kept = branch.findLast(({ type }) => type === "compaction")?.firstKeptEntryId;
+  const first = branch.findIndex(({ id }) => id === kept);
+  const ids = idsOf(branch.slice(Math.max(0, first)));
+  return rawTokens(entries.filter(({ kind, id }) => kind !== "summary" && (id === undefined || ids.has(id))));
+}
+
+function idsOf(rows: readonly PiEntry[]): ReadonlySet<string> {
+  return new Set(rows.map(({ id }) => id));
+}
+
+type Compacting = Turn & { event: PiEvent };
+
+/** Returns our compaction; undefined leaves it to pi. */
+async function compactionOf(state: PiState, turn: Compacting) {
+  const { messagesToSummarize, turnPrefixMessages, ...preparation } = recordOf(turn.event.preparation);
+  const firstKeptEntryId = stringOf(preparation.firstKeptEntryId);
+  const tokensBefore = numberOf(preparation.tokensBefore);
+  const replaced = arrayOf(messagesToSummarize).length + arrayOf(turnPrefixMessages).length;
+  if (firstKeptEntryId === undefined || tokensBefore === undefined || replaced === 0) return undefined;
+  const branch = turn.event.branchEntries ?? turn.context.sessionManager.getBranch();
+  const first = branch.findIndex(({ id }) => id === firstKeptEntryId);
+  if (first === -1 || !(await isOurs(branch))) return undefined;
+  const made = await summaryOf(state, turn, {
+    keptIds: idsOf(branch.slice(first)),
+    previousSummary: stringOf(preparation.previousSummary),
+  });
+  return made && { compaction: { ...made, firstKeptEntryId, tokensBefore } };
+}
+
+/** Returns our summary of an abandoned branch; undefined leaves it to pi. */
+async function branchSummaryOf(state: PiState, turn: Compacting) {
+  const { userWantsSummary, entriesToSummarize } = recordOf(turn.event.preparation);
+  const left = new Set(arrayOf(entriesToSummarize).map((entry) => recordOf(entry).id));
+  if (userWantsSummary !== true || left.size === 0) return undefined;
+  const made = await summaryOf(state, turn, { leftIds: left });
+  return made && { summary: made };
+}
+
+/** Returns whether the last compaction's details are of a version that we know; a later one's are left alone. */
+async function isOurs(branch: readonly PiEntry[]): Promise<boolean> {
+  const { COMPACTION_SCHEMA_VERSION } = await import("../../lib/observe/render-observations.ts");
+  const last = branch.findLast(({ type }) => type === "compaction");
+  const version = numberOf(recordOf(last?.details).schemaVersion);
+  return version === undefined || version <= COMPACTION_SCHEMA_VERSION;
+}
+
+interface Replaced {
+  keptIds?: ReadonlySet<string>;
+  leftIds?: ReadonlySet<unknown>;
+  previousSummary?: string | undefined;
+}
+
+/**
+ * Renders the observations in place of what is replaced. Waits at most `observe.timeoutMs`: half of it for a step under
+ * way, the rest for what is not observed yet.
+ */
+async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replaced }: Replaced) {
+  const { config, context, event } = turn;
+  const { timeoutMs } = await settingsOf(config);
+  const end = Date.now() + timeoutMs;
+  const stopStep = setTimeout(() => state.observer.step?.abort(), timeoutMs / 2);
+  const say = (text: string) => showStatus(context, text, { config, beside: "compaction" });
+  if (state.observer.waiting > 0 || state.pending.size > 0) say("compaction: waiting for the observer");
+  const work = async () => {
+    clearTimeout(stopStep);
+    const now = await observing(state, turn);
+    const start = leftIds && now?.memory.entries.find(({ id }) => leftIds.has(id));
+    if (!now || (leftIds && !start)) return undefined;
+    const { compactionSummary } = await import("../../lib/observe/render-observations.ts");
+    const made = await compactionSummary({
+      ...now.common,
+      ...replaced,
+      signal: event.signal,
+      timeoutMs: Math.max(1, end - Date.now()),
+      entries: now.memory.entries,
+      afterLine: start ? start.line - 1 : undefined,
+      onGap: () => say("compaction: observing what is left"),
+    });
+    return made && { summary: made.summary, details: made.details };
+  };
+  try {
+    return await exclusively(state, work, event.signal);
+  } finally {
+    clearTimeout(stopStep);
+  }
 }

@@ -1,16 +1,16 @@
-/** State shared by the parts of the pi extension: configuration, the session, and running work. */
+/** State shared by the parts of the pi extension: configuration, the session, running work, and the status line. */
 
-import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
-import { logEvent } from "../../lib/base/output.ts";
+import { describeError } from "../../lib/base/errors.ts";
 import { type Config, loadConfig, type Paths, resolvePaths, withFolders } from "../../lib/config/config.ts";
-import { redact } from "../../lib/redact/redact.ts";
-import { sessionAt } from "../../lib/sessions/sessions.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
+import { logFailure } from "../hook.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
 import { missingModels } from "./models.ts";
 
 /** The time that pi's shutdown waits for running work; the rest is done another time. */
 const SHUTDOWN_GRACE_MS = 1500;
+/** The time after `agent_end` at which versions without `agent_settled` count as idle. */
+const SETTLE_MS = 500;
 
 export interface PiState {
   pi: PiApi;
@@ -45,14 +45,14 @@ export async function startState(pi: PiApi): Promise<PiState> {
     state.config = await loadConfig(process.env, process.cwd());
     state.paths = state.config.paths;
   } catch (error) {
-    problem = error instanceof SessionMemoryError ? error.message : describeError(error);
-    logEvent(state.paths.log, { event: "hook.pi.config", ok: false, error: problem });
+    problem = describeError(error);
+    await logFailure(state.paths, "pi.config", error);
   }
-  on(state, "session_start", (_, context) => {
+  on(state, "session_start", async (_, context) => {
     if (problem) context.ui.notify(`session-memory does nothing: ${problem}`, "warning");
     for (const key of missingModels(state.config, context)) {
-      context.ui.notify(`session-memory: model "${key}" of modelKeys is not there`, "warning");
-      logEvent(state.paths.log, { event: "hook.pi.model", ok: false, error: `no model ${key}` });
+      context.ui.notify(`session-memory: pi has no model "${key}", which modelKeys names`, "warning");
+      await logFailure(state.paths, "pi.model", `no model ${key}`);
     }
   });
   pi.on("session_shutdown", async () => {
@@ -75,40 +75,40 @@ export function on(
     try {
       return await handler(data, context);
     } catch (error) {
-      logEvent(state.paths.log, {
-        event: `hook.pi.${event}`,
-        ok: false,
-        error: redact(describeError(error)),
-      });
+      await logFailure(state.paths, `pi.${event}`, error);
       return undefined;
     }
   });
 }
 
-/** The time after `agent_end` at which versions without `agent_settled` count as idle. */
-const SETTLE_MS = 500;
-
-/** Calls `handler` once a turn, and whatever pi does by itself after it, is over. */
-export function afterTurn(state: PiState, name: string, handler: (context: PiContext) => void): void {
+/**
+ * Starts work once a turn, and whatever pi does by itself after it, is over; not while the last turn's still runs. pi does
+ * not wait for it.
+ */
+export function afterTurn(state: PiState, name: string, work: (context: PiContext) => Promise<void>): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let settles = false;
+  let isRunning = false;
+  const start = (context: PiContext) => {
+    if (isRunning) return;
+    isRunning = true;
+    inBackground(state, name, () => work(context).finally(() => (isRunning = false)));
+  };
   on(state, "agent_settled", (_, context) => {
     settles = true;
     clearTimeout(timer);
-    handler(context);
+    start(context);
   });
   on(state, "agent_end", (_, context) => {
-    if (settles) return;
-    timer = setTimeout(() => inBackground(state, name, async () => handler(context)), SETTLE_MS);
+    if (!settles) timer = setTimeout(() => start(context), SETTLE_MS);
   });
 }
 
-/** Runs work after the turn: pi does not wait for it, and it ends with pi. */
-export function inBackground(state: PiState, name: string, work: () => Promise<void>): void {
+/** Runs work that ends with pi. */
+function inBackground(state: PiState, name: string, work: () => Promise<void>): void {
   const running = work()
-    .catch((error: unknown) => {
-      if (state.abort.signal.aborted) return;
-      logEvent(state.paths.log, { event: `hook.pi.${name}`, ok: false, error: redact(describeError(error)) });
+    .catch(async (error: unknown) => {
+      if (!state.abort.signal.aborted) await logFailure(state.paths, `pi.${name}`, error);
     })
     .finally(() => state.pending.delete(running));
   state.pending.add(running);
@@ -124,10 +124,7 @@ export async function exclusively<T>(
   signal?: AbortSignal,
 ): Promise<T | undefined> {
   const before = observer.idle;
-  let leave = () => {};
-  const left = new Promise<void>((resolve) => {
-    leave = resolve;
-  });
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   observer.idle = before.then(() => left);
   observer.waiting++;
   try {
@@ -149,13 +146,40 @@ function abortOf(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Returns pi's current session; undefined for one that is not saved, or has no file yet. */
-export function currentSession(context: PiContext): Session | undefined {
-  const file = context.sessionManager.getSessionFile();
-  return file === undefined ? undefined : sessionAt(file);
+/** Returns pi's current session; undefined for one that is not kept, or has no file yet. */
+export async function currentSession({ sessionManager }: PiContext): Promise<Session | undefined> {
+  const file = sessionManager.getSessionFile();
+  if (file === undefined) return undefined;
+  const { sessionAt } = await import("../../lib/sessions/sessions.ts");
+  return sessionAt(file);
 }
 
 /** Returns the places that may be read for pi's current session. */
 export function pathsOf({ paths, settings, env }: Config, { sessionManager }: PiContext): Paths {
   return withFolders(paths, { settings, env, transcript: sessionManager.getSessionFile() });
+}
+
+/** Clears a remark of the status line, by its key. */
+const timers = new Map<string, ReturnType<typeof setTimeout>>();
+
+/** Shows a remark for a limited time, under `statusKey`, or under a key of its own beside it. */
+export function showStatus(
+  context: PiContext,
+  text: string,
+  { config: { settings }, beside }: { config: Config; beside?: string },
+): void {
+  const key = beside === undefined ? settings.statusKey : `${settings.statusKey}-${beside}`;
+  context.ui.setStatus(key, text);
+  clearTimeout(timers.get(key));
+  if (settings.notificationAutoClearMs === 0) return;
+  const clear = () => {
+    try {
+      context.ui.setStatus(key, undefined);
+    } catch {
+      // the session and its status line were replaced meanwhile
+    }
+  };
+  const timer = setTimeout(clear, settings.notificationAutoClearMs);
+  timer.unref();
+  timers.set(key, timer);
 }

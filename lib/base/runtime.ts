@@ -5,7 +5,6 @@
  * working directory.
  */
 
-import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { realPathOf, statOf } from "./files.ts";
@@ -86,6 +85,7 @@ export function startDetached(script: string, args: readonly string[], options: 
   const { env, root = ROOT } = options;
   const runtime = options.runtime ?? findRuntime(options);
   if (!runtime) return false;
+  const { spawn } = process.getBuiltinModule("node:child_process"); // as slow to load as Bun is to start
   const child = spawn(runtime.command, [...runtime.flags, programFile(runtime, root, script), ...args], {
     cwd: root,
     env: { ...env, SESSION_MEMORY_DISABLE: "1" },
@@ -148,6 +148,7 @@ function nodeProgram(path: readonly string[]): string | undefined {
   if (!own.bun && !("deno" in own) && isRecent(own.node)) return process.execPath;
   const found = firstProgram("node", path);
   if (!found) return undefined;
+  const { spawnSync } = process.getBuiltinModule("node:child_process");
   const { stdout } = spawnSync(found, ["--version"], { encoding: "utf8", timeout: VERSION_TIMEOUT_MS });
   return isRecent(String(stdout).trim().replace(/^v/, "")) ? found : undefined;
 }

@@ -29,6 +29,7 @@ interface RenderOptions {
   earlier?: { read: readonly string[]; modified: readonly string[] } | undefined;
 }
 
+const LABEL = `[Session Observations] ${OWN_LABEL}`;
 /** Enough of a request to recognise it; its full text is above. */
 const THREAD_CHARS = 120;
 const THREADS_MAX = 12;
@@ -202,8 +203,9 @@ function fitSide(side: Side, room: number): string {
 
 /** Returns instructions for a host's own summariser on what to keep; undefined when there is nothing. */
 export function observationsToKeep(ledger: Ledger, { maxChars }: { maxChars: number }): string | undefined {
-  const lead =
-    "These notes on the session were taken while it ran. The summary must keep every open 🔴 line word for word, the open threads and the modified files.\n\n";
+  const wanted =
+    "The summary must keep every open 🔴 line below word for word, the open threads and the modified files.";
+  const lead = `${wanted}\n\n${LABEL}\n\n`;
   const rendered = renderObservations(ledger, { maxChars: maxChars - lead.length });
   return rendered && lead + rendered;
 }
@@ -213,7 +215,7 @@ export function observationsAfterCompaction(
   ledger: Ledger,
   { maxChars, lookUp }: { maxChars: number; lookUp: string },
 ): string | undefined {
-  const lead = `[Session Observations] ${OWN_LABEL}\n\n`;
+  const lead = `${LABEL}\n\n`;
   const foot = lookUp ? `\n\n${lookUp}` : "";
   const rendered = renderObservations(ledger, { maxChars: maxChars - lead.length - foot.length });
   return rendered && lead + rendered + foot;

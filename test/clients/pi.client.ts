@@ -196,7 +196,7 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     await pi.call({ type: "compact" });
     const said = notifications(pi);
     for (const key of ["fake/none", "nobody/fake-1"])
-      expect(said).toContain(`session-memory: model "${key}" of modelKeys is not there`);
+      expect(said).toContain(`session-memory: pi has no model "${key}", which modelKeys names`);
     expect(said.filter((text) => text.includes("it is not kept in a file"))).toHaveLength(3);
     expect(model.requests.filter(({ raw }) => raw.includes('\\"observations\\"'))).toEqual([]);
     expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });

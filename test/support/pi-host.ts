@@ -119,7 +119,7 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
   };
   const context: PiContext = {
     cwd: home.project,
-    hasUI: false,
+    hasUI: true,
     model: options.model === null ? undefined : model,
     ui: {
       notify: (message) => void host.notices.push(message),

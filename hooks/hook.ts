@@ -1,0 +1,134 @@
+/**
+ * Runs Claude Code's hooks, reads what a host gives a hook (session, prompt, settings), and starts work in the background.
+ *
+ * On the prompt hook's silent path: what only a failure or a start needs is loaded by it.
+ */
+
+import { readFileSync, renameSync } from "node:fs";
+import type { Viewer } from "../lib/activity/look.ts";
+import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
+import { isRecord, type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
+import {
+  defaultSettings,
+  type Environment,
+  type Paths,
+  resolvePaths,
+  type Settings,
+  withFolders,
+} from "../lib/config/config.ts";
+import { readHookSettings } from "../lib/config/config-file.ts";
+import { currentDirectory, hookEnvironment } from "../lib/config/environment.ts";
+
+/** What a hook of Claude Code works with. */
+export interface HookCall {
+  paths: Paths;
+  env: Environment;
+  input: JsonRecord;
+}
+
+export interface Prompt {
+  /** The session in which it is written. */
+  session: Viewer;
+  text: string;
+}
+
+/** A session that has a transcript. */
+export interface Recorded extends Viewer {
+  file: string;
+}
+
+const STDIN = 0;
+/** Begins prompts that the host writes itself. */
+const NOT_TYPED = "<task-notification>";
+
+/** Runs a hook's work on its input. No failure reaches the host. */
+export async function runHook(name: string, work: (call: HookCall) => void | Promise<void>): Promise<void> {
+  if (process.env.SESSION_MEMORY_DISABLE === "1") return;
+  const { env, ignored } = hookEnvironment();
+  const paths = resolvePaths(env);
+  try {
+    if (ignored.length > 0)
+      await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`);
+    await work({ paths, env, input: recordOf(JSON.parse(readFileSync(STDIN, "utf8"))) });
+  } catch (error) {
+    await logFailure(paths, name, error);
+  }
+}
+
+/** Logs a failure, and sets a damaged cursor file aside so that the next look starts over. */
+export async function logFailure(paths: Paths, hook: string, error: unknown): Promise<void> {
+  const [{ logEvent }, { redact }] = await Promise.all([
+    import("../lib/base/output.ts"),
+    import("../lib/redact/redact.ts"),
+  ]);
+  logEvent(paths.log, { event: `hook.${hook}`, ok: false, error: redact(describeError(error)) });
+  const file = error instanceof SessionMemoryError ? error.details.cursorFile : undefined;
+  if (typeof file !== "string") return;
+  try {
+    renameSync(file, `${file}.broken`);
+  } catch {
+    // gone, or not ours to move
+  }
+}
+
+/** Reads the session that a hook is about. */
+export function readSession(input: unknown): Viewer {
+  const { session_id, transcript_path, cwd } = recordOf(input);
+  const id = stringOf(session_id);
+  if (id === undefined) throw new Error("Cannot identify the session: the input has no session_id");
+  return { id, file: stringOf(transcript_path), cwd: stringOf(cwd) ?? currentDirectory() };
+}
+
+/** Reads the session that a hook is about, and its transcript. */
+export function readRecorded(input: unknown): Recorded {
+  const { file, ...session } = readSession(input);
+  if (file === undefined) throw new Error("Cannot find the transcript: the input has no transcript_path");
+  return { ...session, file };
+}
+
+/** Reads a prompt; undefined for one of the host's own. */
+export function readPrompt(input: unknown): Prompt | undefined {
+  const session = readSession(input);
+  const text = (isRecord(input) && stringOf(input.prompt)) || "";
+  return text.trimStart().startsWith(NOT_TYPED) ? undefined : { session, text };
+}
+
+/** Reads the settings, and the places that may be read for the session with this transcript. */
+export function requireSettings(
+  places: Paths,
+  { env, transcript }: { env: Environment; transcript: string | undefined },
+): { settings: Settings; paths: Paths } {
+  const settings = readHookSettings(places.config, defaultSettings());
+  if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
+  return { settings, paths: withFolders(places, { settings, env, transcript }) };
+}
+
+/** Starts the work due after a turn of Claude Code. */
+export async function startAfterTurn({ env, input }: HookCall, flags: readonly string[] = []): Promise<void> {
+  if (await startBackground(readRecorded(input), { source: "claude", flags, env })) return;
+  throw new Error("Cannot start background work: no bun, node >= 22.18 or deno found");
+}
+
+interface BackgroundWork {
+  /** The host. */
+  source: "claude" | "pi";
+  /** `--save`, `--index-only`. */
+  flags: readonly string[];
+  env: Environment;
+}
+
+/** Starts background.ts for a session, in a process that outlives the host; false when there is nothing to run it on. */
+export async function startBackground(
+  { id, file, cwd }: Recorded,
+  { source, flags, env }: BackgroundWork,
+): Promise<boolean> {
+  const about = ["--session", id, "--file", file, "--cwd", cwd, "--source", source];
+  const { startDetached } = await import("../lib/base/runtime.ts");
+  return startDetached("hooks/background.ts", [...about, ...flags], { env, cwd });
+}
+
+/** Starts what is due when a session begins: sharing, and the sessions that were there before. */
+export async function startBeginning(cwd: string, env: Environment): Promise<void> {
+  const { startDetached } = await import("../lib/base/runtime.ts");
+  startDetached("hooks/background.ts", ["--begin", "--cwd", cwd], { env, cwd });
+}
