@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { tryLock } from "../lib/base/locks.ts";
 import type { Config } from "../lib/config/config.ts";
-import { catchUp } from "../lib/index/catch-up.ts";
 import { indexRecipe } from "../lib/index/freshness.ts";
+import { catchUp } from "../lib/index/indexing.ts";
 import { pending } from "../lib/index/pending.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";

@@ -26,9 +26,8 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { isClean } from "../lib/index/clean-state.ts";
+import { isClean, readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
 import { embedSessions, failureOf, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
-import { readStatuses, type SessionStatus } from "../lib/index/index-status.ts";
 import { redactionVersion } from "../lib/redact/redact.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";

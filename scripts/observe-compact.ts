@@ -22,7 +22,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
-import { readIndexedSteps } from "../lib/index/indexed-log.ts";
+import { readIndexedSteps } from "../lib/index/held-sessions.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
 import { foldLedger } from "../lib/observe/observations.ts";

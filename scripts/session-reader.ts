@@ -13,9 +13,7 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { onMachine, shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
-import type { Paths } from "../lib/config/config.ts";
-import { orIndexed } from "../lib/index/gone-session.ts";
-import type { KnownLines } from "../lib/index/known-lines.ts";
+import { type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
 import {
   howToResume,
   listByLastRow,
@@ -173,12 +171,6 @@ function readAsked(
   });
 }
 
-/** Returns the lines known to the index; opening SQLite costs as much as reading a small file whole. */
-async function knownLines(session: Session, { database }: Paths): Promise<KnownLines | undefined> {
-  if (session.size <= SMALL_BYTES) return undefined;
-  return (await import("../lib/index/known-lines.ts")).knownLines(database, session);
-}
-
 function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["isRewound"] {
   const spans = known?.rewound ?? (size > SMALL_BYTES ? [] : readRewound(file));
   return ({ entry }) => spans.some(([from, to]) => entry.line >= from && entry.line <= to);
@@ -190,13 +182,14 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const rules = readRules(settings);
   const { subagents } = values;
   const resolve = () => resolveAny(reference, { paths, cwd, current, subagents });
-  const found = await orIndexed(reference, paths, resolve);
+  const found = orIndexed(reference, paths, resolve);
   if ("shared" in found) return await printShared(run, found.shared, { rules, request });
   const { session, lines, indexed } = found;
   if (values.resume) return void show({ resume: howToResume(session, rules) }, [howToResume(session, rules)]);
   request.lines ??= lines;
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
-  const known = await knownLines(session, paths);
+  // Opening SQLite costs as much as reading a small file whole.
+  const known = session.size > SMALL_BYTES ? knownLines(paths.database, session) : undefined;
   if (indexed) note("its transcript is gone: this is what the index holds of it");
   const { steps, skipped } = readAsked(session, request, { rules, known, indexed });
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);

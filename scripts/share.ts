@@ -123,7 +123,7 @@ async function share({ config, values: { publish, pull }, show }: Sharing): Prom
 async function bringUpToDate({ paths, settings }: Config, signal: AbortSignal): Promise<void> {
   const [{ listSessions }, { catchUp }, { openStore }] = await Promise.all([
     import("../lib/sessions/sessions.ts"),
-    import("../lib/index/catch-up.ts"),
+    import("../lib/index/indexing.ts"),
     import("../lib/store/store.ts"),
   ]);
   const store = openStore(paths.database);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { pruneSessions } from "../lib/index/prune.ts";
+import { pruneSessions } from "../lib/index/forget-rows.ts";
 import { MIGRATIONS, migrate } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
 import { openStore, type Store } from "../lib/store/store.ts";

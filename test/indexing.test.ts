@@ -9,9 +9,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { indexRecipe } from "../lib/index/freshness.ts";
+import { indexRecipe, isAllIndexed } from "../lib/index/freshness.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
-import { isAllIndexed } from "../lib/index/stale.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeCompaction, claudeUser } from "./support/claude.ts";

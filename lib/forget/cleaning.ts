@@ -10,7 +10,7 @@ import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { cleanRows, countUncleanRows } from "../index/clean-rows.ts";
-import { FILES_FACT } from "../index/clean-state.ts";
+import { FILES_FACT } from "../index/freshness.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { PAGE_SUFFIX } from "../report/forget-reports.ts";
 import { cleanBody } from "../report/html.ts";

@@ -6,9 +6,8 @@ import type { Chunk } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { removeDeeds } from "./deed-rows.ts";
-import { LISTING_FACT } from "./index-state.ts";
-import { removeRewound } from "./rewound-rows.ts";
-import { forgetRows } from "./row-claims.ts";
+import { forgetRows } from "./entries.ts";
+import { LISTING_FACT, removeRewound } from "./index-state.ts";
 
 const HASH_BYTES = 16;
 

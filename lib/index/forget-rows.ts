@@ -7,7 +7,9 @@ import type { Forgetting } from "../store/forgetting.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { removeChunk, removeSession } from "./chunk-rows.ts";
 import { mergeDeedText, removeDeedsWith } from "./deed-rows.ts";
+import { sessionsWithCopies } from "./entries.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
+import { forgetProgress, readIndexedSession, rewriteNames } from "./index-state.ts";
 
 export interface IndexCounts {
   chunks: number;
@@ -111,12 +113,7 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
       `UPDATE index_state SET chunk_count =
          (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`,
     );
-    for (const { number, name, cwd, project } of heldSessions(store)) {
-      const kept = [name, cwd, project].map((text) => (text !== undefined && !hasText(text) ? text : null));
-      store.db
-        .prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?")
-        .run(...kept, number);
-    }
+    rewriteNames(store, (text) => (hasText(text) ? undefined : text));
   });
 }
 
@@ -162,4 +159,20 @@ export function eraseFreed(store: Store): boolean {
 
 function emptyLog({ db }: Store): boolean {
   return db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+}
+
+/** Removes sessions; forks that had copied rows of theirs are read again by the next run. */
+export function pruneSessions(store: Store, ids: readonly string[]): void {
+  for (const id of ids) {
+    store.db.transaction(() => {
+      const session = readIndexedSession(store, id);
+      if (!session) return;
+      forgetProgress(store, sessionsWithCopies(store, id));
+      removeSession(store, session);
+    });
+  }
+  // the removed rows leave the full-text index's bytes too
+  if (ids.length === 0) return;
+  store.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
+  mergeDeedText(store);
 }

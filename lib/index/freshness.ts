@@ -1,10 +1,17 @@
-/** Measures how far the index is behind the transcripts, by sizes and times alone. */
+/**
+ * Measures how far the index is behind the transcripts, by sizes and times alone: which sessions changed, whose
+ * transcript is gone, and whether rows were stored under older rules. Mostly nothing is new.
+ */
 
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { changedAt } from "../base/files.ts";
 import { sha256 } from "../base/hash.ts";
-import type { Settings } from "../config/config.ts";
+import type { Paths, Settings } from "../config/config.ts";
+import { findTranscripts } from "../sessions/find.ts";
+import { isCarriedOver, readFact, type Store } from "../store/store.ts";
+import { readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
-import type { IndexedFile } from "./index-state.ts";
+import { type IndexedFile, type IndexedSession, readIndexedSessions } from "./index-state.ts";
 
 /** The sessions and bytes that are not in the index yet. */
 export interface Behind {
@@ -73,4 +80,109 @@ export function storedId(known: ReadonlyMap<string, IndexedFile>, session: Sessi
   if (!other || other.file === session.file || !existsSync(other.file)) return session.id;
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
   return `${session.id}~${mark}`;
+}
+
+/** Returns whether each transcript found was read to its end; false also where only a closer look can show it. */
+export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolean {
+  if (isCarriedOver(store)) return false;
+  const known = readFiles(store, recipe);
+  for (const { file, ephemeral } of findTranscripts(paths, { subagents: true })) {
+    if (ephemeral) continue;
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (stat && !known.has(`${stat.size} ${changedAt(stat)} ${file}`)) return false;
+  }
+  return true;
+}
+
+/** Reads size, time and path of each file as it was read, in one value: thousands of rows cost more than their text. */
+function readFiles(store: Store, recipe: string): Set<string> {
+  const row = store.db
+    .prepare(
+      `SELECT group_concat(size || ' ' || modified || ' ' || file_path, char(10)) AS files
+       FROM index_state WHERE recipe = $recipe`,
+    )
+    .get({ recipe });
+  return new Set(String(row?.files ?? "").split("\n"));
+}
+
+export const LEFT_OUT_FACT = "left_out";
+/** Raised with every change of what is left out of the index. */
+export const LEFT_OUT_VERSION = "1";
+
+/** Returns whether the main index may hold what is left out by now. */
+export function hasLeftOut(store: Store, { transcripts }: Pick<Paths, "transcripts">): boolean {
+  return transcripts.length === 0 && readFact(store, LEFT_OUT_FACT) !== LEFT_OUT_VERSION;
+}
+
+/** The version of the rules under which all rows of an index are redacted. */
+export const CLEAN_FACT = "redaction";
+/** The version under which all files beside the indexes are; kept in the main index. */
+export const FILES_FACT = "redaction_files";
+
+/** Returns whether nothing is left to redact under a version of the rules, as far as the main index knows. */
+export function isClean(store: Store, version: string): boolean {
+  return readFact(store, CLEAN_FACT) === version && readFact(store, FILES_FACT) === version;
+}
+
+const EDGE_BYTES = 4096;
+
+/** Returns the sha256 of the offset, the file's first 4 KiB and the last 4 KiB before the offset. */
+export function hashBefore(file: string, offset: number): string {
+  const edge = Math.min(EDGE_BYTES, offset);
+  return withFile(file, (descriptor) =>
+    sha256()
+      .update(`${offset}\n`)
+      .update(readFully(descriptor, 0, edge))
+      .update(readFully(descriptor, offset - edge, edge))
+      .digest("hex"),
+  );
+}
+
+/** A session's state in the index. */
+export interface SessionStatus
+  extends Pick<
+    IndexedSession,
+    "id" | "agent" | "file" | "status" | "skippedLines" | "lastIndexed" | "sourceGone" | "error"
+  > {
+  name: string | undefined;
+  chunks: number;
+  vectors: number;
+}
+
+/** Returns the state of every session in the index, the last indexed first. */
+export function readStatuses(store: Store): SessionStatus[] {
+  const facts = store.db.prepare(
+    `SELECT name, (SELECT count(*) FROM session_chunks WHERE session_id = $id AND embedder IS NOT NULL) AS vectors
+     FROM sessions WHERE id = $id`,
+  );
+  const known = [...readIndexedSessions(store).values()];
+  known.sort((a, b) => (a.lastIndexed < b.lastIndexed ? 1 : -1));
+  return known.map(
+    ({ id, agent, file, status, chunkCount, skippedLines, lastIndexed, sourceGone, error }) => {
+      const { name, vectors } = facts.get({ id }) ?? {};
+      return {
+        ...{ id, agent, name: name ? String(name) : undefined, file, status, chunks: chunkCount },
+        ...{ vectors: Number(vectors), skippedLines, lastIndexed, sourceGone, error },
+      };
+    },
+  );
+}
+
+/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns the ids of those gone. */
+export function markSources(
+  store: Store,
+  listed: readonly Session[],
+  known: ReadonlyMap<string, IndexedFile>,
+): string[] {
+  const files = new Set(listed.map(({ file }) => file));
+  const isGone = ({ file }: IndexedFile) => !files.has(file) && !existsSync(file);
+  const gone = new Set([...known.values()].filter(isGone).map(({ id }) => id));
+  const changed = [...known.values()].filter(({ id, sourceGone }) => sourceGone !== gone.has(id));
+  const mark = store.db.prepare("UPDATE sessions SET source_gone = ? WHERE id = ?");
+  if (changed.length > 0) {
+    store.db.transaction(() => {
+      for (const { id, sourceGone } of changed) mark.run(sourceGone ? 0 : 1, id);
+    });
+  }
+  return [...gone];
 }

@@ -1,24 +1,24 @@
-/** The sessions in the index, with the facts that identify them, and those among them that are excluded. */
+/**
+ * Sessions as the index holds them, which is all there is where the host has deleted a transcript: what was said, in the
+ * words of their chunks, and what was done. Every message is there; of tool calls, what the index keeps of them.
+ */
 
-import type { Settings } from "../config/config.ts";
+import { existsSync } from "node:fs";
+import { SessionMemoryError } from "../base/errors.ts";
+import type { Paths } from "../config/config.ts";
+import { type LineRange, placeIn } from "../sessions/references.ts";
+import { assertNotExcluded } from "../sessions/unlisted.ts";
 import type { Row } from "../store/sqlite.ts";
-import type { Store } from "../store/store.ts";
-import { readExclusion } from "../transcripts/rules.ts";
-import type { Agent } from "../transcripts/session.ts";
-import { removeSession } from "./chunk-rows.ts";
+import { type Store, withExistingStore } from "../store/store.ts";
+import { rulesOf } from "../transcripts/rules.ts";
+import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/session.ts";
+import type { Step } from "../transcripts/steps.ts";
+import { readDeeds, type StoredDeed } from "./deed-rows.ts";
+import { hashBefore } from "./freshness.ts";
+import { rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
 
-/** A session as the index knows it. */
-export interface HeldSession {
-  /** The index's own number of it. */
-  number: number;
-  /** The host's id. */
-  id: string;
-  agent: Agent;
-  file: string;
-  name: string | undefined;
-  cwd: string | undefined;
-  project: string | undefined;
-  parentId: string | undefined;
+/** A session in the index, by the host's id. */
+export interface HeldSession extends SessionRow {
   updatedAt: string;
   /** The index's id for it, where two files share one. */
   storedId: string;
@@ -26,29 +26,192 @@ export interface HeldSession {
 
 /** Returns every session in the index. */
 export function heldSessions(store: Store): HeldSession[] {
-  const text = (value: Row[string] | undefined) => (typeof value === "string" ? value : undefined);
   return store.db
-    .prepare("SELECT number, id, agent, file, name, cwd, project, parent_id, updated_at FROM sessions")
+    .prepare(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`)
     .all()
     .map((row) => ({
-      number: Number(row.number),
+      ...toSessionRow(row),
       id: String(row.id).replace(/~[0-9a-f]{6}$/, ""),
-      agent: row.agent as Agent,
-      file: String(row.file),
-      name: text(row.name),
-      cwd: text(row.cwd),
-      project: text(row.project),
-      parentId: text(row.parent_id),
       updatedAt: String(row.updated_at),
       storedId: String(row.id),
     }));
 }
 
-/** Removes indexed sessions that are excluded now, whether or not their transcripts changed. Returns their ids. */
-export function removeExcluded(store: Store, exclude: Settings["exclude"]): string[] {
-  if (exclude.sessions.length + exclude.projects.length === 0) return [];
-  const { hasSession } = readExclusion(exclude);
-  const out = heldSessions(store).filter((session) => hasSession(session));
-  for (const { number, storedId } of out) removeSession(store, { number, id: storedId });
-  return out.map(({ storedId }) => storedId);
+/** Characters that a piece of a message repeats of the one before. */
+const OVERLAP_MIN = 16;
+const OVERLAP_MAX = 600;
+const LABEL = /^(User|Assistant): /;
+const ACTIONS: Record<string, ToolAction> = {
+  command: "run",
+  edit: "edit",
+  write: "edit",
+  read: "read",
+  search: "search",
+};
+
+/** Returns the steps of a session, in their order. */
+export function storedSteps(store: Store, sessionId: string): Step[] {
+  const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
+  const said = messagesOf(store, sessionId).map((entry) => ({ entry }));
+  const all = { after: -1, to: Number.MAX_SAFE_INTEGER };
+  const done = number === undefined ? [] : readDeeds(store, Number(number), all).map(toStep);
+  return [...said, ...done].sort((a, b) => a.entry.line - b.entry.line);
+}
+
+function messagesOf(store: Store, sessionId: string): Entry[] {
+  const rows = store.db
+    .prepare(
+      `SELECT timestamp, first_line, content, row_lines FROM session_chunks WHERE session_id = ? ORDER BY chunk_index`,
+    )
+    .all(sessionId);
+  const messages: Entry[] = [];
+  for (const piece of rows.flatMap(piecesOf)) {
+    const last = messages.at(-1);
+    if (last?.line === piece.line && last.kind === piece.kind) last.text = joined(last.text, piece.text);
+    else messages.push(piece);
+  }
+  return messages;
+}
+
+/** Returns the messages of a chunk, or the pieces of them that are in it. */
+export function piecesOf(row: Row): Entry[] {
+  const content = String(row.content);
+  const places = [...String(row.row_lines).matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => [
+    Number(start),
+    Number(line),
+  ]);
+  const known = places.length > 0 ? places : labelled(content, Number(row.first_line));
+  return known.map(([start = 0, line = 0], at) => {
+    const text = content.slice(start, known[at + 1]?.[0]).trimEnd();
+    const kind = text.startsWith("User: ") ? "user" : "assistant";
+    return { line, offset: 0, end: 0, kind, text: text.replace(LABEL, ""), at: String(row.timestamp) };
+  });
+}
+
+function labelled(content: string, line: number): number[][] {
+  return [...content.matchAll(/^(?:User|Assistant): /gm)].map(({ index }) => [index, line]);
+}
+
+function joined(text: string, next: string): string {
+  for (let length = Math.min(OVERLAP_MAX, next.length, text.length); length >= OVERLAP_MIN; length--) {
+    if (text.endsWith(next.slice(0, length))) return text + next.slice(length);
+  }
+  return `${text}\n${next}`;
+}
+
+function toStep({ line, timestamp, kind, tool, target, paths, input, outcome, result }: StoredDeed): Step {
+  const common = { line, offset: 0, end: 0, at: timestamp };
+  const call = {
+    name: tool,
+    target,
+    action: ACTIONS[kind] ?? "other",
+    paths,
+    input: input === "" ? target : input,
+  };
+  const entry: Entry = { ...common, kind: "tool", text: `${tool} ${target}`, tool: call };
+  if (outcome === "unknown") return { entry };
+  const state = outcome === "rejected" || outcome === "running" ? outcome : undefined;
+  const answer: Entry = { ...common, kind: "result", text: result, isError: outcome === "failed", state };
+  return { entry, result: answer };
+}
+
+/** Characters that the beginning of an id has at least. */
+const PREFIX_MIN = 4;
+
+/** Returns whether a session's transcript is no longer there. */
+function isGone({ file }: Pick<Session, "file">): boolean {
+  return file === "" || !existsSync(file);
+}
+
+/**
+ * Finds the session without a transcript that a reference means: by id, the beginning of its id, or the transcript's
+ * path.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` for an excluded one.
+ */
+function findGone(reference: string, paths: Paths): Session | undefined {
+  const wanted = reference.toLowerCase();
+  const gone = withExistingStore(paths.database, heldSessions)?.filter(isGone) ?? [];
+  const exact = gone.filter(({ id, file }) => id.toLowerCase() === wanted || file === reference);
+  const byPrefix = gone.filter(
+    ({ id }) => wanted.length >= PREFIX_MIN && id.toLowerCase().startsWith(wanted),
+  );
+  const [held, ...others] = exact.length > 0 ? exact : byPrefix;
+  if (!held || others.some(({ id }) => id !== held.id)) return undefined;
+  const { id, agent, file, name, cwd, parentId, updatedAt } = held;
+  const session = { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
+  assertNotExcluded(session, paths);
+  return session;
+}
+
+/** Reads a session's indexed steps in the order of their lines; undefined when the index has none. */
+export function readIndexedSteps(id: string, paths: Paths): Step[] | undefined {
+  const steps = withExistingStore(paths.database, (store) =>
+    heldSessions(store)
+      .filter((held) => held.id === id)
+      .flatMap(({ storedId }) => storedSteps(store, storedId)),
+  );
+  if (!steps || steps.length === 0) return undefined;
+  const { hasEntry } = rulesOf(paths);
+  return steps.filter(({ entry }) => !hasEntry(entry));
+}
+
+export interface IndexedPlace {
+  session: Session;
+  lines: LineRange | undefined;
+  /** The session as the index has it; undefined when its transcript exists or the index has nothing. */
+  indexed?: Step[] | undefined;
+}
+
+/**
+ * Resolves a reference, with the indexed steps of a session whose transcript is gone; falls back to a
+ * session that only the index knows.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
+ */
+export function orIndexed<T extends object>(
+  reference: string,
+  paths: Paths,
+  resolve: () => T | Omit<IndexedPlace, "indexed">,
+): T | IndexedPlace {
+  try {
+    const found = resolve();
+    if (!("session" in found) || existsSync(found.session.file)) return found;
+    return { ...found, indexed: readIndexedSteps(found.session.id, paths) };
+  } catch (error) {
+    const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
+    if (!isUnknown || error.details.isExcluded) throw error;
+    const { session: named, lines } = placeIn(reference) ?? { session: reference, lines: undefined };
+    const session = findGone(named, paths);
+    const indexed = session && readIndexedSteps(session.id, paths);
+    if (!session || !indexed) throw error;
+    return { session, lines, indexed };
+  }
+}
+
+export interface KnownLines {
+  /** A line near the end. */
+  line: number;
+  offset: number;
+  rewound: LineSpan[];
+}
+
+/** Returns where a line near the end begins and what was taken back; undefined when the index has read another file. */
+export function knownLines(database: string, { file, size }: Session): KnownLines | undefined {
+  try {
+    return withExistingStore(database, (store) => {
+      const row = store.db
+        .prepare(
+          `SELECT number, cursor_offset, cursor_line, file_hash FROM index_state LEFT JOIN sessions ON id = session_id
+           WHERE file_path = ?`,
+        )
+        .get(file);
+      const offset = Number(row?.cursor_offset ?? 0);
+      if (offset === 0 || offset > size || hashBefore(file, offset) !== row?.file_hash) return undefined;
+      const rewound = rewoundLines(store, Number(row.number));
+      return { line: Number(row.cursor_line) + 1, offset, rewound };
+    });
+  } catch {
+    return undefined; // counting from the start gives the same
+  }
 }

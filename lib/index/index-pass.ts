@@ -11,17 +11,24 @@ import { readRewound } from "../transcripts/transcript.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
 import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
 import { type DeedRows, removeDeeds } from "./deed-rows.ts";
-import { hashBefore } from "./file-hash.ts";
+import {
+  newWatch,
+  type RowClaims,
+  releaseRows,
+  sessionsWithCopies,
+  type Watch,
+  watchedEntries,
+} from "./entries.ts";
+import { hashBefore } from "./freshness.ts";
 import {
   forgetProgress,
   type IndexedSession,
   readIndexedSession,
+  removeRewound,
   type SessionFacts,
   saveIndexedSession,
+  updateRewound,
 } from "./index-state.ts";
-import { removeRewound, updateRewound } from "./rewound-rows.ts";
-import { type RowClaims, releaseRows, sessionsWithCopies } from "./row-claims.ts";
-import { newWatch, type Watch, watchedEntries } from "./watched-entries.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;

@@ -9,16 +9,13 @@ import { shortHash } from "../base/hash.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
 import type { Config, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
-import { configuredEmbedder, configuredModel, type EmbedTexts } from "../model/configured-model.ts";
+import type { EmbedTexts } from "../model/configured-model.ts";
 import { isCarriedOver, readFact, type Store, tendIndexes, writeFact } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
-import { hasAllVectors } from "./chunk-vectors.ts";
 import type { EmbeddingReport } from "./embedding-run.ts";
-import { indexRecipe, isCurrent } from "./freshness.ts";
+import { hasLeftOut, indexRecipe, isCurrent, markSources } from "./freshness.ts";
 import { dataVersion, hasUnread, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
-import { markSources } from "./index-status.ts";
 import type { IndexOptions, IndexReport } from "./indexing.ts";
-import { removeLeftOut } from "./left-out.ts";
 import type { TopicReport } from "./topic-run.ts";
 
 export interface RunOptions {
@@ -55,8 +52,9 @@ export interface RunReport extends IndexReport {
 export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const started = performance.now();
   const { signal } = options;
-  tendIndexes(options.config.paths, new Date());
-  removeLeftOut(options.store, options.config.paths);
+  const { paths } = options.config;
+  tendIndexes(paths, new Date());
+  if (hasLeftOut(options.store, paths)) (await import("./clean-rows.ts")).removeLeftOut(options.store, paths);
   const progress = options.progress ?? (() => ({ update() {}, end() {} }));
   const { report, gone, pruned } = await readTranscripts(options, progress);
   const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;
@@ -98,7 +96,7 @@ async function readTranscripts(
   if (!isComplete) return { report, gone: 0, pruned: 0 };
   const gone = markSources(store, sessions, files);
   if (prune) {
-    if (gone.length > 0) (await import("./prune.ts")).pruneSessions(store, gone);
+    if (gone.length > 0) (await import("./forget-rows.ts")).pruneSessions(store, gone);
     return { report, gone: 0, pruned: gone.length };
   }
   if (report.left === 0) noteListing(store, `${listing} ${gone.length}`, version);
@@ -137,7 +135,7 @@ async function readChanged(
   const { exclude } = settings;
   if (!isCarried && sessions.length + exclude.sessions.length + exclude.projects.length === 0)
     return NOTHING_TO_READ;
-  const { indexInTurn } = await import("./catch-up.ts");
+  const { indexInTurn } = await import("./indexing.ts");
   const reading = progress("sessions");
   try {
     const { home } = paths;
@@ -172,6 +170,7 @@ async function refine(
   { store, config, signal, models }: RunOptions,
   progress: Progress,
 ): Promise<TopicReport | string> {
+  const { configuredModel } = await import("../model/configured-model.ts");
   const configured = await configuredModel(config);
   const complete = configured && (models?.complete ?? configured);
   if (!complete) {
@@ -216,8 +215,12 @@ async function embed(options: RunOptions, progress: Progress): Promise<Embedding
   const { embedding } = config.settings;
   if (!embedding) return "off (no embedding in config.json)";
   if (options.vectors === false) return "left out (--no-vectors)";
+  const { hasAllVectors } = await import("./chunk-vectors.ts");
   if (!all && hasAllVectors(store, embedding)) return NOTHING_TO_EMBED;
-  const { embedChunks } = await import("./embedding-run.ts");
+  const [{ embedChunks }, { configuredEmbedder }] = await Promise.all([
+    import("./embedding-run.ts"),
+    import("../model/configured-model.ts"),
+  ]);
   const embedTexts = options.models?.embed ?? (await configuredEmbedder(config));
   if (!embedTexts) return "off (no embedding in config.json)";
   return await runExclusively(join(config.paths.home, "vectors.lock"), async () => {

@@ -1,8 +1,11 @@
-/** The index's record of each session: where its transcript is, how far it was read, and with what result. */
+/**
+ * The index's record of each session: where its transcript is, how far it was read and with what result, what it is
+ * called, and which of its lines were taken back.
+ */
 
-import type { SqlValue } from "../store/sqlite.ts";
+import type { Row } from "../store/sqlite.ts";
 import { type Store, writeFact } from "../store/store.ts";
-import type { Cursor, Session } from "../transcripts/session.ts";
+import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 export type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
@@ -46,34 +49,49 @@ export interface SessionFacts {
   parentId?: string | undefined;
 }
 
+/** The facts that identify a session, as the index has them. */
+export interface SessionRow {
+  /** The index's own number of it. */
+  number: number;
+  id: string;
+  agent: Agent;
+  file: string;
+  name: string | undefined;
+  cwd: string | undefined;
+  project: string | undefined;
+  parentId: string | undefined;
+  sourceGone: boolean;
+}
+
+/** The columns of `sessions` that `toSessionRow` reads. */
+export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, source_gone";
+
+export function toSessionRow(row: Row): SessionRow {
+  const text = (value: Row[string] | undefined) => (typeof value === "string" ? value : undefined);
+  return {
+    number: Number(row.number),
+    id: String(row.id),
+    agent: row.agent as Agent,
+    file: String(row.file),
+    name: text(row.name),
+    cwd: text(row.cwd),
+    project: text(row.project),
+    parentId: text(row.parent_id),
+    sourceGone: row.source_gone === 1,
+  };
+}
+
+const FILE_COLUMNS = `id, file, source_gone, size, modified, cursor_offset, cursor_line, status, recipe`;
 const SELECT_STATE = `
-  SELECT number, id, agent, file, source_gone, size, modified, cursor_offset, cursor_line, next_chunk, file_hash,
-    status, recipe, chunk_count, skipped_lines, last_indexed, error
+  SELECT ${FILE_COLUMNS}, number, agent, next_chunk, file_hash, chunk_count, skipped_lines, last_indexed, error
   FROM sessions JOIN index_state ON session_id = id`;
 
 /** Returns every session's file as it was read, by id: a third of what reading all costs. */
 export function readIndexedFiles(store: Store): Map<string, IndexedFile> {
   const rows = store.db
-    .prepare(
-      `SELECT id, file, source_gone, size, modified, cursor_offset, cursor_line, status, recipe
-       FROM sessions JOIN index_state ON session_id = id`,
-    )
+    .prepare(`SELECT ${FILE_COLUMNS} FROM sessions JOIN index_state ON session_id = id`)
     .all();
-  const known = new Map<string, IndexedFile>();
-  for (const row of rows) {
-    const id = String(row.id);
-    known.set(id, {
-      id,
-      file: String(row.file),
-      sourceGone: row.source_gone === 1,
-      size: Number(row.size),
-      modified: String(row.modified),
-      cursor: { offset: Number(row.cursor_offset), line: Number(row.cursor_line) },
-      status: row.status as IndexStatus,
-      recipe: String(row.recipe),
-    });
-  }
-  return known;
+  return new Map(rows.map((row) => [String(row.id), toIndexedFile(row)]));
 }
 
 /** A digest of the files as they were listed when all of them were in the index, and how many sources were gone. */
@@ -95,12 +113,8 @@ const SAVE_STATE = `
 
 /** Returns every session the index knows, by id. */
 export function readIndexedSessions(store: Store): Map<string, IndexedSession> {
-  const known = new Map<string, IndexedSession>();
-  for (const row of store.db.prepare(`${SELECT_STATE} ORDER BY number`).iterate()) {
-    const session = toIndexedSession(row);
-    known.set(session.id, session);
-  }
-  return known;
+  const rows = store.db.prepare(`${SELECT_STATE} ORDER BY number`).all();
+  return new Map(rows.map((row) => [String(row.id), toIndexedSession(row)]));
 }
 
 export function readIndexedSession(store: Store, id: string): IndexedSession | undefined {
@@ -131,64 +145,41 @@ export function newIndexedSession(store: Store, id: string, { agent, file }: Ses
   };
 }
 
+interface SaveOptions {
+  facts?: SessionFacts | undefined;
+  updatedAt: string;
+  compactedLine?: number | undefined;
+  tookMs: number;
+}
+
 /** Writes how far a session was read and its facts, in one transaction with its rows. */
 export function saveIndexedSession(
   store: Store,
   state: IndexedSession,
-  {
-    facts = {},
-    updatedAt,
-    compactedLine,
-    tookMs,
-  }: {
-    facts?: SessionFacts | undefined;
-    updatedAt: string;
-    compactedLine?: number | undefined;
-    tookMs: number;
-  },
+  { facts = {}, updatedAt, compactedLine, tookMs }: SaveOptions,
 ): void {
-  store.db
-    .prepare(SAVE_SESSION)
-    .run(
-      state.number,
-      state.id,
-      state.agent,
-      state.file,
-      updatedAt,
-      compactedLine ?? null,
-      facts.name ?? null,
-      facts.cwd ?? null,
-      facts.project ?? null,
-      facts.startedAt ?? null,
-      facts.parentId ?? null,
-    );
+  const { number, id, agent, file, cursor } = state;
+  const { name, cwd, project, startedAt, parentId } = facts;
+  const known = [compactedLine, name, cwd, project, startedAt, parentId].map((fact) => fact ?? null);
+  store.db.prepare(SAVE_SESSION).run(number, id, agent, file, updatedAt, ...known);
+  const {
+    fileHash,
+    lastIndexed,
+    chunkCount,
+    status,
+    size,
+    modified,
+    nextChunk,
+    skippedLines,
+    recipe,
+    error,
+  } = state;
   store.db
     .prepare(SAVE_STATE)
     .run(
-      state.id,
-      state.file,
-      state.fileHash,
-      state.lastIndexed,
-      state.chunkCount,
-      state.status,
-      state.size,
-      state.modified,
-      state.cursor.offset,
-      state.cursor.line,
-      state.nextChunk,
-      state.skippedLines,
-      state.recipe,
-      tookMs,
-      state.error ?? null,
+      ...[id, file, fileHash, lastIndexed, chunkCount, status, size, modified],
+      ...[cursor.offset, cursor.line, nextChunk, skippedLines, recipe, tookMs, error ?? null],
     );
-}
-
-/** Marks sessions whose transcript is gone, or back. */
-export function markSource(store: Store, ids: readonly string[], gone: boolean): void {
-  const mark = store.db.prepare("UPDATE sessions SET source_gone = ? WHERE id = ?");
-  store.db.transaction(() => {
-    for (const id of ids) mark.run(gone ? 1 : 0, id);
-  });
 }
 
 /** Lets sessions be read again from their start by the next run. */
@@ -213,23 +204,65 @@ export function dataVersion(store: Store): number {
   return Number(store.db.prepare("PRAGMA data_version").get()?.data_version ?? 0);
 }
 
-function toIndexedSession(row: Record<string, SqlValue>): IndexedSession {
+function toIndexedFile(row: Row): IndexedFile {
   return {
-    number: Number(row.number),
     id: String(row.id),
-    agent: String(row.agent),
     file: String(row.file),
     sourceGone: row.source_gone === 1,
     size: Number(row.size),
     modified: String(row.modified),
     cursor: { offset: Number(row.cursor_offset), line: Number(row.cursor_line) },
-    nextChunk: Number(row.next_chunk),
-    fileHash: String(row.file_hash),
     status: row.status as IndexStatus,
     recipe: String(row.recipe),
+  };
+}
+
+function toIndexedSession(row: Row): IndexedSession {
+  return {
+    ...toIndexedFile(row),
+    number: Number(row.number),
+    agent: String(row.agent),
+    nextChunk: Number(row.next_chunk),
+    fileHash: String(row.file_hash),
     chunkCount: Number(row.chunk_count),
     skippedLines: Number(row.skipped_lines),
     lastIndexed: String(row.last_indexed),
     error: row.error === null ? undefined : String(row.error),
   };
+}
+
+/** Reads the lines of a session that were taken back, in order. */
+export function rewoundLines(store: Store, session: number): LineSpan[] {
+  return store.db
+    .prepare("SELECT first_line, last_line FROM rewound WHERE session = ? ORDER BY first_line")
+    .all(session)
+    .map(({ first_line, last_line }) => [Number(first_line), Number(last_line)]);
+}
+
+/** Replaces the lines of a session that were taken back. */
+export function updateRewound(store: Store, session: number, spans: readonly LineSpan[]): void {
+  removeRewound(store, session);
+  const insert = store.db.prepare("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)");
+  for (const [first, last] of spans) insert.run(session, first, last);
+}
+
+/** Forgets which lines of a session were taken back. */
+export function removeRewound({ db }: Store, session: number): void {
+  db.prepare("DELETE FROM rewound WHERE session = ?").run(session);
+}
+
+/** Changes the names and places of all sessions, and returns how many were others; undefined removes one. */
+export function rewriteNames({ db }: Store, change: (text: string) => string | undefined): number {
+  let changed = 0;
+  for (const { number, ...texts } of db.prepare("SELECT number, name, cwd, project FROM sessions").all()) {
+    const before = Object.values(texts);
+    const after = before.map((text) => (text === null ? null : (change(String(text)) ?? null)));
+    if (after.every((text, i) => text === before[i])) continue;
+    db.prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?").run(
+      ...after,
+      number as number,
+    );
+    changed++;
+  }
+  return changed;
 }

@@ -5,21 +5,23 @@
  * next one continues from there. Two runs at once are safe: each looks at a session again inside its transaction.
  */
 
-import { describeError } from "../base/errors.ts";
+import { join } from "node:path";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { projectKeys } from "../sessions/project.ts";
-import type { Store } from "../store/store.ts";
+import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
+import { isCarriedOver, type Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { finishCarryOver } from "./carried-over.ts";
 import { chunkRows, removeSession } from "./chunk-rows.ts";
-import { beginClean } from "./clean-rows.ts";
+import { beginClean, finishCarryOver, removeExcluded } from "./clean-rows.ts";
 import { deedRows } from "./deed-rows.ts";
-import { indexRecipe, isCurrent, storedId, unreadBytes } from "./freshness.ts";
-import { removeExcluded } from "./held-sessions.ts";
+import { releaseRows, rowClaims } from "./entries.ts";
+import { type Behind, indexRecipe, isCurrent, measureBehind, storedId, unreadBytes } from "./freshness.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
   dataVersion,
@@ -29,10 +31,10 @@ import {
   newIndexedSession,
   readIndexedFiles,
   readIndexedSession,
+  readIndexedSessions,
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import { releaseRows, rowClaims } from "./row-claims.ts";
 
 export interface IndexOptions {
   store: Store;
@@ -118,7 +120,7 @@ function startRun(options: IndexOptions): Run {
   const { store, settings, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
   const end = performance.now() + deadlineMs;
   const recipe = indexRecipe(settings);
-  const run: Run = {
+  return {
     options,
     known: new Map(),
     version: -1,
@@ -136,7 +138,6 @@ function startRun(options: IndexOptions): Run {
     },
     report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
-  return run;
 }
 
 /** All sessions count as unread. Their chunks stay: what is made again just so is not touched. */
@@ -224,11 +225,8 @@ function noteResult({ report, options }: Run, session: Session, result: PassResu
   report.newChunks += result.newChunks;
   report.skippedLines += result.skippedLines;
   if (result.reason !== undefined) report.quarantined.push({ file: session.file, reason: result.reason });
-  if (result.isOverLimit && result.newChunks > 0) {
-    options.onWarning?.(
-      `session ${session.id} is over ${SESSION_CHUNKS_MAX} chunks: only its newest are kept`,
-    );
-  }
+  const text = `session ${session.id} is over ${SESSION_CHUNKS_MAX} chunks: only its newest are kept`;
+  if (result.isOverLimit && result.newChunks > 0) options.onWarning?.(text);
 }
 
 /** Notes a file that cannot be read, so that the others still are; every run tries it again. */
@@ -241,8 +239,7 @@ function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): 
     if (!run.known.has(id)) removeSession(store, known);
     return;
   }
-  const reason = describeError(error);
-  const lastIndexed = new Date().toISOString();
+  const [reason, lastIndexed] = [describeError(error), new Date().toISOString()];
   const state: IndexedSession = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
   saveIndexedSession(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
   run.known.set(id, state);
@@ -252,3 +249,52 @@ function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): 
 function isFileError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error && "code" in error;
 }
+
+/** Another run may be in the middle of years of transcripts; going on beside it is safe, only wasteful. */
+const LOCK_WAIT_MS = 60_000;
+
+type Wanted = Pick<IndexOptions, "store" | "sessions" | "settings" | "signal">;
+/** With the state folder. */
+type CatchUpOptions = Wanted & { home: string; deadlineMs: number };
+
+/** Indexes what it can before the deadline; nothing while another run is at it. Returns what is still behind. */
+export async function catchUp(options: CatchUpOptions): Promise<Behind> {
+  const { home } = options;
+  const behind = readBehind(options);
+  if (behind.sessions === 0 && !isCarriedOver(options.store)) return behind;
+  const release = tryLock(lockFile(home));
+  if (!release) return behind;
+  try {
+    await indexSessions(withCurrentExclusions(options));
+  } finally {
+    release();
+  }
+  return readBehind(options);
+}
+
+/** Returns what is missing from the index for these sessions. */
+export function readBehind({ store, sessions, settings }: Wanted): Behind {
+  const known = readIndexedSessions(store);
+  const { exclude } = settings;
+  const wanted = sessions.filter((session) => known.has(session.id) || !isExcluded(session, { exclude }));
+  return measureBehind(wanted, known, indexRecipe(settings));
+}
+
+/** Indexes after any other run has ended, or beside it when that takes long. */
+export async function indexInTurn(options: IndexOptions & { home: string }): Promise<IndexReport> {
+  const asked = withCurrentExclusions(options);
+  try {
+    return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(asked));
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) || error.type !== "BUSY") throw error;
+    return await indexSessions(asked);
+  }
+}
+
+/** Adds a fresh read of the exclusions: the wait may have been for a process that was forgetting a session. */
+function withCurrentExclusions<T extends IndexOptions & { home: string }>(options: T): T {
+  const config = join(options.home, "config.json");
+  return { ...options, excludeNow: () => currentExclude({ config }, options.settings.exclude) };
+}
+
+const lockFile = (home: string) => join(home, "index.lock");

@@ -13,8 +13,7 @@ import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
 import { type ReadProgress, readEntries } from "../transcripts/transcript.ts";
-import { hashBefore } from "./file-hash.ts";
-import { isCurrent } from "./freshness.ts";
+import { hashBefore, isCurrent } from "./freshness.ts";
 import { readIndexedSession } from "./index-state.ts";
 
 type Follower = "names" | "observations";

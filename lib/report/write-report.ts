@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import { replaceFile } from "../base/files.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import type { IndexedPlace } from "../index/gone-session.ts";
+import type { IndexedPlace } from "../index/held-sessions.ts";
 import { foldLedger } from "../observe/observations.ts";
 import { readSessionMemory } from "../observe/session-memory.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";

@@ -1,9 +1,10 @@
 /** The statements of the search: which chunks may answer, their text and surroundings, how common words are. */
 
+import type { SessionRow } from "../index/index-state.ts";
 import type { NamedValues, Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
-import { readSessionRows, type SessionRow } from "./corpus.ts";
+import { readSessionRows } from "./corpus.ts";
 
 /** The limits on results. */
 export interface ChunkFilter {

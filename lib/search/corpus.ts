@@ -1,23 +1,8 @@
 /** Facts about the index as a whole that search needs: its size, its words, its sessions, the time it covers. */
 
 import { existsSync } from "node:fs";
-import type { Row, SqlValue } from "../store/sqlite.ts";
+import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
-import type { Agent } from "../transcripts/session.ts";
-
-/** A session as the search needs it. */
-export interface SessionRow {
-  /** The store's own number of it. */
-  number: number;
-  id: string;
-  agent: Agent;
-  file: string;
-  name: string | undefined;
-  cwd: string | undefined;
-  project: string | undefined;
-  parentId: string | undefined;
-  sourceGone: boolean;
-}
 
 /** The size of the index, as far as bm25 needs it. */
 export interface Corpus {
@@ -65,9 +50,6 @@ export function readOccurrences(
     )
     .all({ stem, ids }) as { id: number; column: TextColumn }[];
 }
-
-/** The columns of `sessions` that `toSessionRow` reads. */
-export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, source_gone";
 
 /** Reads some sessions of the index, by id. */
 export function readSessionRows(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
@@ -181,27 +163,9 @@ export function logSearch(store: Store, { tookMs, results }: { tookMs: number; r
   }
 }
 
-export function toSessionRow(row: Row): SessionRow {
-  return {
-    number: Number(row.number),
-    id: String(row.id),
-    agent: String(row.agent) as Agent,
-    file: String(row.file),
-    name: textOf(row.name),
-    cwd: textOf(row.cwd),
-    project: textOf(row.project),
-    parentId: textOf(row.parent_id),
-    sourceGone: row.source_gone === 1,
-  };
-}
-
 /** Returns whether a transcript is gone, also where it was deleted since the index last looked. */
 export function isSourceGone({ sourceGone, file }: Pick<SessionRow, "sourceGone" | "file">): boolean {
   return sourceGone || !existsSync(file);
-}
-
-function textOf(value: SqlValue | undefined): string | undefined {
-  return value === null || value === undefined ? undefined : String(value);
 }
 
 /** Reads SQLite's variable-length integers: seven bits a byte, the highest set on all but the last. */

@@ -1,9 +1,9 @@
 /** Deeds as search finds and shows them: tool calls by their text, with the chunk each belongs to. */
 
 import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/deed-rows.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkFilter, whereOf } from "./candidates.ts";
-import type { SessionRow } from "./corpus.ts";
 import type { Row } from "./rows.ts";
 
 /** A deed that matches, and the chunk in or behind which it was done. */

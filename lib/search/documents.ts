@@ -1,9 +1,10 @@
 /** Chunks as ranking sees them: how often the asked terms occur in each, and which chunks adjoin. */
 
 import type { StoredDeed } from "../index/deed-rows.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import { splitJoined } from "../language/words.ts";
 import type { ChunkRow } from "./candidates.ts";
-import { readOccurrences, type SessionRow } from "./corpus.ts";
+import { readOccurrences } from "./corpus.ts";
 import { deedText } from "./deeds.ts";
 import type { RankedDocument } from "./rank.ts";
 import { findStems } from "./terms.ts";

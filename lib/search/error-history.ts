@@ -1,10 +1,10 @@
 /** Finds where an error occurred before, and the commands and edits after which the same command ran without it. */
 
 import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, isLooking, programOf } from "./commands.ts";
-import type { SessionRow } from "./corpus.ts";
 import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";
 import {
   deedRow,

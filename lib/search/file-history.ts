@@ -2,10 +2,10 @@
 
 import { isAbsolute, join, normalize, relative } from "node:path";
 import type { StoredDeed } from "../index/deed-rows.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 import { shellParts, shellWords } from "../transcripts/own-commands.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
-import type { SessionRow } from "./corpus.ts";
 import {
   deedRow,
   deedsMatching,

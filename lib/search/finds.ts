@@ -1,11 +1,11 @@
 /** Finds among deeds: a place in a session, in a few words, with the rows that show it. */
 
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
-import { piecesOf } from "../index/stored-steps.ts";
+import { piecesOf } from "../index/held-sessions.ts";
+import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
-import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "./corpus.ts";
 
 /** A row that is shown. */
 export interface FindRow {

@@ -1,6 +1,7 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
 import { headerContext } from "../index/header.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import {
@@ -12,7 +13,7 @@ import {
   topicsOf,
 } from "./candidates.ts";
 import { chooseRows } from "./choose.ts";
-import { isSourceGone, type SessionRow, uniquePrefix } from "./corpus.ts";
+import { isSourceGone, uniquePrefix } from "./corpus.ts";
 import { deedRowsOf } from "./deeds.ts";
 import { exchangesAround } from "./exchanges.ts";
 import type { Explanation, FoundHit, Hit } from "./hit.ts";

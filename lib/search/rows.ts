@@ -1,6 +1,6 @@
 /** The rows of a stretch of a transcript as the index holds them: who said or did what, and on which line. */
 
-import { rewoundLines } from "../index/rewound-rows.ts";
+import { rewoundLines } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 import type { ChunkRow } from "./candidates.ts";
 import type { HitLine } from "./hit.ts";

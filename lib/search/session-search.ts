@@ -1,8 +1,8 @@
 /** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
 
 import { type Config, loadConfig } from "../config/config.ts";
-import { type Behind, indexRecipe } from "../index/freshness.ts";
-import { hasLeftOut, isAllIndexed } from "../index/stale.ts";
+import { type Behind, hasLeftOut, indexRecipe, isAllIndexed } from "../index/freshness.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import { nameOf } from "../sessions/meta.ts";
 import { machineOf } from "../sessions/places.ts";
 import { projectKey } from "../sessions/project.ts";
@@ -10,7 +10,7 @@ import { openShared, sharedBy } from "../store/replica.ts";
 import { openStore, type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { countTopics, logSearch, readIndexSize, type SessionRow } from "./corpus.ts";
+import { countTopics, logSearch, readIndexSize } from "./corpus.ts";
 import type { FoundHit, Hit } from "./hit.ts";
 import { findHits } from "./hits.ts";
 import { findByMeaning } from "./meaning.ts";
@@ -100,7 +100,7 @@ export async function searchAsText(
   try {
     tendIndexes(config.paths, new Date());
     if (hasLeftOut(store, config.paths)) {
-      (await import("../index/left-out.ts")).removeLeftOut(store, config.paths);
+      (await import("../index/clean-rows.ts")).removeLeftOut(store, config.paths);
     }
     const behind = await updateIndex(store, { config, index, signal });
     const { text, results, semantic } = await answer(store, request, { config, signal, shared });
@@ -145,13 +145,13 @@ async function updateIndex(
   const { sessions: ids, projects } = settings.exclude;
   // Most people keep nothing out.
   if (ids.length + projects.length > 0) {
-    (await import("../index/held-sessions.ts")).removeExcluded(store, settings.exclude);
+    (await import("../index/clean-rows.ts")).removeExcluded(store, settings.exclude);
   }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
   // the modules that read transcripts are half of the program, and mostly there is nothing new
   const [{ listSessions }, { catchUp, readBehind }] = await Promise.all([
     import("../sessions/sessions.ts"),
-    import("../index/catch-up.ts"),
+    import("../index/indexing.ts"),
   ]);
   const sessions = listSessions(paths, { subagents: true, excluded: true });
   if (!index) return readBehind({ store, sessions, settings });

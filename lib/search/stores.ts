@@ -1,10 +1,11 @@
 /** The indexes that a search reads: the user's own, and the replica of what others share. */
 
 import type { Config } from "../config/config.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
-import { readSessionRows, type SessionRow, uniquePrefix } from "./corpus.ts";
+import { readSessionRows, uniquePrefix } from "./corpus.ts";
 
 /** The user's own index and the replica of what others share, where that is searched too. */
 export interface Stores {

@@ -1,7 +1,7 @@
 /** Others' sessions as a reader shows its own: described, and step by step from the replica. */
 
 import type { Paths } from "../config/config.ts";
-import { storedSteps } from "../index/stored-steps.ts";
+import { storedSteps } from "../index/held-sessions.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { withShared } from "../store/replica.ts";
 import type { Agent, Session } from "../transcripts/session.ts";

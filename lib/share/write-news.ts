@@ -4,7 +4,7 @@ import { sharedNewsFile } from "../activity/look.ts";
 import type { SharedNews } from "../activity/shared-news.ts";
 import { replaceFile } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { storedSteps } from "../index/stored-steps.ts";
+import { storedSteps } from "../index/held-sessions.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 

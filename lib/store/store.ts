@@ -48,6 +48,17 @@ export function openStore(path: string, options: { create?: boolean } = {}): Sto
   return { db, close: () => db.close() };
 }
 
+/** Runs `work` on the index, then closes it; undefined where there is none. */
+export function withExistingStore<T>(path: string, work: (store: Store) => T): T | undefined {
+  if (!existsSync(path)) return undefined;
+  const store = openStore(path, { create: false });
+  try {
+    return work(store);
+  } finally {
+    store.close();
+  }
+}
+
 /** Copies a consistent snapshot of a database that others may be writing; does nothing if it does not exist. */
 export function copyDatabase(from: string, to: string): void {
   if (!existsSync(from)) return;
