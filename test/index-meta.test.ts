@@ -531,3 +531,21 @@ test("a pi session that goes on with another one, and holds none of its rows, sa
   await runScript("index-meta", ["--force", "--json"], { env: own.env, cwd: own.project });
   expect(summary().split("\n")[0]).toBe("From: Rework the invoice parser (rework the invoice parser)");
 });
+
+test("a name of first words keeps its quotation marks, and gives way to a better one", async () => {
+  const say = (...texts: string[]) =>
+    writeClaude(home, {
+      id: ID,
+      rows: texts.map((text) =>
+        claudeUser({ text, sessionId: ID, cwd: home.project, at: "2026-02-03T10:00:00Z" }),
+      ),
+    });
+  const name = async () => {
+    await runScript("index-meta", [ID], { env: home.env });
+    return JSON.parse(readFileSync(join(home.paths.meta, `${ID}.meta.json`), "utf8")).name;
+  };
+  say("hello there");
+  expect(await name()).toBe('"hello there" in shop on 2026-02-03');
+  say("hello there", requests[0] ?? "");
+  expect(await name()).not.toContain("hello");
+});

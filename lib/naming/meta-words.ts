@@ -160,7 +160,9 @@ function byRule(material: Material): Summary {
   // A name that changed with each look would be no reference; one from the first words may become a better one.
   const isYoung = entries.filter(({ kind }) => kind === "user").length <= YOUNG_USERS;
   const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force && !isYoung;
-  return { ...made, name: isKept ? meta.name : tidyName(made.name) };
+  // The quotation marks around first words are part of such a name.
+  const name = isCircumstantial(made.name) ? made.name : tidyName(made.name);
+  return { ...made, name: isKept ? meta.name : name };
 }
 
 /**

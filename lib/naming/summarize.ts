@@ -111,7 +111,8 @@ export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "descri
 
 /** Returns whether a name was made of circumstances, because the conversation said nothing yet. */
 export function isCircumstantial(name: string): boolean {
-  return /^(?:Short exchange|Conversation|"[^"]+"|\d+ (?:commands?|edits?|calls?)\b.*|.+ with .+) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(
+  // Earlier names lack the first quotation mark.
+  return /^(?:Short exchange|Conversation|"?[^"]+"|\d+ (?:commands?|edits?|calls?)\b.*|.+ with .+) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(
     name,
   );
 }
