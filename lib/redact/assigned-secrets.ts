@@ -4,7 +4,7 @@
  * A name alone proves nothing (`password: string`, `token = getToken()`), so the value has to look like a secret, too.
  */
 
-import { looksRandom, looksSecret } from "./entropy.ts";
+import { looksRandom, looksSecret } from "./tokens.ts";
 
 /** Names whose value is a secret whatever it looks like, as long as it is a value. */
 const STRONG =

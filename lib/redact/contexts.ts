@@ -5,29 +5,30 @@
  * pattern is bounded, so that hostile repetitions stay linear.
  */
 
-import { isGiven } from "./entropy.ts";
+import { escapeLiteral, isGiven } from "./tokens.ts";
 
 /** Every context other than a command needs one of these. */
-const WORDS =
-  /assw|[Pp][Ww] ?[:=]|TOTP|totp|2FA|MFA|WIFI:|auth=\(|ASSW|phrase|PHRASE|ecret|ECRET|_TOKEN|_KEY|_PASS|oken>|[Kk]ey>|NTIFIED |ntified by|uirepass|abbitmqctl|masterau|nemonic|contrase|mot de p|парол|密|パス/;
-/** A command's option. */
-const DASH = / [-/][-A-Za-z]/;
-const COMMANDS =
-  /sshpass|login|redis-cli|mongo|cqlsh|mosqu|rabbit|client|ldap|openssl|keytool|signer|passwd|sqlcmd|ipmi|zip -|rar -p|keygen|freerdp|gpg --|nmcli|literal|curl |wget |bcp |7z |vault |sudo -S|configure set|net use/;
+export const CONTEXT_WORDS = (
+  "assw|TOTP|totp|2FA|MFA|WIFI:|auth=(|ASSW|phrase|PHRASE|ecret|ECRET|_TOKEN|_KEY|_PASS|oken>|Key>|key>|NTIFIED |ntified by|" +
+  "uirepass|abbitmqctl|masterau|nemonic|contrase|mot de p|pw:|pw=|pw :|pw =|PW:|PW=|PW :|PW ="
+).split("|");
+/** A command with an option needs one of these. */
+export const COMMAND_WORDS = (
+  "sshpass|login|redis-cli|mongo|cqlsh|mosqu|rabbit|client|ldap|openssl|keytool|signer|passwd|sqlcmd|ipmi|zip -|rar -p|keygen|" +
+  "freerdp|gpg --|nmcli|literal|curl |wget |bcp |7z |vault |sudo -S|configure set|net use"
+).split("|");
 /** No context reaches further than this before or behind such a word. */
 const REACH = 500;
 
 let contexts: readonly Context[] | undefined;
 let hints: RegExp | undefined;
 
-/** Returns whether a text may contain a context. A cheap prefilter. */
-export function mayHaveContext(text: string): boolean {
-  return WORDS.test(text) || (DASH.test(text) && COMMANDS.test(text));
-}
-
 /** Replaces the values in these contexts. */
 export function replaceInContext(text: string, mark: (kind: string) => string): string {
-  hints ??= new RegExp(`${WORDS.source}|${COMMANDS.source}`, "g");
+  hints ??= new RegExp(
+    [...CONTEXT_WORDS, ...COMMAND_WORDS, "арол", "密", "パス"].map(escapeLiteral).join("|"),
+    "g",
+  );
   let result = "";
   let done = 0;
   let from = -1;

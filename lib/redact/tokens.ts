@@ -1,4 +1,7 @@
-/** Finds and replaces tokens known by their own form. */
+/**
+ * Secrets by their own form: tokens with a known prefix, private key blocks, and values that look like one rather than
+ * like an identifier, a word, a path, a placeholder or a hash.
+ */
 
 import { type Format, LEFT, listFormats } from "./token-formats.ts";
 
@@ -22,13 +25,12 @@ export function mayBeToken(text: string): boolean {
       .map(escapeLiteral)
       .join("|"),
   );
-  if (!anyLiteral.test(text)) return text.includes("earer ") || BOT_TOKEN.test(text);
+  if (text.includes("earer ") || BOT_TOKEN.test(text)) return true;
   return (
+    anyLiteral.test(text) &&
     formats().some(({ literals, start }) =>
       literals.some((literal) => holds(text, literal, start === "bounded literal")),
-    ) ||
-    text.includes("earer ") ||
-    BOT_TOKEN.test(text)
+    )
   );
 }
 
@@ -65,7 +67,8 @@ function patternOf(format: Format): RegExp {
   return pattern;
 }
 
-function escapeLiteral(text: string): string {
+/** Escapes a literal for a pattern. */
+export function escapeLiteral(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
@@ -132,4 +135,129 @@ function blockEnd(text: string, body: number, end: number): number | undefined {
   CUT_BODY.lastIndex = body;
   CUT_BODY.exec(text);
   return MATERIAL.test(text.slice(body, CUT_BODY.lastIndex)) ? CUT_BODY.lastIndex : undefined;
+}
+
+interface ValueContext {
+  /** The name says secret by itself (`password`, `apiKey`), not only perhaps (`key`, `token`). */
+  strong: boolean;
+  /** The value is a literal: quoted, given to a flag or written into an environment file. */
+  literal: boolean;
+  /** The value can be nothing but a literal: `DB_PASSWORD=…`, `Authorization: Bearer …`. */
+  exact: boolean;
+  /** The name says token, and the value is a literal: an id or a hash counts too. */
+  token?: boolean;
+}
+
+/** Placeholders: templates, variables, masks. */
+const PLACEHOLDER =
+  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|_here$|-here$|^abcdef|[*•xX]{4}|\.{3}|…|\$\{|\{\{/i;
+/** Placeholders that are words. */
+const PLACEHOLDER_WORD =
+  /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[_-]|me)/i;
+/** Code that gets the value from elsewhere: a chain of names. */
+const NAME_CHAIN = /^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[!?]?$/;
+const PATH =
+  /^(?:~|\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$|:\/\//;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
+const HEX_SECRET_MIN = 24;
+const RANDOM_MIN = 16;
+
+/** Returns whether a value after a name such as `password` is a secret. */
+export function looksSecret(value: string, { strong, literal, exact, token }: ValueContext): boolean {
+  const text = literal ? value : value.replace(/[.,:;!?]+$/, "");
+  if (text.length < 6 || PLACEHOLDER.test(text) || PATH.test(text)) return false;
+  if (NAME_CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""))) return false;
+  if (strong && exact && text.length >= 8) {
+    // `prod/db/main` says where a secret lies
+    return looksRandom(text) || !(PLACEHOLDER_WORD.test(text) || (text.includes("/") && isWords(text)));
+  }
+  if (/^[\d.,_-]+$/.test(text)) return false;
+  if (UUID.test(text)) return strong || (token === true && exact);
+  if (HEX.test(text))
+    return (strong && text.length >= HEX_SECRET_MIN) || (token === true && text.length >= 32);
+  if (looksRandom(strong ? text : longestPart(text))) return true;
+  if (token && exact && text.length >= RANDOM_MIN && isScrambled(text)) return true;
+  if (!strong || PLACEHOLDER_WORD.test(text)) return false;
+  const mixed = /[A-Za-z]/.test(text) && /[0-9]/.test(text);
+  const odd = /[^\w.:/|-]/.test(text);
+  const shuffled = text.length >= RANDOM_MIN && countChanges(text) / text.length >= 0.3;
+  if (literal) return ((mixed || odd || shuffled) && !isWords(text)) || isScrambled(text);
+  return (text.length >= 8 && mixed && odd) || (text.length >= RANDOM_MIN && isScrambled(text));
+}
+
+/** Algorithms and encodings are named in the same sentences. */
+const ALGORITHM =
+  /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2|b?crypt|scrypt|aes-?\d*\w*|oauth2?|x25519|ed25519|\d+(?:-?\w+)?)$/i;
+const STAND_IN =
+  /^(?:[<{[(*•…_-]|\$|%\w|\[redacted:|x{3,}|\.{3})|[*•]{3}|…|\.{3}|example|placeholder|changeme|redacted/i;
+const STAND_IN_WORD =
+  /^(?:your|my|the|new|old|some|any|this|that|password|passwd|passphrase|secret|token|pass|null|none|true|false|undefined|string|required|optional)(?:$|[\s_-]|word|here)/i;
+
+/** Returns whether what a context gives is a secret: whatever it is, a literal, or a word that mixes letters and digits. */
+export function isGiven(value: string, wanted: "any" | "exact" | "literal" | "mixed"): boolean {
+  if (STAND_IN.test(value) || STAND_IN_WORD.test(value)) return false;
+  if (wanted === "any") return true;
+  if (wanted !== "mixed") {
+    if (/^[A-Z][A-Z0-9]*_[A-Z0-9_]+$/.test(value)) return false; // another variable
+    const exact = wanted === "exact" && !/\s/.test(value);
+    return looksSecret(value, { strong: true, literal: true, exact });
+  }
+  if (ALGORITHM.test(value) || /[/\\]|\w\.\w|\(|::/.test(value)) return false;
+  return /[0-9]/.test(value) && /[A-Za-z\u0080-\uffff]/.test(value) && /^\S{5,}$/.test(value);
+}
+
+/** Returns whether a text is long and mixes letters, digits and signs as no name does. */
+export function looksRandom(text: string): boolean {
+  if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text)) return false;
+  const changes = countChanges(text);
+  const ratio = changes / text.length;
+  if (new Set(text).size < 9) return false;
+  return /[0-9]/.test(text) ? changes >= 5 && ratio >= 0.25 : ratio >= 0.42;
+}
+
+/** Returns whether letters alone are random: case changes more often than in words, or no vowel occurs for long. */
+function isScrambled(text: string): boolean {
+  if (!/^[A-Za-z]{10,}$/.test(text)) return false;
+  if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) {
+    return /[bcdfghjklmnpqrstvwxz]{6}/i.test(text) || countRarePairs(text) >= 2;
+  }
+  if (/[A-Z]{3}|[A-Z]$|[bcdfghjklmnpqrstvwxz]{5}/.test(text)) return true;
+  return text.length / (text.match(/[A-Z]?[a-z]+|[A-Z]+/g)?.length ?? 1) < 4;
+}
+
+/** Pairs of letters that hardly any word has, not even where two words meet. */
+const RARE_PAIRS =
+  /(?=(?:b[fkqxz]|c[gjvx]|d[xz]|f[jqvxz]|g[qjvxz]|h[jxz]|j[bcdfghjklmnpqrtvwxyz]|k[jqxz]|m[jqxz]|p[jqvxz]|q[a-tv-z]|s[xz]|t[jqx]|v[bcdfghjklmnpqtwxz]|w[jqvxz]|x[bdgjkrvz]|y[jq]|z[bcdfgjkmnpqrstvwx]))/gi;
+
+function countRarePairs(text: string): number {
+  return text.match(RARE_PAIRS)?.length ?? 0;
+}
+
+/** Cache keys and the like are words, versions and hashes in a row; a random value has a long piece of its own. */
+function longestPart(text: string): string {
+  return text.split(/[-_.:/]/).reduce((longest, part) => (part.length > longest.length ? part : longest), "");
+}
+
+/** `my-secret-name-2`, `getServerSideProps`, `v1.2.3`: words and small numbers joined in the usual ways. */
+function isWords(text: string): boolean {
+  const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+|[0-9]+/g) ?? [];
+  const words = parts.filter((part) => /[A-Za-z]/.test(part));
+  const numbers = parts.length - words.length;
+  const letters = words.reduce((sum, word) => sum + word.length, 0);
+  const joined = /[-_./:|]/.test(text) || numbers === 0;
+  return joined && !/[^\w./:@|-]/.test(text) && numbers <= 2 && letters / Math.max(1, words.length) >= 3.5;
+}
+
+function countChanges(text: string): number {
+  let changes = 0;
+  for (let i = 1; i < text.length; i++) if (classOf(text, i) !== classOf(text, i - 1)) changes++;
+  return changes;
+}
+
+function classOf(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  if (code >= 97 && code <= 122) return 0;
+  if (code >= 65 && code <= 90) return 1;
+  return code >= 48 && code <= 57 ? 2 : 3;
 }
