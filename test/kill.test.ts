@@ -7,7 +7,7 @@ import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { BUN_FLAGS, runScript, scriptPath } from "./support/run.ts";
 
-const ROUNDS = 4;
+const ROUNDS = 3;
 const KILLS_PER_ROUND = 5;
 const DIMENSIONS = 64;
 
