@@ -111,17 +111,6 @@ test("setMarks() prefers the mark of the file that is there over one of a file t
   }
 });
 
-test("setMarks() leaves the marks of other sessions in the file", () => {
-  using place = folder();
-  const path = join(place.path, "session-cursors.json");
-  const file = join(place.path, "a.jsonl");
-  writeFileSync(file, "1\n");
-  for (const viewer of ["main", "email"]) {
-    setMarks({ path, viewer }, [{ id: "a", file, mark: markAt(file, 2) }], undefined);
-  }
-  expect(Object.keys(JSON.parse(readFileSync(path, "utf8")))).toEqual(["main", "email"]);
-});
-
 test("setMarks() by many processes at once loses no mark", async () => {
   using place = folder();
   const script = join(place.path, "writer.ts");

@@ -325,21 +325,6 @@ describe("what the user answers to a tool", () => {
   });
 });
 
-test("a secret in a command, a diff, a written file or an output is in no deed", () => {
-  const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
-  const pad = "word ".repeat(2000);
-  const all = deeds(
-    claudeCall("Bash", { command: `curl -H "Authorization: Bearer ${token}" x` }, { content: pad + token }),
-    claudeCall("Bash", { command: "x" }, { content: `${token}\n${pad}${token}`, isError: true }),
-    claudeCall("Edit", { file_path: "a", old_string: "", new_string: `const key = "${token}";` }),
-    claudeCall("Write", { file_path: "a", content: `${pad.slice(0, 1400)}${token} ${pad}` }),
-    claudeCall("Write", { file_path: "a", content: `${"x".repeat(3990)} ${token}` }),
-  );
-  expect(all.length).toBe(5);
-  expect(JSON.stringify(all)).not.toContain(token.slice(0, 12));
-  expect(JSON.stringify(all)).toContain("[redacted:");
-});
-
 test("diffLines() is minimal and countChanges() counts it", () => {
   expect(diffLines("a\nb\nc\nd", "a\nB\nc\nd\ne")).toEqual(["-b", "+B", " c", " d", "+e"]);
   expect(diffLines("same", "same")).toEqual([]);

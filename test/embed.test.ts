@@ -39,7 +39,6 @@ import {
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { BUN_FLAGS, runScript, scriptPath, startScript } from "./support/run.ts";
-import { SECRET_KINDS, secretsOf } from "./support/secrets.ts";
 
 const home = homePerTest();
 
@@ -684,40 +683,4 @@ describe("embed.ts", () => {
     expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 4800 });
     store.close();
   }, 60_000);
-});
-
-describe("secrets", () => {
-  test("stand in no row, request, log or output, wherever they were said", async () => {
-    writeConfig(home, { embedding: embedding(), redact: { extra: ["ACME-\\d{6}"] } });
-    const random = seeded(11);
-    const secrets = SECRET_KINDS.flatMap((kind) => secretsOf(kind, random));
-    const rows = secrets.map(({ text }, i) =>
-      turn(`my key is ${text} ok`, `use ${text} then`, {
-        minute: i,
-        tools: [
-          { name: "Bash", input: { command: `curl -H "x: ${text}" https://example.org` } },
-          { name: "Read", input: { file_path: `/home/dev/${text.replaceAll("/", "_")}/notes.md` } },
-        ],
-      }),
-    );
-    writeClaude(home, {
-      id: ONE,
-      rows: [...rows, turn("customer ACME-123456 wrote", "ACME-123456 it is", { minute: 900 })],
-    });
-    const run = await runScript("embed", ["--json"], { env: home.env });
-    expect(run.exitCode).toBe(0);
-    const places: Record<string, string> = {
-      stdout: run.stdout,
-      stderr: run.stderr,
-      requests: server.requests.map(({ text }) => text).join("\n"),
-    };
-    for (const file of readdirSync(home.paths.home))
-      places[file] = readFileSync(join(home.paths.home, file), "latin1");
-    for (const hidden of [...secrets.map((secret) => secret.hidden), "ACME-123456"]) {
-      expect([hidden, Object.keys(places).filter((place) => places[place]?.includes(hidden))]).toEqual([
-        hidden,
-        [],
-      ]);
-    }
-  });
 });

@@ -64,13 +64,6 @@ test.each(corrupt)("a corrupt file counts as missing, with the reason: %s", (_, 
   expect(readMeta(file)).toEqual({ meta: undefined, problem });
 });
 
-test("a corrupt file is rewritten by the next success", async () => {
-  const file = join(folder(), "s1.meta.json");
-  writeFileSync(file, "{");
-  await updateMeta(file, { waitMs: 100 }, ({ problem }) => ({ ...meta, description: `was: ${problem}` }));
-  expect(readMeta(file).meta?.description).toBe("was: it is not JSON");
-});
-
 test("work that fails or declines leaves the file as it was, and the lock free", async () => {
   const file = join(folder(), "s1.meta.json");
   await updateMeta(file, { waitMs: 100 }, () => meta);

@@ -261,22 +261,6 @@ test("recorded and hostile answers of a server over HTTP", async () => {
   await server.close();
 });
 
-test("a secret is in no prompt", async () => {
-  const secret = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
-  const complete = answering({ observations: [{ priority: "red", text: "push", sources: [2] }] });
-  await observe(
-    observing(
-      conversation([
-        ["user", `push with ${secret}`],
-        ["run", "env", `${"x ".repeat(690)}${secret}${" y".repeat(4000)}`],
-      ]),
-      { complete },
-    ),
-  );
-  expect(complete.requests).toHaveLength(1);
-  expect(complete.requests[0]?.prompt).not.toContain(secret.slice(0, 12));
-});
-
 test("a 1.7 MB tool result and a huge message are observed under their own lines, within the step", async () => {
   const big = "0123456789abcdef ".repeat(100_000);
   const complete = answering(

@@ -132,17 +132,6 @@ test("what the model reads has line numbers and tool results about the question,
   expect(server.requests.map(({ text }) => text).join()).not.toContain(token);
 });
 
-test("a secret that the model was told of elsewhere is not printed", async () => {
-  writeClaude(home, { id: ID, rows: conversation() });
-  reply({
-    answer: `The token is ${token}`,
-    confidence: "high",
-    citations: [{ line: 4, excerpt: `wal, token ${token}` }],
-  });
-  const { stdout } = await ask("which token?", "--json");
-  expect(stdout).not.toContain(token);
-});
-
 test("of a long session the passages about the question are read, wherever they stand", async () => {
   const filler = (i: number) =>
     claudeAssistant({ uuid: `f${i}`, text: `filler ${i} ${"lorem ipsum ".repeat(200)}`, sessionId: ID });

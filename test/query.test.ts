@@ -39,11 +39,6 @@ test("readQuestions() takes words of one stem for one term, in each question by 
   ]);
 });
 
-test("readQuestions() asks for pairs of characters where words have no spaces between them", () => {
-  expect(termsOf("数据库迁移")).toEqual(["数据", "据库", "库迁", "迁移"]);
-  expect(termsOf("WAL 模式")).toEqual(["wal", "模式"]);
-});
-
 test("matchExpression() ORs, never ANDs, and quotes what could be syntax", () => {
   const { terms, literals } = readQuestion('sqlite NEAR(journal*) AND "agent-session.ts"');
   expect(matchExpression(terms, literals)).toBe(

@@ -335,57 +335,6 @@ describe("resolvePlace()", () => {
   });
 });
 
-test("no exit of the reader shows a secret of a command, a diff, a written file, an output or an answer", async () => {
-  using own = temporaryHome();
-  const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
-  const question = { question: `Use ${token}?`, options: [{ label: `yes ${token}` }] };
-  const patch = [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 1, lines: ["-a", `+key = "${token}"`] }];
-  writeClaude(own, {
-    id: ID,
-    rows: [
-      claudeUser({ text: "go" }),
-      ...call(
-        "Bash",
-        { command: `curl -H "Authorization: Bearer ${token}" x` },
-        `${token} ${"word ".repeat(3000)}${token}`,
-      ),
-      ...call("Bash", { command: "x" }, `Exit code 1\nfatal: ${token}`, { isError: true, minute: 1 }),
-      ...call("Edit", { file_path: `${token}.ts`, old_string: "a", new_string: token }, "ok", {
-        minute: 2,
-        extra: { toolUseResult: { structuredPatch: patch } },
-      }),
-      ...call("Write", { file_path: "b", content: `k = "${token}"` }, "ok", { minute: 3 }),
-      ...call("Bash", { command: `git commit -m "feat: ${token}"` }, "ok", { minute: 4 }),
-      ...call("AskUserQuestion", { questions: [question] }, "answered", {
-        minute: 5,
-        extra: {
-          toolUseResult: { questions: [question], answers: { [question.question]: `take ${token}` } },
-        },
-      }),
-    ],
-  });
-  for (const args of [
-    [],
-    ["--tools"],
-    ["--full"],
-    ["--tools", "--json"],
-    ["--outline"],
-    ["--grep", "key", "--tools"],
-    ["--max-chars", "300"],
-  ]) {
-    const { stdout, exitCode } = await runScript("session-reader", [ID, ...args], {
-      env: own.env,
-      cwd: own.project,
-    });
-    expect({ args, exitCode, leaks: stdout.includes(token.slice(0, 20)) }).toEqual({
-      args,
-      exitCode: 0,
-      leaks: false,
-    });
-    expect(stdout).toContain("[redacted:");
-  }
-});
-
 test("a place is wrong usage for forget, and no session for @@", async () => {
   const options = { env: home.env, cwd: home.project };
   const forget = await runScript("forget", [`${SHORT}:5`, "--yes"], options);

@@ -28,6 +28,8 @@ setDefaultTimeout(120_000);
 const TOKEN = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;
 const PASSWORD = "violin-47-Harbour!";
 const OWN = "VIOLET-7731";
+/** What is cut off long texts begins within the secret behind it. */
+const PAD = `${"x".repeat(3989)} `;
 /** In ids and paths, which are keys in what we store and shown nowhere. */
 const IN_PATH = "AMBER-4402";
 /** A file's name that paints the terminal and begins a result of its own. */
@@ -86,9 +88,19 @@ afterAll(async () => {
 function layTranscripts(): void {
   const now = Date.now();
   const context = { sessionId: TOLD, cwd: folder, at: new Date(now - 60_000).toISOString() };
+  const question = { question: `Use ${planted}?`, options: [{ label: `yes ${planted}` }] };
+  const answers = { [question.question]: `take ${planted}` };
+  const patch = [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 1, lines: ["-a", `+${planted}`] }];
+  const result = (toolUseId: string, content: string, toolUseResult: object = {}) => ({
+    ...claudeToolResult({ ...context, toolUseId, content }),
+    toolUseResult,
+  });
   const tools = [
     { name: "Bash", id: "t1", input: { command: `deploy --with ${planted}` } },
     { name: "Edit", id: "t2", input: { file_path: `${folder}/${OWN}/gateway.ts`, new_string: planted } },
+    { name: "Write", id: "t3", input: { file_path: "gateway.env", content: `${PAD}${planted} ${PAD}` } },
+    { name: "AskUserQuestion", id: "t4", input: { questions: [question] } },
+    { name: TOKEN, id: "t5", input: { path: `${TOKEN}.ts` } },
   ];
   mkdirSync(join(folder, ".git"), { recursive: true });
   write(join(folder, ".git", "HEAD"), "ref: refs/heads/main\n");
@@ -96,7 +108,10 @@ function layTranscripts(): void {
     claudeUser({ ...context, text: `Never deploy the gateway without ${planted}.` }),
     ...claudeAssistant({ ...context, text: `We decided to use ${planted} for the gateway.`, tools }),
     claudeToolResult({ ...context, toolUseId: "t1", content: `error: refused ${planted}`, isError: true }),
-    claudeToolResult({ ...context, toolUseId: "t2", content: "ok" }),
+    result("t2", "ok", { structuredPatch: patch }),
+    result("t3", "ok"),
+    result("t4", "answered", { questions: [question], answers }),
+    result("t5", `${PAD}${planted}${PAD}`),
     ...claudeCompaction({ ...context, summary: `The gateway needs ${planted}.` }),
     claudeUser({ ...context, text: `And what of the gateway's ${planted}?` }),
     ...claudeAssistant({ ...context, text: `The gateway runs with ${planted}.` }),
@@ -199,6 +214,9 @@ async function runScripts(): Promise<void> {
   await both("session-reader", "--list", "--sessions", join(home.root, "plain"));
   await both("session-reader", join(home.root, "plain", `note${FORGED}.jsonl`));
   await both("session-reader", `${OWN} ${TOKEN}`);
+  for (const args of [["--lines", TOKEN], [`--${TOKEN}`], ["--list", "--sessions", `/none/${TOKEN}`]]) {
+    await run("session-reader", ...args);
+  }
   await both("search", "gateway", `${OWN} ${TOKEN} gateway`, "--explain");
   for (const mode of ["--brief", "--by-session", "--full"]) await both("search", "gateway", mode);
   await both("search", "--topics");
