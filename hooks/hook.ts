@@ -103,15 +103,22 @@ export function requireSettings(
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }
 
-/** Starts the work due after a turn of Claude Code. */
+/** Whether a transcript is Codex's, which runs the same hooks as Claude Code. */
+export function isOfCodex(file: string | undefined): boolean {
+  return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file);
+}
+
+/** Starts the work due after a turn of Claude Code or Codex. */
 export async function startAfterTurn({ env, input }: HookCall, flags: readonly string[] = []): Promise<void> {
-  if (await startBackground(readRecorded(input), { source: "claude", flags, env })) return;
+  const session = readRecorded(input);
+  const source = isOfCodex(session.file) ? "codex" : "claude";
+  if (await startBackground(session, { source, flags, env })) return;
   throw new Error("Cannot start background work: no bun, node >= 22.18 or deno found");
 }
 
 interface BackgroundWork {
   /** The host. */
-  source: "claude" | "pi";
+  source: "claude" | "codex" | "pi";
   /** `--save`, `--index-only`. */
   flags: readonly string[];
   env: Environment;

@@ -24,7 +24,7 @@ import { listSessions } from "../lib/sessions/sessions.ts";
 const USAGE = `\
 Usage: bun scripts/setup.ts [options]
 
-Finds Claude Code and pi on this machine, installs session-memory into them with their own commands, then indexes
+Finds Claude Code, pi and Codex on this machine, installs session-memory into them with their own commands, then indexes
 and names the sessions there are. Shows every command before it runs it.
 
 Options:
@@ -61,6 +61,18 @@ const HOSTS: readonly Host[] = [
     ],
   },
   { name: "pi", program: "pi", install: [["install", ROOT]], remove: [["remove", ROOT]] },
+  {
+    name: "Codex",
+    program: "codex",
+    install: [
+      ["plugin", "marketplace", "add", ROOT],
+      ["plugin", "add", PLUGIN],
+    ],
+    remove: [
+      ["plugin", "remove", PLUGIN],
+      ["plugin", "marketplace", "remove", "session-memory"],
+    ],
+  },
 ];
 
 /** A command of a host, ready to run. */
@@ -82,7 +94,6 @@ async function main(args: string[]): Promise<void> {
   const { values } = parseFlags(args, flags, { max: 0 });
   const config = await loadConfig(process.env, process.cwd());
   const steps = HOSTS.flatMap((host) => stepsOf(host, values.remove ? host.remove : host.install, config));
-  if (existsSync(config.paths.codex)) print(CODEX);
   if (steps.length > 0) print(["Will run:", ...steps.map((step) => `  ${shown(step)}`)].join("\n"));
   if (!values.remove && steps.some(({ host }) => host === "pi")) printReceivers(config);
   if (!values.remove) print(`Will index and name the sessions of this machine; ${whatIsSent(config)}`);
@@ -94,7 +105,10 @@ async function main(args: string[]): Promise<void> {
   for (const step of failed) print(`failed: ${shown(step)}`);
   if (failed.length > 0) process.exitCode = 1;
   if (values.remove) print(whatStays(config));
-  else indexAndName(config);
+  else {
+    if (steps.some(({ host }) => host === "Codex")) print(CODEX);
+    indexAndName(config);
+  }
 }
 
 /** In pi a session's own model observes it, which indexing and naming say nothing of. */
@@ -109,7 +123,7 @@ function whatIsSent({ settings: { embedding, llm } }: Config): string {
 }
 
 const CODEX =
-  "Codex: its sessions are read and searched; so that it can search too, link the folders of skills/ into ~/.agents/skills";
+  "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
 
 function stepsOf({ name, program }: Host, commands: string[][], { env }: Config): Step[] {
   const file = findProgram(program, env);

@@ -1,4 +1,4 @@
-/** The Claude Code plugin's files: what the client accepts, and commands that a project folder cannot steer. */
+/** The files of the plugins for Claude Code and Codex: what the client accepts, and commands that a project folder cannot steer. */
 
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -67,4 +67,25 @@ test("every hook is started through run.sh, which finds a runtime", () => {
 test("bunfig.toml, which every hook is started with, runs nothing", () => {
   const sections = readFileSync(join(ROOT, "bunfig.toml"), "utf8").match(/^\s*(?:\[.*\]|preload\b.*)/gm);
   expect(sections?.map((line) => line.trim().split(/[\s=]/)[0])).toEqual(["[test]", "preload"]);
+});
+
+test("Codex gets a manifest and hooks of its own, which start the same programs", () => {
+  const read = (...path: string[]) => JSON.parse(readFileSync(join(ROOT, ...path), "utf8"));
+  const { skills, hooks: own, ...plugin } = read(".codex-plugin", "plugin.json");
+  expect(plugin).toEqual(read(".claude-plugin", "plugin.json"));
+  expect(skills).toBe("./skills/");
+  // Codex ignores `args`: Claude Code's file would start a bare sh, which takes the input for commands.
+  const events: [string, { matcher?: string; hooks: Omit<Hook, "args">[] }[]][] = Object.entries(
+    read(own).hooks,
+  );
+  const programs = events.map(([event, [group]]) => [event, group?.matcher, group?.hooks]);
+  const run = (name: string, timeout: number) => [
+    { type: "command", command: `sh "${PLUGIN_ROOT}/hooks/claude/run.sh" ${name}`, timeout },
+  ];
+  expect(programs).toEqual([
+    ["SessionStart", "startup|clear|compact", run("session-start", 10)],
+    ["UserPromptSubmit", undefined, run("user-prompt-submit", 30)],
+    ["PreCompact", undefined, run("pre-compact", 10)],
+    ["Stop", undefined, run("stop", 10)],
+  ]);
 });

@@ -33,15 +33,18 @@ function setup(...args: string[]) {
 const called = () => readFileSync(calls(), "utf8").trimEnd().split("\n");
 
 test("setup shows its commands and changes nothing where nobody can answer", async () => {
-  const [claude, pi] = [host("claude"), host("pi")];
+  const [claude, pi, codex] = [host("claude"), host("pi"), host("codex")];
   const { stdout, stderr, exitCode } = await setup();
   expect(stdout.split("\n")).toEqual([
     `Claude Code: ${claude}`,
     `pi: ${pi}`,
+    `Codex: ${codex}`,
     "Will run:",
     `  ${claude} plugin marketplace add ${ROOT}   # Claude Code`,
     `  ${claude} plugin install session-memory@session-memory   # Claude Code`,
     `  ${pi} install ${ROOT}   # pi`,
+    `  ${codex} plugin marketplace add ${ROOT}   # Codex`,
+    `  ${codex} plugin add session-memory@session-memory   # Codex`,
     "Will index and name the sessions of this machine; nothing is sent anywhere",
     "",
   ]);
@@ -108,4 +111,17 @@ test("setup --remove undoes what setup did and lists what stays", async () => {
   expect(stdout).toContain(`  ${copy}: Claude Code's copy of the plugin, which you may delete\n`);
   expect(stdout.slice(stdout.indexOf("What stays:")).split("\n")[1]).toContain(home.paths.home);
   expect([exitCode, existsSync(home.paths.database)]).toEqual([0, false]);
+});
+
+test("setup installs into Codex, says that its hooks need a yes, and takes it out again", async () => {
+  host("codex");
+  const { stdout } = await setup("--yes");
+  expect(stdout).toContain("\nCodex runs no hook before you trust it: start codex once");
+  await setup("--remove", "--yes");
+  expect(called()).toEqual([
+    `codex plugin marketplace add ${ROOT}`,
+    "codex plugin add session-memory@session-memory",
+    "codex plugin remove session-memory@session-memory",
+    "codex plugin marketplace remove session-memory",
+  ]);
 });

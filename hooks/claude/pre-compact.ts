@@ -1,6 +1,6 @@
 /**
  * Claude Code's PreCompact: its plain output becomes part of the summariser's prompt, so it lists what the summary must
- * keep. It never blocks a compaction.
+ * keep. It never blocks a compaction. Codex's too, for which it only observes what was said.
  */
 
 import { statSync } from "node:fs";
@@ -11,7 +11,8 @@ import { ledgerFile, readLedgerFile, redactLedger } from "../../lib/observe/ledg
 import { observeSession } from "../../lib/observe/observe-session.ts";
 import { observeSettings } from "../../lib/observe/observe-state.ts";
 import { observationsToKeep } from "../../lib/observe/render-observations.ts";
-import { type Recorded, readRecorded, runHook } from "../hook.ts";
+import type { Agent } from "../../lib/transcripts/session.ts";
+import { isOfCodex, type Recorded, readRecorded, runHook } from "../hook.ts";
 
 /** The client truncates longer output. */
 const OUTPUT_MAX_CHARS = 10_000;
@@ -25,6 +26,8 @@ await runHook("pre-compact", async ({ paths, env, input }) => {
   const { settings } = await loadConfig(env, session.cwd);
   if (!observeSettings(paths, settings.observe).auto) return;
   await catchUp(session, paths, settings);
+  // Codex writes its summary without us; what was observed comes back after it.
+  if (isOfCodex(session.file)) return;
   const { records } = readLedgerFile(ledgerFile(paths, session.id));
   const ledger = redactLedger(records, settings.redact.extra);
   const text = observationsToKeep(ledger, { maxChars: OUTPUT_MAX_CHARS });
@@ -38,6 +41,7 @@ async function catchUp({ id, file, cwd }: Recorded, paths: Paths, settings: Sett
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat || stat.size > READ_MAX_BYTES) return;
   const at = changedAt(stat);
-  const session = { id, file, agent: "claude" as const, cwd, size: stat.size, updatedAt: at, modifiedAt: at };
+  const agent: Agent = isOfCodex(file) ? "codex" : "claude";
+  const session = { id, file, agent, cwd, size: stat.size, updatedAt: at, modifiedAt: at };
   await observeSession(session, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
 }

@@ -8,7 +8,7 @@
 import { isDue, type Look, takeLook } from "../../lib/activity/look.ts";
 import { statOf } from "../../lib/base/files.ts";
 import type { Environment, Paths, Settings } from "../../lib/config/config.ts";
-import { type Prompt, readPrompt, requireSettings, runHook } from "../hook.ts";
+import { isOfCodex, type Prompt, readPrompt, requireSettings, runHook } from "../hook.ts";
 
 const TITLE_CHARS = 100;
 
@@ -17,7 +17,8 @@ await runHook("user-prompt-submit", async ({ env, input, paths: places }) => {
   if (!prompt) return;
   const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
   const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
-  const isUntitled = settings.titles && !input.session_title;
+  // Codex takes no title, and refuses an answer with one.
+  const isUntitled = settings.titles && !input.session_title && !isOfCodex(prompt.session.file);
   if (look.changed.length > 0 || look.mayHaveShared || isUntitled || prompt.text.includes("@@"))
     await answer(prompt, look, { env, paths, settings, isUntitled });
   else if (isDue(look)) (await import("../../lib/activity/cursors.ts")).saveCursors(look);

@@ -13,13 +13,20 @@ import type { Finding } from "./finding.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SILENT_DAYS = 7;
-const HOST_NAMES: Record<Host, string> = { claude: "Claude Code", pi: "pi" };
+const HOST_NAMES: Record<Host, string> = { claude: "Claude Code", pi: "pi", codex: "Codex" };
+
+const RESTART = "restart the agent, and check that it is enabled there";
+const REMEDIES: Record<Host, string> = {
+  claude: RESTART,
+  pi: RESTART,
+  codex: "start codex, and trust the hooks of session-memory with /hooks",
+};
 
 interface HookCheck {
   log: HookLog;
   /** Newest first. */
   sessions: readonly Session[];
-  paths: Pick<Paths, "transcripts" | "claude" | "pi">;
+  paths: Pick<Paths, "transcripts" | "claude" | "pi" | "codex">;
   env: Environment;
   now: Date;
 }
@@ -49,7 +56,7 @@ function checkHost(
     if (installed === undefined)
       return [{ level: "warning", what, remedy: "run bun scripts/setup.ts, then take a turn" }];
     if (newest <= installed) return [{ level: "info", what, remedy: "it is installed: take a turn" }];
-    return [{ level: "warning", what, remedy: "restart the agent, and check that it is enabled there" }];
+    return [{ level: "warning", what, remedy: REMEDIES[host] }];
   }
   const isSilent = [Date.parse(newest), now.getTime()].every(
     (at) => at - Date.parse(last) > SILENT_DAYS * DAY_MS,
@@ -60,9 +67,15 @@ function checkHost(
 }
 
 /** When a host's own record of what is installed in it was last written; undefined where that does not name us. */
-function installedAt(host: Host, { claude, pi }: Pick<Paths, "claude" | "pi">): string | undefined {
-  const record =
-    host === "claude" ? join(claude, "plugins", "installed_plugins.json") : join(pi, "settings.json");
+function installedAt(
+  host: Host,
+  { claude, pi, codex }: Pick<Paths, "claude" | "pi" | "codex">,
+): string | undefined {
+  const record = {
+    claude: join(claude, "plugins", "installed_plugins.json"),
+    pi: join(pi, "settings.json"),
+    codex: join(codex, "config.toml"),
+  }[host];
   const stat = statOf(record);
   return stat && textOf(record).includes("session-memory") ? changedAt(stat) : undefined;
 }
@@ -88,7 +101,7 @@ export function checkRuntime(runtime: Runtime | undefined, env: Environment): Fi
 }
 
 /** The hosts that call our hooks. */
-const HOSTS = ["claude", "pi"] as const;
+const HOSTS = ["claude", "pi", "codex"] as const;
 type Host = (typeof HOSTS)[number];
 
 export interface HookRuns {

@@ -30,6 +30,11 @@ export const CLIENTS = {
     packages: ["@earendil-works/pi-coding-agent@0.87.1", "node@22"],
     file: "@earendil-works/pi-coding-agent/package.json",
   },
+  codex: {
+    name: "Codex 0.169.0",
+    packages: ["@openai/codex@0.169.0"],
+    file: ".bin/codex",
+  },
 } satisfies Record<string, Client>;
 
 /** The client's `node_modules`, installed when it is not there yet; undefined (said on stderr) when it cannot be. */
