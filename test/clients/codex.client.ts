@@ -46,6 +46,7 @@ describe.skipIf(!modules)(CLIENTS.codex.name, () => {
     mkdirSync(bin);
     mkdirSync(join(home, ".session-memory"));
     symlinkSync(process.execPath, join(bin, "bun"));
+    symlinkSync(Bun.which("node") ?? "", join(bin, "node")); // the client's launcher
     settings = `model = "made-up"
 model_provider = "fake"
 model_auto_compact_token_limit = 50000
