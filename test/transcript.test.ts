@@ -322,7 +322,7 @@ describe("readActiveBranch()", () => {
   });
 });
 
-test("entryKey() is the same for a fork's copies and differs for short ids at other times", () => {
+test("entryKey() is the same for a fork's copies and differs for short ids at other times or of other texts", () => {
   const keys = (path: string) => [...readEntries(path)].map(entryKey);
   const original = keys(FIXTURES.claude.posting.file);
   const fork = keys(FIXTURES.claude.fork.file);
@@ -338,6 +338,7 @@ test("entryKey() is the same for a fork's copies and differs for short ids at ot
     text: "",
   };
   expect(entryKey(entry)).not.toBe(entryKey({ ...entry, at: "2026-01-02T00:00:00.000Z" }));
+  expect(entryKey(entry)).not.toBe(entryKey({ ...entry, text: "said at the same time in another session" }));
   expect(entryKey({ ...entry, id: undefined })).toBeUndefined();
 });
 

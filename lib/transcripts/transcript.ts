@@ -5,6 +5,7 @@
  */
 
 import { closeSync, openSync } from "node:fs";
+import { shortHash } from "../base/hash.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import type { Head, RawEntry, Results, TreeNode } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
@@ -141,8 +142,9 @@ interface ReadBranchOptions extends Pick<ReadOptions, "rules"> {
 /** Returns a key that every copy of a row shares, as forks make them; undefined when the host gives rows no id. */
 export function entryKey(entry: Entry): string | undefined {
   if (entry.id === undefined) return undefined;
-  // Short ids (pi's eight digits) are unique within a file only: the time makes them so everywhere.
-  return entry.id.length >= 32 ? entry.id : `${entry.id}@${entry.at ?? ""}`;
+  if (entry.id.length >= 32) return entry.id;
+  // Short ids (pi's eight digits) are unique within a file only: time and text make them so everywhere.
+  return `${entry.id}@${entry.at ?? ""}@${shortHash(entry.text)}`;
 }
 
 /** Returns the tool calls on the lines shortly before a byte offset. */
