@@ -110,6 +110,49 @@ test("agreement is kept with the question it answers", async () => {
   expect(lines.at(-1)).toBe("- 🔴 (10:04) User: yes (to: Shall I delete the old tables?)");
 });
 
+test.each([
+  ["yes", "Shall I delete the old tables?", "🔴 User: yes (to: Shall I delete the old tables?)"],
+  [
+    "sounds good, do it",
+    "The calls repeat themselves. The best fix would be one helper. Want me to do this?",
+    "🔴 User: sounds good, do it (to: The best fix would be one helper. Want me to do this?)",
+  ],
+  ["continue", "Shall I go on with the export?", "🔴 User: continue (to: Shall I go on with the export?)"],
+  [
+    "if all is committed, do it",
+    "Shall I merge the two renderers?",
+    "🔴 User: if all is committed, do it (to: Shall I merge the two renderers?)",
+  ],
+  [
+    "minor, this is a big change",
+    "This looks like a minor release. Or do you want a patch?",
+    "🔴 User: minor, this is a big change (to: This looks like a minor release. Or do you want a patch?)",
+  ],
+  ["delete the old file too", "Shall I commit?", "🔴 User: delete the old file too"],
+  ["continue", "The export works.", "🟢 User: continue"],
+  ["wow, it works, you are a wizard", "Want to see more?", "🟡 User: wow, it works, you are a wizard"],
+  ["/them", "Which theme would you like?", "🟡 User: /them"],
+])("%p after %p", async (said, asked, line) => {
+  const lines = await linesFor([
+    ["user", "clean up"],
+    ["assistant", asked],
+    ["user", said],
+  ]);
+  expect(lines.at(-1)?.replace(/^- (\S+) \(.{5}\) /, "$1 ")).toBe(line);
+});
+
+test("what an agent is about to do is neither decided nor done", async () => {
+  const lines = await linesFor([
+    ["user", "fix the login"],
+    ["edit", "src/a.ts"],
+    ["assistant", "I should use a map instead of the list of pairs here."],
+    ["edit", "src/b.ts"],
+    ["assistant", "Run the suite again in your terminal to see it."],
+    ["user", "now the logout"],
+  ]);
+  expect(lines.filter((line) => line.includes("✅") || line.includes("instead of"))).toEqual([]);
+});
+
 test("an answer to a question does not settle what was asked for", async () => {
   const records: LedgerRecord[] = [];
   const turns: Turn[] = [
@@ -120,7 +163,7 @@ test("an answer to a question does not settle what was asked for", async () => {
   await observe(observing(conversation(turns), { records }));
   expect(openThreads(foldLedger(records)).map(({ text }) => text)).toEqual([
     "User: migrate the database",
-    "User: the orders one",
+    "User: the orders one (to: Which one do you mean?)",
   ]);
 });
 

@@ -5,7 +5,7 @@
 
 import { truncate } from "../base/text.ts";
 import { describeText } from "./topics.ts";
-import { hasUnspaced, withoutLeadIn } from "./words.ts";
+import { contentWords, hasUnspaced, withoutLeadIn } from "./words.ts";
 
 /** "No, …", "still failing", "undo that": the work asked for before is not done. */
 const CORRECTION =
@@ -82,9 +82,17 @@ function saysNoMore(text: string): boolean {
 const OUTBURST =
   /\b(?:\w*f+u+c+k\w*|fgs|ffs|wtf|om+f?g+|bull?shit\w*|shit\w*|damn\w*|crap\w*|sucks?|argh+|ugh+|scheiß\w*|verdammt\w*|putain|merde|mierda|joder)\b/iu;
 
+const LEADING_OUTBURST = new RegExp(`^(?:${OUTBURST.source}\\W+)+`, "iu");
+
 /** Returns whether a sentence holds strong language. */
 export function isOutburst(sentence: string): boolean {
   return OUTBURST.test(sentence);
+}
+
+/** Returns whether a sentence has no strong language, or two words beside it. */
+function saysMoreThanOutburst(sentence: string): boolean {
+  const rest = sentence.replace(new RegExp(OUTBURST.source, "giu"), " ");
+  return rest === sentence || contentWords(rest).length > 1;
 }
 
 /** Returns whether a sentence lays down what shall hold from then on. */
@@ -142,6 +150,7 @@ export function gist(text: string, max: number): string {
 export function spokenText(text: string): string {
   return withoutElements(text)
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
+    .replace(SHELL_SESSION, "\n")
     .replace(/^(?:diff --git|@@ |index [0-9a-f]+\.\.|--- |\+\+\+ )[\s\S]*/m, "\n")
     .replace(/\[(?:redacted:[a-z0-9-]+|Image[^\][]{0,200}|REDACTED[^\][]{0,200})\]/gi, "\n")
     .replace(/\bhttps?:\/\/\S+|(?<![\w.-])[\w.-]{1,64}@[\w-]{1,63}\.[\w.]+/g, " ")
@@ -149,6 +158,9 @@ export function spokenText(text: string): string {
     .filter((line) => !isPasted(line))
     .join("\n");
 }
+
+/** A paragraph that begins with a prompt and its command: what follows was printed. */
+const SHELL_SESSION = /(?<=^|\n\n)(?:\(\w+\) )?[\w.-]+@[\w.-]+[:~][^\n]*[$#] [^\n]*(?:\n[^\n]+)*/g;
 
 const OPENING = /<([a-z][\w-]{0,60})(?:\s[^<>]{0,400})?>/g;
 /** After so many elements that never end, text is taken for no markup. */
@@ -185,10 +197,13 @@ function isPasted(line: string): boolean {
   )
     return true;
   if (/^\s{4,}\S|^\t/.test(line) && !/^\s*(?:[-*•]|\d+[.)])\s/.test(line)) return true;
+  if (/^[│┃┌└├╭╰]/.test(text)) return true; // drawn by a terminal program
   const letters = text.match(/[\p{L}\s]/gu)?.length ?? 0;
   return (
     letters / text.length < 0.6 ||
-    /[;{}]$|=>|^\s*(?:import|const|let|var|def|function|class|return|SELECT|INSERT) /.test(text)
+    /[;{}]$|=>|^(?:const|var|def|SELECT|INSERT) |^(?:let \w+ ?[=:]|import [\w.]+$|import .+ from ["']|function \w*\(|class [A-Z])/.test(
+      text,
+    )
   );
 }
 
@@ -202,29 +217,37 @@ const UNSPOKEN_CHARS = 300;
 
 /** Verbs that a request begins with, by their stem. */
 const IMPERATIVE =
-  /^(?:re-?)?(?:add|adjust|align|allow|analy[sz]e|answer|append|apply|archive|ask|assign|audit|automate|back|build|bump|call|change|check|choose|clarify|clean|clear|clone|close|collect|combine|commit|compare|compile|complete|condense|configure|confirm|connect|consider|consolidate|continue|convert|copy|correct|count|create|cut|debug|dedupe|define|delete|deploy|describe|design|determine|diagnose|disable|display|do|document|don['’]?t|download|draft|draw|drop|edit|enable|ensure|estimate|evaluate|examine|execute|expand|explain|explore|export|extend|extract|fetch|figure|fill|find|finish|fix|flip|focus|follow|format|forward|generate|get|give|go|grab|group|handle|have|hide|highlight|hold|identify|ignore|implement|import|improve|include|increase|inline|insert|inspect|install|instrument|integrate|introduce|invert|investigate|join|keep|kill|label|launch|leave|let|limit|link|lint|list|load|log|look|lower|make|map|mark|match|measure|mention|merge|migrate|mock|modify|monitor|move|name|note|offer|open|optimi[sz]e|order|organi[sz]e|output|parse|paste|pick|pin|ping|place|plan|point|polish|port|post|prefix|prepare|print|profile|propose|protect|provide|prune|publish|pull|push|put|raise|read|rebase|record|redo|reduce|refactor|refer|refresh|register|release|reload|remember|remove|rename|render|reorder|repeat|replace|reply|report|request|research|reset|resolve|restart|restore|restructure|resume|retry|return|reuse|revert|review|revise|rewrite|rework|rotate|run|save|say|scan|search|see|select|send|separate|set|share|shorten|show|shrink|simplify|skip|sort|spawn|split|squash|start|stash|stick|stop|store|strip|structure|style|submit|suggest|summari[sz]e|support|swap|switch|sync|tag|take|tell|test|think|throw|tidy|track|transform|translate|trim|try|turn|tweak|type|undo|unify|untangle|update|upgrade|upload|use|validate|vendor|verify|wait|walk|warn|watch|websearch|wire|work|wrap|write)\b(?!['’]?s\b|\s+(?:is|are|was|were|has|seems?|looks?)\b)/i;
+  /^(?:re-?)?(?:add|adjust|align|allow|analy[sz]e|answer|append|apply|archive|ask|assign|audit|automate|back|build|bump|call|change|check|choose|clarify|clean|clear|clone|close|collect|combine|commit|compare|compile|complete|condense|configure|confirm|connect|consider|consolidate|continue|convert|copy|correct|count|create|cut|debug|dedupe|define|delete|deploy|describe|design|determine|diagnose|disable|display|do|document|don['’]?t|download|draft|draw|drop|edit|enable|ensure|estimate|evaluate|examine|execute|expand|explain|explore|export|extend|extract|fetch|figure|fill|find|finish|fix|flip|focus|follow|format|forward|generate|get|give|go|grab|group|handle|have|hide|highlight|hold|identify|ignore|implement|import|improve|include|increase|inline|insert|inspect|install|instrument|integrate|introduce|invert|investigate|join|keep|kill|label|launch|leave|let(?! me\b(?! (?:know|see|have)))|limit|link|lint|list|load|log|look|lower|make|map|mark|match|measure|mention|merge|migrate|mock|modify|monitor|move|name|note|offer|open|optimi[sz]e|order|organi[sz]e|output|parse|paste|pick|pin|ping|place|plan|point|polish|port|post|prefix|prepare|print|profile|propose|protect|provide|prune|publish|pull|push|put|raise|read|rebase|record|redo|reduce|refactor|refer|refresh|register|release|reload|remember|remove|rename|render|reorder|repeat|replace|reply|report|request|research|reset|resolve|restart|restore|restructure|resume|retry|return|reuse|revert|review|revise|rewrite|rework|rotate|run|save|say|scan|search|see|select|send|separate|set|share|shorten|show|shrink|simplify|skip|sort|spawn|split|squash|start|stash|stick|stop|store|strip|structure|style|submit|suggest|summari[sz]e|support|swap|switch|sync|tag|take|tell|test|think|throw|tidy|track|transform|translate|trim|try|turn|tweak|type|undo|unify|untangle|update|upgrade|upload|use|validate|vendor|verify|wait|walk|warn|watch|websearch|wire|work|wrap|write)\b(?!['’]?s\b|\s+(?:is|are|was|were|has|seems?|looks?)\b)/i;
 
 /** Asking for something in other words than an order. */
 const WANTING =
-  /\b(?:please|pls|(?:can|could|would|will) (?:you|we)|can you|i(?:['’]d| would)? (?:like|love|want|need|prefer)|i want|we (?:still |also )?(?:need|want|have|ought|must|should|shouldl)|you (?:should|need|must|have to|can)|(?:it|this|that|they|these|those|there|[\w.-]+) (?:should|must|needs? to|has to|have to)|let['’]?s|let us|how about|what about|how can (?:we|i)|is there (?:a|any) way|do you think (?:we|you|it)|next (?:step|task)|your task|the task|goal is|time to|bitte|kannst du|könntest du|ich (?:möchte|will|brauche)|wir (?:müssen|sollten|wollen|brauchen)|lass uns|peux-tu|pouvez-vous|je (?:veux|voudrais)|il faut|puedes|podrías|quiero|necesito|por favor|hay que|можешь|пожалуйста|нужно|надо|давай)(?=$|[^\p{L}])/iu;
+  /\b(?:please|pls|(?:can|could|would|will) (?:you|we)|can you|i(?:['’]d| would) (?:like|love|rather)|i (?:want|need|prefer)|we (?:still |also )?(?:need|want|have|ought|must|should(?! be (?:good|fine|ok|okay|done|ready))|shouldl)|(?<!\bdo )you (?:should|need|must|have to|can)|(?:it|this|that|they|these|those|there|[\w.-]+) (?:should(?! be (?:good|fine|ok|okay|done|ready))|must|needs? to|has to|have to)|let['’]?s(?! see\b)|let us|(?:would|might|['’]d) (?:also )?be (?:nice|good|great|cool|better)|how about|how can (?:we|i)|is there (?:a|any) way|do you think (?:we|you|it)|next (?:step|task)|your task|the task|goal is|time to|bitte|kannst du|könntest du|ich (?:möchte|will|brauche)|wir (?:müssen|sollten|wollen|brauchen)|lass uns|peux-tu|pouvez-vous|je (?:veux|voudrais)|il faut|puedes|podrías|quiero|necesito|por favor|hay que|можешь|пожалуйста|нужно|надо|давай)(?=$|[^\p{L}])/iu;
 
 /** Something does not work, which asks for a remedy. */
 const COMPLAINT =
   /\b(?:does ?n[o']?t|do ?n[o']?t|did ?n[o']?t|is ?n[o']?t|won['’]?t|can(?:no|['’])?t|cannot) (?:work|seem|start|show|run|load|build|compile|open|find|render|scroll|match|update|save|change|get|have|appear|connect)|\b(?:fails?|failing|broken|breaks|crash(?:es|ed)?|flaky|wrong|stuck|hangs?|annoying|sucks?)\b|\b(?:an?|the|this|same) (?:\w+ )?(?:error|bug|regression)\b|\bstill (?:no|not|see|shows?|does)\b|:\(/i;
 /** "now the docs" */
 const NEXT_THING =
-  /^(?:(?:and|ok|then|so),? )*(?:now|next)(?:,| (?!(?:it|that|this|they|i|we|you|everything|all|there|even)\b))/i;
+  /^(?:(?:and|ok|then|so),? )*(?:(?:now|next)(?:,| (?!(?:it|that|this|they|i|we|you|everything|all|there|even)\b))|(?:the )?same (?:thing )?(?:for|with)\b)/i;
 /** "no deprecation alias!" */
-const NO_SUCH_THING = /^no(?: [\w-]+){1,4}!*$/i;
+const NO_SUCH_THING = /^no(?!.* (?:found|available)\b)(?: [\w-]+){1,4}!*$/i;
+/** "should say when this can be null" */
+const SUBJECTLESS =
+  /^(?:should|could|can)(?: (?:probably|maybe|also|then))* (?!(?:be (?:good|fine|ok|okay|done|ready)|we|you|i|it|this|that|they|there|the|a)\b)\p{L}/iu;
+/** "let me try the light theme": the speaker does it. */
+const ANNOUNCING =
+  /^(?:(?:ok|okay|alright|so|now|then|first),? )*(?:let me (?!know|see|have)|i(?:['’]ll| will)\b)/i;
+/** "i suppose the workflow would be …" */
+const SUPPOSING = /^i (?:suppose|guess|assume|hope)\b/i;
 /** A longer sentence describes; a complaint is short. */
 const COMPLAINT_CHARS = 140;
 
 const QUESTION = /[?？]["')\]]*\s*$/;
 const ASKING =
-  /^(?:(?:do|does|did|is|are|was|were|has|have)(?= (?:you|we|i|it|they|he|she|this|that|these|those|the|there|an?|any|my|our|your)\b)|what|why|how|where|when|which|who|whose|isn['’]?t|aren['’]?t|doesn['’]?t|warum|wie|wo|wann|wer|welche\w*|pourquoi|comment|qué|cómo|почему|как|где)(?=$|[^\p{L}])/iu;
+  /^(?:do(?= (?:you|we|i|they|these|those)\b)|(?:does|did|is|are|was|were|has|have)(?= (?:you|we|i|it|they|he|she|this|that|these|those|the|there|an?|any|my|our|your)\b)|what|why|how|where|when|which|who|whose|isn['’]?t|aren['’]?t|doesn['’]?t|warum|wie|wo|wann|wer|welche\w*|pourquoi|comment|qué|cómo|почему|как|где)(?=$|[^\p{L}])/iu;
 /** A question about what is wanted rather than about what is. */
 const PROPOSING =
-  /\b(?:should(?:l)? (?:we|i|it|this|that|there|not)|shouldn['’]?t|(?:can|could|would|will) (?:you|we|i)\b|can(?:['’]t|not) (?:we|you)|do (?:we|i|you) (?:also |even |still )?(?:need|want|think)|what about|how about|what if|want to|is there (?:a|any) way|any (?:\w+ )?(?:idea|suggestion|thought)s?)/i;
+  /\b(?:should(?:l)? (?:we|i|it|this|that|there|not)|shouldn['’]?t|(?:can|could|would|will) (?:you|we)\b|can(?:['’]t|not) (?:we|you)|do (?:we|i|you) (?:also |even |still )?(?:need|want|think)|how about|what if|want to|is there (?:a|any) way|any (?:\w+ )?(?:idea|suggestion|thought)s?(?! (?:why|what|how|where)))/i;
 /** Asks for a reason or a fact, whatever else it says. */
 const WONDERING =
   /^(?:why(?! not| don['’]?t)|how (?:was|is|are|does|do|did|come|many|much|sure)|when|which|who|whose|where|what (?:is|are|was|does|do|did|happens?))\b/i;
@@ -234,23 +257,32 @@ export function userAct(text: string): UserAct {
   const said = sentences(spokenText(text)).slice(0, SENTENCES_MAX);
   if (said.length === 0) return WANTING.test(text.slice(0, UNSPOKEN_CHARS)) ? "request" : "remark";
   // Told by their endings and marks these languages are not: nothing is lost by taking them for requests.
-  if (hasUnspaced(said.join("")))
+  if (isUnspacedText(said.join(" ")))
     return said.every((sentence) => QUESTION.test(sentence)) ? "question" : "request";
   const acts = said.map(sentenceAct);
   if (acts.every((act) => act === "rule" || act === "remark") && acts.includes("rule")) return "rule";
   for (const act of ["request", "rule", "decision", "question"] as const) if (acts.includes(act)) return act;
-  return isCorrection(text) ? "request" : "remark";
+  return isCorrection(text) && said.some(saysMoreThanOutburst) ? "request" : "remark";
+}
+
+/** Returns whether a text is in a script without spaces, give or take some words of code. */
+function isUnspacedText(text: string): boolean {
+  const words = text.split(/\s+/);
+  return words.filter(hasUnspaced).length * 8 >= words.length;
 }
 
 function sentenceAct(sentence: string): UserAct {
-  const rest = withoutLeadIn(sentence);
+  const rest = withoutLeadIn(sentence.replace(LEADING_OUTBURST, ""));
   const isQuestion = QUESTION.test(sentence) || ASKING.test(rest);
   if (isRule(sentence) && !isQuestion) return "rule";
+  if (!saysMoreThanOutburst(sentence)) return isQuestion ? "question" : "remark";
   if (isQuestion) {
-    const isWanted = (PROPOSING.test(sentence) && !WONDERING.test(rest)) || isCorrection(sentence);
+    const isWrong = isCorrection(sentence) && !/^(?:wait|hmm)/i.test(sentence);
+    const isWanted = (PROPOSING.test(sentence) && !WONDERING.test(rest)) || isWrong;
     return isWanted ? "request" : "question";
   }
-  if (clausesOf(rest).some((clause) => IMPERATIVE.test(clause)) || WANTING.test(sentence)) return "request";
+  const isOrder = !SUPPOSING.test(rest) && clausesOf(sentence).some((clause) => IMPERATIVE.test(clause));
+  if (isOrder || WANTING.test(sentence) || SUBJECTLESS.test(rest)) return "request";
   if (isCorrection(sentence) || NEXT_THING.test(sentence) || NO_SUCH_THING.test(sentence)) return "request";
   if (sentence.length <= COMPLAINT_CHARS && COMPLAINT.test(sentence)) return "request";
   return isDecision(sentence) ? "decision" : "remark";
@@ -258,5 +290,9 @@ function sentenceAct(sentence: string): UserAct {
 
 /** Returns a sentence and what begins after a comma or an "and" in it, without politeness. */
 function clausesOf(sentence: string): string[] {
-  return sentence.split(/[,;:]\s+|\s+(?:and|then|but|und|dann)\s+|\s+[-–]\s+/i).map(withoutLeadIn);
+  return sentence
+    .replace(LEADING_OUTBURST, "")
+    .split(/[,;:]\s+|\s+(?:and|then|but|und|dann)\s+|\s+[-–]\s+/i)
+    .filter((clause) => !ANNOUNCING.test(clause))
+    .map(withoutLeadIn);
 }

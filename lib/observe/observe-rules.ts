@@ -17,16 +17,28 @@ import {
   userAct,
 } from "../language/speech.ts";
 import { estimateTokens } from "../language/tokens.ts";
+import { contentWords } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { DONE, type Draft, type Memory, type Observation, openThreads } from "./observations.ts";
 import { excerpt } from "./observe-step.ts";
-import { type Note, workNotes } from "./work-notes.ts";
+import { isPlan, type Note, workNotes } from "./work-notes.ts";
 
 /** A user's message up to here is kept word for word. */
 const VERBATIM_CHARS = 300;
 /** A longer one keeps its beginning and end, with the mark between. */
 const LONG_CHARS = 330;
-const QUESTION_CHARS = 120;
+const OFFER_CHARS = 200;
+/** A question of so few words of its own, such as "Want me to do this?", says nothing of what it offers. */
+const VAGUE_WORDS = 1;
+const PROPOSAL =
+  /\b(?:would be|i(?:['’]d| would)|suggest|propose|recommend|we (?:could|should|can)|plan|approach)\b/i;
+const OFFER_SENTENCES = 3;
+const UNCLEAR_CHARS = 80;
+const UNCLEAR_WORDS = 1;
+const POINTING = /\b(?:it|that|this|these|those|them|they|one|start|proceed|continue)\b/i;
+const OPEN_QUESTION = /^(?:which|what|who|where|when|how)\b/i;
+const YES_OR_NO =
+  /^\W*(?:yes|yeah|yep|yup|no|nope|nah|neither|both|all of|none|either|ja|nein|oui|non|sí)\b/i;
 const RULE_CHARS = 200;
 const RULES_MAX = 3;
 const RESULT_CHARS = 220;
@@ -147,21 +159,21 @@ function promptNotes(
   const text = isShort ? whole : excerpt(whole, LONG_CHARS);
   const said = { at: prompt.at ?? null, sources: [prompt.line] };
   const note = (draft: Omit<Draft, "at" | "sources">): Note => ({ rank: 0, draft: { ...said, ...draft } });
-  const question = earlier === undefined ? undefined : pendingQuestion(earlier);
-  if (isAgreement(prompt.text) && question) {
-    return [
-      note({ priority: "red", text: `User: ${text} (to: ${excerpt(clean(question), QUESTION_CHARS)})` }),
-    ];
-  }
-  if (isAgreement(prompt.text) || isThanks(prompt.text) || isGoOn(prompt.text)) {
-    return [note({ priority: "green", text: `User: ${text}` })];
-  }
-  const act = userAct(prompt.text);
+  const { text: words } = prompt;
+  const offer = earlier === undefined ? undefined : pendingOffer(earlier);
+  const isAssent = isAgreement(words) || isGoOn(words);
+  if (isThanks(words) || (isAssent && !offer)) return [note({ priority: "green", text: `User: ${text}` })];
+  const to = offer && isUnclear(words) ? ` (to: ${excerpt(clean(offer), OFFER_CHARS)})` : "";
+  if (isAssent) return [note({ priority: "red", text: `User: ${text}${to}` })];
+  const act = userAct(words);
   // The user's words stay, whatever they are; only what is wanted or decided is marked as such.
   if (act === "question") return [note({ priority: "yellow", text: `User: ${text}`, thread: true })];
-  if (act === "remark" && !question) return [note({ priority: "yellow", text: `User: ${text}` })];
+  const isAnswer = act === "remark" && offer !== undefined && answers(words, earlier ?? "");
+  if (act === "remark" && !isAnswer) {
+    return [note({ priority: "yellow", text: `User: ${text}` })];
+  }
   const rules = sentences(spokenText(prompt.text)).filter(isRule);
-  const request: Draft = { ...said, priority: "red", text: `User: ${text}` };
+  const request: Draft = { ...said, priority: "red", text: `User: ${text}${to}` };
   if (act === "request" || act === "remark") request.thread = true;
   if (act === "rule" || (isShort && rules.length > 0)) request.rule = true;
   const hidden = isShort
@@ -173,6 +185,33 @@ function promptNotes(
       .slice(0, RULES_MAX)
       .map((rule) => note({ priority: "red", rule: true, text: `User, in the same message: ${rule}` })),
   ];
+}
+
+/** Returns the question that a text ends with, after what it proposed where the question alone does not say that. */
+function pendingOffer(text: string): string | undefined {
+  const question = pendingQuestion(text);
+  const isClear = (asked: string) => contentWords(asked).length > VAGUE_WORDS && !/^or\b/i.test(asked);
+  if (question === undefined || isClear(question)) return question;
+  const before = sentences(text.slice(0, text.lastIndexOf(question)));
+  const proposal = before.findLast((sentence) => PROPOSAL.test(sentence)) ?? before.at(-1);
+  return proposal === undefined ? question : `${proposal} ${question}`;
+}
+
+/** Returns whether a message cannot be understood without what it answers. */
+function isUnclear(text: string): boolean {
+  const points = POINTING.test(text) || YES_OR_NO.test(text) || contentWords(text).length <= UNCLEAR_WORDS;
+  return points && text.length <= UNCLEAR_CHARS;
+}
+
+/** Returns whether a remark answers: with yes or no, shortly to an open question, or by beginning with a word of it. */
+function answers(text: string, earlier: string): boolean {
+  if (YES_OR_NO.test(text)) return true;
+  if (text.length > UNCLEAR_CHARS || text.startsWith("/")) return false;
+  const [first] = contentWords(text);
+  const offered = contentWords(sentences(earlier).slice(-OFFER_SENTENCES).join(" "));
+  return (
+    OPEN_QUESTION.test(pendingQuestion(earlier) ?? "") || (first !== undefined && offered.includes(first))
+  );
 }
 
 function answerNotes(
@@ -187,7 +226,7 @@ function answerNotes(
   const words = clean(gist(answer.text, RESULT_CHARS));
   if (words === "") return [];
   const hasWorked = part.entries.some(({ tool }) => tool?.action === "edit" || tool?.action === "run");
-  const text = isSettled && hasWorked ? `${DONE} ${words}` : `Assistant: ${words}`;
+  const text = isSettled && hasWorked && !isPlan(words) ? `${DONE} ${words}` : `Assistant: ${words}`;
   return [{ rank: 1, draft: { at: answer.at ?? null, priority: "yellow", text, sources: [answer.line] } }];
 }
 

@@ -5,13 +5,18 @@ import { isDecision, isFinding, sentences } from "../language/speech.ts";
 import type { Entry, ToolCall } from "../transcripts/session.ts";
 import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
 
-const DECISIONS_MAX = 2;
-const FAILURES_MAX = 3;
-const COMMITS_MAX = 3;
-const COMMANDS_MAX = 5;
-const FILES_MAX = 6;
-const AFTER_MAX = 4;
+/** At most so many of each are listed; `after`: steps that followed a failure. */
+const MAX = { decisions: 2, failures: 3, commits: 3, commands: 5, files: 6, after: 4 };
 const DECISION_CHARS = { min: 20, max: 240 };
+
+/** What an agent is about to do, or leaves to the user: nothing of it is done or decided. */
+const PLAN =
+  /^(?:(?:now|then|please|next),? )?(?:i(?:['’]ll| will| should| need to| can| could|['’]m going to| am going to)\b|let me\b|let['’]s\b|(?:try|run|bump|restart|ready|if|once|to)\b)/i;
+
+/** Returns whether an agent's words announce what is to come. */
+export function isPlan(text: string): boolean {
+  return PLAN.test(text);
+}
 
 /** An observation to be, with how easily it may be done without: 1 last, 4 first. */
 export interface Note {
@@ -72,12 +77,12 @@ export function workNotes(entries: readonly Entry[], clean: Clean): Note[] {
   }
   for (const call of waiting.values()) recordRun(commands, { call, result: undefined, clean });
   return [
-    ...notes.slice(-DECISIONS_MAX),
+    ...notes.slice(-MAX.decisions),
     ...commandNotes([...commands.values()]),
     ...listNotes(lastEdit, {
       rank: 3,
       verb: "Edited",
-      shown: [...edited].slice(0, FILES_MAX),
+      shown: [...edited].slice(0, MAX.files),
       all: edited.size,
     }),
   ];
@@ -86,7 +91,7 @@ export function workNotes(entries: readonly Entry[], clean: Clean): Note[] {
 function decisionNotes(entry: Entry, clean: Clean): Note[] {
   return sentences(entry.text)
     .filter(({ length }) => length >= DECISION_CHARS.min && length <= DECISION_CHARS.max)
-    .filter((sentence) => isDecision(sentence) || isFinding(sentence))
+    .filter((sentence) => (isDecision(sentence) && !isPlan(sentence)) || isFinding(sentence))
     .slice(0, 1)
     .map((sentence) => noteAt(entry, { rank: 2, priority: "yellow", text: clean(sentence) }));
 }
@@ -134,16 +139,16 @@ function recordRun(
 }
 
 function commandNotes(commands: readonly Command[]): Note[] {
-  const failed = commands.filter(({ failure }) => failure).slice(-FAILURES_MAX);
+  const failed = commands.filter(({ failure }) => failure).slice(-MAX.failures);
   const commits = commands.filter(({ commit, failure, isFixed }) => commit && (!failure || isFixed));
   const fine = commands.filter(({ failure, commit, isNotable }) => !failure && !commit && isNotable);
   const shown = fine
-    .slice(-COMMANDS_MAX)
+    .slice(-MAX.commands)
     .map(({ name, runs, total }) => `\`${name}\`${runs > 1 ? ` ×${runs}` : ""}${total ? ` (${total})` : ""}`);
   return [
     ...failed.map(failureNote),
     ...commits
-      .slice(-COMMITS_MAX)
+      .slice(-MAX.commits)
       .map(({ entry, commit }) =>
         noteAt(entry, { rank: 1, priority: "yellow", text: `${DONE} Committed: ${commit}` }),
       ),
@@ -152,9 +157,9 @@ function commandNotes(commands: readonly Command[]): Note[] {
 }
 
 function failureNote({ name, entry, failure, isFixed, after }: Command): Note {
-  const more = after.length - AFTER_MAX;
+  const more = after.length - MAX.after;
   const followed = [
-    ...after.slice(0, AFTER_MAX),
+    ...after.slice(0, MAX.after),
     ...(more > 0 ? [`${more} more steps`] : []),
     ...(isFixed ? ["it passed"] : []),
   ];
@@ -185,13 +190,9 @@ function baseName(path: string): string {
   return path.split(/[\\/]/).at(-1) || path;
 }
 
-const COMMAND_CHARS = 80;
-const LINE_CHARS = 160;
-const COMMIT_CHARS = 100;
-const TOTAL_CHARS = 60;
+const CHARS = { command: 80, line: 160, commit: 100, total: 60 };
 /** A script pasted into a command says what it does at its beginning; what a command printed, at its end. */
-const COMMAND_READ_CHARS = 4000;
-const OUTPUT_READ_CHARS = 20_000;
+const READ_CHARS = { command: 4000, output: 20_000 };
 
 /** Commands whose ending is a fact of the project: tests, builds, releases, version control. */
 const NOTABLE =
@@ -217,20 +218,20 @@ const TOTAL = /\b\d+ (?:pass(?:ed|ing)?|tests?|fail(?:ed|ing|ures?)?|errors?|war
 /** Returns a command on one short line, without the directory change and variables before it. */
 export function commandName(command: string): string {
   const first = command
-    .slice(0, COMMAND_READ_CHARS)
+    .slice(0, READ_CHARS.command)
     .trim()
     .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
     .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
     .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
   const line = (first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim();
-  return truncate(line, COMMAND_CHARS);
+  return truncate(line, CHARS.command);
 }
 
 /** Returns whether a command's outcome is worth keeping, judged by what it calls and not by its paths. */
 export function isNotable(command: string): boolean {
   if (isLooking(command)) return false;
   return command
-    .slice(0, COMMAND_READ_CHARS)
+    .slice(0, READ_CHARS.command)
     .split(/&&|\|\||[;|\n]/)
     .some((part) => {
       const words = part.trim().replace(/^\.\//, "").split(/\s+/).slice(0, 5);
@@ -256,7 +257,7 @@ export function hasFailed(
 
 /** Returns the line of an output that says what went wrong. */
 export function errorLine(output: string): string {
-  const end = output.slice(-OUTPUT_READ_CHARS);
+  const end = output.slice(-READ_CHARS.output);
   const lines = end
     .split("\n")
     .map((line) => line.trim())
@@ -270,7 +271,7 @@ export function errorLine(output: string): string {
   const next = line?.endsWith(":") ? lines[lines.indexOf(line) + 1] : undefined;
   return [line ?? "no output", ...(next ? [next] : [])]
     .join(" ")
-    .slice(0, LINE_CHARS)
+    .slice(0, CHARS.line)
     .replace(/[\uD800-\uDBFF]$/, "");
 }
 
@@ -281,12 +282,12 @@ export function totalLine(output: string): string {
     .slice(-2)
     .map((count) => count.replace(/[=_*#~-]{3,}.*/s, "").replace(/\s+/g, " "))
     .map((count) => count.replace(/^([^([]*?)[)\]]+$/, "$1").trim());
-  return last.join(", ").length <= TOTAL_CHARS ? last.join(", ") : (last.at(-1) ?? "").slice(0, TOTAL_CHARS);
+  return last.join(", ").length <= CHARS.total ? last.join(", ") : (last.at(-1) ?? "").slice(0, CHARS.total);
 }
 
 /** Returns the message of a `git commit`. */
 export function commitMessage(command: string): string | undefined {
-  const start = command.slice(0, COMMAND_READ_CHARS);
+  const start = command.slice(0, READ_CHARS.command);
   if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(start)) return undefined;
   // Targets are on one line: the subject ends where the body's list or blank line would begin.
   const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(start);
@@ -295,5 +296,5 @@ export function commitMessage(command: string): string | undefined {
   return message
     ?.split(/\n| - | {2}|EOF/)[0]
     ?.trim()
-    .slice(0, COMMIT_CHARS);
+    .slice(0, CHARS.commit);
 }
