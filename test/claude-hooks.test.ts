@@ -121,7 +121,7 @@ describe("SessionStart(startup)", () => {
       LAST,
       Array.from({ length: 6 }, (_, i) => `Why does the gateway listen on 8443? (${i})`),
     );
-    await runScript("index-meta", [file], { env: home.env, cwd: home.project });
+    await home.run("index-meta", file);
   }
 
   test("tells in at most 400 characters what the project's last session was about", async () => {

@@ -8,7 +8,6 @@ import { recordWritten } from "../lib/store/state.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, turn } from "./support/index.ts";
 import { seeded } from "./support/random.ts";
-import { runScript } from "./support/run.ts";
 import { secretsOf } from "./support/secrets.ts";
 
 setDefaultTimeout(60_000);
@@ -102,7 +101,7 @@ test("until then it is not shown, health counts it, and embed redacts it", async
   using home = await olderHome();
   write(home.paths.config, JSON.stringify({ redact: SETTINGS.redact }));
   const run = async (script: string, ...args: string[]) => {
-    const { stdout, stderr } = await runScript(script, args, { env: home.env, cwd: home.project });
+    const { stdout, stderr } = await home.run(script, ...args);
     expect(leaks(stdout + stderr)).toEqual([]);
     return stdout + stderr;
   };

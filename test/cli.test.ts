@@ -252,7 +252,7 @@ test("a line end in a transcript's name begins no line of ours", async () => {
     ["index-meta", "--all", "--force"],
     ["forget", "--project", other.project, "--yes"],
   ] as const) {
-    const { stdout, stderr } = await runScript(name, args, { env: other.env, cwd: other.project });
+    const { stdout, stderr } = await other.run(name, ...args);
     const lines = `${stdout}${stderr}`.split("\n");
     expect([name, lines.filter((line) => line.startsWith("valid forged"))]).toEqual([name, []]);
     expect([name, lines.some((line) => line.includes(" valid forged"))]).toEqual([name, true]);

@@ -10,13 +10,9 @@ import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { openHomeStore } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { type Finished, runScript, startScript } from "./support/run.ts";
+import { type Finished, startScript } from "./support/run.ts";
 
 const [HARMED, WHOLE] = [uuidFrom("harmed"), uuidFrom("whole")];
-
-function run(home: TemporaryHome, name: string, ...args: string[]): Promise<Finished> {
-  return runScript(name, args, { env: home.env, cwd: home.project });
-}
 
 /** Runs a script in a process of its own, which leaves no part of a database in its log. */
 function start(home: TemporaryHome, name: string, ...args: string[]): Promise<Finished> {
@@ -78,7 +74,7 @@ describe.each(ROWS)("%s in one session", (_, line) => {
       ["health"],
     ];
     for (const [name, ...args] of commands) {
-      const { stdout, stderr, exitCode } = await run(home, name, ...args);
+      const { stdout, stderr, exitCode } = await home.run(name, ...args);
       expect([name, args, exitCode, /\n {4}at |RangeError|Invalid/.exec(stderr + stdout)?.[0]]).toEqual([
         name,
         args,
@@ -110,9 +106,9 @@ describe("a damaged index", () => {
       id: HARMED,
       rows: rows(HARMED).map((row) => ({ ...row, uuid: `${row.uuid}x` })),
     });
-    await run(home, "embed");
+    await home.run("embed");
     rmSync(file);
-    await run(home, "embed");
+    await home.run("embed");
     const store = openHomeStore(home);
     store.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
     store.close();
@@ -148,7 +144,7 @@ describe("a damaged index", () => {
       ] as const;
       const seen: string[] = [];
       for (const [name, ...args] of commands) {
-        const { stdout, stderr, exitCode } = await run(home, name, ...args);
+        const { stdout, stderr, exitCode } = await home.run(name, ...args);
         expect([what, name, /\n {4}at |SQLiteError|TypeError/.exec(stderr + stdout)?.[0]]).toEqual([
           what,
           name,
@@ -188,11 +184,11 @@ describe("a damaged index", () => {
       let setAside = 0;
       for (const page of pages) {
         writeFileSync(home.paths.database, Buffer.from(bytes).fill(0xa5, page * PAGE, (page + 1) * PAGE));
-        const first = await run(home, "search", "where is sextant number 7", "--no-index");
+        const first = await home.run("search", "where is sextant number 7", "--no-index");
         if (first.exitCode === 0) continue;
-        await run(home, command, ...(command === "search" ? ["where is sextant number 7"] : []));
+        await home.run(command, ...(command === "search" ? ["where is sextant number 7"] : []));
         const { results } = JSON.parse(
-          (await run(home, "search", "where is sextant number 7", "--json")).stdout,
+          (await home.run("search", "where is sextant number 7", "--json")).stdout,
         );
         expect([page, results.map((hit: { session_id: string }) => hit.session_id)]).toEqual([
           page,
@@ -208,12 +204,11 @@ describe("a damaged index", () => {
 
 test("rows of which damage left garbage are found without their lines", async () => {
   using home = homeWith([]);
-  await run(home, "embed");
+  await home.run("embed");
   const store = openHomeStore(home);
   store.db.exec("UPDATE session_chunks SET row_lines = char(165, 165, 165)");
   store.close();
-  const { stdout, stderr, exitCode } = await run(
-    home,
+  const { stdout, stderr, exitCode } = await home.run(
     "search",
     "where is the sextant chart",
     "--no-index",

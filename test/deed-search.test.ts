@@ -343,10 +343,7 @@ describe("search --file, --error, --command", () => {
       ["--command", "deploy"],
       ["--command", "deploy", "--json"],
     ]) {
-      const { stdout } = await runScript("search", [...args, "--no-index"], {
-        env: own.env,
-        cwd: own.project,
-      });
+      const { stdout } = await own.run("search", ...args, "--no-index");
       expect(stdout).toContain("[redacted:");
       expect(stdout).not.toContain(token);
     }
@@ -437,8 +434,7 @@ test("rows that the user took back are marked in every answer", async () => {
       said("r4", "r2", "I do not like the zebra idea at all"),
     ],
   });
-  const run = async (...args: string[]) =>
-    (await runScript("search", args, { env: own.env, cwd: own.project })).stdout;
+  const run = async (...args: string[]) => (await own.run("search", ...args)).stdout;
   for (const args of [["zebra idea like"], ["zebra idea like", "--full"], ["--file", "notes/zebra.md"]]) {
     const text = await run(...args);
     expect(text).toContain("L3 (rewound) User: I very much like");

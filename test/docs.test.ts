@@ -34,7 +34,7 @@ function blocks(page: string, language: string): string[] {
 function type(line: string) {
   const [command, script = "", ...args] = shellWords(line);
   expect(command).toBe("session-memory");
-  return runScript(script, args, { cwd: home.project, env: home.env });
+  return home.run(script, ...args);
 }
 
 test(`README.md has at most ${LINES_MAX} lines`, () => {

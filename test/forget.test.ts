@@ -124,16 +124,6 @@ function withLlm(): object {
   };
 }
 
-async function run(home: TemporaryHome, name: string, args: string[], stdin?: string) {
-  return await runScript(name, args, { env: home.env, cwd: home.project, ...(stdin ? { stdin } : {}) });
-}
-
-async function ok(home: TemporaryHome, name: string, args: string[], stdin?: string): Promise<string> {
-  const { stdout, stderr, exitCode } = await run(home, name, args, stdin);
-  expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
-  return stdout;
-}
-
 /** Runs up to four pieces of work at a time: most of a run is the start of its process. */
 async function together<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const waiting = [...items];
@@ -174,6 +164,15 @@ async function observeAndSave(home: TemporaryHome, id: string): Promise<void> {
   expect([id, status, note !== null]).toEqual([id, "observed", true]);
 }
 
+async function runWith(home: TemporaryHome, name: string, args: string[], stdin: string | undefined) {
+  return await runScript(name, args, { env: home.env, cwd: home.project, ...(stdin ? { stdin } : {}) });
+}
+
+async function submitPrompt(home: TemporaryHome, prompt: string): Promise<void> {
+  const hook = "hooks/claude/user-prompt-submit.ts";
+  expect(await runWith(home, hook, [], promptOf(home, prompt))).toMatchObject({ stderr: "", exitCode: 0 });
+}
+
 function promptOf(home: TemporaryHome, prompt: string): string {
   const session_id = uuidFrom("somebody new");
   const transcript_path = join(home.root, `${session_id}.jsonl`);
@@ -193,13 +192,13 @@ async function holdEverything(home: TemporaryHome, ids: readonly string[]): Prom
     }));
     return JSON.stringify({ topics });
   });
-  await ok(home, "embed", ["--topics"]);
+  await home.ok("embed", "--topics");
   configure(home);
   for (const id of ids) await observeAndSave(home, id);
-  await ok(home, "index-meta", [...ids, "--force"]);
-  await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, `what of @@${ids[0]}?`));
-  await ok(home, "search", [`${MARK}user`]);
-  await ok(home, "report", ["--all"]);
+  await home.ok("index-meta", ...ids, "--force");
+  await submitPrompt(home, `what of @@${ids[0]}?`);
+  await home.ok("search", `${MARK}user`);
+  await home.ok("report", "--all");
 }
 
 function filesUnder(folder: string): string[] {
@@ -274,12 +273,10 @@ describe("forget", () => {
         "/shop/memory/*.md",
       ].sort(),
     );
-    const would = JSON.parse(
-      await ok(home, "forget", ["--yes", ...victims, "--dry-run", "--json", "--quiet"]),
-    );
+    const would = JSON.parse(await home.ok("forget", "--yes", ...victims, "--dry-run", "--json", "--quiet"));
     expect(ofOthers(home, others)).toEqual(before);
 
-    const told = JSON.parse(await ok(home, "forget", ["--yes", ...victims, "--json", "--quiet"]));
+    const told = JSON.parse(await home.ok("forget", "--yes", ...victims, "--json", "--quiet"));
     expect(told).toEqual({ ...would, dryRun: false });
     expect(told.sessions.map(({ id }: { id: string }) => id)).toEqual(victims);
     expect(told.removed).toEqual({
@@ -302,14 +299,14 @@ describe("forget", () => {
     expect(ofOthers(home, others)).toEqual(before);
     expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions).toEqual(victims);
 
-    await ok(home, "embed", ["--new"]);
-    await ok(home, "embed", ["--all"]);
-    await ok(home, "index-meta", ["--all"]);
-    await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, `${MARK}user @@${victims[0]}`));
+    await home.ok("embed", "--new");
+    await home.ok("embed", "--all");
+    await home.ok("index-meta", "--all");
+    await submitPrompt(home, `${MARK}user @@${victims[0]}`);
     await together(victims, async (id) => {
-      expect((await run(home, "observe-compact", [id, "--observe"])).exitCode).toBe(1);
-      expect((await run(home, "index-meta", [id, "--force"])).exitCode).toBe(1);
-      expect((await run(home, "save-session", [id])).exitCode).toBe(1);
+      expect((await home.run("observe-compact", id, "--observe")).exitCode).toBe(1);
+      expect((await home.run("index-meta", id, "--force")).exitCode).toBe(1);
+      expect((await home.run("save-session", id)).exitCode).toBe(1);
       const turn = [
         "--session",
         id,
@@ -319,17 +316,18 @@ describe("forget", () => {
         home.project,
         "--save",
       ];
-      await ok(home, "hooks/background.ts", turn);
+      await home.ok("hooks/background.ts", ...turn);
     });
-    const digest = await ok(home, "activity-summary", [
+    const digest = await home.ok(
+      "activity-summary",
       "--since",
       "1h",
       "--scope",
       "all",
       "--current",
       others[0] ?? "",
-    ]);
-    const found = JSON.parse(await ok(home, "search", [`${MARK}user`, `${MARK}answer`, "--json"]));
+    );
+    const found = JSON.parse(await home.ok("search", `${MARK}user`, `${MARK}answer`, "--json"));
     expect([digest.includes(MARK), found.results]).toEqual([false, []]);
     expect(found.index.sessions).toBe(4);
     expect(holding(home, MARK)).toEqual([]);
@@ -360,21 +358,21 @@ describe("forget", () => {
       const rows = [claudeUser({ text: `a plain talk ${i}`, cwd: home.project, sessionId: id }), title];
       writeClaude(home, { id, rows });
     }
-    const readNames = () => ok(home, "session-reference", ["see @@nobody"]);
-    await ok(home, "embed", []);
+    const readNames = () => home.ok("session-reference", "see @@nobody");
+    await home.ok("embed");
     await readNames();
     expect(holding(home, MARK)).toEqual([
       "/home/.session-memory/memory.db",
       "/home/.session-memory/state.db",
     ]);
-    const told = JSON.parse(await ok(home, "forget", ["--yes", "--project", secret, "--json", "--quiet"]));
+    const told = JSON.parse(await home.ok("forget", "--yes", "--project", secret, "--json", "--quiet"));
     expect(told.sessions.map(({ id }: { id: string }) => id).sort()).toEqual(inside.sort());
     expect(told.excluded).toEqual({ sessions: [], projects: [secret], patterns: [] });
-    await ok(home, "embed", ["--all"]);
+    await home.ok("embed", "--all");
     await readNames();
     expect(holding(home, MARK)).toEqual([]);
     const session = ["--session", inside[0] ?? "", "--cwd", worktree];
-    await ok(home, "hooks/background.ts", [...session, "--file", told.transcripts[0]]);
+    await home.ok("hooks/background.ts", ...session, "--file", told.transcripts[0]);
     expect(holding(home, MARK)).toEqual([]);
     expect(holding(home, "a plain talk 7")).toEqual(["/home/.session-memory/memory.db"]);
   }, 60_000);
@@ -385,13 +383,13 @@ describe("forget", () => {
     const files = AGENTS.map((kind) => writeSession(home, kind, { who: "victim", mark: MARK }));
     const [first = "", second = "", third = ""] = AGENTS.map((kind) => idOf(kind, "victim"));
     await indexAll(home);
-    await ok(home, "observe-compact", [first, "--observe"]);
+    await home.ok("observe-compact", first, "--observe");
     for (const file of files) rmSync(file);
-    await ok(home, "forget", ["--yes", first]);
-    await ok(home, "forget", ["--yes", second.slice(0, 6)]);
-    await ok(home, "forget", ["--yes", third, "victim-plain-notes"]);
+    await home.ok("forget", "--yes", first);
+    await home.ok("forget", "--yes", second.slice(0, 6));
+    await home.ok("forget", "--yes", third, "victim-plain-notes");
     expect(holding(home, MARK)).toEqual([]);
-    expect(await run(home, "forget", ["--yes", first])).toEqual({
+    expect(await home.run("forget", "--yes", first)).toEqual({
       stdout: "",
       stderr: expect.stringMatching(/^error: NOT_FOUND: Cannot find session "[^"]+"\nhint: .+\n$/),
       exitCode: 1,
@@ -399,10 +397,10 @@ describe("forget", () => {
   }, 30_000);
 
   test("keeps out what a pattern fits from then on, though nothing fits it yet", async () => {
-    const tried = await run(home, "forget", ["--pattern", "Falcon", "--dry-run"]);
+    const tried = await home.run("forget", "--pattern", "Falcon", "--dry-run");
     expect([tried.exitCode, tried.stderr]).toEqual([0, "no stored data matches\n"]);
     expect(existsSync(home.paths.config)).toBe(false);
-    const told = await run(home, "forget", ["--yes", "--pattern", "Falcon"]);
+    const told = await home.run("forget", "--yes", "--pattern", "Falcon");
     expect([told.exitCode, told.stderr]).toEqual([0, "no stored data matches\n"]);
     const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
     expect(config).toEqual({ exclude: { patterns: ["Falcon"] } });
@@ -452,27 +450,27 @@ describe("forget", () => {
     });
     await holdEverything(home, [id, ...ids]);
     const before = ofOthers(home, ids);
-    expect(await ok(home, "observe-compact", [withLedger, "--render"])).toContain(MARK);
+    expect(await home.ok("observe-compact", withLedger, "--render")).toContain(MARK);
     expect(holding(home, MARK).length).toBeGreaterThan(3);
     const told = JSON.parse(
-      await ok(home, "forget", ["--yes", "--pattern", `${MARK}\\w+`, "--json", "--quiet"]),
+      await home.ok("forget", "--yes", "--pattern", `${MARK}\\w+`, "--json", "--quiet"),
     );
     expect(told.removed).toMatchObject({ chunks: 1, vectors: 1, metaFiles: 1, ledgers: 1, cursors: 0 });
     expect(told.excluded).toEqual({ sessions: [], projects: [], patterns: [`${MARK}\\w+`] });
     expect(holding(home, MARK)).toEqual([]);
-    const found = JSON.parse(await ok(home, "search", ["tabs harmless project", "--json"]));
+    const found = JSON.parse(await home.ok("search", "tabs harmless project", "--json"));
     expect(found.results.map((hit: { session_id: string }) => hit.session_id)).toContain(id);
-    await ok(home, "embed", ["--all"]);
-    await ok(home, "observe-compact", [id, "--observe"]);
-    await ok(home, "index-meta", [id, "--force"]);
-    await ok(home, "save-session", [id]);
-    await ok(home, "hooks/claude/user-prompt-submit.ts", [], promptOf(home, "and now?"));
+    await home.ok("embed", "--all");
+    await home.ok("observe-compact", id, "--observe");
+    await home.ok("index-meta", id, "--force");
+    await home.ok("save-session", id);
+    await submitPrompt(home, "and now?");
     expect(holding(home, MARK)).toEqual([]);
-    expect(await ok(home, "observe-compact", [id, "--render"])).toContain("harmless project");
-    const rendered = await ok(home, "observe-compact", [withLedger, "--render"]);
+    expect(await home.ok("observe-compact", id, "--render")).toContain("harmless project");
+    const rendered = await home.ok("observe-compact", withLedger, "--render");
     expect([rendered.includes(MARK), rendered.includes("the harmless rest")]).toEqual([false, true]);
     expect(withoutState(ofOthers(home, ids))).toEqual(withoutState(before));
-    const again = await run(home, "forget", ["--yes", "--pattern", `${MARK}\\w+`]);
+    const again = await home.run("forget", "--yes", "--pattern", `${MARK}\\w+`);
     expect(again.exitCode).toBe(0);
     expect(again.stderr).toBe("no stored data matches\n");
   }, 60_000);
@@ -485,16 +483,16 @@ describe("forget", () => {
     });
     await indexAll(home);
     rmSync(files[1] ?? "");
-    const told = await ok(home, "forget", ["--yes", "--before", "30d"]);
+    const told = await home.ok("forget", "--yes", "--before", "30d");
     expect(told.split("\n")[0]).toBe("forgot 2 sessions");
     expect(told).toContain("\nonly these sessions are excluded, one by one: a time cannot be excluded\n");
     const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
     expect(config).toEqual({ exclude: { sessions: [old[0]] } });
-    await ok(home, "embed", ["--all"]);
+    await home.ok("embed", "--all");
     const store = openHomeStore(home);
     expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: uuidFrom("new") }]);
     store.close();
-    expect((await run(home, "forget", ["--before", "400d"])).stderr).toBe(
+    expect((await home.run("forget", "--before", "400d")).stderr).toBe(
       "error: NOT_FOUND: Cannot forget before 400d: no stored data matches\n" +
         "hint: to exclude it anyway, add it to exclude in config.json\n",
     );
@@ -512,11 +510,11 @@ describe("forget", () => {
       ...claudeAssistant({ text: `${MARK}answer`, cwd, sessionId: id }),
     ];
     writeClaude(home, { id, cwd, rows });
-    await ok(home, "embed", []);
+    await home.ok("embed");
     expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
-    const told = JSON.parse(await ok(home, "forget", ["--project", cwd, "--yes", "--json"]));
+    const told = JSON.parse(await home.ok("forget", "--project", cwd, "--yes", "--json"));
     expect(told.sessions.map((session: { id: string }) => session.id)).toEqual([id]);
-    await ok(home, "embed", ["--all"]);
+    await home.ok("embed", "--all");
     expect(holding(home, MARK)).toEqual([]);
   }, 30_000);
 
@@ -531,11 +529,11 @@ describe("forget", () => {
     const fork = uuidFrom("fork");
     writeClaude(home, { id: fork, rows: [...rows, claudeUser({ text: "further", sessionId: fork })] });
     await indexAll(home);
-    const told = JSON.parse(await ok(home, "forget", ["--yes", parent, "--json", "--quiet"]));
+    const told = JSON.parse(await home.ok("forget", "--yes", parent, "--json", "--quiet"));
     expect(told.sessions.map(({ id }: { id: string }) => id)).toEqual([parent, "agent-a1"]);
     expect([told.forks, told.excluded.sessions]).toEqual([[fork], [parent]]);
     writeClaude(home, { id: "agent-a2", parentId: parent, rows: [claudeUser({ text: `${MARK}later` })] });
-    await ok(home, "embed", []);
+    await home.ok("embed");
     expect(holding(home, MARK)).toEqual([]);
   }, 30_000);
 
@@ -543,17 +541,17 @@ describe("forget", () => {
     const id = uuidFrom("again");
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
     await indexAll(home);
-    const told = await ok(home, "forget", ["--yes", id, "--no-exclude"]);
+    const told = await home.ok("forget", "--yes", id, "--no-exclude");
     expect(told).toContain("\nnot excluded: the next indexing run reads it again\n");
     expect([holding(home, MARK), existsSync(home.paths.config)]).toEqual([[], false]);
-    await ok(home, "embed", []);
+    await home.ok("embed");
     expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
   }, 30_000);
 
   test("removes only notes that are as we wrote them, and lists the others", async () => {
     const id = uuidFrom("noted");
     writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, cwd: home.project, sessionId: id })] });
-    const save = async (...flags: string[]) => (await ok(home, "save-session", [id, ...flags])).trim();
+    const save = async (...flags: string[]) => (await home.ok("save-session", id, ...flags)).trim();
     const ours = await save("--slug", "ours");
     const elsewhere = await save("--dir", "docs/notes", "--slug", "elsewhere");
     const edited = await save("--slug", "edited");
@@ -564,8 +562,8 @@ describe("forget", () => {
     const foreign = write(join(home.project, "memory", "2026-02-03-by-another-program.md"), header);
     const copied = write(join(home.project, "docs", "notes", "copy.md"), header);
     const unrelated = write(join(home.project, "memory", "todo.md"), "milk\n");
-    const would = await ok(home, "forget", [id, "--dry-run"]);
-    const told = JSON.parse(await ok(home, "forget", [id, "--yes", "--json", "--quiet"]));
+    const would = await home.ok("forget", id, "--dry-run");
+    const told = JSON.parse(await home.ok("forget", id, "--yes", "--json", "--quiet"));
     expect(told.removed.notes.sort()).toEqual([elsewhere, ours].sort());
     expect(told.keptFiles.sort()).toEqual([beheaded, copied, edited, foreign].sort());
     expect([ours, elsewhere].map((file) => existsSync(file))).toEqual([false, false]);
@@ -583,14 +581,14 @@ describe("forget", () => {
       return { id, meta: join(home.paths.pi, "sessions-meta", `${id}.meta.json`) };
     });
     const [ours, edited, seed] = files;
-    await ok(home, "index-meta", [ours?.id ?? "", edited?.id ?? "", "--force"]);
+    await home.ok("index-meta", ours?.id ?? "", edited?.id ?? "", "--force");
     write(
       edited?.meta ?? "",
       readFileSync(edited?.meta ?? "", "utf8").replace(/"tags"/, '"mine": 1, "tags"'),
     );
     write(seed?.meta ?? "", JSON.stringify({ sessionId: seed?.id, name: "written by another extension" }));
     const ids = files.map(({ id }) => id);
-    const told = JSON.parse(await ok(home, "forget", [...ids, "--yes", "--json", "--quiet"]));
+    const told = JSON.parse(await home.ok("forget", ...ids, "--yes", "--json", "--quiet"));
     expect(told.removed.metaFiles).toBe(1);
     expect(told.keptFiles.sort()).toEqual([edited?.meta, seed?.meta].sort());
     expect(files.map(({ meta }) => existsSync(meta))).toEqual([false, true, true]);
@@ -604,7 +602,7 @@ describe("forget", () => {
     const file = writeClaude(home, { id, rows });
     await indexAll(home);
     const refused = async (reference: string) => {
-      const { stdout, stderr, exitCode } = await run(home, "forget", [reference, "--yes"]);
+      const { stdout, stderr, exitCode } = await home.run("forget", reference, "--yes");
       expect([stdout, exitCode]).toEqual(["", 1]);
       return stderr.replace(/, \d+[a-z]+ ago/, "");
     };
@@ -621,13 +619,13 @@ describe("forget", () => {
     for (const reference of ["tax", "quartrly tax retrun"]) {
       expect(await refused(reference)).toStartWith(`error: NOT_FOUND: Cannot find session "${reference}"\n`);
     }
-    expect((await run(home, "forget", [`${id.slice(0, 8)}:3-5`, "--yes"])).stderr).toBe(
+    expect((await home.run("forget", `${id.slice(0, 8)}:3-5`, "--yes")).stderr).toBe(
       `error: Cannot forget "${id.slice(0, 8)}:3-5": it names lines of a session\n` +
         `hint: name the whole session: ${id.slice(0, 8)}\n`,
     );
     expect(existsSync(home.paths.config)).toBe(false);
     write(file, rows);
-    const told = JSON.parse(await ok(home, "forget", ["Quarterly_tax-return", "--yes", "--json", "--quiet"]));
+    const told = JSON.parse(await home.ok("forget", "Quarterly_tax-return", "--yes", "--json", "--quiet"));
     expect(told.sessions.map((session: { id: string }) => session.id)).toEqual([id]);
   }, 30_000);
 
@@ -635,7 +633,7 @@ describe("forget", () => {
     const id = uuidFrom("asked about");
     writeClaude(home, { id, rows: [claudeUser({ text: "hello", cwd: home.project, sessionId: id })] });
     await indexAll(home);
-    const shown = (await ok(home, "forget", [id, "--dry-run"])).split("\n");
+    const shown = (await home.ok("forget", id, "--dry-run")).split("\n");
     expect(shown.slice(0, 2)).toEqual(["would forget 1 session", `- ${id} (claude)`]);
     const refusal = {
       stderr: "error: NOT_CONFIRMED: Cannot forget without a yes: nothing was changed\nhint: add --yes\n",
@@ -643,9 +641,9 @@ describe("forget", () => {
     };
     const asked = [[id], ["--project", home.project], ["--before", "0d"], ["--pattern", "hello"]];
     await together(asked, async (args) => {
-      const preview = await ok(home, "forget", [...args, "--dry-run"]);
-      expect(await run(home, "forget", args, "yes\n")).toEqual({ ...refusal, stdout: preview });
-      expect((await run(home, "forget", [...args, "--json"])).stdout).toBe("");
+      const preview = await home.ok("forget", ...args, "--dry-run");
+      expect(await runWith(home, "forget", args, "yes\n")).toEqual({ ...refusal, stdout: preview });
+      expect((await home.run("forget", ...args, "--json")).stdout).toBe("");
     });
     expect(existsSync(home.paths.config)).toBe(false);
     expect(await atTerminal(home, [id], "n\n")).toMatchObject({ exitCode: 1 });
@@ -673,21 +671,21 @@ describe("forget", () => {
       return { id, cwd };
     }) as [{ id: string; cwd: string }, { id: string; cwd: string }];
     await indexAll(home);
-    await ok(home, "forget", [one.id, "--yes"]);
-    await ok(home, "forget", ["--project", two.cwd, "--yes"]);
-    await ok(home, "forget", ["--pattern", "harmless \\w+", "--yes"]);
+    await home.ok("forget", one.id, "--yes");
+    await home.ok("forget", "--project", two.cwd, "--yes");
+    await home.ok("forget", "--pattern", "harmless \\w+", "--yes");
     const found = async () =>
-      JSON.parse(await ok(home, "search", [`${MARK}one`, `${MARK}two`, "parser", "--json"])).results.length;
+      JSON.parse(await home.ok("search", `${MARK}one`, `${MARK}two`, "parser", "--json")).results.length;
     expect(await found()).toBe(0);
     const undone = async (what: string) =>
-      JSON.parse(await ok(home, "forget", ["--undo", what, "--json"])).undone;
+      JSON.parse(await home.ok("forget", "--undo", what, "--json")).undone;
     const none = { sessions: [], projects: [], patterns: [] };
     expect(await undone(one.id.slice(0, 8))).toEqual({ ...none, sessions: [one.id] });
     expect(await undone(two.cwd)).toEqual({ ...none, projects: [two.cwd] });
     expect(await undone("harmless \\w+")).toEqual({ ...none, patterns: ["harmless \\w+"] });
     expect(JSON.parse(readFileSync(home.paths.config, "utf8"))).toEqual({ exclude: none });
     expect(await found()).toBe(2);
-    expect(await run(home, "forget", ["--undo", "nothing of it"])).toEqual({
+    expect(await home.run("forget", "--undo", "nothing of it")).toEqual({
       stdout: "",
       stderr:
         'error: NOT_FOUND: Cannot undo "nothing of it": config.json does not exclude it\nhint: config.json excludes nothing\n',
@@ -703,10 +701,10 @@ describe("forget", () => {
     const foreign = write(join(home.project, "memory", "mine.md"), `${MARK} by hand\n`);
     const edited = filesUnder(join(home.project, "memory")).find((file) => file !== foreign) ?? "";
     write(edited, "my own words now\n");
-    expect((await run(home, "forget", ["--everything"])).exitCode).toBe(1);
+    expect((await home.run("forget", "--everything")).exitCode).toBe(1);
     expect(holding(home, MARK).length).toBeGreaterThan(5);
     const config = readFileSync(home.paths.config, "utf8");
-    const told = JSON.parse(await ok(home, "forget", ["--everything", "--yes", "--json"]));
+    const told = JSON.parse(await home.ok("forget", "--everything", "--yes", "--json"));
     expect(filesUnder(home.paths.home)).toEqual([home.paths.config]);
     expect(readFileSync(home.paths.config, "utf8")).toBe(config);
     expect(holding(home, MARK)).toEqual(["/shop/memory/mine.md"]);
@@ -719,7 +717,7 @@ describe("forget", () => {
       join(home.paths.pi, "sessions"),
       join(home.paths.codex, "sessions"),
     ]);
-    expect(await ok(home, "search", [`${MARK}user`])).toContain(MARK); // from the transcripts, which are the hosts'
+    expect(await home.ok("search", `${MARK}user`)).toContain(MARK); // from the transcripts, which are the hosts'
   }, 60_000);
 
   test("what is excluded is neither listed, named nor read", async () => {
@@ -745,11 +743,11 @@ describe("forget", () => {
       ],
     });
     await indexAll(home);
-    await ok(home, "index-meta", ["--all"]);
-    await ok(home, "forget", ["--project", secret, "--yes"]);
-    await ok(home, "forget", ["--pattern", MARK, "--yes"]);
-    await ok(home, "embed", ["--all"]);
-    await ok(home, "index-meta", ["--all", "--force"]);
+    await home.ok("index-meta", "--all");
+    await home.ok("forget", "--project", secret, "--yes");
+    await home.ok("forget", "--pattern", MARK, "--yes");
+    await home.ok("embed", "--all");
+    await home.ok("index-meta", "--all", "--force");
     const exits: [string, string[]][] = [
       ["session-reader", ["--list"]],
       ["session-reader", ["--list", "--json"]],
@@ -770,7 +768,7 @@ describe("forget", () => {
     ];
     await together(exits, async ([name, args]) => {
       const stdin = args.length > 0 ? undefined : promptOf(home, `and @@"night watch" @@${titled}?`);
-      const { stdout } = await run(home, name, args, stdin);
+      const { stdout } = await runWith(home, name, args, stdin);
       expect([name, args, stdout.includes(MARK), stdout.includes(secret)]).toEqual([
         name,
         args,
@@ -785,7 +783,7 @@ describe("forget", () => {
         ]);
       }
     });
-    expect((await run(home, "session-reader", [hidden])).stderr).toContain("exclude");
+    expect((await home.run("session-reader", hidden)).stderr).toContain("exclude");
     expect(holding(home, MARK)).toEqual([]);
     expect(holding(home, "night watch").filter((file) => !file.endsWith("log.ndjson"))).toEqual([]);
   }, 60_000);
@@ -810,11 +808,11 @@ describe("forget", () => {
         touch(round);
         await started("embed", round % 2 ? ["--all"] : []);
       }),
-      keepOn((round) => run(home, "hooks/background.ts", turn(round % 4))),
+      keepOn((round) => home.run("hooks/background.ts", ...turn(round % 4))),
       keepOn((round) => started("search", [`${MARK}user ${round}`])),
     ];
     await Bun.sleep(700);
-    await ok(home, "forget", ["--yes", ...ids]);
+    await home.ok("forget", "--yes", ...ids);
     await Bun.sleep(700);
     isOver = true;
     await Promise.all(others);
@@ -828,7 +826,7 @@ describe("forget", () => {
   test("ends what a run that was killed has left in the files", async () => {
     const id = uuidFrom("left");
     const file = writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, sessionId: id })] });
-    await ok(home, "embed", []);
+    await home.ok("embed");
     rmSync(file);
     const store = openHomeStore(home);
     forgetSessions(store, heldSessions(store));
@@ -837,11 +835,11 @@ describe("forget", () => {
     expect(holding(home, MARK)).not.toEqual([]);
     other.close();
     write(join(home.paths.observations, `${id}.jsonl.999999.0123abcd.tmp`), `${MARK}torn`);
-    expect((await run(home, "forget", ["--yes", id])).exitCode).toBe(1);
+    expect((await home.run("forget", "--yes", id)).exitCode).toBe(1);
     expect(holding(home, MARK)).toEqual([
       `/home/.session-memory/observations/${id}.jsonl.999999.0123abcd.tmp`,
     ]);
-    await ok(home, "forget", ["--yes", writeOther(home)]);
+    await home.ok("forget", "--yes", writeOther(home));
     expect(holding(home, MARK)).toEqual([]);
   });
 
@@ -851,7 +849,7 @@ describe("forget", () => {
     writeClaude(home, { id, rows });
     writeOther(home);
     const found = async (...flags: string[]) =>
-      JSON.parse(await ok(home, "search", [`${MARK}user`, "--json", ...flags])).results.length;
+      JSON.parse(await home.ok("search", `${MARK}user`, "--json", ...flags)).results.length;
     expect(await found()).toBe(1);
     write(home.paths.config, JSON.stringify({ exclude: { projects: [home.project] } }));
     expect([await found("--no-index"), await found()]).toEqual([0, 0]);
@@ -871,12 +869,12 @@ describe("forget", () => {
       activity: { maxChars: 300 },
     };
     write(home.paths.config, JSON.stringify(rest));
-    for (let time = 0; time < 2; time++) await ok(home, "forget", ["--yes", id]);
+    for (let time = 0; time < 2; time++) await home.ok("forget", "--yes", id);
     const exclude = { projects: ["/x"], sessions: ["abcd", id] };
     expect(readFileSync(home.paths.config, "utf8")).toBe(
       `${JSON.stringify({ ...rest, exclude }, null, 2)}\n`,
     );
-    expect(await ok(home, "forget", ["--yes", id])).toBe(
+    expect(await home.ok("forget", "--yes", id)).toBe(
       [
         "forgot 1 session",
         `- ${id} (claude)`,
@@ -893,7 +891,7 @@ describe("forget", () => {
 
   test("refuses what it cannot mean", async () => {
     const usage = async (...args: string[]) => {
-      const { stdout, stderr, exitCode } = await run(home, "forget", args);
+      const { stdout, stderr, exitCode } = await home.run("forget", ...args);
       expect([stdout, exitCode, existsSync(home.paths.home)]).toEqual(["", 2, false]);
       return stderr.split("\n")[0];
     };
@@ -904,8 +902,8 @@ describe("forget", () => {
     expect(await usage("--pattern", "(")).toStartWith('error: Cannot use --pattern "("');
     expect(await usage("--pattern", "x*")).toStartWith('error: Cannot use --pattern "x*"');
     expect(await usage("--before", "someday")).toBe('error: Cannot use --before "someday": not a time');
-    expect((await run(home, "forget", ["nobody"])).exitCode).toBe(1);
-    expect((await run(home, "forget", ["--help"])).stdout.split("\n").length).toBeLessThanOrEqual(26);
+    expect((await home.run("forget", "nobody")).exitCode).toBe(1);
+    expect((await home.run("forget", "--help")).stdout.split("\n").length).toBeLessThanOrEqual(26);
   });
 });
 

@@ -8,7 +8,7 @@ import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support
 import { openHomeStore, settingsWith } from "./support/index.ts";
 import { plainLine } from "./support/plain.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { ROOT, runScript } from "./support/run.ts";
+import { ROOT } from "./support/run.ts";
 
 const DAY_S = 86_400;
 
@@ -28,14 +28,8 @@ function homeWithFolders(): { home: TemporaryHome; one: string; two: string } {
   return { home, one, two };
 }
 
-async function ok(home: TemporaryHome, name: string, ...args: string[]): Promise<string> {
-  const { stdout, stderr, exitCode } = await runScript(name, args, { env: home.env, cwd: home.project });
-  expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
-  return stdout;
-}
-
 async function found(home: TemporaryHome, ...flags: string[]): Promise<string[]> {
-  const { results } = JSON.parse(await ok(home, "search", "where is the sextant", "--json", ...flags));
+  const { results } = JSON.parse(await home.ok("search", "where is the sextant", "--json", ...flags));
   return results.map(({ session_id }: { session_id: string }) => session_id).sort();
 }
 
@@ -62,7 +56,7 @@ test("given paths have an index of their own, keyed by the paths in whatever ord
   expect(indexes(home)).toHaveLength(2);
   home.env.SESSION_MEMORY_SESSIONS = `${two}:${one}`;
   expect(await found(home)).toEqual(["talk-one", "talk-two"]);
-  await ok(home, "embed", "--all");
+  await home.ok("embed", "--all");
   delete home.env.SESSION_MEMORY_SESSIONS;
   expect(indexes(home)).toHaveLength(2);
   expect(await found(home)).toEqual([own]);
@@ -75,13 +69,13 @@ test("forget covers them, from wherever it is asked, and health names them", asy
   await found(home);
   await found(home, "--sessions", one);
   await found(home, "--sessions", one, "--sessions", two);
-  const report = JSON.parse(await ok(home, "health", "--json"));
+  const report = JSON.parse(await home.ok("health", "--json"));
   expect(report.findings.map(({ what }: { what: string }) => what)).toContainEqual(
     expect.stringMatching(/^2 indexes of given transcripts, \d+\.\d MB$/),
   );
-  const told = JSON.parse(await ok(home, "forget", "--pattern", "sextant of one", "--yes", "--json"));
+  const told = JSON.parse(await home.ok("forget", "--pattern", "sextant of one", "--yes", "--json"));
   expect(told.removed.chunks).toBe(2);
-  const gone = JSON.parse(await ok(home, "forget", "talk-two", "--yes", "--json"));
+  const gone = JSON.parse(await home.ok("forget", "talk-two", "--yes", "--json"));
   expect(gone.removed.chunks).toBe(1);
   for (const name of indexes(home)) {
     expect(readFileSync(join(home.paths.indexes, name)).includes("sextant of")).toBe(false);
@@ -108,7 +102,7 @@ test("one that nobody used for 30 days is removed", async () => {
   await found(home, "--sessions", one);
   expect(indexes(home)).toHaveLength(1);
   age(31);
-  await ok(home, "embed"); // also cleans what older redaction rules stored, in whatever index is still there
+  await home.ok("embed"); // also cleans what older redaction rules stored, in whatever index is still there
   expect(indexes(home)).toEqual([]);
   expect(await found(home)).toEqual([uuidFrom("own")]);
 }, 30_000);

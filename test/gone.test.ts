@@ -6,7 +6,6 @@ import { ledgerFile } from "../lib/observe/ledger.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { type Finished, runScript } from "./support/run.ts";
 
 const ID = uuidFrom("gone session");
 const LEFT = "the transcript is gone, its observations are left\n";
@@ -15,10 +14,6 @@ const HOPS = Array.from(
   (_, i) => `then hop ${i} forwards to host ${(i * 7919) % 1000}`,
 ).join(", ");
 const LONG = `The gateway listens on port 8443, ${HOPS}, as agreed.`;
-
-function run(home: TemporaryHome, name: string, ...args: string[]): Promise<Finished> {
-  return runScript(name, args, { env: home.env, cwd: home.project });
-}
 
 /** A session that was indexed and observed, and named where `isNamed`, before its transcript was deleted. */
 async function deleted({ isNamed }: { isNamed: boolean }): Promise<{ home: TemporaryHome; file: string }> {
@@ -39,11 +34,11 @@ async function deleted({ isNamed }: { isNamed: boolean }): Promise<{ home: Tempo
     ...claudeAssistant({ ...context, text: "Done, docs/ports.md says it." }),
   ];
   const file = writeClaude(home, { id: ID, rows });
-  await run(home, "embed");
-  await run(home, "observe-compact", ID, "--observe");
-  if (isNamed) await run(home, "index-meta", ID, "--force");
+  await home.run("embed");
+  await home.run("observe-compact", ID, "--observe");
+  if (isNamed) await home.run("index-meta", ID, "--force");
   rmSync(file);
-  await run(home, "embed");
+  await home.run("embed");
   return { home, file };
 }
 
@@ -59,14 +54,14 @@ test.each([[true], [false]])(
       .flatMap((line) => JSON.parse(line).observations ?? []);
     const { id, sources } = observations.find(({ text }: { text: string }) => text.includes("8443"));
     for (const reference of [ID, ID.slice(0, 8)]) {
-      const recalled = await run(home, "observe-compact", reference, "--recall", id);
+      const recalled = await home.run("observe-compact", reference, "--recall", id);
       expect([recalled.exitCode, recalled.stderr]).toEqual([0, LEFT]);
       const [, remark, ...lines] = recalled.stdout.trim().split("\n");
       expect(remark).toBe("its transcript is gone: these lines are from the index");
       expect(lines.join("\n")).toContain(`${sources[0]}: `);
       expect(lines.join("\n")).toContain("Always use port 8443 for the gateway, never 8080.");
     }
-    const rendered = await run(home, "observe-compact", ID, "--render", "--status");
+    const rendered = await home.run("observe-compact", ID, "--render", "--status");
     expect([rendered.exitCode, rendered.stderr]).toEqual([0, LEFT]);
     expect(rendered.stdout).toContain("8443");
   },
@@ -79,9 +74,9 @@ test("a hit says so as soon as the transcript is gone, whether or not the index 
     id: ID,
     rows: [claudeUser({ text: "Always use port 8443 for the gateway." })],
   });
-  await run(home, "embed");
+  await home.run("embed");
   const gone = async (...args: string[]) =>
-    JSON.parse((await run(home, "search", ...args, "--json")).stdout).results[0].source_gone;
+    JSON.parse((await home.run("search", ...args, "--json")).stdout).results[0].source_gone;
   expect(await gone("port of the gateway")).toBe(false);
   rmSync(file);
   expect(await gone("port of the gateway")).toBe(true);
@@ -92,14 +87,14 @@ test.each([[true], [false]])(
   async (isNamed) => {
     const { home, file } = await deleted({ isNamed });
     using _ = home;
-    const found = JSON.parse((await run(home, "search", "port of the gateway", "--json")).stdout);
+    const found = JSON.parse((await home.run("search", "port of the gateway", "--json")).stdout);
     expect(found.results[0]).toMatchObject({ session_id: ID, source_gone: true });
     for (const form of [[], ["--by-session"]]) {
-      const { stdout } = await run(home, "search", "port of the gateway", ...form);
+      const { stdout } = await home.run("search", "port of the gateway", ...form);
       expect(stdout.split("\n", 1)[0]).toMatch(/^1\. .* · strong · source gone/);
     }
     for (const reference of [ID, ID.slice(0, 8), file]) {
-      const { stdout, stderr, exitCode } = await run(home, "session-reader", reference, "--full");
+      const { stdout, stderr, exitCode } = await home.run("session-reader", reference, "--full");
       expect([reference, exitCode, stderr]).toEqual([
         reference,
         0,
@@ -111,14 +106,14 @@ test.each([[true], [false]])(
       expect(texts).toContain(LONG);
       expect(texts).toContain("User: Thanks, write that into docs/ports.md");
     }
-    const { entries } = JSON.parse((await run(home, "session-reader", ID, "--json")).stdout);
+    const { entries } = JSON.parse((await home.run("session-reader", ID, "--json")).stdout);
     const lines = entries.map(({ line }: { line: number }) => line);
     expect(lines).toEqual([...lines].sort((a, b) => a - b));
     const last = entries.at(-1);
-    const place = await run(home, "session-reader", `${ID.slice(0, 8)}:${last.line}-${last.line}`);
+    const place = await home.run("session-reader", `${ID.slice(0, 8)}:${last.line}-${last.line}`);
     expect(place.stdout).toContain("Done, docs/ports.md says it.");
     expect(place.stdout).not.toContain("User: Always use port");
-    const some = await run(home, "session-reader", ID, "--speaker", "user", "--grep", "thanks");
+    const some = await home.run("session-reader", ID, "--speaker", "user", "--grep", "thanks");
     expect(some.stdout.split("\n").filter((line) => line.startsWith("L"))).toHaveLength(1);
   },
   30_000,
@@ -127,9 +122,9 @@ test.each([[true], [false]])(
 test("what is excluded is not read from the index either", async () => {
   const { home } = await deleted({ isNamed: false });
   using _ = home;
-  await run(home, "forget", "--pattern", "8443", "--yes");
-  const read = await run(home, "session-reader", ID, "--full");
+  await home.run("forget", "--pattern", "8443", "--yes");
+  const read = await home.run("session-reader", ID, "--full");
   expect(read.stdout).not.toContain("8443");
-  await run(home, "forget", ID, "--yes");
-  expect((await run(home, "session-reader", ID)).exitCode).toBe(1);
+  await home.run("forget", ID, "--yes");
+  expect((await home.run("session-reader", ID)).exitCode).toBe(1);
 }, 30_000);

@@ -84,7 +84,7 @@ function meta(id = ID, agent: "claude" | "pi" = "claude"): SessionMeta {
 }
 
 async function run(...args: string[]) {
-  const done = await runScript("index-meta", args, { env: home.env, cwd: home.project });
+  const done = await home.run("index-meta", ...args);
   const json = args.includes("--json") ? JSON.parse(done.stdout) : undefined;
   return { ...done, json };
 }
@@ -479,13 +479,13 @@ test("a pi session that goes on with another one, and holds none of its rows, sa
     rows: rowsOf(child, "now write the release notes"),
     at: "2026-02-04T10:00:00.000Z",
   });
-  const run = () => runScript("index-meta", ["--json"], { env: own.env, cwd: own.project });
+  const run = () => own.run("index-meta", "--json");
   await run();
   const summary = () => readMeta(metaFile(own.paths, { id: child, agent: "pi" })).meta?.summary ?? "";
   expect(summary()).not.toContain("From: ");
   const rows = rowsOf(child, "now write the release notes", { parentSession: file });
   writePi(own, { id: child, rows, at: "2026-02-04T10:00:00.000Z" });
-  await runScript("index-meta", ["--force", "--json"], { env: own.env, cwd: own.project });
+  await own.run("index-meta", "--force", "--json");
   expect(summary().split("\n")[0]).toBe("From: Rework the invoice parser (rework the invoice parser)");
 });
 

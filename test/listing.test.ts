@@ -20,7 +20,7 @@ test("--resume names the command that goes on with a session in its host, where 
     id: uuidFrom("codex"),
     rows: [codexMeta({ id: uuidFrom("codex") }), ...codexPrompt({ text: "hey" })],
   });
-  const run = (...args: string[]) => runScript("session-reader", args, { env: own.env, cwd: own.project });
+  const run = (...args: string[]) => own.run("session-reader", ...args);
   const commands = [
     `claude --resume ${id}`,
     `pi --session ${pi}`,

@@ -9,7 +9,7 @@ import { readEntries, readLastEntries } from "./support/entries.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
 import { piAssistant, piHeader, piMessage, piToolResult, piUser } from "./support/pi.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
-import { ROOT, runScript } from "./support/run.ts";
+import { ROOT } from "./support/run.ts";
 
 const home = temporaryHome();
 const clone = join(home.root, "a clone");
@@ -206,10 +206,7 @@ describe("the reader", () => {
         claudeToolResult({ sessionId, toolUseId: "q", content: "1. 7c41f0b2:3-9 · quokka habitat notes" }),
       ],
     });
-    const { stdout, stderr } = await runScript("search", ["quokka habitat"], {
-      env: own.env,
-      cwd: own.project,
-    });
+    const { stdout, stderr } = await own.run("search", "quokka habitat");
     expect({ stdout, nothing: stderr.includes("nothing relevant found") }).toEqual({
       stdout: "",
       nothing: true,

@@ -5,7 +5,7 @@ import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/
 import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import type { Row } from "./support/rows.ts";
-import { runScript, scriptPath } from "./support/run.ts";
+import { scriptPath } from "./support/run.ts";
 
 // Several processes a test, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -62,10 +62,7 @@ function conversation(): Row[] {
 }
 
 async function ask(question: string, ...flags: string[]) {
-  const run = await runScript("query-session", [ID, question, ...flags], {
-    env: home.env,
-    cwd: home.project,
-  });
+  const run = await home.run("query-session", ID, question, ...flags);
   return {
     ...run,
     json: flags.includes("--json") && run.exitCode === 0 ? JSON.parse(run.stdout) : undefined,

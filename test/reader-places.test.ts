@@ -52,10 +52,7 @@ const ROWS: Row[] = [
 const home = temporaryHome();
 writeClaude(home, { id: ID, rows: ROWS });
 const read = async (...args: string[]) => {
-  const { stdout, stderr, exitCode } = await runScript("session-reader", [...args, "--utc"], {
-    env: home.env,
-    cwd: home.project,
-  });
+  const { stdout, stderr, exitCode } = await home.run("session-reader", ...args, "--utc");
   return { stdout, stderr, exitCode, entries: stdout.split("\n").slice(1, -1) };
 };
 const linesOf = (entries: string[]) =>
@@ -167,8 +164,7 @@ describe("session-reader", () => {
       id: ID,
       rows: [claudeUser({ text: "go" }), ...call("Bash", { command: "cat big" }, output)],
     });
-    const run = async (...args: string[]) =>
-      (await runScript("session-reader", [ID, ...args], { env: own.env, cwd: own.project })).stdout;
+    const run = async (...args: string[]) => (await own.run("session-reader", ID, ...args)).stdout;
     const cut = await run("--tools");
     expect(cut).toContain("first xxx");
     expect(cut).toContain("xxx last");
@@ -208,7 +204,7 @@ describe("session-reader", () => {
       ...call("Bash", { command: `git commit -m "feat: part ${i}"` }, "ok", { minute: i % 60 }),
     ]);
     writeClaude(own, { id: ID, rows: rows.flat() });
-    const long = await runScript("session-reader", [ID, "--outline"], { env: own.env, cwd: own.project });
+    const long = await own.run("session-reader", ID, "--outline");
     expect([...long.stdout].length).toBeLessThanOrEqual(4000);
     expect(long.stdout).toMatch(/\n\[2\d\d messages before: lines 1-\d+\]\nL\d+ \[/);
     expect(long.stdout).toContain("request 299");
@@ -240,8 +236,7 @@ describe("session-reader", () => {
       linked("e", "b", "I actually don't like it"),
     ];
     writeClaude(own, { id: ID, rows });
-    const run = async (...args: string[]) =>
-      (await runScript("session-reader", [...args, "--utc"], { env: own.env, cwd: own.project })).stdout;
+    const run = async (...args: string[]) => (await own.run("session-reader", ...args, "--utc")).stdout;
     expect((await run(ID)).split("\n").slice(3)).toEqual([
       "L3 [2026-02-03 14:30:00] (rewound) User: I very much like it",
       "L4 [2026-02-03 14:30:00] (rewound) Assistant: Good.",
@@ -289,7 +284,7 @@ describe("session-reader", () => {
       ["--line", "300", "--around", "7"],
       ["--grep", "text 17"],
     ]) {
-      const { stdout } = await runScript("session-reader", [ID, ...args], { env: own.env, cwd: own.project });
+      const { stdout } = await own.run("session-reader", ID, ...args);
       const shown = [...stdout.matchAll(/^L(\d+) \[[^\]]*\] \w+: (text \d+ )/gm)];
       expect(shown.length).toBeGreaterThan(10);
       for (const [, line, text] of shown) expect(lines[Number(line) - 1]).toContain(`"${text}`);

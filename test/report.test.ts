@@ -12,7 +12,7 @@ const ID = uuidFrom("reported");
 const OTHER = uuidFrom("reported beside it");
 
 function run(home: TemporaryHome, ...args: string[]) {
-  return runScript("report", args, { env: home.env, cwd: home.project });
+  return home.run("report", ...args);
 }
 
 /** Runs it and returns what it printed. */
@@ -270,7 +270,7 @@ test("forget removes a session's pages and the overviews that link it, and lists
   const ours = await ok(home, ID, "--out", "ours.html");
   const changed = await ok(home, ID, "--out", "changed.html");
   writeFileSync(changed, readFileSync(changed, "utf8").replace("</body>", "<!-- mine --></body>"));
-  const forgot = await runScript("forget", [ID, "--yes", "--json"], { env: home.env, cwd: home.project });
+  const forgot = await home.run("forget", ID, "--yes", "--json");
   const { removed, keptFiles } = JSON.parse(forgot.stdout);
   expect(removed.reports.map((file: string) => basename(file)).sort()).toEqual(
     [`${ID}.html`, "index.html", "ours.html"].sort(),
@@ -286,10 +286,7 @@ test("forget --pattern removes the pages that hold a match, also one that HTML w
   writeClaude(home, { id: ID, rows: chain([claudeUser({ ...context, text: "if (a<b && c) violin" })]) });
   layDeploy(home, { id: OTHER, title: "also here" });
   const [page, other] = [await ok(home, ID), await ok(home, OTHER)];
-  const forgot = await runScript("forget", ["--pattern", "a<b && c", "--yes"], {
-    env: home.env,
-    cwd: home.project,
-  });
+  const forgot = await home.run("forget", "--pattern", "a<b && c", "--yes");
   expect(forgot.exitCode).toBe(0);
   expect([existsSync(page), existsSync(other)]).toEqual([false, true]);
 });

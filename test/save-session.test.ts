@@ -226,7 +226,7 @@ test("save-session prints the note's absolute path, or one JSON document", async
       piAssistant({ text: "It waits for the refresh now.", at: "2026-02-05T09:10:00.000Z" }),
     ],
   });
-  const run = (...args: string[]) => runScript("save-session", args, { env: home.env, cwd: home.project });
+  const run = (...args: string[]) => home.run("save-session", ...args);
   const text = await run("last", "--dir", "notes");
   expect(text.stderr).toBe("");
   const path = text.stdout.trimEnd();
@@ -242,7 +242,7 @@ test("save-session prints the note's absolute path, or one JSON document", async
 test("save-session takes a name of the user's, and the time of day for one without letters", async () => {
   using home = temporaryHome();
   writeClaude(home, { rows: [claudeUser({ text: "Deploy it" }), ...claudeAssistant({ text: "Done." })] });
-  const run = (...args: string[]) => runScript("save-session", args, { env: home.env, cwd: home.project });
+  const run = (...args: string[]) => home.run("save-session", ...args);
   expect((await run("last", "--slug", "../My Deploy")).stdout).toMatch(
     /\/memory\/\d{4}-\d\d-\d\d-my-deploy\.md\n$/,
   );
@@ -276,7 +276,7 @@ test("save-session without a session saves the one that runs it", async () => {
 test("save-session --llm-slug needs a model in config.json and says when it named nothing", async () => {
   using home = temporaryHome({ OPENAI_API_KEY: "k" });
   writeClaude(home, { rows: [claudeUser({ text: "Deploy it" }), ...claudeAssistant({ text: "Done." })] });
-  const run = () => runScript("save-session", ["last", "--llm-slug"], { env: home.env, cwd: home.project });
+  const run = () => home.run("save-session", "last", "--llm-slug");
   const without = await run();
   expect(without).toEqual({
     stdout: "",
@@ -292,14 +292,9 @@ test("save-session --llm-slug needs a model in config.json and says when it name
   expect(failed.exitCode).toBe(0);
   expect(failed.stderr).toStartWith("warning: the model named nothing, so rules did: Cannot ask the model:");
   server.script("shop-release");
-  expect(
-    (
-      await runScript("save-session", ["last", "--llm-slug", "--dir", "b"], {
-        env: home.env,
-        cwd: home.project,
-      })
-    ).stdout,
-  ).toEndWith("-shop-release.md\n");
+  expect((await home.run("save-session", "last", "--llm-slug", "--dir", "b")).stdout).toEndWith(
+    "-shop-release.md\n",
+  );
   await server.close();
 });
 
@@ -307,7 +302,7 @@ test("save-session uses the title that the user gave the session", async () => {
   const id = "11111111-1111-4111-8111-111111111111";
   const title = claudeState("custom-title", { customTitle: "Login saga" }, id);
   writeClaude(home, { id, rows: [claudeUser({ text: "Fix the flaky login test" }), title] });
-  const { stdout } = await runScript("save-session", [id], { env: home.env, cwd: home.project });
+  const { stdout } = await home.run("save-session", id);
   expect(stdout).toEndWith("-login-saga.md\n");
 });
 
@@ -330,7 +325,7 @@ test("save-session uses the name that a model gave the session before", async ()
       lastIndexedLeafId: "line:2",
     }),
   );
-  const { stdout } = await runScript("save-session", [file], { env: home.env, cwd: home.project });
+  const { stdout } = await home.run("save-session", file);
   expect(stdout).toEndWith("/memory/2026-02-03-zero-downtime-shop-rollout.md\n");
 });
 
@@ -338,7 +333,7 @@ test("messages that the user excludes are not in the note", async () => {
   write(home.paths.config, JSON.stringify({ exclude: { patterns: ["Project Falcon"] } }));
   const rows = [plainMessage("user", "About Project Falcon"), plainMessage("user", "About the shop")];
   const file = write(join(home.root, "s", "talk.jsonl"), rows);
-  const { stdout } = await runScript("save-session", [file], { env: home.env, cwd: home.project });
+  const { stdout } = await home.run("save-session", file);
   const note = readFileSync(stdout.trimEnd(), "utf8");
   expect(note).toContain("User: About the shop\n");
   expect(note).not.toContain("Falcon");

@@ -159,8 +159,7 @@ describe("session-reader --list", () => {
     const recent = session("new", new Date().toISOString());
     // A copy of a file has a time of its own.
     utimesSync(recent, 1_600_000_000, 1_600_000_000);
-    const run = (args: string[]) =>
-      runScript("session-reader", ["--list", "--json", ...args], { env: own.env, cwd: own.project });
+    const run = (args: string[]) => own.run("session-reader", "--list", "--json", ...args);
     const filesOf = ({ stdout }: { stdout: string }) =>
       JSON.parse(stdout).sessions.map(({ file }: { file: string }) => file);
     expect(filesOf(await run([]))).toEqual([recent, old]);
@@ -170,7 +169,7 @@ describe("session-reader --list", () => {
 
   test("says so when there are none, and exits 0", async () => {
     using empty = temporaryHome();
-    const listed = await runScript("session-reader", ["--list"], { env: empty.env, cwd: empty.project });
+    const listed = await empty.run("session-reader", "--list");
     expect(listed).toEqual({ stdout: "", stderr: "no sessions found\n", exitCode: 0 });
   });
 });
@@ -248,10 +247,7 @@ describe("session-reader with bad input", () => {
     using own = temporaryHome();
     mkdirSync(own.paths.home);
     writeFileSync(own.paths.config, "{");
-    const { stdout, stderr, exitCode } = await runScript("session-reader", ["--list"], {
-      env: own.env,
-      cwd: own.project,
-    });
+    const { stdout, stderr, exitCode } = await own.run("session-reader", "--list");
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
     expect(stderr).toStartWith("error: CONFIG_INVALID: ");
   });

@@ -74,7 +74,7 @@ function configure(): void {
 }
 
 async function run(text: string, ...flags: string[]) {
-  const done = await runScript("session-reference", [text, ...flags], { env: home.env, cwd: home.project });
+  const done = await home.run("session-reference", text, ...flags);
   return {
     ...done,
     json: flags.includes("--json") && done.exitCode === 0 ? JSON.parse(done.stdout) : undefined,

@@ -3,22 +3,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
-import { BUN_FLAGS, runCommand, runScript, scriptPath } from "./support/run.ts";
+import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
 import { initHub, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
 
 const after = (home: Sharer, id: string, file: string) =>
-  runScript("hooks/background.ts", ["--session", id, "--file", file, "--cwd", home.project], {
-    env: home.env,
-    cwd: home.project,
-  });
-const atStart = (home: Sharer) =>
-  runScript("hooks/background.ts", ["--begin", "--cwd", home.project], {
-    env: home.env,
-    cwd: home.project,
-  });
+  home.run("hooks/background.ts", "--session", id, "--file", file, "--cwd", home.project);
+const atStart = (home: Sharer) => home.run("hooks/background.ts", "--begin", "--cwd", home.project);
 
 describe.skipIf(!hasPostgres())("in the background", () => {
   let postgres: Postgres;
@@ -65,7 +58,7 @@ describe("a hub that is away", () => {
     const file = say(alice, uuid(4), ["where is the ibis", "at the nile"]);
     for (let turn = 0; turn < 3; turn++) await after(alice, uuid(4), file);
     expect(hub.connections()).toBe(1);
-    await runScript("share", [], { env: alice.env, cwd: alice.project });
+    await alice.run("share");
     expect(hub.connections()).toBe(2);
     const label = `127.0.0.1:${hub.port}/memory`;
     const status = JSON.parse((await alice.run("share", "--status", "--json")).stdout);

@@ -62,16 +62,16 @@ describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
         expect([name, exitCode, stderr.includes("error:") ? stderr : ""]).toEqual([name, 0, ""]);
         return stdout;
       };
-      return { ...home, run };
+      return { ...home, type: run };
     };
     const [admin, alice, bob] = [person(), person(), person()];
-    await admin.run("init");
+    await admin.type("init");
     say(alice, uuid(1), [
       "why are refunds booked twice",
       "the webhook is retried and the ledger key is random",
     ]);
-    await alice.run("alice");
-    expect(await bob.run("bob")).toContain("the webhook is retried and the ledger key is random");
+    await alice.type("alice");
+    expect(await bob.type("bob")).toContain("the webhook is retried and the ledger key is random");
     for (const home of [admin, alice, bob]) home.remove();
   }, 30_000);
 });

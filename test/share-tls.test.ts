@@ -153,7 +153,7 @@ describe("a hub", () => {
   test("that nobody runs is said to be refused, and a URL that is none is never repeated", async () => {
     using alice = home("postgresql://alice:pa%24word@127.0.0.1:9/memory");
     say(alice, uuid(2), ["is it", "there"]);
-    const { stderr, exitCode } = await runScript("share", [], { env: alice.env, cwd: alice.project });
+    const { stderr, exitCode } = await alice.run("share");
     expect({ stderr, exitCode }).toEqual({
       exitCode: 1,
       stderr:
@@ -179,7 +179,7 @@ describe("a hub", () => {
   test("that says nothing is given up", async () => {
     const silent = await listen(() => {});
     using alice = home(`postgresql://alice:alice-pw@127.0.0.1:${silent.port}/memory`);
-    const { stderr, exitCode } = await runScript("share", [], { env: alice.env, cwd: alice.project });
+    const { stderr, exitCode } = await alice.run("share");
     silent.close();
     expect({ stderr, exitCode }).toEqual({
       exitCode: 1,
@@ -205,7 +205,7 @@ describe("credentials and a project's .env", () => {
     };
     const { stderr } = await runScript("share", [], { env, cwd: alice.project });
     expect(stderr).toContain("Cannot reach the hub 127.0.0.1:9/memory: connect ECONNREFUSED 127.0.0.1:9");
-    await runScript("health", ["--json"], { env: alice.env, cwd: alice.project });
+    await alice.run("health", "--json");
     const glob = new Bun.Glob("**/*");
     const files = [...glob.scanSync({ cwd: alice.paths.home, onlyFiles: true, dot: true })];
     expect(files).toContain("state.db");

@@ -92,10 +92,7 @@ describe("config.json transcripts", () => {
   test("name their machine with letters, digits, dots, hyphens and underscores, or are refused by name", async () => {
     using home = temporaryHome();
     write(home.paths.config, JSON.stringify({ transcripts: [{ path: "/sync", machine: "my desk" }] }));
-    const { stderr, exitCode } = await runScript("search", ["anything"], {
-      env: home.env,
-      cwd: home.project,
-    });
+    const { stderr, exitCode } = await home.run("search", "anything");
     expect({ stderr, exitCode }).toEqual({
       exitCode: 1,
       stderr: `error: CONFIG_INVALID: Cannot use "${home.paths.config}": key "transcripts.0.machine": found "my desk", expected 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit\nhint: edit that key\n`,

@@ -1,6 +1,6 @@
 /** A user's home made for one test: the hosts' places with transcripts in them, a project folder, and nothing else. */
 
-import { afterEach, beforeEach } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import {
   cpSync,
   mkdirSync,
@@ -19,6 +19,7 @@ import { CODEX_SESSION } from "./codex.ts";
 import { FIXTURES, FIXTURES_CWD } from "./fixtures.ts";
 import { PI_SESSION } from "./pi.ts";
 import { jsonl, type Row } from "./rows.ts";
+import { type Finished, runScript } from "./run.ts";
 
 export interface TemporaryHome {
   /** Everything lies in here. */
@@ -29,6 +30,10 @@ export interface TemporaryHome {
   /** The whole environment for a process that shall see this home and nothing of the machine. */
   env: Environment;
   paths: Paths;
+  /** Runs a script or a hook in the project. */
+  run(name: string, ...args: string[]): Promise<Finished>;
+  /** Runs one that must succeed and returns what it prints. */
+  ok(name: string, ...args: string[]): Promise<string>;
   remove(): void;
   [Symbol.dispose](): void;
 }
@@ -54,6 +59,14 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
     project,
     env,
     paths: resolvePaths(env),
+    run(name, ...args) {
+      return runScript(name, args, { env: this.env, cwd: this.project });
+    },
+    async ok(name, ...args) {
+      const { stdout, stderr, exitCode } = await this.run(name, ...args);
+      expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
+      return stdout;
+    },
     remove() {
       roots.delete(root);
       rmSync(root, { recursive: true, force: true });
