@@ -121,10 +121,23 @@ export function removeSession(store: Store, session: { number: number; id: strin
     removeDeeds(store, session.number);
     removeRewound(store, session.number);
     forgetRows(store, session);
+    forgetTopics(store, session.id);
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM read_marks WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM sessions WHERE number = ?").run(session.number);
   });
+}
+
+/** Removes the topics of a session, which are then made anew. */
+export function forgetTopics({ db }: Store, sessionId: string): void {
+  db.prepare("DELETE FROM session_topics WHERE session_id = ?").run(sessionId);
+  db.prepare("DELETE FROM topic_marks WHERE session_id = ?").run(sessionId);
+}
+
+/** Removes the topics of a chunk's session, since its words change. */
+export function forgetTopicsOf(store: Store, chunkId: number): void {
+  const row = store.db.prepare("SELECT session_id FROM session_chunks WHERE id = ?").get(chunkId);
+  if (row) forgetTopics(store, String(row.session_id));
 }
 
 /** Removes all chunks of a session; their vectors stay in the cache. */
@@ -213,6 +226,7 @@ export function rewriteChunk(
   const { db } = store;
   const { content, contextContent, tools, topics, rowLines: rows } = texts;
   keepVector(store, id);
+  forgetTopicsOf(store, id);
   for (const cache of ["vector_cache", "topic_cache"]) {
     db.prepare(
       `DELETE FROM ${cache} WHERE content_hash = (SELECT content_hash FROM session_chunks WHERE id = ?)`,

@@ -57,6 +57,11 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   if (hasLeftOut(options.store, paths)) (await import("./clean-rows.ts")).removeLeftOut(options.store, paths);
   const progress = options.progress ?? (() => ({ update() {}, end() {} }));
   const { report, gone, pruned } = await readTranscripts(options, progress);
+  // Of all there are, those that a search asks about are described by it.
+  if (!options.isComplete) {
+    const ids = options.sessions.map(({ id }) => id);
+    await (await import("./session-topics.ts")).updateSessionTopics(options.store, { ids, signal });
+  }
   const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;
   const vectors = await embed(options, progress);
   return {

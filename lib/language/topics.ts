@@ -103,7 +103,8 @@ interface Cue {
 }
 
 const TABLE_SIZE = 4096;
-const NAMES = Object.keys(TOPICS);
+/** The topics that rules give. */
+export const TOPIC_NAMES: readonly string[] = Object.keys(TOPICS);
 const CUES: Cue[] = [];
 /** Open addressing: a word's hash and, beside it, its cue. */
 const HASHES = new Int32Array(TABLE_SIZE);
@@ -112,7 +113,7 @@ fillTable();
 
 /** Tells topics, decision and action by rule. */
 export function describeText(text: string): Description {
-  const counts = new Uint16Array(NAMES.length);
+  const counts = new Uint16Array(TOPIC_NAMES.length);
   let hasDecision = false;
   let hasAction = false;
   let hash = 0;
@@ -175,13 +176,14 @@ function bestTopics(counts: Uint16Array, text: string): string[] {
   if (found.length === 0) return [keyword(text)];
   const strong = found.filter((topic) => (counts[topic] as number) * 4 >= most);
   strong.sort((a, b) => (counts[b] as number) - (counts[a] as number));
-  return strong.slice(0, TOPIC_MAX).map((topic) => NAMES[topic] as string);
+  return strong.slice(0, TOPIC_MAX).map((topic) => TOPIC_NAMES[topic] as string);
 }
 
 /** Returns the fallback topic: the longest of the first words. */
 function keyword(text: string): string {
   let best = "";
-  for (const match of text.slice(0, 300).matchAll(/(?<![\p{L}\p{N}_:/])(?!User:|Assistant:)\p{L}{5,24}/gu)) {
+  const said = text.slice(0, 300).replace(/\[redacted[^\]]*\]?/gi, " ");
+  for (const match of said.matchAll(/(?<![\p{L}\p{N}_:/])(?!User:|Assistant:)\p{L}{5,24}/gu)) {
     if (match[0].length > best.length) best = match[0];
   }
   return best === "" ? "conversation" : best.toLowerCase();

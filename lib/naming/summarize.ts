@@ -12,7 +12,7 @@ import {
   userAct,
 } from "../language/speech.ts";
 import { describeText } from "../language/topics.ts";
-import { contentWords } from "../language/words.ts";
+import { keyTerms } from "../language/vocabulary.ts";
 import { commitMessage } from "../observe/work-notes.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { commitSubject, nameByRule } from "./naming.ts";
@@ -28,6 +28,8 @@ const COMMIT_CHARS = 90;
 const OUTCOME_CHARS = 320;
 const FILES_MAX = 6;
 const TAGS_MAX = 5;
+/** Of them by the conversation's own terms. */
+const TERM_TAGS = 3;
 const TOPIC_TEXT_CHARS = 200_000;
 /** Of the words that name a conversation which says nothing of itself. */
 const QUOTED_WORDS = 6;
@@ -286,21 +288,16 @@ function editedFiles(entries: readonly Entry[]): string[] {
   return firstDistinct(files, FILES_MAX);
 }
 
-/** Topics by rule, then the words that come back most. */
+/** Topics by rule, then the conversation's own terms. */
 function tagsOf(entries: readonly Entry[]): string[] {
-  const texts = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
-  const text = texts
-    .map((entry) => entry.text)
-    .join("\n")
-    .slice(0, TOPIC_TEXT_CHARS);
+  const texts = entries
+    .filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary")
+    .map(({ text }) => text);
+  const text = texts.join("\n").slice(0, TOPIC_TEXT_CHARS);
   if (text.trim() === "") return [];
-  const counts = new Map<string, number>();
-  for (const entry of texts) {
-    for (const word of new Set(contentWords(entry.text))) counts.set(word, (counts.get(word) ?? 0) + 1);
-  }
-  const common = [...counts].filter(([word, count]) => count > 2 && word.length > 3);
-  const words = common.toSorted((a, b) => b[1] - a[1]).map(([word]) => word);
-  return [...new Set([...describeText(text).topics, ...words])].slice(0, TAGS_MAX);
+  const terms = keyTerms(texts, { max: TERM_TAGS }).map(({ term }) => term);
+  const topics = describeText(text).topics.slice(0, TAGS_MAX - terms.length);
+  return [...new Set([...topics, ...terms])];
 }
 
 /** Returns the last `max` different ones, in their order. */

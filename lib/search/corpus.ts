@@ -126,15 +126,37 @@ export function readCoveredTime(stores: readonly Store[]): { from: string; to: s
   return { from: String(known(firsts)[0] ?? ""), to: String(known(lasts).at(-1) ?? "") };
 }
 
-/** Returns the topics of the store's chunks, most frequent first. */
-export function countTopics(store: Store): { topic: string; chunks: number }[] {
-  return store.db
+/** What a chunk's topic is called that says nothing. */
+const NO_TOPIC = "conversation";
+
+/** A topic, with the number of chunks that speak of it and of sessions that they are in. */
+export interface TopicCount {
+  topic: string;
+  chunks: number;
+  sessions: number;
+}
+
+/**
+ * Returns the topics there are, most frequent first: those of chunks, and of sessions their own words. A word
+ * taken as a chunk's topic because no rule or model named one comes last.
+ */
+export function countTopics({ db }: Store, names: readonly string[]): TopicCount[] {
+  return db
     .prepare(
-      `SELECT value AS topic, count(*) AS chunks FROM session_chunks, json_each(topic_tags)
-       GROUP BY value ORDER BY chunks DESC, topic`,
+      `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions,
+         min(value NOT IN (SELECT value FROM json_each($names))
+           AND NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)) AS is_word
+       FROM session_chunks c, json_each(topic_tags) WHERE value <> $none GROUP BY value
+       UNION ALL
+       SELECT min(topic), sum(chunks), count(*), 0 FROM session_topics GROUP BY key
+       ORDER BY is_word, chunks DESC, topic`,
     )
-    .all()
-    .map(({ topic, chunks }) => ({ topic: String(topic), chunks: Number(chunks) }));
+    .all({ names: JSON.stringify(names), none: NO_TOPIC })
+    .map(({ topic, chunks, sessions }) => ({
+      topic: String(topic),
+      chunks: Number(chunks),
+      sessions: Number(sessions),
+    }));
 }
 
 /** Returns the shortest start of an id that is unique in the store, at least eight characters after the first ones. */

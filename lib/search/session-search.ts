@@ -10,7 +10,7 @@ import { openShared, sharedBy } from "../store/replica.ts";
 import { openStore, type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { countTopics, logSearch, readIndexSize } from "./corpus.ts";
+import { countTopics, logSearch, readIndexSize, type TopicCount } from "./corpus.ts";
 import type { FoundHit, Hit } from "./hit.ts";
 import { findHits } from "./hits.ts";
 import { findByMeaning } from "./meaning.ts";
@@ -103,6 +103,7 @@ export async function searchAsText(
       (await import("../index/clean-rows.ts")).removeLeftOut(store, config.paths);
     }
     const behind = await updateIndex(store, { config, index, signal });
+    if (index && request.filters?.topics?.length) await describeSessions(store, signal);
     const { text, results, semantic } = await answer(store, request, { config, signal, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     return { text, results, index: { ...readIndexSize(store), behind, semantic } };
@@ -112,21 +113,33 @@ export async function searchAsText(
   }
 }
 
-/** Returns the topics there are with the number of chunks on each, most frequent first. */
+/** Returns the topics there are with the number of chunks and sessions on each, most frequent first. */
 export async function sessionTopics(
   resources: SearchResources = {},
-): Promise<{ topics: { topic: string; chunks: number }[]; text: string }> {
+): Promise<{ topics: TopicCount[]; text: string }> {
   const { index = true, signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const store = openStore(config.paths.database, { create: index });
   try {
     await updateIndex(store, { config, index, signal });
-    const topics = countTopics(store);
-    const lines = topics.map(({ topic, chunks }) => `${topic} ${chunks}`);
+    const { TOPIC_NAMES } = await import("../language/topics.ts");
+    if (index) await describeSessions(store, signal);
+    const topics = countTopics(store, TOPIC_NAMES);
+    const lines = topics.map(
+      ({ topic, chunks, sessions }) => `${topic} ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`,
+    );
     return { topics, text: linesWithin(lines, MAX_CHARS.brief) };
   } finally {
     store.close();
   }
+}
+
+/** How long a search by topics may look at sessions that have none yet, newest first. */
+const TOPICS_MS = 1000;
+
+async function describeSessions(store: Store, signal: AbortSignal | undefined): Promise<void> {
+  const { updateSessionTopics } = await import("../index/session-topics.ts");
+  await updateSessionTopics(store, { deadlineMs: TOPICS_MS, signal });
 }
 
 interface Surroundings {

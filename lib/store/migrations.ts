@@ -198,6 +198,23 @@ CREATE TABLE rewound (
 -- the chunk that a deed belongs to is the last one that begins before it
 CREATE INDEX session_chunks_line ON session_chunks(session_id, first_line);
 `,
+  `
+-- what whole sessions are about, by their own words
+CREATE TABLE session_topics (
+  -- without case, spaces, -, _ and a plural's s
+  key TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  chunks INTEGER NOT NULL,
+  PRIMARY KEY (key, session_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_topics_session ON session_topics(session_id);
+-- the number of chunks that a session's topics were made of
+CREATE TABLE topic_marks (
+  session_id TEXT PRIMARY KEY,
+  chunks INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
 ];
 
 /** Applies all pending migrations in one transaction. */

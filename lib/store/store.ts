@@ -23,7 +23,9 @@ export const CARRIED_FACT = "carried_over";
 
 /** A hub's replica is pulled again as a whole. For an index, facts that say it is current must not be copied. */
 function derivedIn(path: string): string[] | undefined {
-  return basename(path) === "shared.db" ? undefined : ["facts", "read_marks"];
+  return basename(path) === "shared.db"
+    ? undefined
+    : ["facts", "read_marks", "session_topics", "topic_marks"];
 }
 
 function markCarried(db: SqlDatabase): void {
