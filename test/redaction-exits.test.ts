@@ -299,12 +299,12 @@ async function runPi(): Promise<void> {
   add("pi custom entries", written.join("\n"));
 }
 
-/** What we keep: our own folder, notes and pi's meta files, file by file. */
+/** What we keep: our own folder, notes and pi's meta files, file by file. A lock may go while it is read. */
 function storedFiles(): [name: string, bytes: string][] {
   const folders = [home.paths.home, join(folder, "memory"), join(home.paths.pi, "sessions-meta")];
   return folders.filter(existsSync).flatMap((root) =>
     readdirSync(root, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name !== "config.json")
+      .filter((entry) => entry.isFile() && entry.name !== "config.json" && !entry.name.endsWith(".lock"))
       .map((entry): [string, string] => {
         const file = join(entry.parentPath, entry.name);
         return [relative(home.root, file), readFileSync(file, "latin1")];
