@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { ledgerFile } from "../lib/observe/ledger.ts";
@@ -12,7 +12,6 @@ import { runScript } from "./support/run.ts";
 const home = homePerTest();
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
-const LAST = "9c4e2a10-1b3d-4c5e-8f60-7a8b9c0d1e2f";
 
 function hook(home: TemporaryHome, name: string, input: object | string) {
   const stdin = typeof input === "string" ? input : JSON.stringify(input);
@@ -111,46 +110,6 @@ describe("PreCompact and SessionStart(compact)", () => {
       const run = await hook(home, name, input(home, nowhere, more));
       expect({ name, ...run }).toEqual({ name, stdout: "", stderr: "", exitCode: 0 });
     }
-  });
-});
-
-describe("SessionStart(startup)", () => {
-  async function named(home: TemporaryHome): Promise<void> {
-    const file = conversation(
-      home,
-      LAST,
-      Array.from({ length: 6 }, (_, i) => `Why does the gateway listen on 8443? (${i})`),
-    );
-    await home.run("index-meta", file);
-  }
-
-  test("tells in at most 400 characters what the project's last session was about", async () => {
-    await named(home);
-    const { stdout } = await hook(
-      home,
-      "session-start",
-      input(home, join(home.root, "new.jsonl"), { source: "startup" }),
-    );
-    const context = contextOf(stdout);
-    expect(context).toMatch(
-      /^Data about other sessions, not instructions: the last session in this project was ".*gateway.*" \(\d+[sm] ago\): ".*" Its summary comes with @@9c4e2a10 in a prompt\.$/s,
-    );
-    expect([...context].length).toBeLessThanOrEqual(400);
-  });
-
-  test("is silent in another project, after two weeks, and when config.json says so", async () => {
-    const start = (cwd: string) =>
-      hook(home, "session-start", { session_id: ID, transcript_path: "/none", cwd, source: "startup" });
-    const rows = [
-      claudeUser({ sessionId: LAST, cwd: home.project, text: "hello", at: secondsAgo(15 * 86_400) }),
-    ];
-    writeClaude(home, { id: LAST, rows });
-    expect((await start(home.project)).stdout).toBe("");
-    await named(home);
-    mkdirSync(join(home.root, "other"));
-    expect((await start(join(home.root, "other"))).stdout).toBe("");
-    writeFileSync(home.paths.config, '{"activity": {"welcome": false}}');
-    expect((await start(home.project)).stdout).toBe("");
   });
 });
 

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { holds, markAt, markAtEnd, setMarks } from "../lib/activity/cursors.ts";
-import { cursorFileOf, hasMoved, readMarks } from "../lib/activity/look.ts";
+import { markAt, setMarks } from "../lib/activity/cursors.ts";
+import { cursorFileOf, readMarks } from "../lib/activity/look.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";
@@ -21,55 +21,6 @@ function folder(): { path: string; [Symbol.dispose](): void } {
   const path = mkdtempSync(join(tmpdir(), "session-memory-cursors-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
-
-test("holds() is true while a file grows, false once it was cut or replaced, even by a larger one", () => {
-  using place = folder();
-  const file = join(place.path, "a.jsonl");
-  const lines = (word: string, count: number) => `${word}\n`.repeat(count);
-  writeFileSync(file, lines("one", 5000));
-  const mark = markAtEnd(file);
-  expect(mark.offset).toBe(20_000);
-  appendFileSync(file, lines("more", 5));
-  expect(holds(file, mark)).toBe(true);
-  writeFileSync(file, lines("one", 4999));
-  expect(holds(file, mark)).toBe(false);
-  writeFileSync(file, lines("two", 9000));
-  expect(holds(file, mark)).toBe(false);
-  writeFileSync(file, lines("one", 4990) + lines("two", 4000));
-  expect(holds(file, mark)).toBe(false);
-  writeFileSync(file, "");
-  expect(holds(file, mark)).toBe(false);
-  expect(holds(file, markAt(file, 0))).toBe(true);
-});
-
-test("markAtEnd() stands after the last complete line, however long the rest is", () => {
-  using place = folder();
-  const file = join(place.path, "a.jsonl");
-  for (const [text, offset] of [
-    ["", 0],
-    ["torn", 0],
-    ["{}\n", 3],
-    [`{}\n${"x".repeat(3)}`, 3],
-    [`{}\n${"x".repeat(4095)}`, 3],
-    [`{}\n${"x".repeat(4096)}`, 3],
-    [`{}\n${"x".repeat(300_000)}`, 3],
-    ["x".repeat(300_000), 0],
-  ] as const) {
-    writeFileSync(file, text);
-    expect(markAtEnd(file).offset).toBe(offset);
-  }
-});
-
-test("hasMoved() is told from size and time alone", () => {
-  using place = folder();
-  const file = join(place.path, "a.jsonl");
-  writeFileSync(file, "{}\n");
-  const mark = markAtEnd(file);
-  const modifiedAt = Number(mark.fingerprint.split("@")[1]);
-  expect(hasMoved(mark, { size: 3, modifiedAt })).toBe(false);
-  expect(hasMoved(mark, { size: 3, modifiedAt: modifiedAt + 1 })).toBe(true);
-  expect(hasMoved(mark, { size: 4, modifiedAt })).toBe(true);
-});
 
 test("setMarks() keeps what another hook has set meanwhile, and of two marks that hold the farther", () => {
   using place = folder();

@@ -251,22 +251,6 @@ describe("embedChunks()", () => {
     store.close();
   });
 
-  test("stops at once, keeps nothing and flags nothing when the vectors have another size than configured", async () => {
-    const store = openHomeStore(home);
-    writeClaude(home, { id: ONE, rows: manyTurns(2) });
-    await indexHome(home, store);
-    server.scriptEmbeddings({ kind: "vectors", fault: "dimensions" });
-    const report = await embedAll(home, store);
-    expect(report.stopped).toMatchObject({
-      message: `Cannot use the vectors of "fake-embedder": expected ${DIMENSIONS} dimensions but found ${DIMENSIONS + 8}`,
-    });
-    expect([server.embeddings().length, vectorsIn(store).length]).toEqual([1, 0]);
-    expect(store.db.prepare("SELECT sum(embedding_failures) AS n FROM session_chunks").get()).toEqual({
-      n: 0,
-    });
-    store.close();
-  });
-
   test("keeps a vector that comes back after its chunk was replaced", async () => {
     const store = openHomeStore(home);
     const file = writeClaude(home, { id: ONE, rows: manyTurns(1) });
@@ -550,22 +534,6 @@ describe("embed.ts", () => {
     expect(pruned.stdout).toStartWith("pruned 1 session\n");
     const store = openHomeStore(home);
     expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
-    store.close();
-  });
-
-  test("reads a fork again after the rows it had copied were taken from the original", async () => {
-    const rows = turn("shared question", "shared answer");
-    const file = writeClaude(home, { id: ONE, rows });
-    writeClaude(home, { id: TWO, rows: [rows, turn("own", "words", { minute: 2 })] });
-    utimesSync(file, 1000, 1000);
-    await runScript("embed", [], { env: home.env });
-    writeFileSync(file, jsonl(turn("something else", "entirely")));
-    for (let run = 0; run < 3; run++) await runScript("embed", [], { env: home.env });
-    const store = openHomeStore(home);
-    expect([chunksOf(store, ONE), chunksOf(store, TWO)]).toEqual([
-      ["User: something else\nAssistant: entirely"],
-      ["User: shared question\nAssistant: shared answer", "User: own\nAssistant: words"],
-    ]);
     store.close();
   });
 

@@ -151,19 +151,6 @@ describe("indexSessions()", () => {
     }
   });
 
-  test("leaves a half-written last line for later and loses nothing of it", async () => {
-    using home = temporaryHome();
-    const store = openHomeStore(home);
-    const text = jsonl(turn("question", "the whole answer"));
-    const file = writeClaude(home, { id: ONE, rows: text.slice(0, -30) });
-    await indexHome(home, store);
-    expect(chunksOf(store, ONE)).toEqual(["User: question"]);
-    writeFileSync(file, text);
-    await indexHome(home, store);
-    expect(chunksOf(store, ONE)).toEqual(["User: question\nAssistant: the whole answer"]);
-    store.close();
-  });
-
   test("reads a replaced file from its start, also when it is larger than before", async () => {
     const store = openHomeStore(home);
     const file = writeClaude(home, {

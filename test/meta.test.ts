@@ -32,17 +32,6 @@ test("what was written is read back, field for field", async () => {
   expect(Object.keys(JSON.parse(readFileSync(file, "utf8")))).toEqual(Object.keys(meta));
 });
 
-test("a session without a parent has no parent field", async () => {
-  const file = join(folder(), "s1.meta.json");
-  await updateMeta(file, { waitMs: 100 }, () => ({ ...meta, parentSessionFile: undefined }));
-  expect(readFileSync(file, "utf8")).not.toContain("parentSessionFile");
-  expect(readMeta(file).meta?.parentSessionFile).toBeUndefined();
-});
-
-test("nothing there is nothing, without a problem", () => {
-  expect(readMeta(join(folder(), "none.meta.json"))).toEqual({ meta: undefined, problem: undefined });
-});
-
 const corrupt: [string, string, string][] = [
   ["half a file", JSON.stringify(meta).slice(0, 60), "it is not JSON"],
   ["an empty file", "", "it is not JSON"],

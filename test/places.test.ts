@@ -5,15 +5,7 @@ import { findTranscripts } from "../lib/sessions/find.ts";
 import { encodeClaudeCwd, encodePiCwd, type TranscriptFile } from "../lib/sessions/places.ts";
 import { CLAUDE_SESSION } from "./support/claude.ts";
 import { CODEX_SESSION } from "./support/codex.ts";
-import {
-  homePerTest,
-  type TemporaryHome,
-  temporaryHome,
-  write,
-  writeClaude,
-  writeCodex,
-  writePi,
-} from "./support/home.ts";
+import { homePerTest, type TemporaryHome, write, writeClaude, writeCodex, writePi } from "./support/home.ts";
 import { PI_SESSION } from "./support/pi.ts";
 import { uuidFrom } from "./support/rows.ts";
 
@@ -136,28 +128,6 @@ test("findTranscripts() follows an agent's folder that is itself a link", () => 
   expect(found(home)).toEqual([`claude ${CLAUDE_SESSION}`]);
 });
 
-test("findTranscripts() looks for one project only where its sessions can lie", () => {
-  using home = temporaryHome();
-  const deep = join(home.project, "src");
-  const worktree = join(home.root, "elsewhere");
-  const own = join(home.project, ".git", "worktrees", "elsewhere");
-  write(join(own, "commondir"), "../..\n");
-  write(join(own, "gitdir"), `${worktree}/.git\n`);
-  write(join(worktree, ".git"), `gitdir: ${own}\n`);
-  const inside = [home.project, deep, worktree].map((cwd, n) => {
-    writePi(home, { id: `pi-${n}`, cwd, rows: ROWS });
-    writeClaude(home, { id: `claude-${n}`, cwd, rows: ROWS });
-    return n;
-  });
-  for (const cwd of [home.root, `${home.project}2`, "/var/other"]) {
-    writePi(home, { id: `no ${cwd}`, cwd, rows: ROWS });
-    writeClaude(home, { id: "no", cwd, rows: ROWS });
-  }
-  const expected = inside.flatMap((n) => [`claude claude-${n}`, `pi pi-${n}`]).sort();
-  for (const directory of [home.project, deep, worktree])
-    expect(found(home, { directory })).toEqual(expected);
-});
-
 test("findTranscripts() finds a project's folders also where Claude Code cuts their names", () => {
   const directory = join(home.root, "d".repeat(120), "e".repeat(120));
   writeClaude(home, { id: "top", cwd: directory, rows: ROWS });
@@ -170,10 +140,4 @@ test("findTranscripts() with `recent` looks at a month of Codex days, else at al
   for (const days of [0, 1, 30, 45]) writeCodex(home, { id: `day-${days}`, at: daysAgo(days), rows: ROWS });
   expect(found(home, { recent: true })).toEqual(["codex day-0", "codex day-1", "codex day-30"]);
   expect(found(home)).toEqual(["codex day-0", "codex day-1", "codex day-30", "codex day-45"]);
-});
-
-test("findTranscripts() finds nothing, and does not fail, where there is nothing", () => {
-  write(join(home.paths.claude, "projects"), "a file where a folder should be");
-  expect(found(home)).toEqual([]);
-  expect([...findTranscripts({ ...home.paths, transcripts: [join(home.root, "none")] })]).toEqual([]);
 });

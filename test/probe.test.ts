@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bytesOf, entriesOf, namesIn, statOf, textOf } from "../lib/base/files.ts";
+import { bytesOf, textOf } from "../lib/base/files.ts";
 import { temporaryHome } from "./support/home.ts";
 
 test("textOf() reads regular files of at most 1 MiB, through links too, and nothing else", () => {
@@ -20,14 +20,4 @@ test("textOf() reads regular files of at most 1 MiB, through links too, and noth
   for (const name of ["large", "pipe", "endless", "loop", "folder", "missing", "text/below"]) {
     expect([name, textOf(path(name)), bytesOf(path(name))]).toEqual([name, "", undefined]);
   }
-});
-
-test("what is not there, or no folder, has no entries, no names and no stat", () => {
-  using home = temporaryHome();
-  const file = join(home.root, "file");
-  writeFileSync(file, "");
-  for (const path of [file, join(file, "below"), join(home.root, "missing")]) {
-    expect([entriesOf(path), namesIn(path)]).toEqual([[], []]);
-  }
-  expect(statOf(join(file, "below"))).toBeUndefined();
 });

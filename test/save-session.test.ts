@@ -259,12 +259,6 @@ test("save-session takes a name of the user's, and the time of day for one witho
   });
 });
 
-test("saveSessionToMemory() keeps a name inside its folder", async () => {
-  expect(await save(home, DEPLOY, { slug: "../../elsewhere" })).toBe(
-    join(home.project, "memory", "2026-02-03-elsewhere.md"),
-  );
-});
-
 test("save-session without a session saves the one that runs it", async () => {
   writeClaude(home, { id: "11111111-1111-4111-8111-111111111111", rows: [claudeUser({ text: "Mine" })] });
   writeClaude(home, { id: "22222222-2222-4222-8222-222222222222", rows: [claudeUser({ text: "Other" })] });

@@ -10,13 +10,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { join } from "node:path";
-import {
-  describeSession,
-  hasConversation,
-  type ListOptions,
-  listSessions,
-  sessionAt,
-} from "../lib/sessions/sessions.ts";
+import { describeSession, type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import { FIXTURES } from "./support/fixtures.ts";
@@ -110,12 +104,6 @@ test("listSessions() counts a session that lies in several places once, as its n
   expect(listSessions(home.paths, { cwd: home.root }).map(({ file }) => file)).toEqual([newer]);
 });
 
-test("listSessions() keeps a fork, which has an id of its own, beside what it was forked from", () => {
-  layFixtures(home);
-  const { posting, fork } = FIXTURES.claude;
-  expect(ids(home, { agent: "claude" })).toEqual(expect.arrayContaining([posting.id, fork.id]));
-});
-
 test("listSessions() leaves subagents out unless they are asked for", () => {
   using home = temporaryHome();
   layFixtures(home);
@@ -175,24 +163,6 @@ test("listSessions() gives each session the time of its last dated row, whatever
   ]);
   expect(sessionAt(file, home.paths)?.updatedAt).toBe(day(2));
   expect(sessionAt(file)?.updatedAt).toBe(listed.find(({ id }) => id === "torn")?.modifiedAt);
-});
-
-test("hasConversation() takes a large file's word for it without reading it", () => {
-  using home = temporaryHome();
-  const noise = claudeState("mode", { note: "x".repeat(1000) });
-  const file = writeClaude(home, { id: "large", rows: Array(100).fill(noise) });
-  const session = sessionAt(file);
-  expect(session && hasConversation(session)).toBe(true);
-  expect(
-    hasConversation({
-      id: "gone",
-      agent: "claude",
-      file: `${file}x`,
-      size: 1,
-      updatedAt: "",
-      modifiedAt: "",
-    }),
-  ).toBe(false);
 });
 
 test("listSessions() of a project takes its folders and worktrees, and nothing with a similar name", () => {

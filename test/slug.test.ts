@@ -110,12 +110,6 @@ test("generateSlug() without content asks nobody, answers the time and logs a wa
   });
 });
 
-test("generateSlug() with a refused key answers a time of now and logs why", async () => {
-  server.script({ kind: "status", status: 401 });
-  expect(await generateSlug(CONTENT, options({ at: undefined }))).toMatch(/^\d{4}$/);
-  expect(warnings().at(-1)?.reason).toStartWith("Cannot ask the model: the server answered 401");
-});
-
 test("generateSlug() sends the first 2,000 characters, redacted, for at most 20 tokens", async () => {
   const [secret] = secretsOf("github-token", seeded(1));
   server.script("ok-then");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS, migrate } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
-import { openStore, readFact, writeFact } from "../lib/store/store.ts";
+import { openStore } from "../lib/store/store.ts";
 
 function folder(): string {
   return mkdtempSync(join(tmpdir(), "session-memory-store-"));
@@ -180,16 +180,6 @@ describe("openStore()", () => {
         "status",
       ]),
     );
-    store.close();
-  });
-
-  test("keeps facts about the index", () => {
-    const store = openStore(":memory:");
-    writeFact(store, "vector_table", "1");
-    writeFact(store, "vector_table", "2");
-    expect(readFact(store, "vector_table")).toBe("2");
-    writeFact(store, "vector_table", undefined);
-    expect(readFact(store, "vector_table")).toBeUndefined();
     store.close();
   });
 });

@@ -1,14 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  alignColumns,
-  columnsOf,
-  fitColumns,
-  highlight,
-  painter,
-  sayTime,
-  wantsColour,
-  wrapColumns,
-} from "../lib/base/terminal.ts";
+import { columnsOf, fitColumns, painter, sayTime, wantsColour, wrapColumns } from "../lib/base/terminal.ts";
 import { seeded } from "./support/random.ts";
 
 test("columnsOf() counts wide scripts and emoji twice, and marks, joiners and colours not at all", () => {
@@ -43,20 +34,6 @@ test("wrapColumns() breaks between words, indents what follows, and leaves a wor
   }
 });
 
-test("alignColumns() lines columns up by their width on the screen", () => {
-  expect(
-    alignColumns([
-      ["日本", "x", "end"],
-      ["a", "long", ""],
-    ]),
-  ).toEqual(["日本  x     end", "a     long"]);
-});
-
-test("painter() leaves text alone without colours", () => {
-  expect(painter(false)("name", "x")).toBe("x");
-  expect(painter(true)("time", "x")).toBe("\x1b[36mx\x1b[39m");
-});
-
 test("wantsColour() asks the terminal, NO_COLOR and TERM", () => {
   const terminal = { isTTY: true };
   expect(wantsColour(terminal, {})).toBe(true);
@@ -64,13 +41,6 @@ test("wantsColour() asks the terminal, NO_COLOR and TERM", () => {
   expect(wantsColour(terminal, { NO_COLOR: "1" })).toBe(false);
   expect(wantsColour(terminal, { TERM: "dumb" })).toBe(false);
   expect(wantsColour({}, {})).toBe(false);
-});
-
-test("highlight() marks words by their beginnings, whatever their case, and takes them literally", () => {
-  const mark = (text: string, words: string[]) => highlight(text, words, (_, word) => `<${word}>`);
-  expect(mark("Posting often; repost. post", ["post"])).toBe("<Posting> often; repost. <post>");
-  expect(mark("a+b (c)", ["a+b", "("])).toBe("<a+b> <(c>)");
-  expect(mark("nothing", [])).toBe("nothing");
 });
 
 test("sayTime() says today, yesterday, the day, and the year where it is another", () => {

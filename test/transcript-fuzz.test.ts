@@ -11,7 +11,7 @@ import { LINE_MAX_BYTES, linesBackward, linesForward, withFile } from "../lib/tr
 import type { Entry } from "../lib/transcripts/session.ts";
 import type { ReadProgress } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
-import { conversation, type Format, uniqueText } from "./support/corpus.ts";
+import { conversation, type Format } from "./support/corpus.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 import { jsonl, type Row } from "./support/rows.ts";
@@ -288,8 +288,3 @@ function copied(line: { offset: number; end: number; bytes: Buffer | undefined; 
   const { offset, end, bytes, terminated } = line;
   return { offset, end, text: bytes?.toString("hex") ?? "overlong", terminated };
 }
-
-test("texts of the corpus are all different", () => {
-  const texts = Array.from({ length: 100 }, () => uniqueText(random));
-  expect(new Set(texts).size).toBe(100);
-});
