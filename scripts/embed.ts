@@ -174,7 +174,12 @@ async function showReport(report: RunReport, { json, quiet }: Flags): Promise<vo
 }
 
 function warnOfFiles({ quarantined, failed }: RunReport): void {
-  for (const { file, reason } of quarantined) warn(`quarantined ${unbroken(file)}: ${reason}`);
+  const [first, ...others] = quarantined;
+  if (first && others.length === 0) warn(`quarantined ${unbroken(first.file)}: ${first.reason}`);
+  else if (first)
+    warn(
+      `quarantined ${quarantined.length} transcripts, the first ${unbroken(first.file)}: ${first.reason} (bun scripts/embed.ts --status shows all)`,
+    );
   for (const { file, reason } of failed) warn(`cannot read ${unbroken(file)}: ${reason}`);
 }
 

@@ -10,16 +10,19 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { createInterface } from "node:readline/promises";
+import { join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
+import { readJson, realPathOf, textOf } from "../lib/base/files.ts";
+import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
-import { quoted } from "../lib/base/text.ts";
-import { note, parseFlags, print, runMain } from "../lib/cli.ts";
-import { type Config, loadConfig } from "../lib/config/config.ts";
+import { counted, quoted } from "../lib/base/text.ts";
+import { confirm, note, type Run, runScript } from "../lib/cli.ts";
+import type { Config, Paths } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/health.ts";
-import { nameOf } from "../lib/sessions/meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
+import { rulesOf } from "../lib/transcripts/rules.ts";
+import type { Session } from "../lib/transcripts/session.ts";
+import { readEntries } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
 Usage: bun scripts/setup.ts [options]
@@ -28,10 +31,12 @@ Finds Claude Code, pi and Codex on this machine, installs session-memory into th
 and names the sessions there are. Shows every command before it runs it.
 
 Options:
-      --yes      Run the commands without asking
-      --remove   Take session-memory out of the agents again, and list what stays
-      --quiet    No remarks on stderr
-  -h, --help     Show this help
+      --yes              Run the commands without asking
+      --remove           Take session-memory out of the agents again, and list what stays
+      --sessions <path>  Index and name this file or folder instead of the agents' own (repeatable)
+      --json             One JSON document
+      --quiet            No remarks on stderr
+  -h, --help             Show this help
 
 Examples:
   bun scripts/setup.ts
@@ -43,10 +48,12 @@ interface Host {
   name: string;
   program: string;
   install: string[][];
-  remove: string[][];
+  /** Returns the commands that undo what is installed. */
+  remove: (paths: Paths) => string[][];
 }
 
 const PLUGIN = "session-memory@session-memory";
+const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
 const HOSTS: readonly Host[] = [
   {
     name: "Claude Code",
@@ -55,12 +62,20 @@ const HOSTS: readonly Host[] = [
       ["plugin", "marketplace", "add", ROOT],
       ["plugin", "install", PLUGIN],
     ],
-    remove: [
-      ["plugin", "uninstall", PLUGIN],
-      ["plugin", "marketplace", "remove", "session-memory"],
-    ],
+    remove: ({ claude }) => {
+      const has = (file: string, name: string) => textOf(join(claude, "plugins", file)).includes(`"${name}"`);
+      return [
+        ...(has("installed_plugins.json", PLUGIN) ? [["plugin", "uninstall", PLUGIN]] : []),
+        ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
+      ];
+    },
   },
-  { name: "pi", program: "pi", install: [["install", ROOT]], remove: [["remove", ROOT]] },
+  {
+    name: "pi",
+    program: "pi",
+    install: [["install", ROOT]],
+    remove: ({ pi }) => piPackages(pi).map((source) => ["remove", source]),
+  },
   {
     name: "Codex",
     program: "codex",
@@ -68,10 +83,13 @@ const HOSTS: readonly Host[] = [
       ["plugin", "marketplace", "add", ROOT],
       ["plugin", "add", PLUGIN],
     ],
-    remove: [
-      ["plugin", "remove", PLUGIN],
-      ["plugin", "marketplace", "remove", "session-memory"],
-    ],
+    remove: ({ codex }) => {
+      const config = textOf(join(codex, "config.toml"));
+      return [
+        ...(config.includes(`[plugins."${PLUGIN}"]`) ? [["plugin", "remove", PLUGIN]] : []),
+        ...(config.includes("[marketplaces.session-memory]") ? [REMOVE_MARKETPLACE] : []),
+      ];
+    },
   },
 ];
 
@@ -81,92 +99,163 @@ interface Step {
   command: string[];
 }
 
+/** What `--json` prints. */
+interface Report {
+  hosts: { name: string; program: string | null }[];
+  commands: { host: string; command: string[]; ok: boolean | null }[];
+  /** Null where nothing was indexed. */
+  sessions: number | null;
+  questions: string[];
+}
+
 const QUESTIONS = 3;
 /** Sessions looked at for names that make a question, the longest of them first. */
 const NEWEST = 50;
-const NAME_WORDS = 8;
+/** A session of fewer messages of the user, and no more bytes, is no work to ask about. */
+const MESSAGES_MIN = 3;
+const WORK_BYTES = 200_000;
+/** Searches made to find questions that have an answer. */
+const TRIES = 12;
 
-async function main(args: string[]): Promise<void> {
-  const flags = {
-    yes: { type: "boolean", default: false },
-    remove: { type: "boolean", default: false },
-  } as const;
-  const { values } = parseFlags(args, flags, { max: 0 });
-  const config = await loadConfig(process.env, process.cwd());
-  const steps = HOSTS.flatMap((host) => stepsOf(host, values.remove ? host.remove : host.install, config));
-  if (steps.length > 0) print(["Will run:", ...steps.map((step) => `  ${shown(step)}`)].join("\n"));
-  if (!values.remove && steps.some(({ host }) => host === "pi")) printReceivers(config);
-  if (!values.remove) print(`Will index and name the sessions of this machine; ${whatIsSent(config)}`);
-  if (!(values.yes || (await isConfirmed()))) {
-    note("nothing was changed: run it again with --yes");
-    return;
-  }
-  const failed = steps.filter(({ command }) => !succeeds(command));
-  for (const step of failed) print(`failed: ${shown(step)}`);
-  if (failed.length > 0) process.exitCode = 1;
-  if (values.remove) print(whatStays(config));
-  else {
-    if (steps.some(({ host }) => host === "Codex")) print(CODEX);
-    indexAndName(config);
-  }
+const SCRIPT = {
+  usage: USAGE,
+  flags: { yes: { type: "boolean", default: false }, remove: { type: "boolean", default: false } },
+  words: { max: 0 },
+} as const;
+
+async function main({ values, config, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+  const { json = false, remove } = values;
+  const say = (...lines: string[]) => json || show(undefined, lines);
+  const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
+  for (const { name, program, file } of hosts) say(`${name}: ${file ?? `no ${program} on PATH`}`);
+  const steps = hosts.flatMap((host) => stepsOf(host, remove ? host.remove(config.paths) : host.install));
+  say(...plan(steps, remove, config));
+  const report: Report = {
+    hosts: hosts.map(({ name, file }) => ({ name, program: file ?? null })),
+    commands: steps.map((step) => ({ ...step, ok: null })),
+    sessions: null,
+    questions: [],
+  };
+  const isIdle = remove && steps.length === 0;
+  if (isIdle || values.yes || (await confirm("Go on?"))) {
+    for (const step of report.commands) step.ok = succeeds(step.command, json);
+    const failed = report.commands.filter(({ ok }) => !ok);
+    for (const step of failed) say(`failed: ${shown(step)}`);
+    if (failed.length > 0) process.exitCode = 1;
+    if (remove) say(...whatStays(config));
+    else {
+      if (steps.some(({ host }) => host === "Codex")) say(CODEX);
+      Object.assign(report, await indexAndName(config, values, say));
+    }
+  } else note("nothing was changed: run it again with --yes");
+  if (json) show(report, []);
 }
 
-/** In pi a session's own model observes it, which indexing and naming say nothing of. */
-function printReceivers({ settings, paths, env }: Config): void {
-  const receivers = describeReceivers(settings, paths, env);
-  if (receivers !== "nothing") print(`Once installed sends: ${receivers}`);
+function stepsOf(
+  { name, file }: Pick<Host, "name"> & { file: string | undefined },
+  commands: string[][],
+): Step[] {
+  return file === undefined ? [] : commands.map((words) => ({ host: name, command: [file, ...words] }));
 }
 
-function whatIsSent({ settings: { embedding, llm } }: Config): string {
-  if (!embedding && !llm) return "nothing is sent anywhere";
-  return "texts are sent where config.json says (bun scripts/embed.ts --dry-run shows what)";
+/** Returns what would be done, and who would receive anything. */
+function plan(steps: readonly Step[], remove: boolean, { settings, paths, env }: Config): string[] {
+  const commands = steps.length > 0 ? ["Will run:", ...steps.map((step) => `  ${shown(step)}`)] : [];
+  if (remove)
+    return steps.length > 0 ? commands : ["nothing to remove: no agent found here has session-memory"];
+  // In pi a session's own model observes it, which indexing and naming say nothing of.
+  const receivers = steps.some(({ host }) => host === "pi") && describeReceivers(settings, paths, env);
+  const observing = receivers && receivers !== "nothing" ? [`Once installed sends: ${receivers}`] : [];
+  const sends = (settings.embedding ?? settings.llm) ? SENDS : "nothing is sent anywhere";
+  return [...commands, ...observing, `Will index and name the sessions of this machine; ${sends}`];
 }
 
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
-
-function stepsOf({ name, program }: Host, commands: string[][], { env }: Config): Step[] {
-  const file = findProgram(program, env);
-  print(file === undefined ? `${name}: no ${program} on PATH` : `${name}: ${file}`);
-  return file === undefined ? [] : commands.map((words) => ({ host: name, command: [file, ...words] }));
-}
+const SENDS = "texts are sent where config.json says (bun scripts/embed.ts --dry-run shows what)";
 
 function shown({ host, command }: Step): string {
   return `${command.map(quoted).join(" ")}   # ${host}`;
 }
 
-/** Asks at a terminal; anywhere else nobody can answer. */
-async function isConfirmed(): Promise<boolean> {
-  if (!(process.stdin.isTTY && process.stderr.isTTY)) return false;
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question("Go on? [y/N] ");
-  terminal.close();
-  return /^y(es)?$/i.test(answer.trim());
+/** Returns pi's sources of this package: this folder, or the published one. */
+function piPackages(pi: string): string[] {
+  const packages = arrayOf(recordOf(readJson(join(pi, "settings.json"))).packages);
+  const sources = packages.flatMap((entry) => stringOf(entry) ?? stringOf(recordOf(entry).source) ?? []);
+  return sources.flatMap((source) => {
+    if (/^npm:session-memory(?:@|$)/.test(source)) return source;
+    const folder = resolve(pi, source);
+    return folder === ROOT || realPathOf(folder) === realPathOf(ROOT) ? ROOT : [];
+  });
 }
 
-function succeeds([program = "", ...args]: readonly string[]): boolean {
-  return spawnSync(program, args, { stdio: ["ignore", "inherit", "inherit"] }).status === 0;
+/** Runs a command; what it prints is a remark where a result in JSON is wanted. */
+function succeeds([program = "", ...args]: readonly string[], json: boolean): boolean {
+  return spawnSync(program, args, { stdio: ["ignore", json ? 2 : "inherit", "inherit"] }).status === 0;
 }
 
-/** Runs two scripts of ours, whose progress goes to stderr, and names three things to ask. */
-function indexAndName(config: Config): void {
+/** Runs two scripts of ours, whose progress goes to stderr, and suggests what to ask. */
+async function indexAndName(
+  config: Config,
+  { sessions: given = [], quiet = false }: { sessions?: string[] | undefined; quiet?: boolean | undefined },
+  say: (...lines: string[]) => void,
+): Promise<Pick<Report, "sessions" | "questions">> {
+  const flags = [...given.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
   for (const script of ["embed", "index-meta"]) {
     const [, ...args] = ownCommand(`scripts/${script}.ts`);
-    const ran = spawnSync(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
+    const ran = spawnSync(process.execPath, [...args, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
     if (ran.status !== 0) process.exitCode = 1;
   }
-  const sessions = listSessions(config.paths);
-  print(`${sessions.length} sessions can be searched now`);
-  const worth = sessions.slice(0, NEWEST).toSorted((a, b) => b.size - a.size);
-  const names = worth.flatMap((session) => nameOf(session, config.paths) ?? []);
-  const short = names.map((name) => name.split(" ").slice(0, NAME_WORDS).join(" "));
-  const questions = [...new Set(short)].slice(0, QUESTIONS);
-  if (questions.length === 0) return;
-  const commands = questions.map((name) => `  bun scripts/search.ts ${quoted(`what came of ${name}?`)}`);
-  print(asCalled(["Questions to try:", ...commands].join("\n")));
+  const sessions = listSessions(config.paths).length;
+  say(`${counted(sessions, "session")} can be searched now`);
+  const questions = await questionsOf(config);
+  const commands = questions.map((question) => `  bun scripts/search.ts ${quoted(question)}`);
+  if (commands.length > 0) say(asCalled(["Questions to try:", ...commands].join("\n")));
+  return { sessions, questions };
 }
 
-function whatStays({ paths }: Config): string {
+/** Returns questions about the user's own work that a search answers well; none about sessions in which little was said. */
+async function questionsOf({ paths, settings, ...config }: Config): Promise<string[]> {
+  const [{ sessionSearch }, { nameOf }, { isCircumstantial }] = await Promise.all([
+    import("../lib/search/session-search.ts"),
+    import("../lib/sessions/meta.ts"),
+    import("../lib/naming/summarize.ts"),
+  ]);
+  const longest = listSessions(paths)
+    .slice(0, NEWEST)
+    .toSorted((a, b) => b.size - a.size);
+  const questions: string[] = [];
+  let tries = 0;
+  for (const session of longest) {
+    const name = nameOf(session, paths);
+    if (name === undefined || isCircumstantial(name) || !isPlain(name) || isToy(session, paths)) continue;
+    if (questions.length === QUESTIONS || ++tries > TRIES) break;
+    const query = `what came of "${name}"?`;
+    // By words alone: nothing is sent for a suggestion.
+    const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
+    const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
+    const [best] = results;
+    const isAnswer = best?.strength === "strong" && best.session_id === session.id;
+    if (isAnswer && !questions.includes(query)) questions.push(query);
+  }
+  return questions;
+}
+
+/** Returns whether a name is words: neither too few to ask about, nor ids, hashes and paths. */
+function isPlain(name: string): boolean {
+  const words = name.split(" ");
+  return words.length >= 3 && !/[0-9a-f]{7,}|\d{4,}|["/\\@_~$`{}<>|]|[A-Z]{4,}/.test(name);
+}
+
+/** Returns whether hardly anything was said: a long transcript is work, however little the user said. */
+function isToy({ file, size }: Session, paths: Paths): boolean {
+  if (size > WORK_BYTES) return false;
+  let messages = 0;
+  for (const { kind } of readEntries(file, { rules: rulesOf(paths) })) if (kind === "user") messages++;
+  return messages < MESSAGES_MIN;
+}
+
+function whatStays({ paths }: Config): string[] {
   const copy = join(paths.claude, "plugins", "cache", "session-memory");
   const lines = [
     "What stays:",
@@ -175,7 +264,7 @@ function whatStays({ paths }: Config): string {
     ...(existsSync(copy) ? [`  ${copy}: Claude Code's copy of the plugin, which you may delete`] : []),
     `  ${ROOT}: the program itself`,
   ];
-  return asCalled(lines.join("\n"));
+  return lines.map(asCalled);
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+if (import.meta.main) await runScript(SCRIPT, main);

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { claudeState, claudeUser } from "./support/claude.ts";
+import { dirname, join, relative } from "node:path";
+import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
-import { ROOT, runCommand, runScript } from "./support/run.ts";
+import { uuidFrom } from "./support/rows.ts";
+import { ROOT, runCommand, runScript, startScript } from "./support/run.ts";
 
 let home: TemporaryHome;
 beforeEach(() => {
@@ -65,18 +66,84 @@ test("setup --yes runs the hosts' commands, indexes and names, and suggests ques
   expect(stdout).toMatch(/^\d+ sessions can be searched now$/m);
   const questions = stdout.split("Questions to try:\n")[1]?.trimEnd().split("\n") ?? [];
   expect([1, 2, 3]).toContain(questions.length);
-  for (const question of questions) expect(question).toMatch(/search\.ts 'what came of .+\?'$/);
+  for (const question of questions) expect(question).toMatch(/search\.ts 'what came of ".+"\?'$/);
   expect(existsSync(home.paths.database)).toBe(true);
   expect(existsSync(home.paths.meta)).toBe(true);
 }, 30_000);
 
-test("setup suggests questions that a shell takes as they are, whatever a session is called", async () => {
-  const customTitle = "it's `touch /tmp/x` of $(id)";
-  writeClaude(home, { rows: [claudeUser({ text: "hi" }), claudeState("custom-title", { customTitle })] });
+/** A session in which one thing is spoken of again and again. */
+function writeTalk(customTitle: string): void {
+  const row = { cwd: home.project, sessionId: uuidFrom(customTitle) };
+  const turns = Array.from({ length: 3 }, (_, i) => [
+    claudeUser({
+      ...row,
+      text: `${customTitle}: what about part ${i}? ${"Let me add some detail. ".repeat(20)}`,
+    }),
+    claudeAssistant({
+      ...row,
+      text: `Part ${i} of "${customTitle}" is done now. ${"It took a while. ".repeat(30)}`,
+    }),
+  ]);
+  writeClaude(home, {
+    id: row.sessionId,
+    rows: [...turns.flat(), claudeState("custom-title", { customTitle })],
+  });
+}
+
+test("setup suggests questions that a shell takes as they are", async () => {
+  writeTalk("Keep the gateway's retry limit low");
   const { stdout } = await setup("--yes");
   const [question = ""] = /(?<=search\.ts ).*$/m.exec(stdout) ?? [];
   const { stdout: typed } = await runCommand(["sh", "-c", `printf %s ${question}`], { env: home.env });
-  expect(typed).toBe(`what came of ${customTitle}?`);
+  expect(typed).toBe(`what came of "Keep the gateway's retry limit low"?`);
+});
+
+test("setup suggests no question about toy sessions, hashes, paths and commands", async () => {
+  for (const title of [
+    "hello",
+    "say hi",
+    "it's `touch /tmp/x` of $(id)",
+    "Fix build 0f6d2c887ab44b1f now please",
+  ])
+    writeTalk(title);
+  writeClaude(home, { rows: [claudeUser({ text: "create a hello world function" })] });
+  const { stdout, exitCode } = await setup("--yes");
+  expect(stdout).toContain("5 sessions can be searched now\n");
+  expect([stdout.includes("Questions to try"), exitCode]).toEqual([false, 0]);
+});
+
+test("setup warns of all quarantined transcripts on one line", async () => {
+  for (const name of ["a", "b"]) write(join(home.paths.claude, "projects", "x", `${name}.jsonl`), "noise\n");
+  const args = ["--sessions", join(home.paths.claude, "projects"), "--yes"];
+  const run = await startScript("setup", args, { env: home.env, cwd: home.home });
+  const warnings = run.stderr.split("\n").filter((line) => line.startsWith("warning: "));
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      /^warning: quarantined 2 transcripts, the first \S+\.jsonl: 1 of 1 lines are not JSON \(/,
+    ),
+  ]);
+});
+
+test("setup --json prints one document, and the hosts' words as remarks", async () => {
+  const claude = host("claude");
+  const { stdout, exitCode } = await setup("--yes", "--json");
+  const command = (...words: string[]) => ({ host: "Claude Code", command: [claude, ...words], ok: true });
+  expect([JSON.parse(stdout), exitCode]).toEqual([
+    {
+      hosts: [
+        { name: "Claude Code", program: claude },
+        { name: "pi", program: null },
+        { name: "Codex", program: null },
+      ],
+      commands: [
+        command("plugin", "marketplace", "add", ROOT),
+        command("plugin", "install", "session-memory@session-memory"),
+      ],
+      sessions: 0,
+      questions: [],
+    },
+    0,
+  ]);
 });
 
 test("setup names who receives anything once it is installed in pi", async () => {
@@ -97,9 +164,19 @@ test("setup goes on after a host's command that failed, names it, and ends with 
   expect(exitCode).toBe(1);
 });
 
+/** What the hosts keep of an installation. */
+function installed(): void {
+  const plugins = join(home.paths.claude, "plugins");
+  write(join(plugins, "installed_plugins.json"), '{"plugins": {"session-memory@session-memory": [{}]}}');
+  write(join(plugins, "known_marketplaces.json"), '{"session-memory": {}}');
+  const packages = [relative(home.paths.pi, ROOT), "npm:session-memory@0.1.0", { source: "npm:other" }];
+  write(join(home.paths.pi, "settings.json"), JSON.stringify({ packages }));
+}
+
 test("setup --remove undoes what setup did and lists what stays", async () => {
   host("claude");
   host("pi");
+  installed();
   const copy = join(home.paths.claude, "plugins", "cache", "session-memory");
   mkdirSync(copy, { recursive: true });
   const { stdout, exitCode } = await setup("--remove", "--yes");
@@ -107,6 +184,7 @@ test("setup --remove undoes what setup did and lists what stays", async () => {
     "claude plugin uninstall session-memory@session-memory",
     "claude plugin marketplace remove session-memory",
     `pi remove ${ROOT}`,
+    "pi remove npm:session-memory@0.1.0",
   ]);
   expect(stdout).toContain(`  ${copy}: Claude Code's copy of the plugin, which you may delete\n`);
   expect(stdout.slice(stdout.indexOf("What stays:")).split("\n")[1]).toContain(home.paths.home);
@@ -117,6 +195,8 @@ test("setup installs into Codex, says that its hooks need a yes, and takes it ou
   host("codex");
   const { stdout } = await setup("--yes");
   expect(stdout).toContain("\nCodex runs no hook before you trust it: start codex once");
+  const config = '[marketplaces.session-memory]\nsource = "x"\n[plugins."session-memory@session-memory"]\n';
+  write(join(home.paths.codex, "config.toml"), config);
   await setup("--remove", "--yes");
   expect(called()).toEqual([
     `codex plugin marketplace add ${ROOT}`,
@@ -124,4 +204,17 @@ test("setup installs into Codex, says that its hooks need a yes, and takes it ou
     "codex plugin remove session-memory@session-memory",
     "codex plugin marketplace remove session-memory",
   ]);
+});
+
+test("setup --remove with nothing installed says so, runs and asks nothing, and ends with 0", async () => {
+  const [claude, pi] = [host("claude"), host("pi")];
+  const { stdout, stderr, exitCode } = await setup("--remove");
+  expect(stdout.split("\n").slice(0, 5)).toEqual([
+    `Claude Code: ${claude}`,
+    `pi: ${pi}`,
+    "Codex: no codex on PATH",
+    "nothing to remove: no agent found here has session-memory",
+    "What stays:",
+  ]);
+  expect([stderr, exitCode, existsSync(calls())]).toEqual(["", 0, false]);
 });
