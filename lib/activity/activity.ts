@@ -188,7 +188,7 @@ function offsetSince(file: string, since: string | undefined, head?: Head): numb
 
 function nextLineStart(file: string, position: number): number {
   return withFile(file, (descriptor) => {
-    for (const { end } of linesForward(descriptor, position)) return end;
+    for (const { end } of linesForward(descriptor, { from: position })) return end;
     return position;
   });
 }

@@ -141,7 +141,7 @@ function followBranch(
   let last = [...(ends ?? [])];
   const seen = new Set(ends);
   const isLinear = withFile(file, (descriptor) => {
-    for (const { bytes, terminated } of linesForward(descriptor, from)) {
+    for (const { bytes, terminated } of linesForward(descriptor, { from })) {
       if (!terminated) return true;
       for (const record of bytes ? parseLine(bytes).records : []) {
         const node = format.treeNode(record);

@@ -10,7 +10,7 @@ import { changedAt, readJson, statOf } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { type Head, isoTime } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
-import { parseLine, readHeadBytes, readTailBytes } from "../transcripts/jsonl.ts";
+import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 
@@ -269,4 +269,17 @@ function* rowsBackward(parts: readonly Buffer[], text: string): Generator<JsonRe
       before = start - 1;
     }
   }
+}
+
+/** Reads the first `bytes` of a file, fewer if it is shorter. */
+function readHeadBytes(file: string, bytes: number): Buffer {
+  return withFile(file, (descriptor, size) => readFully(descriptor, 0, Math.min(bytes, size)));
+}
+
+/** Reads the last `bytes` of a file, all of it if it is shorter. */
+function readTailBytes(file: string, bytes: number): Buffer {
+  return withFile(file, (descriptor, size) => {
+    const length = Math.min(bytes, size);
+    return readFully(descriptor, size - length, length);
+  });
 }

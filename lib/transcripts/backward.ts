@@ -50,7 +50,8 @@ export function* readBackward(
       const check = callCheck({ cwd: head.cwd, results });
       const checked = pending.reverse().flatMap((raw) => check(raw) ?? []);
       pending = [];
-      return { entries: checked.flatMap(entryFilter(rules)), skipped };
+      const shown = entryFilter(rules);
+      return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
     };
     const { size } = fstatSync(descriptor);
     for (const line of linesBackward(descriptor, Math.min(before ?? size, size))) {

@@ -193,7 +193,7 @@ function typedText(record: JsonRecord): string {
 
 function typedPart(text: string): string {
   const start = text.trimStart();
-  if (NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";
+  if (/^[<[CB]/.test(start) && NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";
   const typed = text.includes("<") ? withoutPutIn(text) : text;
   // The client warms a subagent up with this one word.
   return typed.trim() === "" || typed === "Warmup" ? "" : typed;

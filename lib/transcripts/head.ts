@@ -7,7 +7,7 @@ import type { JsonRecord } from "../base/json.ts";
 import { claude } from "./claude.ts";
 import { codex } from "./codex.ts";
 import { type Format, type Head, isoTime, plain, plainMessage } from "./format.ts";
-import { linesForward, parseLine, readHeadBytes, withFile } from "./jsonl.ts";
+import { linesForward, parseLine, withFile } from "./jsonl.ts";
 import { pi } from "./pi.ts";
 import type { Agent } from "./session.ts";
 
@@ -29,40 +29,27 @@ const HOSTS: readonly Format[] = [claude, pi, codex];
  * @returns undefined when the file holds no transcript.
  */
 export function readHead(file: string): Head | undefined {
-  const first = headOf(readHeadBytes(file, FIRST_BYTES));
-  if (first && isComplete(first)) return first;
-  const head = headOf(readHeadBytes(file, HEAD_BYTES));
-  if (head?.cwd !== undefined || head?.agent === "plain") return head;
-  // The first line alone may be longer: a pasted image, a system prompt.
-  const long = headOf(readHeadBytes(file, HEAD_MAX_BYTES)) ?? head;
-  if (long?.cwd !== undefined || long?.agent === "plain") return long;
-  return withFile(file, (descriptor, size) =>
-    size > HEAD_MAX_BYTES ? (readOn(descriptor, size) ?? long) : long,
-  );
+  return withFile(file, headIn);
 }
 
-/** Reads up to the row that says where the session works, however far it is; rows without that are not parsed. */
-function readOn(descriptor: number, size: number): Head | undefined {
+/** Reads the head of an open file, no further than it is known: rows after that are not parsed. */
+export function headIn(descriptor: number, size: number): Head | undefined {
   const reader = headReader();
-  for (const { bytes, offset } of linesForward(descriptor)) {
+  let parsed = HEAD_BYTES;
+  for (const { bytes, offset, end } of linesForward(descriptor, { block: FIRST_BYTES })) {
     // A line as of the file's size when it was opened: a file that grows must not be read for ever.
     if (offset >= size || (!reader.isKnown() && offset > UNKNOWN_MAX_BYTES)) break;
-    if (!bytes || (reader.isKnown() && !bytes.includes(CWD_KEY))) continue;
+    // The first line alone may be longer: a pasted image, a system prompt.
+    if (offset === 0 && end > HEAD_BYTES) parsed = HEAD_MAX_BYTES;
+    if (offset >= parsed) {
+      const head = parsed < Number.POSITIVE_INFINITY ? reader.head() : undefined;
+      if (head?.cwd !== undefined || head?.agent === "plain") return head;
+      parsed = parsed < HEAD_MAX_BYTES ? HEAD_MAX_BYTES : Number.POSITIVE_INFINITY;
+    }
+    const isFar = offset >= HEAD_MAX_BYTES;
+    if (!bytes || (isFar && reader.isKnown() && !bytes.includes(CWD_KEY))) continue;
     const head = reader.add(bytes);
-    if (head?.cwd !== undefined) return head;
-  }
-  return reader.head();
-}
-
-/** Reads no further than the head is known: a small file would be parsed twice. */
-function headOf(bytes: Buffer): Head | undefined {
-  const reader = headReader();
-  for (let start = 0; start < bytes.length; ) {
-    const newline = bytes.indexOf(10, start);
-    const end = newline === -1 ? bytes.length : newline;
-    const head = reader.add(bytes.subarray(start, end));
-    if (head && isComplete(head)) return head;
-    start = end + 1;
+    if (head && (isComplete(head) || (isFar && head.cwd !== undefined))) return head;
   }
   return reader.head();
 }

@@ -41,50 +41,54 @@ export function withFile<T>(file: string, use: (descriptor: number, size: number
   }
 }
 
-/** Yields the lines of an open file from the byte `from` up to its end as it is when reached. */
-export function* linesForward(descriptor: number, from = 0): Generator<Line> {
-  // Most transcripts are small: a whole block for each would cost more than reading them.
-  const rest = fstatSync(descriptor).size - from + 1;
-  let buffer = Buffer.allocUnsafe(Math.max(1024, Math.min(FORWARD_BLOCK_BYTES, rest)));
+/** A block that no reader is using: most transcripts are small, and a new block for each would cost as much as reading them. */
+let spare: Buffer | undefined;
+
+/** Yields the lines of an open file from the byte `from` up to its end as it is when reached, read in blocks. */
+export function* linesForward(
+  descriptor: number,
+  { from = 0, block = FORWARD_BLOCK_BYTES }: { from?: number; block?: number } = {},
+): Generator<Line> {
+  const whole = spare ?? Buffer.allocUnsafeSlow(FORWARD_BLOCK_BYTES);
+  spare = undefined;
+  let buffer = whole.subarray(0, block);
   let filled = 0; // bytes of the unfinished line at the front of the buffer
   let offset = from; // file position of buffer[0]
   let skipping = 0; // bytes already dropped of an overlong line
-  for (;;) {
-    if (filled === buffer.length) {
-      if (filled >= LINE_MAX_BYTES) {
-        skipping += filled;
-        filled = 0;
-      } else buffer = Buffer.concat([buffer], buffer.length * 2);
-    }
-    const position = offset + skipping + filled;
-    const read = readAt(descriptor, buffer, { at: filled, length: buffer.length - filled, position });
-    if (read === 0) break;
-    const limit = filled + read;
-    const view = buffer.subarray(0, limit);
-    let start = 0;
-    let newline = view.indexOf(NEWLINE, filled);
-    while (newline !== -1) {
-      const end = offset + skipping + newline + 1;
-      yield {
-        offset: offset + start,
-        end,
-        bytes: skipping ? undefined : buffer.subarray(start, newline),
-        terminated: true,
-      };
-      if (skipping) {
+  try {
+    for (;;) {
+      if (filled === buffer.length) {
+        if (filled >= LINE_MAX_BYTES) {
+          skipping += filled;
+          filled = 0;
+        } else buffer = Buffer.concat([buffer], buffer.length * 2);
+      }
+      const position = offset + skipping + filled;
+      const read = readAt(descriptor, buffer, { at: filled, length: buffer.length - filled, position });
+      if (read === 0) break;
+      const limit = filled + read;
+      const view = buffer.subarray(0, limit);
+      let start = 0;
+      let newline = view.indexOf(NEWLINE, filled);
+      while (newline !== -1) {
+        const end = offset + skipping + newline + 1;
+        const bytes = skipping ? undefined : buffer.subarray(start, newline);
+        yield { offset: offset + start, end, bytes, terminated: true };
         offset += skipping;
         skipping = 0;
+        start = newline + 1;
+        newline = view.indexOf(NEWLINE, start);
       }
-      start = newline + 1;
-      newline = view.indexOf(NEWLINE, start);
+      buffer.copyWithin(0, start, limit);
+      filled = limit - start;
+      offset += start;
     }
-    buffer.copyWithin(0, start, limit);
-    filled = limit - start;
-    offset += start;
-  }
-  if (filled + skipping > 0) {
-    const bytes = skipping ? undefined : buffer.subarray(0, filled);
-    yield { offset, end: offset + skipping + filled, bytes, terminated: false };
+    if (filled + skipping > 0) {
+      const bytes = skipping ? undefined : buffer.subarray(0, filled);
+      yield { offset, end: offset + skipping + filled, bytes, terminated: false };
+    }
+  } finally {
+    spare = whole;
   }
 }
 
@@ -124,19 +128,6 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
     position = start;
   }
   if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated };
-}
-
-/** Reads the first `bytes` of a file, fewer if it is shorter. */
-export function readHeadBytes(file: string, bytes: number): Buffer {
-  return withFile(file, (descriptor, size) => readFully(descriptor, 0, Math.min(bytes, size)));
-}
-
-/** Reads the last `bytes` of a file, all of it if it is shorter. */
-export function readTailBytes(file: string, bytes: number): Buffer {
-  return withFile(file, (descriptor, size) => {
-    const length = Math.min(bytes, size);
-    return readFully(descriptor, size - length, length);
-  });
 }
 
 /**

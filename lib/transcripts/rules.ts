@@ -39,18 +39,18 @@ export function ownRules(): Rules {
  * Returns a filter for entries in their order, which gives none for an excluded one. An excluded prompt excludes its
  * answer, up to the next prompt.
  */
-export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry[] {
+export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry | undefined {
   let isAnswerExcluded = false;
   return (raw) => {
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
-    return isExcluded || isAnswerExcluded ? [] : [cleanEntry(raw, clean)];
+    return isExcluded || isAnswerExcluded ? undefined : cleanEntry(raw, clean);
   };
 }
 
 /** Returns an entry whose texts are redacted when they are first read. */
 function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
-  const { line, offset, end, id, kind, at, callId, isError, state, patch, contextTokens } = raw;
+  const { line, offset, end, id, kind, at, callId, contextTokens } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
   const entry: Entry = {
@@ -64,18 +64,23 @@ function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
       return text;
     },
     at,
-    ...(tool && { tool }),
     callId,
-    ...(isError !== undefined && { isError }),
-    ...(state && { state }),
     contextTokens,
   };
+  // Assigned, not spread: this runs for every row there is.
+  if (tool) entry.tool = tool;
+  if (raw.isError !== undefined) entry.isError = raw.isError;
+  if (raw.state) entry.state = raw.state;
+  const { patch } = raw;
   return patch === undefined ? entry : defineLazy(entry, "patch", () => clean(patch));
 }
 
 function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
   let target: string | undefined;
   let paths: string[] | undefined;
+  let input: string | undefined;
+  // Paths and the input of short commands are mostly the target itself.
+  const cleaned = (text: string) => (text === raw.target ? call.target : clean(text));
   const call: ToolCall = {
     name: clean(raw.name),
     get target() {
@@ -87,10 +92,12 @@ function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
       paths ??= raw.paths.map(cleaned);
       return paths;
     },
+    get input() {
+      input ??= raw.input === undefined ? undefined : cleaned(raw.input);
+      return input;
+    },
   };
-  // Paths and the input of short commands are mostly the target itself.
-  const cleaned = (text: string) => (text === raw.target ? call.target : clean(text));
-  return Object.hasOwn(raw, "input") ? defineLazy(call, "input", () => cleaned(raw.input ?? "")) : call;
+  return call;
 }
 
 /** The facts about a session that decide whether it is excluded. */

@@ -42,7 +42,7 @@ export interface ToolCall {
   /** Files named by the call (several for a patch), as written there. */
   paths: string[];
   /** The whole input as text: a command, a diff, a written file, or the arguments. Only where results are wanted. */
-  input?: string;
+  input?: string | undefined;
 }
 
 export type DeedKind = "command" | "edit" | "write" | "read" | "search" | "fetch" | "other";

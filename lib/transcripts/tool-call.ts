@@ -23,6 +23,7 @@ const PRIMARY_ARGUMENTS = [
 /** Of a search, what is looked for says more than where. */
 const SEARCHED = ["pattern", "query", "url"];
 const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath"];
+const ACTIONS_HELD = 500;
 const ACTIONS: [ToolAction, RegExp][] = [
   [
     "edit",
@@ -49,8 +50,19 @@ export function toolCall(name: string, input: unknown, whole = false): ToolCall 
   return call;
 }
 
-function briefCall(name: string, input: unknown): ToolCall {
+const actions = new Map<string, ToolAction>();
+
+/** A session has few tools and thousands of calls. */
+function actionOf(name: string): ToolAction {
+  const known = actions.get(name);
+  if (known !== undefined) return known;
   const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
+  if (actions.size < ACTIONS_HELD) actions.set(name, action);
+  return action;
+}
+
+function briefCall(name: string, input: unknown): ToolCall {
+  const action = actionOf(name);
   if (name === "apply_patch") {
     const patch =
       typeof input === "string" ? input : (stringOf(isRecord(input) ? input.input : undefined) ?? "");

@@ -4,11 +4,11 @@
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
 
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { shortHash } from "../base/hash.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import type { Head, RawEntry, Results, TreeNode } from "./format.ts";
-import { formatOf, readHead } from "./head.ts";
+import { formatOf, headIn, readHead } from "./head.ts";
 import { linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
@@ -35,49 +35,41 @@ export interface ReadOptions {
   progress?: ReadProgress;
   /** Called with each row's place in the conversation tree. */
   onNode?: ((node: TreeNode) => void) | undefined;
+  /** Called with the id of a row that is declared the live end of the conversation. */
+  onLeaf?: (leafId: string) => void;
 }
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
 export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
-  const head = options.head ?? readHead(file);
-  const progress = options.progress ?? { offset: 0, line: 0, skipped: 0 };
-  progress.offset = options.from?.offset ?? 0;
-  progress.line = options.from?.line ?? 0;
-  progress.skipped = 0;
-  if (!head) return;
-  const format = formatOf(head.agent);
-  const { results = false, onNode } = options;
-  const settings = { head, results: results !== false };
-  const { offset } = progress;
-  const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
-  const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
-  const shown = entryFilter(options.rules);
-  for (const { place, records } of readRecords(file, progress, options)) {
-    for (const record of records) {
-      const node = onNode && format.treeNode(record);
-      if (node) onNode(node);
-      for (const raw of format.entries(record, place, settings)) {
-        const entry = checked(raw);
-        if (entry) yield* shown(entry);
-      }
-    }
-  }
-}
-
-/** Yields each line's records from `progress` on, and moves it past the line once they were consumed. */
-function* readRecords(
-  file: string,
-  progress: ReadProgress,
-  { unterminated = "wait", to }: Omit<ReadOptions, "rules">,
-) {
+  const { rules, from, to, results = false, unterminated = "wait", onNode, onLeaf } = options;
+  const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
+  Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openSync(file, "r");
   try {
-    for (const line of linesForward(descriptor, progress.offset)) {
+    const head = options.head ?? headIn(descriptor, fstatSync(descriptor).size);
+    if (!head) return;
+    const format = formatOf(head.agent);
+    const settings = { head, results: results !== false };
+    const { offset } = progress;
+    const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
+    const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
+    const shown = entryFilter(rules);
+    for (const line of linesForward(descriptor, { from: offset })) {
       if (to !== undefined && line.offset >= to) return;
       const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
       if (!line.terminated && (unterminated === "wait" || damaged)) return;
       const place = { line: progress.line + 1, offset: line.offset, end: line.end };
-      if (records.length > 0) yield { place, records };
+      for (const record of records) {
+        const node = onNode && format.treeNode(record);
+        if (node) onNode(node);
+        const leafId = onLeaf && format.leafOf(record);
+        if (leafId !== undefined) onLeaf?.(leafId);
+        for (const raw of format.entries(record, place, settings)) {
+          const entry = checked(raw);
+          const clean = entry && shown(entry);
+          if (clean) yield clean;
+        }
+      }
       // Together: whoever keeps both while a line is taken would count its damage again on the way back.
       if (damaged) progress.skipped++;
       progress.offset = line.end;
@@ -98,34 +90,27 @@ export function readActiveBranch(
   file: string,
   { rules, results = false, leafId: at, from }: ReadBranchOptions,
 ): { entries: Entry[]; leafId: string | undefined; skipped: number } {
-  const progress: ReadProgress = { offset: 0, line: 0, ...from, skipped: 0 };
+  const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
   const head = readHead(file);
   if (!head) return { entries: [], leafId: undefined, skipped: 0 };
-  const format = formatOf(head.agent);
-  const { offset } = progress;
-  const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
-  const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
-  const shown = entryFilter(rules);
-  const entries: Entry[] = [];
-  const nodes = new Map<string, TreeNode>();
-  let leafId: string | undefined;
-  for (const { place, records } of readRecords(file, progress, { unterminated: "accept" })) {
-    for (const record of records) {
-      const node = format.treeNode(record);
-      if (node && !nodes.has(node.id)) nodes.set(node.id, node);
-      const declared = format.leafOf(record);
-      leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
-      for (const raw of format.entries(record, place, { head, results })) {
-        const entry = checked(raw);
-        if (entry) entries.push(...shown(entry));
-      }
-    }
-  }
-  if (at !== undefined && nodes.has(at)) leafId = at;
-  const isLive = head.agent === "pi" ? onPath(nodes, leafId) : notAbandoned(nodes, leafId);
+  const tree = conversationTree(head.agent);
+  const { onNode, onLeaf } = tree;
+  const options: ReadOptions = {
+    rules,
+    results,
+    from,
+    head,
+    progress,
+    onNode,
+    onLeaf,
+    unterminated: "accept",
+  };
+  const entries = [...readEntries(file, options)];
+  if (at !== undefined) onLeaf(at);
+  const isLive = tree.isLive();
   return {
     entries: entries.filter((entry) => entry.id === undefined || isLive(entry.id)),
-    leafId,
+    leafId: tree.leafId(),
     skipped: progress.skipped,
   };
 }
@@ -175,17 +160,16 @@ export function onPath(nodes: Map<string, TreeNode>, leafId: string | undefined)
 }
 
 /** Not below a prompt that has a living sibling prompt. */
-export function notAbandoned(
-  nodes: Map<string, TreeNode>,
-  leafId: string | undefined,
-): (id: string) => boolean {
+function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
   const ancestors = new Set<string>();
   for (let id = leafId; id !== undefined && !ancestors.has(id); id = nodes.get(id)?.parentId)
     ancestors.add(id);
   const siblings = new Map<string, string[]>();
   for (const node of nodes.values()) {
     if (!node.isPrompt || node.parentId === undefined) continue;
-    siblings.set(node.parentId, [...(siblings.get(node.parentId) ?? []), node.id]);
+    const others = siblings.get(node.parentId);
+    if (others) others.push(node.id);
+    else siblings.set(node.parentId, [node.id]);
   }
   const abandoned = new Map<string, boolean>();
   for (const ids of siblings.values()) {
@@ -216,49 +200,56 @@ export function readRewound(file: string): LineSpan[] {
   if (!head || (head.agent !== "claude" && head.agent !== "pi")) return [];
   const format = formatOf(head.agent);
   const tree = conversationTree(head.agent);
+  const rows: [line: number, id: string][] = [];
   withFile(file, (descriptor) => {
     let line = 0;
     for (const { bytes } of linesForward(descriptor)) {
       line++;
       for (const record of bytes ? parseLine(bytes).records : []) {
-        tree.add(format.treeNode(record), { line, leafId: format.leafOf(record) });
+        const node = format.treeNode(record);
+        if (node) {
+          tree.onNode(node);
+          rows.push([line, node.id]);
+        }
+        const leafId = format.leafOf(record);
+        if (leafId !== undefined) tree.onLeaf(leafId);
       }
     }
   });
-  return tree.rewound();
+  return spansOf(rows, tree.isLive());
 }
 
-interface ConversationTree {
-  add(node: TreeNode | undefined, place: { line: number; leafId: string | undefined }): void;
-  rewound(): LineSpan[];
+/** Returns the lines of the rows that are not live, joined where they follow each other. */
+function spansOf(
+  rows: readonly (readonly [line: number, id: string])[],
+  isLive: (id: string) => boolean,
+): LineSpan[] {
+  const spans: LineSpan[] = [];
+  let isInside = false;
+  for (const [line, id] of rows) {
+    const isOut = !isLive(id);
+    const last = spans.at(-1);
+    if (isOut && isInside && last) last[1] = line;
+    else if (isOut) spans.push([line, line]);
+    isInside = isOut;
+  }
+  return spans;
 }
 
 /** Collects the rows of a conversation; those of pi are on the way to its last row, those of Claude Code mostly are. */
-function conversationTree(agent: Agent): ConversationTree {
+function conversationTree(agent: Agent) {
   const nodes = new Map<string, TreeNode>();
-  const lines: [line: number, id: string][] = [];
   let leaf: string | undefined;
   return {
-    add(node, { line, leafId }) {
-      if (node) {
-        if (!nodes.has(node.id)) nodes.set(node.id, node);
-        lines.push([line, node.id]);
-      }
-      leaf = (leafId !== undefined && nodes.has(leafId) ? leafId : node?.id) ?? leaf;
+    onNode(node: TreeNode): void {
+      if (!nodes.has(node.id)) nodes.set(node.id, node);
+      leaf = node.id;
     },
-    rewound() {
-      const isLive = agent === "pi" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf);
-      const spans: LineSpan[] = [];
-      let isInside = false;
-      for (const [line, id] of lines) {
-        const isOut = !isLive(id);
-        const last = spans.at(-1);
-        if (isOut && isInside && last) last[1] = line;
-        else if (isOut) spans.push([line, line]);
-        isInside = isOut;
-      }
-      return spans;
+    onLeaf(id: string): void {
+      if (nodes.has(id)) leaf = id;
     },
+    leafId: () => leaf,
+    isLive: () => (agent === "pi" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf)),
   };
 }
 
