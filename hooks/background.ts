@@ -214,6 +214,7 @@ async function save({ job: { id, file, cwd, source }, session, config }: Work): 
     source,
     topic: knownTopic(session, paths),
     timezone: settings.timezone,
+    participants: settings.participants,
     rules,
     directory: notesFolder(cwd, config),
     log: paths.log,

@@ -14,7 +14,15 @@ import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { integerFlag, type Run, runScript, usageError, warn } from "../lib/cli.ts";
-import { type Config, defaultSettings, expandPath, type Paths, resolvePaths } from "../lib/config/config.ts";
+import {
+  type Config,
+  defaultSettings,
+  expandPath,
+  PARTICIPANTS,
+  type Participants,
+  type Paths,
+  resolvePaths,
+} from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { findNote, readEnd, renderNote, writeNote } from "../lib/naming/note.ts";
 import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/naming/slug.ts";
@@ -71,6 +79,8 @@ export interface SaveOptions {
   topic?: string | undefined;
   /** IANA name. @default {the system's} */
   timezone?: string | undefined;
+  /** What the two who talk are called. @default User and Assistant */
+  participants?: Participants | undefined;
   /** What is redacted and excluded. @default {ownRules()} */
   rules?: Rules | undefined;
   /** The event log. @default {that of the environment's home} */
@@ -119,15 +129,17 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     timezone = systemTimezone(),
     rules = ownRules(),
     state = resolvePaths(process.env).state,
+    participants = PARTICIPANTS,
   } = options;
   const { clean, hasText } = rules;
   const { entries, messages } = readEnd(options.sessionFile, { count: messageCount, rules });
   if (messages.length === 0) throw nothingSaid(options.sessionId);
+  const field = (text: string) => oneLine(clean(text), FIELD_MAX);
   const lines = messages.map(
-    ({ kind, text }) => `${kind === "user" ? "User" : "Assistant"}: ${oneLine(text, MESSAGE_MAX)}`,
+    ({ kind, text }) =>
+      `${field(participants[kind === "user" ? kind : "assistant"])}: ${oneLine(text, MESSAGE_MAX)}`,
   );
   const at = messages.findLast((message) => message.at)?.at ?? modified(options.sessionFile);
-  const field = (text: string) => oneLine(clean(text), FIELD_MAX);
   const text = renderNote({
     time: `${formatLocal(at, timezone)} ${timezone}`,
     sessionKey: field(hasText(options.sessionKey) ? options.sessionId : options.sessionKey),
@@ -230,6 +242,7 @@ function described(session: Session, { settings, paths }: Config) {
     sessionId: session.id,
     source: session.agent,
     timezone: settings.timezone,
+    participants: settings.participants,
     rules: readRules(settings),
     log: paths.log,
     state: paths.state,

@@ -11,7 +11,7 @@
 import { readFileSync } from "node:fs";
 import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
-import type { Config } from "../lib/config/config.ts";
+import { type Config, roleOf } from "../lib/config/config.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
   type SearchAnswer,
@@ -155,15 +155,10 @@ function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean
 
 /** Returns a speaker by role, or by the name that config.json gives a participant. */
 function speakerFlag(value: string | undefined, { settings }: Config): "user" | "assistant" | undefined {
+  if (value === undefined) return undefined;
   const { user, assistant } = settings.participants;
-  const is = (name: string) => value?.toLowerCase() === name.toLowerCase();
-  if (value === undefined || is("user") || is("assistant")) {
-    return value?.toLowerCase() as "user" | "assistant" | undefined;
-  }
-  if (is(user)) return "user";
-  if (is(assistant)) return "assistant";
-  const isPartOf = (name: string) => name.split(/\s+/).some(is);
-  if (isPartOf(user) !== isPartOf(assistant)) return isPartOf(user) ? "user" : "assistant";
+  const role = roleOf(value, settings.participants);
+  if (role === "user" || role === "assistant") return role;
   throw usageError(
     `Cannot use --speaker "${value}": expected user, assistant, ${user} or ${assistant}`,
     "try --speaker user",

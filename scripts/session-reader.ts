@@ -13,6 +13,7 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { onMachine, shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
+import { type Participants, roleOf } from "../lib/config/config.ts";
 import { type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
 import {
   howToResume,
@@ -51,7 +52,7 @@ Usage: bun scripts/session-reader.ts <session>[:<line>|:<from>-<to>] [options]
   --lines <n>        Last entries to print (default: 50)
   --line <l|l-m>     Entries at these lines; --around <k> more on both sides (default: 10, of a range 0)
   --outline          One page: what the user said, what was done, failed, committed, decided
-  --speaker <who>    Only what user or assistant said
+  --speaker <who>    Only what user or assistant said, also by a name in participants
   --grep <words>     Only entries that hold all the words; in inputs and results too with --tools
   --tools, --no-tools  Whole inputs and results of tool calls; no tool calls
   --since, --until <t>  2026-02-03, yesterday, 7d, "last week"
@@ -122,11 +123,11 @@ interface Request {
   around: number | undefined;
   count: number;
   filter: StepFilter;
-  style: Pick<LogStyle, "timezone" | "full" | "tools">;
+  style: Pick<LogStyle, "timezone" | "full" | "tools" | "participants">;
   maxChars: number;
 }
 
-function requestOf(values: Values, timezone: string): Request {
+function requestOf(values: Values, timezone: string, participants: Participants): Request {
   const tools = values.tools || (values.full && !values["no-tools"]);
   const time = (flag: "since" | "until", edge: "start" | "end") =>
     values[flag] === undefined
@@ -137,14 +138,14 @@ function requestOf(values: Values, timezone: string): Request {
     around: values.around === undefined ? undefined : integerFlag("--around", values.around, AROUND),
     count: integerFlag("--lines", values.lines, 50, { min: 1 }),
     filter: {
-      speaker: choiceFlag("--speaker", values.speaker, SPEAKERS),
+      speaker: choiceFlag("--speaker", values.speaker && roleOf(values.speaker, participants), SPEAKERS),
       words: (values.grep ?? "").toLowerCase().split(/\s+/).filter(Boolean),
       tools: !values["no-tools"],
       insideTools: tools,
       since: time("since", "start"),
       until: time("until", "end"),
     },
-    style: { timezone, full: values.full, tools },
+    style: { timezone, full: values.full, tools, participants },
     maxChars: integerFlag("--max-chars", values["max-chars"], Number.MAX_SAFE_INTEGER, { min: 1 }),
   };
 }
@@ -262,11 +263,10 @@ function isFiltered({ speaker, grep, since, until }: Values): boolean {
 }
 
 /** Prints the sessions by their last row. */
-function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
+function printList({ values, config, cwd, show }: Run<typeof FLAGS>, timezone: string): void {
   const { paths, settings } = config;
   const { project, subagents } = values;
   const rules = readRules(settings);
-  const timezone = values.utc ? "UTC" : settings.timezone;
   const limit = integerFlag("-n", values.n, 20, { min: 1 });
   const agent = choiceFlag("--agent", values.agent, AGENTS);
   const since = values.since === undefined ? "" : timeFlag("--since", values.since, timezone).toISOString();
@@ -281,12 +281,13 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>): void {
 async function main(run: Run<typeof FLAGS>): Promise<void> {
   const { values, words, config } = run;
   const [reference] = words;
-  const request = requestOf(values, values.utc ? "UTC" : config.settings.timezone);
+  const timezone = values.utc ? "UTC" : config.settings.timezone;
+  const request = requestOf(values, timezone, config.settings.participants);
   if (values.tools && values["no-tools"]) {
     throw usageError("Cannot use --tools with --no-tools", "leave out one of them");
   }
   if (values.list) {
-    if (reference === undefined) return printList(run);
+    if (reference === undefined) return printList(run, timezone);
     throw usageError(`Cannot use argument "${reference}" with --list`, "leave out one of them");
   }
   if (reference === undefined) {

@@ -69,11 +69,27 @@ export interface Config {
   readonly ignored: string[];
 }
 
+/** What the two who talk are called. */
+export type Participants = Settings["participants"];
+
+export const PARTICIPANTS: Participants = { user: "User", assistant: "Assistant" };
+
+/** Returns the role of whoever a name, or one word of it, means; the name where it means neither or both. */
+export function roleOf(name: string, { user, assistant }: Participants): string {
+  const given = name.toLowerCase();
+  if (given === "user" || given === "assistant") return given;
+  const words = (of: string) => [of, ...of.split(/\s+/)].map((word) => word.toLowerCase());
+  const roles = (["user", "assistant"] as const).filter((role) =>
+    words(role === "user" ? user : assistant).includes(given),
+  );
+  return roles.length === 1 ? String(roles[0]) : name;
+}
+
 /** Returns the defaults of config.json's keys; `llm`, `embedding` and `share` have defaults only inside the block. */
 export function defaultSettings(): Settings {
   return {
     transcripts: [],
-    participants: { user: "User", assistant: "Assistant" },
+    participants: PARTICIPANTS,
     // Asking the system costs three empty starts, so only who shows a time does.
     get timezone() {
       return Intl.DateTimeFormat().resolvedOptions().timeZone;

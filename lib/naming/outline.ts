@@ -2,6 +2,7 @@
 
 import { counted, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { commitMessage } from "../observe/work-notes.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -13,6 +14,8 @@ interface OutlineOptions {
   timezone: string;
   /** Code points in all. */
   maxChars: number;
+  /** What the two who talk are called. @default User and Assistant */
+  participants?: Participants | undefined;
   isRewound: (step: Step) => boolean;
 }
 
@@ -69,14 +72,18 @@ function sectionsOf(steps: readonly Step[]): Section[] {
   return sections;
 }
 
-function sectionLines(steps: Section, { timezone, isRewound }: OutlineOptions, detail: Detail): string[] {
+function sectionLines(
+  steps: Section,
+  { timezone, isRewound, participants = PARTICIPANTS }: OutlineOptions,
+  detail: Detail,
+): string[] {
   const lines: string[] = [];
   for (const step of steps) {
     const { line, at, kind, text } = step.entry;
     if (kind !== "user" && kind !== "summary") continue;
     const time = at ? formatLocal(at, timezone).slice(0, 16) : "no time";
     const start = `L${line} [${time}] ${isRewound(step) ? "(rewound) " : ""}`;
-    const said = kind === "user" ? `User: ${oneLine(text, PROMPT_CHARS)}` : "[Compacted]";
+    const said = kind === "user" ? `${participants.user}: ${oneLine(text, PROMPT_CHARS)}` : "[Compacted]";
     lines.push(start + said);
   }
   const work = workLine(steps, detail);

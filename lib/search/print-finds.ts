@@ -2,6 +2,7 @@
 
 import { truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { sharedBy } from "../store/replica.ts";
 import { isSourceGone } from "./corpus.ts";
 import type { Find, FindRow } from "./finds.ts";
@@ -16,6 +17,8 @@ interface FindStyle {
   /** Returns the shortest unique start of a session's id. */
   shortId: (session: Find["session"]) => string;
   clean: (text: string) => string;
+  /** What the two who talk are called. @default User and Assistant */
+  participants?: Participants | undefined;
   /** True if each find is one line. @default {false} */
   isBrief?: boolean | undefined;
 }
@@ -39,7 +42,7 @@ export function printFinds(finds: readonly Find[], style: FindStyle): string {
     const more = find.also.length > ALSO_MAX ? [`${find.also.length - ALSO_MAX} more`] : [];
     return {
       head: truncate(`${i + 1}. ${headOf(find, style)}`, LINE_CHARS),
-      rows: style.isBrief ? [] : find.rows.map((row) => truncate(rowOf(row), ROW_CHARS)),
+      rows: style.isBrief ? [] : find.rows.map((row) => truncate(rowOf(row, style.participants), ROW_CHARS)),
       also: also.length > 0 && !style.isBrief ? [`   also ${[...also, ...more].join(", ")}`] : [],
     };
   });
@@ -90,8 +93,11 @@ function rangeOf(from: number, to: number): string {
   return from === to ? `${from}` : `${from}-${to}`;
 }
 
-function rowOf({ line, who, tool, isRewound, text }: FindRow): string {
-  const start = who === "tool" ? (tool ?? "") : `${who === "user" ? "User" : "Assistant"}:`;
+function rowOf(
+  { line, who, tool, isRewound, text }: FindRow,
+  participants: Participants = PARTICIPANTS,
+): string {
+  const start = who === "tool" ? (tool ?? "") : `${participants[who]}:`;
   return `   L${line}${isRewound ? " (rewound)" : ""} ${start} ${text}`.trimEnd();
 }
 

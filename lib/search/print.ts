@@ -1,13 +1,14 @@
 /** Hits as text: the rows that answer within a budget of code points, one line a hit, or one a session. */
 
 import { formatLocal } from "../base/time.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { Explanation, FoundHit, Hit, HitLine } from "./hit.ts";
 
 export interface PrintOptions {
   /** Code points of all output, its line ends included. */
   maxChars: number;
   timezone: string | undefined;
-  participants: { user: string; assistant: string };
+  participants: Participants;
 }
 
 /** Places named after a hit at most; JSON holds all. */
@@ -53,7 +54,7 @@ export function printFull(
 }
 
 /** Returns a row with its line breaks; what continues it is indented, so that no text can pass for another row. */
-export function wholeRow(line: HitLine, participants?: PrintOptions["participants"]): string {
+export function wholeRow(line: HitLine, participants?: Participants): string {
   return `${rowPrefix(line, participants)}${line.text}`.trimEnd().replace(/\n/g, "\n     ");
 }
 
@@ -122,7 +123,7 @@ function goneMark({ source_gone }: Hit): string[] {
 /** Returns the text printed before a row's own. */
 export function rowPrefix(
   { line, who, tool, rewound }: HitLine,
-  participants: PrintOptions["participants"] = { user: "User", assistant: "Assistant" },
+  participants: Participants = PARTICIPANTS,
 ): string {
   const start = `   L${line}${rewound ? " (rewound)" : ""}`;
   return who === "tool" ? `${start} ${tool} ` : `${start} ${participants[who]}: `;

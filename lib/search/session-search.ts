@@ -208,6 +208,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
     nameOf: namer(config),
     shortId: (session: { id: string; file: string }) => shortIdIn(stores, session),
     clean,
+    participants: config.settings.participants,
     isBrief: request.mode === "brief" || request.mode === "sessions",
   };
   const text = isList ? printCommands(shown, style) : printFinds(shown, style);

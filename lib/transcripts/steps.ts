@@ -3,6 +3,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { formatLocal } from "../base/time.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { outcomeOf, resultsById } from "./calls.ts";
 import { textOf } from "./format.ts";
@@ -125,6 +126,8 @@ export function insideOf({ entry: { tool }, result }: Step): { input: string; re
 export interface LogStyle {
   /** IANA name. */
   timezone: string;
+  /** What the two who talk are called. @default User and Assistant */
+  participants?: Participants | undefined;
   /** Whether nothing is cut: compaction summaries, inputs and results. */
   full: boolean;
   /** Whether inputs and results are shown. */
@@ -144,11 +147,11 @@ export function formatStep(step: Step, style: LogStyle): string {
   const { entry } = step;
   const time = entry.at ? formatLocal(entry.at, style.timezone) : "no time";
   const start = `L${entry.line} [${time}] ${style.isRewound(step) ? REWOUND : ""}`;
+  const { participants = PARTICIPANTS } = style;
   switch (entry.kind) {
     case "user":
-      return `${start}User: ${indented(entry.text)}`;
     case "assistant":
-      return `${start}Assistant: ${indented(entry.text)}`;
+      return `${start}${participants[entry.kind]}: ${indented(entry.text)}`;
     case "summary":
       if (style.full) return `${start}[Compacted]\n  ${indented(entry.text)}`;
       return `${start}[Compacted: ${[...entry.text].length} characters, --full to show]`;
