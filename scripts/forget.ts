@@ -42,7 +42,7 @@ import {
 } from "../lib/forget/forgetting.ts";
 import { type EverythingForgotten, forgetEverything } from "../lib/forget/state-files.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
-import { heldShared } from "../lib/share/forget-shared.ts";
+import { heldShared } from "../lib/share/replica.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\

@@ -24,8 +24,13 @@ import {
   writeSessionPage,
 } from "../lib/report/write-report.ts";
 import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
-import { asSession, metaOfShared, readSharedSteps } from "../lib/share/shared-log.ts";
-import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
+import {
+  asSession,
+  type FoundShared,
+  metaOfShared,
+  readSharedSteps,
+  resolveAny,
+} from "../lib/share/shared-sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 

@@ -24,8 +24,7 @@ import {
   sessionJson,
 } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/references.ts";
-import { asSession, readSharedSteps } from "../lib/share/shared-log.ts";
-import { type FoundShared, resolveAny } from "../lib/share/shared-lookup.ts";
+import { asSession, type FoundShared, readSharedSteps, resolveAny } from "../lib/share/shared-sessions.ts";
 import { readLastSteps, readStepsAt } from "../lib/transcripts/backward.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";

@@ -149,10 +149,10 @@ async function resolve(
 ): Promise<{ session: Session } | { session: Session; meta: SessionMeta | undefined }> {
   const context = { ...options, prefersProject: true, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
-  const { resolveAny } = await import("../lib/share/shared-lookup.ts");
+  const { resolveAny } = await import("../lib/share/shared-sessions.ts");
   const found = resolveAny(name, context);
   if (!("shared" in found)) return { session: found.session };
-  const { asSession, metaOfShared } = await import("../lib/share/shared-log.ts");
+  const { asSession, metaOfShared } = await import("../lib/share/shared-sessions.ts");
   return { session: asSession(found.shared), meta: metaOfShared(found.shared) };
 }
 

@@ -17,7 +17,7 @@ import { forgetLedgers } from "../observe/observe-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { forgetReports } from "../report/forget-reports.ts";
 import { forgetMetas } from "../sessions/name-table.ts";
-import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/forget-shared.ts";
+import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/replica.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { setAsideIn } from "../store/repair.ts";
 import { eraseFreedState, forgetWritten } from "../store/state.ts";

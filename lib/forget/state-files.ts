@@ -9,7 +9,7 @@ import { namesIn, readIfExists, remove, replaceFile } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { metaDirectory } from "../sessions/meta.ts";
-import { publishedAt } from "../share/forget-shared.ts";
+import { publishedAt } from "../share/replica.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../store/state.ts";
 

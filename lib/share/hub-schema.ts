@@ -8,8 +8,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Config } from "../config/config.ts";
-import { connectHub } from "./hub.ts";
-import { ADMIN_URL_VARIABLE, hubAddress } from "./hub-address.ts";
+import { ADMIN_URL_VARIABLE, connectHub, hubAddress } from "./hub.ts";
 
 /** Every table is in this schema, and named with it: a pooler may refuse a search path. */
 const SCHEMA = "session_memory";

@@ -7,11 +7,10 @@ import { shortHash } from "../base/hash.ts";
 import { recordOf, stringOf } from "../base/json.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import type { Deed } from "../transcripts/session.ts";
-import { cleanRows } from "./clean-rows.ts";
 import type { HubRow } from "./hub.ts";
-import type { SharedMeta } from "./outgoing.ts";
+import type { ChunkBody, SharedMeta } from "./outgoing.ts";
 import type { SharedSession } from "./replica.ts";
-import { toDeed } from "./shared-deeds.ts";
+import { cleanRows, toDeed } from "./shared-rows.ts";
 
 /** A session's description as the replica keeps it. */
 export interface IncomingSession {
@@ -27,24 +26,14 @@ export interface IncomingSession {
 }
 
 /** A chunk as the replica keeps it; undefined content: it is gone. */
-export interface IncomingChunk {
+export interface IncomingChunk extends Omit<ChunkBody, "rows" | "deeds"> {
   session: number;
   idx: number;
   hash: Uint8Array | undefined;
   at: string;
   content: string;
-  header: string;
-  tools: string;
   rowLines: string;
   deeds: (Deed & { at: string })[];
-  speakers: string[];
-  topics: string[];
-  decision: boolean;
-  action: boolean;
-  first: number;
-  last: number;
-  exchange: number;
-  tokens: number;
 }
 
 /** More of a text than any chunk of ours holds. */

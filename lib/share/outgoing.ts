@@ -1,22 +1,30 @@
 /**
- * Prepares a session to be sent: its chunks, its name and summary, its observations. All of it is redacted again, home
- * folders become `~`, and what config.json keeps out is left out, whatever the index holds.
+ * Which of the own sessions are published, and each prepared to be sent: its chunks, name, summary and observations. All of
+ * it is redacted again, home folders become `~`, and what config.json keeps out is left out, whatever the index holds.
  */
 
-import { sha256 } from "../base/hash.ts";
+import { statSync } from "node:fs";
+import { sha256, shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
-import { projectDirectories } from "../sessions/project.ts";
+import { machineOf } from "../sessions/places.ts";
+import { folderInProject, origins, projectDirectories, projectKeys } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Exclusion } from "../transcripts/rules.ts";
-import { cleanRows } from "./clean-rows.ts";
-import { homeRemover, rootRemover, withoutForeignPaths } from "./home-paths.ts";
-import type { LocalSession } from "./local-sessions.ts";
-import { deedsByChunk, type SharedDeed } from "./shared-deeds.ts";
+import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
+import type { Agent } from "../transcripts/session.ts";
+import { hubId, keyOf, type SessionKey, sharedProject } from "./share-state.ts";
+import {
+  cleanRows,
+  deedsByChunk,
+  homeRemover,
+  rootRemover,
+  type SharedDeed,
+  withoutForeignPaths,
+} from "./shared-rows.ts";
 
 /** A chunk as it is sent. */
 export interface OutgoingChunk {
@@ -29,7 +37,7 @@ export interface OutgoingChunk {
 }
 
 /** The fields of a chunk beside its time and words. */
-interface ChunkBody {
+export interface ChunkBody {
   speakers: string[];
   topics: string[];
   decision: boolean;
@@ -146,4 +154,135 @@ function toOutgoing(row: Row, deeds: SharedDeed[], clean: (text: string) => stri
   };
   const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
   return { idx: Number(row.chunk_index), hash: Buffer.from(hash).toString("hex"), ...sent };
+}
+
+/** A session on its way to the hub. */
+export interface LocalSession extends SessionKey {
+  agent: Agent;
+  /** The index's number of it. */
+  number: number;
+  /** The id that the index has it under, which differs where two files have one id. */
+  storedId: string;
+  /** The host's id. */
+  hostId: string;
+  parentId: string | undefined;
+  file: string;
+  name: string | undefined;
+  cwd: string;
+  /** Its origin URL, and the role that may read it. */
+  project: string;
+  audience: string;
+  /** The key of `share.projects` that it matches. */
+  pattern: string;
+  /** The machine it is from, where its transcript is synced to this one. */
+  machine: string | undefined;
+  startedAt: string | undefined;
+  updatedAt: string;
+  chunks: number;
+  /** Changes with everything that is sent of it. */
+  signature: string;
+}
+
+/** Raised when what is sent of a chunk changes. */
+const FORMAT = 1;
+
+/** Returns a hash of the configuration that decides what is sent. */
+export function shareRules({ settings }: Pick<Config, "settings">): string {
+  const { redact, exclude, share } = settings;
+  return shortHash(JSON.stringify([FORMAT, redact.extra, exclude, share?.projects, share?.machine])).toString(
+    36,
+  );
+}
+
+/** Returns the sessions to be published, the newest first. */
+export function localSessions(
+  store: Store,
+  { config, exclusion }: { config: Pick<Config, "paths" | "settings">; exclusion: Exclusion },
+): LocalSession[] {
+  const rules = shareRules(config);
+  const originAt = origins();
+  const found = new Map<string, LocalSession>();
+  for (const row of readRows(store)) {
+    const session = toLocalSession(row, { config, exclusion, rules, originAt });
+    if (session && !found.has(keyOf(session))) found.set(keyOf(session), session);
+  }
+  return [...found.values()];
+}
+
+interface Context {
+  config: Pick<Config, "paths" | "settings">;
+  exclusion: Exclusion;
+  rules: string;
+  originAt: (directory: string) => string | undefined;
+}
+
+function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Context): LocalSession | undefined {
+  const { paths, settings } = config;
+  const cwd = textOf(row.cwd);
+  const project = cwd === undefined ? undefined : originAt(cwd);
+  const shared = project === undefined ? undefined : sharedProject(project, settings.share?.projects ?? {});
+  if (cwd === undefined || project === undefined || shared === undefined) return undefined;
+  const storedId = String(row.id);
+  const hostId = storedId.replace(/~[0-9a-f]{6}$/, "");
+  const agent = String(row.agent) as Agent;
+  const [parentId, name] = [textOf(row.parent_id), textOf(row.name)];
+  if (exclusion.hasSession({ id: hostId, name, cwd, project: textOf(row.project), parentId }))
+    return undefined;
+  const beside = [metaFile(paths, { id: hostId, agent }), ledgerFile(paths, hostId)].map(stateOf);
+  const { audience, pattern } = shared;
+  return {
+    agent,
+    id: hubId({ id: hostId, parentId }),
+    number: Number(row.number),
+    storedId,
+    hostId,
+    parentId,
+    file: String(row.file),
+    name,
+    cwd,
+    project,
+    audience,
+    pattern,
+    machine: machineOf(String(row.file), paths),
+    startedAt: textOf(row.started_at),
+    updatedAt: String(row.updated_at),
+    chunks: Number(row.chunk_count),
+    signature: [rules, audience, row.last_indexed, row.chunk_count, name ?? "", ...beside].join(" "),
+  };
+}
+
+/** Reads sessions to share; those without an agent's own format are left out, since their ids mean nothing elsewhere. */
+function readRows(store: Store): Row[] {
+  return store.db
+    .prepare(
+      `SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
+       FROM sessions JOIN index_state ON session_id = id
+       WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`,
+    )
+    .all();
+}
+
+/** Returns a session's directory within its repository. */
+export function folderOf({ cwd }: Pick<LocalSession, "cwd">): string {
+  return folderInProject(cwd) ?? "";
+}
+
+/** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
+export function publishedExclusion({ settings }: Pick<Config, "settings">) {
+  const exclusion = readExclusion(settings.exclude);
+  const projectOf = projectKeys();
+  return ({ id, name, cwd }: { id: string; name: string | undefined; cwd: string | undefined }) => {
+    const [own = id, subagent] = id.split("/");
+    const project = cwd === undefined ? undefined : projectOf(cwd);
+    return exclusion.hasSession({ id: subagent ?? own, parentId: subagent && own, name, cwd, project });
+  };
+}
+
+function stateOf(file: string): string {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat ? `${stat.size}:${Math.round(stat.mtimeMs)}` : "-";
+}
+
+function textOf(value: Row[string] | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

@@ -8,6 +8,7 @@
 import type { Hub, HubRow } from "./hub.ts";
 import type { OutgoingChunk, OutgoingSession } from "./outgoing.ts";
 import { keyOf } from "./share-state.ts";
+import { batchesBy } from "./shared-rows.ts";
 
 interface PublishedBatch {
   /** Sessions that were added or changed. */
@@ -226,7 +227,8 @@ async function putChunks(
   chunks: readonly (OutgoingChunk & { session: number })[],
   seq: number,
 ): Promise<void> {
-  for (const batch of batches(chunks.map((chunk) => JSON.stringify(chunk)))) {
+  const rows = chunks.map((chunk) => JSON.stringify(chunk));
+  for (const batch of batchesBy(rows, { max: BATCH_CHARS, weigh: ({ length }) => length })) {
     await hub.query(
       `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
        SELECT r.session, r.idx, $2::bigint, decode(r.hash, 'hex'), r.at, r.body, r.content
@@ -236,21 +238,6 @@ async function putChunks(
       [`[${batch.join(",")}]`, seq],
     );
   }
-}
-
-function* batches(rows: readonly string[]): Generator<string[]> {
-  let batch: string[] = [];
-  let size = 0;
-  for (const row of rows) {
-    if (size + row.length > BATCH_CHARS && batch.length > 0) {
-      yield batch;
-      batch = [];
-      size = 0;
-    }
-    batch.push(row);
-    size += row.length;
-  }
-  if (batch.length > 0) yield batch;
 }
 
 /** Empties chunks; their rows stay, so that readers learn that they are gone. */

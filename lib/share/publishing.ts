@@ -1,4 +1,4 @@
-/** The publishing half of a run: what the hub has of ours, what is to be taken back, what is new. */
+/** The publishing half of a run: what the hub has of ours, what it is to forget or to lose, what is new. */
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/hash.ts";
@@ -7,18 +7,30 @@ import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
 import { HUB_MIGRATIONS } from "./hub-schema.ts";
-import { folderOf, type LocalSession, localSessions } from "./local-sessions.ts";
-import { type OutgoingSession, outgoing } from "./outgoing.ts";
+import {
+  folderOf,
+  type LocalSession,
+  localSessions,
+  type OutgoingSession,
+  outgoing,
+  publishedExclusion,
+  shareRules,
+} from "./outgoing.ts";
 import { publishSessions } from "./publish.ts";
 import {
   clearPublished,
+  dropPublished,
   keyOf,
   notePublished,
+  pendingWithdrawals,
   readPublished,
   readShareFact,
+  type SessionKey,
+  settleWithdrawals,
+  sharedProject,
   writeShareFact,
 } from "./share-state.ts";
-import { readForgotten, sendWithdrawals, withdrawUnshared } from "./withdraw.ts";
+import { batchesBy } from "./shared-rows.ts";
 
 interface PublishOptions {
   /** The index. */
@@ -42,7 +54,8 @@ export interface PublishReport {
 
 /** One transaction holds about so many chunks. */
 const BATCH_CHUNKS = 1500;
-const BATCH_SESSIONS = 100;
+/** A session weighs as much as these. */
+const SESSION_WEIGHT = 15;
 
 /**
  * Greets the hub: registers this machine, and clears the notes when the hub's rows are other ones.
@@ -112,7 +125,8 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   const total = due.reduce((sum, { chunks }) => sum + chunks, 0);
   const report: PublishReport = { sessions: 0, chunks: 0, withdrawn };
   let done = 0;
-  for (const batch of batchesOf(due, prepareWith(options))) {
+  const weigh = ({ chunks }: Prepared) => chunks.length + SESSION_WEIGHT;
+  for (const batch of batchesBy(prepared(due, options), { max: BATCH_CHUNKS, weigh })) {
     if (signal?.aborted) break;
     const { sessions, chunks } = await publishSessions(hub, batch, { origin, machine });
     report.sessions += sessions;
@@ -154,30 +168,90 @@ async function noteHub(hub: Hub, { state, origin }: PublishOptions): Promise<voi
 
 type Prepared = OutgoingSession & { folder: string };
 
-function prepareWith(options: PublishOptions): (session: LocalSession) => Prepared {
-  const prepare = outgoing(options);
-  return (session) => ({ ...prepare(options.store, session), folder: folderOf(session) });
-}
-
 /** Read as they are sent: years of sessions would not fit into memory. */
-function* batchesOf(
-  sessions: readonly LocalSession[],
-  prepare: (session: LocalSession) => Prepared,
-): Generator<Prepared[]> {
-  let batch: Prepared[] = [];
-  let chunks = 0;
-  for (const session of sessions) {
-    const prepared = prepare(session);
-    batch.push(prepared);
-    chunks += prepared.chunks.length;
-    if (chunks < BATCH_CHUNKS && batch.length < BATCH_SESSIONS) continue;
-    yield batch;
-    batch = [];
-    chunks = 0;
-  }
-  if (batch.length > 0) yield batch;
+function* prepared(due: readonly LocalSession[], options: PublishOptions): Generator<Prepared> {
+  const prepare = outgoing(options);
+  for (const session of due) yield { ...prepare(options.store, session), folder: folderOf(session) };
 }
 
 function forgottenKey({ agent, id }: { agent: string; id: string }): string {
   return sha256().update(`${agent} ${id}`).digest("hex");
+}
+
+const KEYS = "jsonb_to_recordset($1::jsonb) AS k(agent text, id text)";
+const KEY_HASH = "sha256(convert_to(k.agent || ' ' || k.id, 'UTF8'))";
+
+/** Sends the hub what was forgotten here, or is wanted back. Returns how many of its sessions were removed. */
+async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
+  const pending = pendingWithdrawals(state);
+  if (pending.length === 0) return 0;
+  const [back, out] = [pending.filter(({ undone }) => undone), pending.filter(({ undone }) => !undone)];
+  const removed = await hub.transaction(async () => {
+    if (back.length > 0) {
+      await hub.query(
+        `DELETE FROM session_memory.forgotten f USING ${KEYS} WHERE f.owner = current_user AND f.key = ${KEY_HASH}`,
+        [JSON.stringify(back)],
+      );
+    }
+    if (out.length === 0) return 0;
+    await hub.query(
+      `INSERT INTO session_memory.forgotten (key) SELECT ${KEY_HASH} FROM ${KEYS} ON CONFLICT DO NOTHING`,
+      [JSON.stringify(out)],
+    );
+    return await removeSessions(hub, out);
+  });
+  state.db.transaction(() => {
+    dropPublished(state, out);
+    settleWithdrawals(state, pending);
+  });
+  return removed;
+}
+
+/** Removes what config.json has come to keep out or to share no more. Returns how many sessions went. */
+async function withdrawUnshared(
+  hub: Hub,
+  state: Store,
+  { config, origin }: { config: Config; origin: string },
+): Promise<number> {
+  const rules = shareRules(config);
+  if (readShareFact(state, "rules") === rules) return 0;
+  const isExcluded = publishedExclusion(config);
+  const projects = config.settings.share?.projects ?? {};
+  const notes = readPublished(state);
+  const rows = await hub.query(
+    "SELECT agent, id, name, project FROM session_memory.sessions WHERE origin = $1 AND owner = current_user",
+    [origin],
+  );
+  const out = rows
+    .map(({ agent, id, name, project }) => ({
+      agent: String(agent),
+      id: String(id),
+      project: String(project),
+      name: typeof name === "string" ? name : undefined,
+      cwd: notes.get(`${agent} ${id}`)?.cwd,
+    }))
+    .filter((session) => !sharedProject(session.project, projects) || isExcluded(session));
+  const removed = out.length === 0 ? 0 : await hub.transaction(() => removeSessions(hub, out));
+  dropPublished(state, out);
+  writeShareFact(state, "rules", rules);
+  return removed;
+}
+
+/** Removes sessions with their subagents' from the hub, whichever machine of theirs published them. */
+async function removeSessions(hub: Hub, keys: readonly SessionKey[]): Promise<number> {
+  const rows = await hub.query(
+    `DELETE FROM session_memory.sessions s USING ${KEYS}
+     WHERE s.owner = current_user AND s.agent = k.agent AND (s.id = k.id OR starts_with(s.id, k.id || '/'))
+     RETURNING s.number`,
+    [JSON.stringify(keys)],
+  );
+  return rows.length;
+}
+
+/** Returns the hashes of what this owner has forgotten: nothing of it is sent again. */
+async function readForgotten(hub: Hub): Promise<ReadonlySet<string>> {
+  const rows = await hub.query(
+    "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
+  );
+  return new Set(rows.map(({ key }) => String(key)));
 }

@@ -1,11 +1,19 @@
 /**
  * The replica: others' sessions in an index file of its own, `shared.db`, with the index's tables and beside them which
- * session is whose and how much of it is here. Search reads it beside the own index; only `share` writes it.
+ * session is whose and how much of it is here. Search reads it beside the own index; only `share` writes it, and `forget`
+ * takes out of it.
  */
 
 import { remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
+import { eraseFreed, findRows, forgetRows } from "../index/forget-rows.ts";
+import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
+import { hasReplica } from "../store/replica.ts";
+import type { SqlValue } from "../store/sqlite.ts";
+import { withExistingState } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
+import { noteWithdrawals, readPublished, readShareFact, undoWithdrawals } from "./share-state.ts";
 
 /** A session of the hub, as far as it is known here. */
 export interface SharedSession {
@@ -82,46 +90,39 @@ export function openReplica({ shared }: ReplicaPaths): Store {
   return store;
 }
 
+/** Runs work on the replica; undefined where there is none. */
+export function withReplica<T>(paths: ReplicaPaths, work: (replica: Store) => T): T | undefined {
+  if (!hasReplica(paths)) return undefined;
+  const replica = openReplica(paths);
+  try {
+    return work(replica);
+  } finally {
+    replica.close();
+  }
+}
+
 /** Deletes the replica. */
 export function removeReplica({ shared }: ReplicaPaths): void {
   for (const file of [shared, `${shared}-wal`, `${shared}-shm`]) remove(file);
 }
 
 /** Returns every session of the hub that is known here. */
-export function readShared(replica: Store): SharedSession[] {
-  return replica.db
-    .prepare(
-      `SELECT stored_id, owner, machine, agent, id, number, origin, project, seq, held_seq, updated_at, chunks
-       FROM shared_sessions ORDER BY updated_at DESC, stored_id`,
-    )
-    .all()
-    .map((row) => ({
-      storedId: String(row.stored_id),
-      owner: String(row.owner),
-      machine: String(row.machine),
-      agent: String(row.agent),
-      id: String(row.id),
-      number: Number(row.number),
-      origin: String(row.origin),
-      project: String(row.project),
-      seq: Number(row.seq),
-      heldSeq: Number(row.held_seq),
-      updatedAt: String(row.updated_at),
-      chunks: Number(row.chunks),
-    }));
+export function readShared({ db }: Store): SharedSession[] {
+  return rowsOf(
+    db,
+    `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, held_seq AS heldSeq,
+       updated_at AS updatedAt, chunks
+     FROM shared_sessions ORDER BY updated_at DESC, stored_id`,
+  );
 }
 
-export function readFeeds(replica: Store): Feed[] {
-  return replica.db
-    .prepare("SELECT project, origin, seq, count, sum FROM shared_feeds")
-    .all()
-    .map((row) => ({
-      project: String(row.project),
-      origin: String(row.origin),
-      seq: Number(row.seq),
-      count: Number(row.count),
-      sum: String(row.sum),
-    }));
+export function readFeeds({ db }: Store): Feed[] {
+  return rowsOf(db, "SELECT project, origin, seq, count, sum FROM shared_feeds");
+}
+
+/** Returns rows as they are: the tables are strict, their columns not null. */
+function rowsOf<T>(db: Store["db"], sql: string): T[] {
+  return db.prepare(sql).all() as T[];
 }
 
 /** Replaces what is noted of all feeds. */
@@ -180,4 +181,93 @@ export function emptyShared(replica: Store, storedId: string): void {
   db.prepare(
     "UPDATE shared_sessions SET held_seq = 0, meta = NULL, observations = NULL WHERE stored_id = ?",
   ).run(storedId);
+}
+
+const AGENTS = ["claude", "pi", "codex"];
+
+/** Returns the sessions that others share, as the replica holds them; nothing where there is none. */
+export function heldShared(paths: Paths): HeldSession[] {
+  return withReplica(paths, heldSessions) ?? [];
+}
+
+/** Forgets in the replica, and returns how many chunks it was found in. */
+export function forgetShared(forgetting: Forgetting, { paths, dryRun }: ForgetIn): number {
+  const chunks = withReplica(paths, (replica) =>
+    "ids" in forgetting
+      ? forgetSessions(replica, forgetting.ids, dryRun)
+      : forgetText(replica, forgetting, dryRun),
+  );
+  return chunks ?? 0;
+}
+
+function forgetSessions(replica: Store, ids: ReadonlySet<string>, dryRun: boolean): number {
+  const found = readShared(replica).filter(
+    ({ id, storedId }) => ids.has(storedId) || id.split("/").some((part) => ids.has(part)),
+  );
+  const count = replica.db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?");
+  const chunks = found.reduce((sum, { storedId }) => sum + Number(count.get(storedId)?.n), 0);
+  if (dryRun || found.length === 0) return chunks;
+  replica.db.exec("PRAGMA secure_delete = ON");
+  replica.db.transaction(() => {
+    for (const { storedId } of found) removeShared(replica, storedId);
+    // the next pull compares all: it would take them for read
+    replica.db.exec("DELETE FROM shared_feeds");
+  });
+  eraseFreed(replica);
+  return chunks;
+}
+
+function forgetText(
+  replica: Store,
+  forgetting: Exclude<Forgetting, { ids: unknown }>,
+  dryRun: boolean,
+): number {
+  const { chunks } = findRows(forgetting, replica).counts;
+  if (dryRun) return chunks;
+  const { hasText } = forgetting;
+  const rows = replica.db.prepare("SELECT stored_id, meta, observations FROM shared_sessions").all();
+  const update = replica.db.prepare(
+    "UPDATE shared_sessions SET meta = ?, observations = ? WHERE stored_id = ?",
+  );
+  const kept = (text: SqlValue | undefined) => (text == null || hasText(String(text)) ? null : text);
+  for (const { stored_id, meta, observations } of rows) {
+    update.run(kept(meta), kept(observations), String(stored_id));
+  }
+  forgetRows(forgetting, replica);
+  return chunks;
+}
+
+/**
+ * Notes that sessions were forgotten, each with the entry of `exclude` that keeps it out: the next `share` takes them
+ * from the hub, and no copy on another machine brings them back.
+ */
+export function withdrawForgotten(
+  paths: Pick<Paths, "state">,
+  sessions: readonly { id: string; entry: string }[],
+): void {
+  withExistingState(paths, (state) => {
+    if (readShareFact(state, "origin") === undefined) return;
+    const published = [...readPublished(state).values()];
+    const keys = sessions.flatMap(({ id, entry }) => [
+      ...AGENTS.map((agent) => ({ agent, id, entry })),
+      // a subagent is published under its parent's id
+      ...published
+        .filter((note) => note.id.endsWith(`/${id}`))
+        .map((note) => ({ agent: note.agent, id: note.id, entry })),
+    ]);
+    state.db.transaction(() => noteWithdrawals(state, keys));
+  });
+}
+
+/** Notes that what these entries of `exclude` kept out is wanted back. */
+export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly string[]): void {
+  withExistingState(paths, (state) => undoWithdrawals(state, entries));
+}
+
+/** Returns the hub of own published sessions, for a user who removes everything here; undefined where there are none. */
+export function publishedAt(paths: Pick<Paths, "state">): string | undefined {
+  return withExistingState(paths, (state) => {
+    if (readPublished(state).size === 0) return undefined;
+    return readShareFact(state, "label");
+  });
 }

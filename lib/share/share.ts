@@ -9,13 +9,11 @@ import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
 import { openStore, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
-import { connectHub, type Hub } from "./hub.ts";
-import { hubAddress } from "./hub-address.ts";
+import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { greetHub, type PublishReport, publish } from "./publishing.ts";
-import { type PullReport, pullShared } from "./pull.ts";
+import { type PullReport, pullShared, writeSharedNews } from "./pull.ts";
 import { openReplica, removeReplica } from "./replica.ts";
 import { hubId, keyOf, ownMachine, ownOrigin, readShareFact, writeShareFact } from "./share-state.ts";
-import { writeSharedNews } from "./write-news.ts";
 
 interface ShareOptions {
   config: Config;
@@ -110,12 +108,7 @@ async function run(share: ShareConfig, options: ShareOptions): Promise<ShareRepo
 }
 
 async function withHub<T>(config: Config, share: ShareConfig, work: (hub: Hub) => Promise<T>): Promise<T> {
-  const hub = await connectHub(hubAddress(share.urlEnv, config));
-  try {
-    return await work(hub);
-  } finally {
-    await hub.close();
-  }
+  return await closing(await connectHub(hubAddress(share.urlEnv, config)), work);
 }
 
 async function exchange(
@@ -125,9 +118,8 @@ async function exchange(
 ): Promise<Omit<ShareReport, "tookMs">> {
   const { paths, settings } = config;
   const exclusion = readExclusion(currentExclude(paths, settings.exclude));
-  const store = openStore(paths.database);
-  try {
-    return await withOpenState(paths, async (state) => {
+  return await closing(openStore(paths.database), (store) =>
+    closing(openState(paths), async (state) => {
       const common = { config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) };
       await greetHub(hub, { state, ...common });
       let published: PublishReport | undefined;
@@ -136,33 +128,28 @@ async function exchange(
         published = await publish(hub, { ...common, store, state, signal, onProgress: sending.update });
         sending.end();
       }
-      let pulled: PullReport | undefined;
-      if (wanted.pull && !signal?.aborted) {
-        const receiving = progress("chunks received");
-        const replica = openReplica(paths);
-        try {
-          const own = ownKeys(store);
-          pulled = await pullShared(hub, { ...common, replica, own, onProgress: receiving.update });
-          writeFact(replica, PULLED_FACT, new Date().toISOString());
-          if (pulled.sessions + pulled.removed > 0) writeSharedNews(replica, paths);
-        } finally {
-          replica.close();
-          receiving.end();
-        }
-      }
+      if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
+      const receiving = progress("chunks received");
+      const pulled = await closing(openReplica(paths), async (replica) => {
+        const own = ownKeys(store);
+        const report = await pullShared(hub, { ...common, replica, own, onProgress: receiving.update });
+        writeFact(replica, PULLED_FACT, new Date().toISOString());
+        if (report.sessions + report.removed > 0) writeSharedNews(replica, paths);
+        return report;
+      }).finally(receiving.end);
       return { hub: hub.label, published, pulled };
-    });
-  } finally {
-    store.close();
-  }
+    }),
+  );
 }
 
-async function withOpenState<T>(paths: Config["paths"], work: (state: Store) => Promise<T>): Promise<T> {
-  const state = openState(paths);
+async function closing<S extends { close(): unknown }, T>(
+  opened: S,
+  work: (opened: S) => Promise<T>,
+): Promise<T> {
   try {
-    return await work(state);
+    return await work(opened);
   } finally {
-    state.close();
+    await opened.close();
   }
 }
 

@@ -1,15 +1,19 @@
-/** Others' sessions by reference, as `<owner>@<machine>:<id>`, by id or its start, or by name. Without the hub. */
+/** Finds and reads others' sessions in the replica: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
+import { storedSteps } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { foldName, type LineRange, linesIn } from "../sessions/references.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { hasReplica, withShared } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
+import { pickSteps, type Step } from "../transcripts/steps.ts";
 
 /** A session that somebody else shares. */
 export interface FoundShared {
@@ -40,10 +44,7 @@ const CANDIDATES_SHOWN = 5;
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` when it fits several.
  */
-export function findShared(
-  reference: string,
-  paths: Pick<Paths, "shared" | "rules">,
-): FoundShared | undefined {
+function findShared(reference: string, paths: Pick<Paths, "shared" | "rules">): FoundShared | undefined {
   const wanted = reference
     .trim()
     .replace(/^@@/, "")
@@ -133,7 +134,7 @@ function select(replica: Store, where: string, values: string[]): FoundShared[] 
 }
 
 /** A transcript of this machine or what others share of theirs, by what a reference means. */
-export type AnySession = ReturnType<typeof resolvePlace> | { shared: FoundShared };
+type AnySession = ReturnType<typeof resolvePlace> | { shared: FoundShared };
 
 /**
  * Resolves a reference among this machine's sessions, then among others'; `<owner>@<machine>:…` among others' first.
@@ -155,4 +156,39 @@ export function resolveAny(reference: string, context: ResolveContext): AnySessi
     if (shared) return { shared };
     throw error;
   }
+}
+
+/** Returns a shared session in the shape of one whose transcript is here. */
+export function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {
+  const common = { name, cwd, startedAt, updatedAt, modifiedAt: updatedAt };
+  return { id: reference, agent: agent as Agent, file: "", size: 0, ...common };
+}
+
+/** Reads the metadata that its owner's machine made; undefined where it made none. */
+export function metaOfShared(shared: FoundShared): SessionMeta | undefined {
+  const { reference, name, cwd, startedAt, updatedAt, description, summary, tags, observations } = shared;
+  if (description === "" && summary === "" && observations === undefined) return undefined;
+  return {
+    schemaVersion: META_SCHEMA_VERSION,
+    sessionId: reference,
+    sessionFile: "",
+    name: name ?? reference,
+    description,
+    summary: summary === "" ? (observations ?? "") : summary,
+    tags,
+    cwd,
+    createdAt: startedAt ?? updatedAt,
+    updatedAt,
+    model: "shared",
+    lastIndexedLeafId: "",
+  };
+}
+
+/** Returns the steps that are asked for: the last ones, or those at some lines with a few beside them. */
+export function readSharedSteps(
+  { reference }: FoundShared,
+  asked: Parameters<typeof pickSteps>[1],
+  paths: Pick<Paths, "shared">,
+): Step[] {
+  return pickSteps(withShared(paths, (replica) => storedSteps(replica, reference)) ?? [], asked);
 }

@@ -1,11 +1,14 @@
 /**
- * Deeds on their way between machines. Each goes with the chunk that its line belongs to, so that it comes, changes and
- * goes with it. Paths within the project are written from its top: on another machine it is elsewhere.
+ * What goes between machines, in both directions: deeds with the chunk that their line belongs to, and texts without this
+ * machine's paths, which name people and mean nothing elsewhere. Home folders become `~`, and what lies in the project is
+ * named from its top.
  */
 
+import { realpathSync } from "node:fs";
 import { posix } from "node:path";
 import { recordOf, stringOf } from "../base/json.ts";
 import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
+import { encodeClaudeCwd } from "../sessions/places.ts";
 import type { Store } from "../store/store.ts";
 import type { Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
 import type { Cleaner } from "./incoming.ts";
@@ -47,15 +50,17 @@ export function deedsByChunk(
   for (const deed of deeds) {
     while ((chunks[at + 1]?.first ?? Number.POSITIVE_INFINITY) <= deed.line) at++;
     const idx = chunks[at]?.idx;
-    if (idx === undefined || isOut(deed, rules)) continue;
-    const others = byChunk.get(idx);
-    if (others) others.push(toShared(deed, rules));
-    else byChunk.set(idx, [toShared(deed, rules)]);
+    if (idx === undefined || holdsText(deed, rules.hasText)) continue;
+    byChunk.set(idx, [...(byChunk.get(idx) ?? []), toShared(deed, rules)]);
   }
   return byChunk;
 }
 
-function isOut({ target, paths, input, result }: Deed, { hasText }: DeedRules): boolean {
+/** Returns whether any part of a deed holds a text. */
+export function holdsText(
+  { target, paths, input, result }: Deed,
+  hasText: (text: string) => boolean,
+): boolean {
   return [target, ...paths, input, result].some(hasText);
 }
 
@@ -111,4 +116,83 @@ export function toDeed(value: unknown, { text, line: oneLine }: Cleaner): Deed &
 
 function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+/** A chunk's content, and where its messages begin and on which lines they are: `0:118 340:121`. */
+interface Rows {
+  content: string;
+  rowLines: string;
+}
+
+/** Cleans each message by itself, and moves their beginnings with what that takes out. */
+export function cleanRows({ content, rowLines }: Rows, clean: (text: string) => string): Rows {
+  const places = [...rowLines.matchAll(/(\d+):(\d+)/g)].map(
+    ([, start, line]) => [Number(start), Number(line)] as const,
+  );
+  let cleaned = clean(content.slice(0, places[0]?.[0] ?? content.length));
+  const moved = places.map(([start, line], at) => {
+    const begin = cleaned.length;
+    cleaned += clean(content.slice(start, places[at + 1]?.[0]));
+    return `${begin}:${line}`;
+  });
+  return { content: cleaned, rowLines: moved.join(" ") };
+}
+
+/** A home in another system's or user's usual place, also in JSON, in a URL, and as hosts make folder names of it. */
+const USUAL = [
+  String.raw`(?<![\w.~-])(?:\\?/)(?:home|Users)(?:\\?/)[\w.@-]+`,
+  String.raw`(?<![\w])[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)[\w.@-]+`,
+  String.raw`(?<![\w])-(?:home|Users)-[A-Za-z0-9]+(?=-|$|[^\w-])`,
+];
+
+/** Makes a function that puts `~` in place of home folders: the user's own, wherever it is, and usual ones. */
+export function homeRemover(home: string): (text: string) => string {
+  const own = [...new Set([home, realPath(home)])].filter((path) => path.length > 1);
+  const names = own.flatMap((path) => [escaped(path), escaped(encodeClaudeCwd(path))]);
+  const pattern = new RegExp([...names.map((name) => `${name}(?![\\w])`), ...USUAL].join("|"), "g");
+  return (text) => text.replace(pattern, "~");
+}
+
+/** Makes a function that names what lies below a directory from there: `src/a.ts`, and `.` for itself. */
+export function rootRemover(root: string): (text: string) => string {
+  const paths = [...new Set([root, realPath(root)])].map(escaped).join("|");
+  const pattern = new RegExp(`(?:${paths})(?:/(?=[\\w.@-])|(?![\\w/-]))`, "g");
+  return (text) => text.replace(pattern, (match) => (match.endsWith("/") ? "" : "."));
+}
+
+/** Returns the tool calls of a chunk, one per line: of files outside of project and home only the name is left. */
+export function withoutForeignPaths(tools: string): string {
+  return tools.replace(/^(\S+) \/(?:[^\s/]+\/)*([^\s/]+)$/gm, "$1 …/$2");
+}
+
+/** Groups items in order, so that no group of several weighs more than `max`. */
+export function* batchesBy<T>(
+  items: Iterable<T>,
+  { max, weigh }: { max: number; weigh: (item: T) => number },
+): Generator<T[]> {
+  let batch: T[] = [];
+  let sum = 0;
+  for (const item of items) {
+    const weight = weigh(item);
+    if (batch.length > 0 && sum + weight > max) {
+      yield batch;
+      batch = [];
+      sum = 0;
+    }
+    batch.push(item);
+    sum += weight;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function escaped(path: string): string {
+  return path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("/", String.raw`\\?/`);
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
