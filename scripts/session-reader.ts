@@ -55,7 +55,7 @@ Usage: bun scripts/session-reader.ts <session>[:<line>|:<from>-<to>] [options]
   --grep <words>     Only entries that hold all the words; in inputs and results too with --tools
   --tools, --no-tools  Whole inputs and results of tool calls; no tool calls
   --since, --until <t>  2026-02-03, yesterday, 7d, "last week"
-  --max-chars <n>    Only as many of the newest entries as fit
+  --max-chars <n>    Only as many entries as fit: the newest, or those nearest to the line
   --full             Nothing is cut: compaction summaries, inputs, results
   --utc              Times in UTC (default: the configured or system's time zone)
   --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|plain)
@@ -212,10 +212,10 @@ async function printShared(
   { rules, request }: { rules: Rules; request: Request },
 ): Promise<void> {
   const { id, owner, machine } = shared;
-  const lines = request.lines ?? shared.lines;
+  request.lines ??= shared.lines;
   const count = run.values.outline ? Number.MAX_SAFE_INTEGER : request.count;
   const session = asSession(shared);
-  await printSteps(run, readSharedSteps(shared, { ...request, lines, count }, run.config.paths), {
+  await printSteps(run, readSharedSteps(shared, { ...request, count }, run.config.paths), {
     request,
     style: { ...request.style, isRewound: () => false },
     head: sessionHeader(session, rules),
@@ -252,9 +252,9 @@ async function printSteps(
     return void show(undefined, [head, ...outline(steps, { ...style, maxChars })]);
   }
   const texts = steps.map((step) => formatStep(step, style));
-  const [first = 0, ...others] = steps.map(({ entry }) => entry.line);
-  const goOn = (to: number) => `${id}:${first}-${[first, ...others][to]}`;
-  show(undefined, [head, ...fitSteps(texts, request.maxChars - [...head].length - 1, goOn)]);
+  const lines = steps.map(({ entry }) => entry.line);
+  const maxChars = request.maxChars - [...head].length - 1;
+  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, range: request.lines, id })]);
 }
 
 function isFiltered({ speaker, grep, since, until }: Values): boolean {

@@ -190,6 +190,26 @@ describe("session-reader", () => {
     }
   });
 
+  test("keeps what is nearest to a line that is asked for, and the beginning of a range", async () => {
+    using own = temporaryHome();
+    const rows = Array.from({ length: 40 }, (_, i) => claudeUser({ text: `row ${i + 1} ${"x".repeat(80)}` }));
+    writeClaude(own, { id: ID, rows });
+    const run = async (...args: string[]) =>
+      (await own.run("session-reader", ...args, "--utc")).stdout.split("\n").slice(1, -1);
+    const near = await run(`${SHORT}:20`, "--max-chars", "1000");
+    expect(linesOf(near)).toEqual([17, 18, 19, 20, 21, 22]);
+    expect(near.at(-1)).toBe(`[15 entries left out; go on with ${SHORT}:10-16 or ${SHORT}:23-30]`);
+    const range = await run(`${SHORT}:20-35`, "--around", "3", "--max-chars", "1000");
+    expect(linesOf(range)).toEqual([20, 21, 22, 23, 24, 25]);
+    expect(range.at(-1)).toBe(`[16 entries left out; go on with ${SHORT}:17-19 or ${SHORT}:26-38]`);
+    const short = await run(`${SHORT}:20-21`, "--around", "3", "--max-chars", "1000");
+    expect(linesOf(short)).toEqual([18, 19, 20, 21, 22, 23]);
+    expect(linesOf(await run(`${SHORT}:1`, "--max-chars", "700"))).toEqual([1, 2, 3, 4]);
+    expect(linesOf(await run(`${SHORT}:40`, "--max-chars", "700"))).toEqual([37, 38, 39, 40]);
+    const tight = await run(`${SHORT}:20`, "--max-chars", "240");
+    expect(tight[0]).toMatch(/^L20 \[.*\] User: row 20 x+…$/);
+  });
+
   test("gives a session's outline on one page, whatever its size", async () => {
     const { stdout } = await read(SHORT, "--outline");
     expect(stdout.split("\n").slice(1)).toEqual([

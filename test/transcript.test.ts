@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/sessions.ts";
 import { numberLines } from "../lib/transcripts/backward.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
-import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/transcripts/steps.ts";
 import { entryKey } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";

@@ -5,10 +5,11 @@
  * References are resolved in lib/sessions/resolve.ts, names in lib/sessions/names.ts, projects in lib/sessions/project.ts.
  */
 
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { namesIn } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
+import { textOf } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -232,5 +233,68 @@ function headHolds(file: string, text: string): boolean {
     return bytes.subarray(0, readSync(descriptor, bytes, 0, HEAD_BYTES, 0)).includes(text);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** A transcript as flat text, with the line of each message. */
+export interface SessionFile {
+  /** File name. */
+  path: string;
+  absPath: string;
+  mtimeMs: number;
+  size: number;
+  /** sha256 of content and line map. */
+  hash: string;
+  /** One line per message: `User: …` or `Assistant: …`. */
+  content: string;
+  /** For each line of `content` its 1-based line in the transcript. */
+  lineMap: number[];
+}
+
+/** Reads a whole transcript's messages; null when it cannot be read. */
+export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
+  try {
+    const { mtimeMs, size } = statSync(absPath);
+    const lines: string[] = [];
+    const lineMap: number[] = [];
+    for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {
+      if (entry.kind !== "user" && entry.kind !== "assistant") continue;
+      const text = extractSessionText(entry.text);
+      if (text === null) continue;
+      lines.push(`${entry.kind === "user" ? "User" : "Assistant"}: ${text}`);
+      lineMap.push(entry.line);
+    }
+    const content = lines.join("\n");
+    // The global: importing node:crypto would double the start of everything that reads transcripts.
+    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
+    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
+    return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
+  } catch {
+    return null; // promised: no reason is wanted, validateSessionFile gives it
+  }
+}
+
+/** Returns the words of a message's content on one line; null when there are none. */
+export function extractSessionText(content: unknown): string | null {
+  const blocks = Array.isArray(content) ? content : [content];
+  const parts = blocks
+    .map((block) =>
+      textOf(typeof block === "string" ? block : [block])
+        .replace(/\s+/g, " ")
+        .trim(),
+    )
+    .filter(Boolean);
+  return parts.join(" ") || null;
+}
+
+/** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
+export async function listSessionFiles(directory: string): Promise<string[]> {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((item) => item.isFile() && item.name.endsWith(".jsonl"))
+      .map((item) => join(directory, item.name))
+      .sort();
+  } catch {
+    return [];
   }
 }

@@ -1,16 +1,11 @@
-/** A conversation as text: what was said and each tool call with its result, as a log, as JSON, or as flat lines. */
+/** A conversation as a log shows it: what was said and each tool call with its result, as text and as JSON. */
 
-import { readdirSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { outcomeOf, resultsById } from "./calls.ts";
-import { textOf } from "./format.ts";
-import { ownRules } from "./rules.ts";
 import type { Entry } from "./session.ts";
 import { countChanges, deedKind } from "./tool-call.ts";
-import { readEntries } from "./transcript.ts";
 
 /** One thing said or done. */
 export interface Step {
@@ -141,6 +136,8 @@ const TOOL_LINE_MAX = 160;
 /** Characters of an input or a result. */
 const INSIDE_MAX = 4000;
 const REWOUND = "(rewound) ";
+/** A step cut shorter than this says nothing. */
+const CUT_MIN = 40;
 
 /** Formats a step: line, time, text. Continuation lines are indented, so no text can forge another step. */
 export function formatStep(step: Step, style: LogStyle): string {
@@ -191,23 +188,75 @@ function indented(text: string): string {
   return text.trim().replace(/\r\n?|[\n\u2028\u2029\u0085\v\f]/g, "\n  ");
 }
 
+/** Which of some formatted steps are shown where not all fit. */
+interface Fit {
+  /** Code points, each step with its line break. */
+  maxChars: number;
+  /** The steps' lines. */
+  lines: readonly number[];
+  /** The lines that were asked for. @default the newest steps are kept */
+  range: { from: number; to: number } | undefined;
+  /** The session as a place names it. */
+  id: string;
+}
+
 /**
- * The newest of some formatted steps that fit into a number of code points, each with its line break, and a line that
- * says what is left out. `placeOf` names the place from the first step to one of them.
+ * Returns the formatted steps that fit, in order, and a line that says what is left out: the newest; or where steps were
+ * asked for those from the first of them on, then the nearest before and after.
  */
-export function fitSteps(
-  texts: readonly string[],
-  maxChars: number,
-  placeOf: (last: number) => string,
-): string[] {
+export function fitSteps(texts: readonly string[], { maxChars, lines, range, id }: Fit): string[] {
   const lengths = texts.map((text) => [...text].length + 1);
   if (lengths.reduce((sum, length) => sum + length, 0) <= maxChars) return [...texts];
-  const leftOut = (count: number) =>
-    `[${count} ${count === 1 ? "entry" : "entries"} left out; go on with ${placeOf(count - 1)}]`;
-  let left = maxChars - [...leftOut(texts.length)].length - 1;
-  let from = texts.length;
-  while (from > 0 && (lengths[from - 1] ?? 0) <= left) left -= lengths[--from] ?? 0;
-  return [...texts.slice(from), leftOut(from)];
+  const end = texts.length - 1;
+  const asked = range && askedIn(lines, range);
+  const placeOf = (first: number, last: number) => `${id}:${lines[first]}-${lines[last]}`;
+  const leftOut = (from: number, to: number) => {
+    const count = from + end - to;
+    const places = [...(from > 0 ? [placeOf(0, from - 1)] : []), ...(to < end ? [placeOf(to + 1, end)] : [])];
+    return `[${count} ${count === 1 ? "entry" : "entries"} left out; go on with ${places.join(" or ")}]`;
+  };
+  const longest = asked
+    ? Math.max(leftOut(texts.length, -1).length, leftOut(end, end - 1).length)
+    : leftOut(end, end).length;
+  let left = maxChars - longest - 1;
+  let [from, to] = asked ? [asked[0], asked[0] - 1] : [texts.length, end];
+  const take = (at: number) => {
+    if (at < 0 || at > end || (lengths[at] ?? 0) > left) return false;
+    left -= lengths[at] ?? 0;
+    return true;
+  };
+  while (asked && to < asked[1] && take(to + 1)) to++;
+  if (asked && to < asked[0]) return [...cutStep(texts[asked[0]], left), leftOut(from, from)];
+  for (let isOpen = !asked || to >= asked[1]; isOpen; ) {
+    const isBefore = take(from - 1);
+    if (isBefore) from--;
+    const isAfter = asked !== undefined && take(to + 1);
+    if (isAfter) to++;
+    isOpen = isBefore || isAfter;
+  }
+  return [...texts.slice(from, to + 1), leftOut(from, to)];
+}
+
+/** Returns the first and last step within a range; where none is shown, the next one. */
+function askedIn(
+  lines: readonly number[],
+  { from, to }: { from: number; to: number },
+): [number, number] | undefined {
+  const first = lines.findIndex((line) => line >= from);
+  return first === -1
+    ? undefined
+    : [
+        first,
+        Math.max(
+          first,
+          lines.findLastIndex((line) => line <= to),
+        ),
+      ];
+}
+
+/** Cuts the one step that was asked for and does not fit. */
+function cutStep(text: string | undefined, left: number): string[] {
+  return text === undefined || left < CUT_MIN ? [] : [`${[...text].slice(0, left - 2).join("")}…`];
 }
 
 /** Converts a step to JSON. */
@@ -218,67 +267,4 @@ export function stepJson(step: Step, { tools, isRewound }: Pick<LogStyle, "tools
   const { name, target, action } = tool;
   const failed = step.result?.isError === true;
   return { ...common, tool: { name, target, action, failed, ...(tools && insideOf(step)) } };
-}
-
-/** A transcript as flat text, with the line of each message. */
-export interface SessionFile {
-  /** File name. */
-  path: string;
-  absPath: string;
-  mtimeMs: number;
-  size: number;
-  /** sha256 of content and line map. */
-  hash: string;
-  /** One line per message: `User: …` or `Assistant: …`. */
-  content: string;
-  /** For each line of `content` its 1-based line in the transcript. */
-  lineMap: number[];
-}
-
-/** Reads a whole transcript's messages; null when it cannot be read. */
-export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
-  try {
-    const { mtimeMs, size } = statSync(absPath);
-    const lines: string[] = [];
-    const lineMap: number[] = [];
-    for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {
-      if (entry.kind !== "user" && entry.kind !== "assistant") continue;
-      const text = extractSessionText(entry.text);
-      if (text === null) continue;
-      lines.push(`${entry.kind === "user" ? "User" : "Assistant"}: ${text}`);
-      lineMap.push(entry.line);
-    }
-    const content = lines.join("\n");
-    // The global: importing node:crypto would double the start of everything that reads transcripts.
-    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
-    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
-    return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
-  } catch {
-    return null; // promised: no reason is wanted, validateSessionFile gives it
-  }
-}
-
-/** Returns the words of a message's content on one line; null when there are none. */
-export function extractSessionText(content: unknown): string | null {
-  const blocks = Array.isArray(content) ? content : [content];
-  const parts = blocks
-    .map((block) =>
-      textOf(typeof block === "string" ? block : [block])
-        .replace(/\s+/g, " ")
-        .trim(),
-    )
-    .filter(Boolean);
-  return parts.join(" ") || null;
-}
-
-/** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
-export async function listSessionFiles(directory: string): Promise<string[]> {
-  try {
-    return readdirSync(directory, { withFileTypes: true })
-      .filter((item) => item.isFile() && item.name.endsWith(".jsonl"))
-      .map((item) => join(directory, item.name))
-      .sort();
-  } catch {
-    return [];
-  }
 }
