@@ -8,9 +8,9 @@
 
 import { isAgreement, isGoOn, isOutburst, isThanks, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced } from "../language/words.ts";
-import { commitMessage } from "../observe/work-notes.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { dropTail, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
+import { commitSubjects, DOING, editedFiles, planTitles, ticketTitles } from "./work.ts";
 
 const NAME_MAX_CHARS = 80;
 /** Requests further on name a part of the session rather than the whole. */
@@ -40,9 +40,6 @@ const ASKING = /^(?:do|does|did|is|are|was|what|why|how|where|when|which|who)\b/
 const ASKING_WORTH = 0.8;
 /** What a statement is worth that names nothing, one thing, two; more are worth it all. */
 const TERMS_WORTH = [1 / 6, 1 / 3, 0.8];
-/** What is done, not what is: `Add …`, `Fixing …`, `Replaced …`. */
-const DOING =
-  /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|detect|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|introduc|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|subscrib|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
 const DOING_WORTH = 1.3;
 /** Begins in the middle of something, or points at what the name does not hold. */
 const HANGING =
@@ -102,16 +99,16 @@ function* statements(entries: readonly Entry[]): Generator<Statement> {
   if (requests.length === 0) yield* announced(entries);
   const isDelegated = requests.length <= 1;
   for (const { kind, tool, text } of entries) {
-    const commit = tool && commitMessage(tool.target);
-    if (commit) yield { text: commitSubject(commit), worth: isDelegated ? WORTH.achieved : WORTH.commit };
     if (tool && /^(?:Task|Agent)$/.test(tool.name)) yield { text: tool.target, worth: WORTH.delegated };
     if (kind === "summary") yield* titles(text, WORTH.title);
   }
+  for (const text of commitSubjects(entries))
+    yield { text, worth: isDelegated ? WORTH.achieved : WORTH.commit };
   const plans = planTitles(entries);
   for (const text of plans) yield { text, worth: WORTH.plan };
   const all = plans.join("; ");
   if (plans.length > 1 && all.split(" ").length <= WORDS_MAX) yield { text: all, worth: WORTH.plan * 2 };
-  yield* ticketTitles(entries);
+  for (const text of ticketTitles(entries)) yield { text, worth: WORTH.ticket };
   const closing = entries.findLast(({ kind, text }) => kind === "assistant" && text.length > 200);
   if (closing) yield* titles(closing.text.replace(/`[^`\n]*`/g, "``"), WORTH.report);
 }
@@ -142,37 +139,6 @@ function clauses(sentence: string): string[] {
 const PURPOSE =
   /^(?:please |can you |could you )?(?:use|read|explore|look|go|search|check|examine|review|study)\b.*? (?:for (?=\w+ing )|to (?=(?:give|understand|find|see|figure|learn|check|build|create|fix|implement|add|explain|determine|identify)\b))(.+)$/is;
 
-/** A plan's or a ticket's title, as agents and trackers show it. */
-const HEADING = /(?:^|\\n|\n|")#\s+(?:plan:?\s+)?([^\n\\"#]{8,90})/i;
-const TICKET =
-  /(?<=\b(?:bead|issue|ticket|epic|task|show|implement|start|on|fix|close) )[a-z]\w*-[a-z0-9]{3}(?:\.\d+)?(?![\w-])|(?<![\w-])(?:[a-z]\w*-\d+(?:\.\d+)?|#\d+)(?![\w-])/gi;
-
-function planTitles(entries: readonly Entry[]): string[] {
-  const plans = entries.flatMap(({ tool }) =>
-    tool?.name === "ExitPlanMode" ? (HEADING.exec(tool.target)?.[1]?.trim() ?? []) : [],
-  );
-  return [...new Set(plans)];
-}
-
-/** Returns the title that a tracker shows for a ticket that the first request names. */
-function* ticketTitles(entries: readonly Entry[]): Generator<Statement> {
-  const asked = entries.find(({ kind }) => kind === "user")?.text ?? "";
-  for (const ticket of new Set(asked.slice(0, 2000).match(TICKET) ?? [])) {
-    const shown = new RegExp(
-      `${ticket.replace(/\W/g, "\\$&")}(?![\\w.-])[^\\n·:]{0,30}[·:]\\s+([^\\n]{8,120})`,
-      "i",
-    );
-    for (const { kind, text } of entries) {
-      const title = kind === "result" ? shown.exec(text.slice(0, RESULT_CHARS))?.[1] : undefined;
-      if (title === undefined) continue;
-      yield { text: title.replace(/\s*(?:\[.*|\s{2,}.*)$/, ""), worth: WORTH.ticket };
-      return;
-    }
-  }
-}
-
-const RESULT_CHARS = 4000;
-
 const CLAUSE_BREAK =
   /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we|would|want)\b)/gi;
 
@@ -195,17 +161,6 @@ function isReply(text: string): boolean {
 
 function isRequest(text: string): boolean {
   return !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.trimStart().startsWith("/");
-}
-
-/** Returns a commit's first line without its type. Targets are on one line, so it ends where the next thing begins to be done. */
-export function commitSubject(message: string): string {
-  const subject = message
-    .replace(/^\w+(?:\([^)]*\))?!?:\s*/, "")
-    .replace(/^[\w ]{0,12}\d+ [—–-] /, "")
-    .replace(/\s*\((?:[a-z]\w*-[\w.]+|#\d+)\).*$/, "");
-  const words = subject.split(" ");
-  const end = words.findIndex((word, index) => index >= 3 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
-  return words.slice(0, end === -1 ? undefined : end).join(" ");
 }
 
 /** What a report calls the work: quoted or bold names and headings of several words; the word before marks a subject. */
@@ -242,16 +197,13 @@ function termWeights(entries: readonly Entry[]): Map<string, number> {
     for (const word of new Set(contentWords(text.slice(0, 20_000))))
       counts.set(word, (counts.get(word) ?? 0) + weight);
   };
-  const commits = new Set<string>();
-  for (const { kind, text, tool } of entries) {
-    const commit = tool && commitMessage(tool.target);
-    if (commit && !commits.has(commit)) count(commitSubject(commit), 1);
-    if (commit) commits.add(commit);
+  for (const subject of new Set(commitSubjects(entries))) count(subject, 1);
+  for (const { kind, text } of entries) {
     if (kind === "user") count(spokenText(text), 3);
     else if (kind === "summary") count(text, 2);
     else if (kind === "assistant") count(text, 1);
   }
-  for (const { text } of ticketTitles(entries)) count(text, 3);
+  for (const title of ticketTitles(entries)) count(title, 3);
   for (const [word, times] of counts) counts.set(word, Math.log2(1 + times));
   return counts;
 }
@@ -265,7 +217,7 @@ function lengthened(
   const words = name.split(" ");
   if (hasUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
   const known = new Set(contentWords(name));
-  const edited = editedMost(entries);
+  const [edited] = editedFiles(entries);
   const isNamed =
     edited === undefined || contentWords(edited.replace(/\.\w+$/, "")).every((word) => known.has(word));
   if (isHanging && edited !== undefined) return fit(`${name} ${edited}`);
@@ -279,18 +231,6 @@ function lengthened(
     .toSorted((a, b) => b[1] - a[1])
     .map(([word]) => word);
   return fit(added.length > 0 ? `${name}: ${added.slice(0, isHanging ? 1 : 2).join(", ")}` : name);
-}
-
-function editedMost(entries: readonly Entry[]): string | undefined {
-  const counts = new Map<string, number>();
-  for (const { tool } of entries) {
-    if (tool?.action !== "edit") continue;
-    for (const path of tool.paths) {
-      const file = path.split(/[\\/]/).at(-1) ?? "";
-      if (file !== "") counts.set(file, (counts.get(file) ?? 0) + 1);
-    }
-  }
-  return [...counts].toSorted((a, b) => b[1] - a[1])[0]?.[0];
 }
 
 /** Shortens a name to eighty characters at a word boundary. */

@@ -1,6 +1,5 @@
 /** Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. */
 
-import { counted } from "../base/text.ts";
 import {
   gist,
   isAgreement,
@@ -13,9 +12,9 @@ import {
 } from "../language/speech.ts";
 import { describeText } from "../language/topics.ts";
 import { keyTerms } from "../language/vocabulary.ts";
-import { commitMessage } from "../observe/work-notes.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { commitSubject, nameByRule } from "./naming.ts";
+import { nameByRule } from "./naming.ts";
+import { commitSubjects, editedFiles, workDone } from "./work.ts";
 
 const DESCRIPTION_CHARS = 160;
 const REQUEST_CHARS = 240;
@@ -39,8 +38,6 @@ const SHORT_MESSAGES = 6;
 /** Longer messages and answers are more than a remark. */
 const SLIGHT_WORDS = 6;
 const SLIGHT_CHARS = 200;
-/** Fewer commands and edits than this name no conversation. */
-const WORK_MIN = 3;
 /** Between the parts of one line of a summary. */
 const BETWEEN = " · ";
 
@@ -133,8 +130,11 @@ function linesOf(entries: readonly Entry[]): Lines {
     Decided: decisions(entries)
       .filter((sentence) => !isSaid(sentence))
       .slice(-DECISIONS_MAX),
-    Done: commits(entries),
-    Files: editedFiles(entries),
+    Done: lastDistinct(
+      commitSubjects(entries).map((subject) => cut(subject, COMMIT_CHARS)),
+      COMMITS_MAX,
+    ),
+    Files: firstDistinct(editedFiles(entries), FILES_MAX),
     Last: last ? [gist(last.text, OUTCOME_CHARS)].filter(Boolean) : [],
   };
 }
@@ -208,26 +208,6 @@ function circumstances(entries: readonly Entry[], { project, date }: Circumstanc
   return `${messages < SHORT_MESSAGES ? "Short exchange" : "Conversation"} ${place}`;
 }
 
-/** `105 commands, 20 edits`; of a tool on a server that is called most, what it did: `Execute workflow with cloud-associates`. */
-function workDone(entries: readonly Entry[]): string | undefined {
-  const counts = new Map<string, number>();
-  let [commands, edits] = [0, 0];
-  for (const { tool } of entries) {
-    if (!tool) continue;
-    if (tool.action === "edit") edits++;
-    else if (tool.action === "run") commands++;
-    const [, server, call] = /^mcp__(.+?)__(.+)$/.exec(tool.name) ?? [];
-    const does =
-      call && `${call.charAt(0).toUpperCase()}${call.slice(1).replaceAll("_", " ")} with ${server}`;
-    if (does) counts.set(does, (counts.get(does) ?? 0) + 1);
-  }
-  const [most] = [...counts].toSorted((a, b) => b[1] - a[1]);
-  if (most && most[1] > commands + edits) return most[0];
-  if (commands + edits < WORK_MIN) return undefined;
-  const parts = [commands > 0 ? counted(commands, "command") : "", edits > 0 ? counted(edits, "edit") : ""];
-  return parts.filter(Boolean).join(" and ") || undefined;
-}
-
 /** Returns the first words of a message, which say something to somebody who was there. */
 function firstWords(text: string): string {
   const words = spokenText(text)
@@ -264,28 +244,6 @@ function decisions(entries: readonly Entry[]): string[] {
     }
   }
   return [...found];
-}
-
-/** Returns the subjects of the commits, the newest last; one that was amended or tried again once. */
-function commits(entries: readonly Entry[]): string[] {
-  const subjects = entries.flatMap(({ tool }) => {
-    const message = tool && commitMessage(tool.target);
-    return message ? [cut(commitSubject(message), COMMIT_CHARS)] : [];
-  });
-  return lastDistinct(subjects, COMMITS_MAX);
-}
-
-/** Returns the names of the files edited, the one edited most first. */
-function editedFiles(entries: readonly Entry[]): string[] {
-  const counts = new Map<string, number>();
-  for (const { tool } of entries) {
-    for (const path of tool?.action === "edit" ? tool.paths : []) {
-      const file = path.split(/[\\/]/).at(-1) ?? "";
-      if (file !== "") counts.set(file, (counts.get(file) ?? 0) + 1);
-    }
-  }
-  const files = [...counts].toSorted((a, b) => b[1] - a[1]).map(([file]) => file);
-  return firstDistinct(files, FILES_MAX);
 }
 
 /** Topics by rule, then the conversation's own terms. */

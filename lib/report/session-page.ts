@@ -2,7 +2,7 @@
 
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import { outline } from "../naming/outline.ts";
+import { outline } from "../naming/work.ts";
 import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";

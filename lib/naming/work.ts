@@ -1,4 +1,4 @@
-/** A session on one page: what the user said, and under it what was done. */
+/** What was done in a session: its plans, tickets, commits and edits; and all of it on one page, under what the user said. */
 
 import { counted, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -7,7 +7,96 @@ import { isDecision, sentences } from "../language/speech.ts";
 import { commitMessage } from "../observe/work-notes.ts";
 import { oneLine } from "../redact/redact.ts";
 import { outcomeOf } from "../transcripts/calls.ts";
+import type { Entry } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
+
+/** Fewer commands and edits than this name no conversation. */
+const WORK_MIN = 3;
+const RESULT_CHARS = 4000;
+/** What is done, not what is: `Add …`, `Fixing …`, `Replaced …`. */
+export const DOING =
+  /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|detect|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|introduc|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|subscrib|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
+
+/** A plan's or a ticket's title, as agents and trackers show it. */
+const HEADING = /(?:^|\\n|\n|")#\s+(?:plan:?\s+)?([^\n\\"#]{8,90})/i;
+const TICKET =
+  /(?<=\b(?:bead|issue|ticket|epic|task|show|implement|start|on|fix|close) )[a-z]\w*-[a-z0-9]{3}(?:\.\d+)?(?![\w-])|(?<![\w-])(?:[a-z]\w*-\d+(?:\.\d+)?|#\d+)(?![\w-])/gi;
+
+/** Returns the titles of the plans, each once. */
+export function planTitles(entries: readonly Entry[]): string[] {
+  const plans = entries.flatMap(({ tool }) =>
+    tool?.name === "ExitPlanMode" ? (HEADING.exec(tool.target)?.[1]?.trim() ?? []) : [],
+  );
+  return [...new Set(plans)];
+}
+
+/** Returns the title that a tracker shows for a ticket that the first request names. */
+export function* ticketTitles(entries: readonly Entry[]): Generator<string> {
+  const asked = entries.find(({ kind }) => kind === "user")?.text ?? "";
+  for (const ticket of new Set(asked.slice(0, 2000).match(TICKET) ?? [])) {
+    const shown = new RegExp(
+      `${ticket.replace(/\W/g, "\\$&")}(?![\\w.-])[^\\n·:]{0,30}[·:]\\s+([^\\n]{8,120})`,
+      "i",
+    );
+    for (const { kind, text } of entries) {
+      const title = kind === "result" ? shown.exec(text.slice(0, RESULT_CHARS))?.[1] : undefined;
+      if (title === undefined) continue;
+      yield title.replace(/\s*(?:\[.*|\s{2,}.*)$/, "");
+      return;
+    }
+  }
+}
+
+/** Returns a commit's first line without its type. Targets are on one line, so it ends where the next thing begins to be done. */
+function commitSubject(message: string): string {
+  const subject = message
+    .replace(/^\w+(?:\([^)]*\))?!?:\s*/, "")
+    .replace(/^[\w ]{0,12}\d+ [—–-] /, "")
+    .replace(/\s*\((?:[a-z]\w*-[\w.]+|#\d+)\).*$/, "");
+  const words = subject.split(" ");
+  const end = words.findIndex((word, index) => index >= 3 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
+  return words.slice(0, end === -1 ? undefined : end).join(" ");
+}
+
+/** Returns the subjects of the commits, oldest first. */
+export function commitSubjects(entries: readonly Entry[]): string[] {
+  return entries.flatMap(({ tool }) => {
+    const message = tool && commitMessage(tool.target);
+    return message ? [commitSubject(message)] : [];
+  });
+}
+
+/** Returns the names of the files edited, the one edited most first. */
+export function editedFiles(entries: readonly Entry[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { tool } of entries) {
+    for (const path of tool?.action === "edit" ? tool.paths : []) {
+      const file = path.split(/[\\/]/).at(-1) ?? "";
+      if (file !== "") counts.set(file, (counts.get(file) ?? 0) + 1);
+    }
+  }
+  return [...counts].toSorted((a, b) => b[1] - a[1]).map(([file]) => file);
+}
+
+/** `105 commands, 20 edits`; of a tool on a server that is called most, what it did: `Execute workflow with cloud-associates`. */
+export function workDone(entries: readonly Entry[]): string | undefined {
+  const counts = new Map<string, number>();
+  let [commands, edits] = [0, 0];
+  for (const { tool } of entries) {
+    if (!tool) continue;
+    if (tool.action === "edit") edits++;
+    else if (tool.action === "run") commands++;
+    const [, server, call] = /^mcp__(.+?)__(.+)$/.exec(tool.name) ?? [];
+    const does =
+      call && `${call.charAt(0).toUpperCase()}${call.slice(1).replaceAll("_", " ")} with ${server}`;
+    if (does) counts.set(does, (counts.get(does) ?? 0) + 1);
+  }
+  const [most] = [...counts].toSorted((a, b) => b[1] - a[1]);
+  if (most && most[1] > commands + edits) return most[0];
+  if (commands + edits < WORK_MIN) return undefined;
+  const parts = [commands > 0 ? counted(commands, "command") : "", edits > 0 ? counted(edits, "edit") : ""];
+  return parts.filter(Boolean).join(" and ") || undefined;
+}
 
 interface OutlineOptions {
   /** IANA name. */
