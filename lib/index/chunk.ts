@@ -44,6 +44,8 @@ interface Message {
   speaker: "user" | "assistant";
   text: string;
   tokens: number;
+  /** As many as it may have at most, counted when first asked for. */
+  most?: number | undefined;
   line: number;
   id: string | undefined;
   at: string | undefined;
@@ -151,7 +153,7 @@ function cutMessage(message: Message): Message[] {
   const pieces = cutText(message.text);
   return pieces.map((text, i) => {
     const tools = i === pieces.length - 1 ? message.tools : "";
-    return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, tools };
+    return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, most: undefined, tools };
   });
 }
 
@@ -159,7 +161,9 @@ function cutMessage(message: Message): Message[] {
 function isWithin(messages: readonly Message[]): boolean {
   const tokens = messages.reduce((sum, message) => sum + message.tokens, 0);
   if (tokens <= SAFE_TOKENS) return true;
-  return messages.reduce((sum, { text }) => sum + mostTokens(text) + LABEL_TOKENS, 0) <= MAX_TOKENS;
+  let most = 0;
+  for (const message of messages) most += message.most ??= mostTokens(message.text) + LABEL_TOKENS;
+  return most <= MAX_TOKENS;
 }
 
 function makeChunk(

@@ -67,9 +67,8 @@ export interface IndexReport {
   left: number;
 }
 
-const FILES_PER_TRANSACTION = 100;
-/** Others wait for the write lock meanwhile. */
-const TRANSACTION_MS = 500;
+/** Others wait for the write lock meanwhile, and so do signals; the shorter, the more often the full text is merged. */
+const TRANSACTION_MS = 200;
 /** More unread bytes than this are not started under a deadline. */
 const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -100,12 +99,10 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
     isDone = options.store.db.transaction(() => {
       const started = performance.now();
       recheck(run);
-      for (let files = 0; files < FILES_PER_TRANSACTION; files++) {
+      while (performance.now() - started < TRANSACTION_MS) {
         const step = steps.next();
         if (step.done) return true;
-        if (step.value === "part") break;
-        done++;
-        if (performance.now() - started > TRANSACTION_MS) break;
+        if (step.value === "file") done++;
       }
       return false;
     });

@@ -215,6 +215,10 @@ CREATE TABLE topic_marks (
   chunks INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+-- two others begin with the session
+DROP INDEX session_chunks_session;
+`,
 ];
 
 /** Applies all pending migrations in one transaction. */
