@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   appendFileSync,
   existsSync,
@@ -20,10 +20,10 @@ import { openSpendLedger } from "../lib/model/spend.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import {
-  type FakeOpenAI,
   fakeVector,
   type RecordedRequest,
   type Reply,
+  serverPerFile,
   startFakeOpenAI,
 } from "./support/fake-openai.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -45,16 +45,7 @@ const home = homePerTest();
 const DIMENSIONS = 64;
 const ONE = uuidFrom("embedded one");
 const TWO = uuidFrom("embedded two");
-let server: FakeOpenAI;
-
-beforeAll(async () => {
-  server = await startFakeOpenAI({ dimensions: DIMENSIONS });
-});
-afterAll(() => server.close());
-beforeEach(() => {
-  server.requests.length = 0;
-  server.scriptEmbeddings();
-});
+const server = serverPerFile({ dimensions: DIMENSIONS });
 
 function embedding(changes: Partial<EmbeddingConfig> = {}): EmbeddingConfig {
   return {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig, resolvePaths } from "../lib/config/config.ts";
@@ -13,7 +13,7 @@ import { readRules } from "../lib/transcripts/rules.ts";
 import { saveSessionToMemory } from "../scripts/save-session.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./support/codex.ts";
-import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
 import {
   homePerTest,
   lastSaid,
@@ -38,11 +38,7 @@ const MARK = "zqvictim";
 const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 type Kind = (typeof AGENTS)[number];
 
-let server: FakeOpenAI;
-beforeAll(async () => {
-  server = await startFakeOpenAI({ dimensions: DIMENSIONS });
-});
-afterAll(() => server.close());
+const server = serverPerFile({ dimensions: DIMENSIONS });
 
 function idOf(kind: Kind, who: string): string {
   return kind === "plain" ? `${who}-plain-notes` : uuidFrom(`${who} ${kind}`);

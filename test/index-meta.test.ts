@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "../lib/base/files.ts";
@@ -8,8 +8,8 @@ import { indexMeta } from "../lib/naming/session-meta.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { chain, claudeAssistant, claudeCompaction, claudeState, claudeUser } from "./support/claude.ts";
-import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
+import { homePerTest, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import type { Row } from "./support/rows.ts";
 import { runScript, startScript } from "./support/run.ts";
@@ -25,18 +25,8 @@ const answer = {
   tags: ["Auth", "testing"],
 };
 
-let server: FakeOpenAI;
-let home: TemporaryHome;
-
-beforeAll(async () => {
-  server = await startFakeOpenAI();
-});
-afterAll(() => server.close());
-beforeEach(() => {
-  server.requests.length = 0;
-  server.script(JSON.stringify(answer));
-  home = temporaryHome({ KEY: "sk-test" });
-});
+const server = serverPerFile({ replies: [JSON.stringify(answer)] });
+const home = homePerTest({ KEY: "sk-test" });
 
 function configure(llm: object | undefined, more: object = {}): void {
   const block = {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { z } from "zod";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config/config.ts";
 import { completeJson, embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger, readSpendToday, type SpendLedger } from "../lib/model/spend.ts";
-import { type FakeOpenAI, fakeVector, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
+import { fakeVector, type Reply, serverPerFile } from "./support/fake-openai.ts";
 import { temporaryHome } from "./support/home.ts";
 import { runCommand } from "./support/run.ts";
 
@@ -12,18 +12,11 @@ const DIMENSIONS = 64;
 const schema = z.object({ name: z.string() });
 const key: Environment = { KEY: "sk-test" };
 
-let server: FakeOpenAI;
 let home: string;
 let spend: SpendLedger;
 
-beforeAll(async () => {
-  server = await startFakeOpenAI({ dimensions: DIMENSIONS });
-});
-afterAll(() => server.close());
+const server = serverPerFile({ dimensions: DIMENSIONS, replies: ['{"name": "a name"}'] });
 beforeEach(() => {
-  server.requests.length = 0;
-  server.script('{"name": "a name"}');
-  server.scriptEmbeddings();
   home = temporaryHome().root;
   spend = openSpendLedger(home, { llm: llm(), timezone: "UTC" });
 });

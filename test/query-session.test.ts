@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { checkCitations, textByLine } from "../lib/naming/conversation.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
+import { homePerTest, write, writeClaude } from "./support/home.ts";
 import type { Row } from "./support/rows.ts";
 import { scriptPath } from "./support/run.ts";
 
@@ -13,16 +13,9 @@ setDefaultTimeout(30_000);
 const ID = "22222222-bbbb-4bbb-8bbb-000000000001";
 const token = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;
 
-let server: FakeOpenAI;
-let home: TemporaryHome;
-
-beforeAll(async () => {
-  server = await startFakeOpenAI();
-});
-afterAll(() => server.close());
+const server = serverPerFile();
+const home = homePerTest({ KEY: "sk-test" });
 beforeEach(() => {
-  server.requests.length = 0;
-  home = temporaryHome({ KEY: "sk-test" });
   const llm = {
     baseUrl: server.baseUrl,
     apiKeyEnv: "KEY",

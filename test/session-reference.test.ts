@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { referenceContext } from "../scripts/session-reference.ts";
 import { chain, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
-import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
+import { homePerTest, write, writeClaude, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { runScript } from "./support/run.ts";
 
@@ -19,17 +19,8 @@ const LOGIN = "44444444-cccc-4ccc-8ccc-000000000002";
 const EMAIL = "55555555-cccc-4ccc-8ccc-000000000003";
 const AT = new Date("2026-02-03T14:30:00Z");
 
-let server: FakeOpenAI;
-let home: TemporaryHome;
-
-beforeAll(async () => {
-  server = await startFakeOpenAI();
-});
-afterAll(() => server.close());
-beforeEach(() => {
-  server.requests.length = 0;
-  home = temporaryHome({ KEY: "sk-test" });
-});
+const server = serverPerFile();
+const home = homePerTest({ KEY: "sk-test" });
 
 /** A session of the home with a meta file. */
 function known(id: string, name: string, fields: Partial<SessionMeta> = {}): string {

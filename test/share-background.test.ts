@@ -1,10 +1,10 @@
 /** Sharing beside a session: after a turn and at its start, with rests after failures, and never where somebody waits. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
-import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { hasPostgres, type Postgres } from "./support/postgres.ts";
 import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
-import { initHub, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { hubPerBlock, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
@@ -14,12 +14,7 @@ const after = (home: Sharer, id: string, file: string) =>
 const atStart = (home: Sharer) => home.run("hooks/background.ts", "--begin", "--cwd", home.project);
 
 describe.skipIf(!hasPostgres())("in the background", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-    await initHub(postgres);
-  });
-  afterAll(() => postgres.stop());
+  const postgres = hubPerBlock();
 
   test("a turn is published when it has ended, and read at the start of a colleague's session", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });

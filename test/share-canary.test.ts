@@ -1,14 +1,14 @@
 /** What must never reach the hub: looked for in a dump of it and in the server's own files. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { write, writeClaude } from "./support/home.ts";
-import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { hasPostgres } from "./support/postgres.ts";
 import { runScript } from "./support/run.ts";
-import { initHub, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
@@ -22,12 +22,7 @@ const PLAIN = "plainsessionword";
 const KEPT = "thelighthousekeeper";
 
 describe.skipIf(!hasPostgres())("the hub", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-    await initHub(postgres);
-  });
-  afterAll(() => postgres.stop());
+  const postgres = hubPerBlock();
 
   test("holds no byte of a secret, an excluded word or session, a home path, a plain session or an unnamed project", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });

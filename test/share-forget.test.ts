@@ -1,22 +1,17 @@
 /** What was forgotten leaves the hub and every replica, and nothing brings it back. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { write } from "./support/home.ts";
-import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
-import { conversation, initHub, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { hasPostgres } from "./support/postgres.ts";
+import { conversation, hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
 
 describe.skipIf(!hasPostgres())("forget", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-    await initHub(postgres);
-  });
-  afterAll(() => postgres.stop());
+  const postgres = hubPerBlock();
 
   const rowsOf = (id: string) =>
     postgres.sql(

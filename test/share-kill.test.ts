@@ -1,13 +1,13 @@
 /** Two publishers and a reader, ended by SIGKILL at any moment: the hub and the replica become what was said, no more and no less. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { openStore } from "../lib/store/store.ts";
 import { write } from "./support/home.ts";
-import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { hasPostgres, type Postgres } from "./support/postgres.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { BUN_FLAGS, scriptPath } from "./support/run.ts";
-import { conversation, initHub, type Sharer, sharer, uuid, wordsIn } from "./support/share.ts";
+import { conversation, hubPerBlock, type Sharer, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(900_000);
@@ -17,12 +17,7 @@ const ROUNDS = Number(process.env.SESSION_MEMORY_TEST_ROUNDS ?? 10);
 const SESSIONS = 4;
 
 describe.skipIf(!hasPostgres())("killed at random", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-    await initHub(postgres);
-  });
-  afterAll(() => postgres.stop());
+  const postgres = hubPerBlock();
 
   test("two publishers and a reader leave the hub and the replica as what was said", async () => {
     const random = seeded(fuzzSeed("share kill"));

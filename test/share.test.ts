@@ -1,22 +1,16 @@
 /** Sharing through a real PostgreSQL: what arrives, what does not, and what comes back. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { write } from "./support/home.ts";
-import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
-import { conversation, initHub, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { hasPostgres } from "./support/postgres.ts";
+import { conversation, hubPerBlock, initHub, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
 
 describe.skipIf(!hasPostgres())("sharing", () => {
-  let postgres: Postgres;
-
-  beforeAll(async () => {
-    postgres = await startPostgres();
-    await initHub(postgres);
-  }, 60_000);
-  afterAll(() => postgres.stop());
+  const postgres = hubPerBlock();
 
   const count = (table: string, where = "true") =>
     Number(postgres.sql(`SELECT count(*) FROM session_memory.${table} WHERE ${where}`)[0]);

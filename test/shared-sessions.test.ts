@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { write, writeClaude } from "./support/home.ts";
-import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { hasPostgres } from "./support/postgres.ts";
 import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
-import { initHub, type Sharer, say, sharer, uuid } from "./support/share.ts";
+import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
@@ -14,12 +14,10 @@ setDefaultTimeout(60_000);
 const ID = uuid(1);
 
 describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
-  let postgres: Postgres;
+  const postgres = hubPerBlock();
   let alice: Sharer;
   let bob: Sharer;
   beforeAll(async () => {
-    postgres = await startPostgres();
-    await initHub(postgres);
     alice = sharer(postgres, { role: "alice", machine: "desk" });
     bob = sharer(postgres, { role: "bob", machine: "tower" });
     const at = (second: number) => new Date(Date.now() - 600_000 + second * 1000).toISOString();
@@ -69,7 +67,6 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
   afterAll(() => {
     alice.remove();
     bob.remove();
-    postgres.stop();
   });
 
   const read = async (reference: string, ...args: string[]) => {

@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { generateSlug, type SlugOptions, sanitizeSlug } from "../lib/naming/slug.ts";
-import { type FakeOpenAI, type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome } from "./support/home.ts";
+import { type Reply, serverPerFile } from "./support/fake-openai.ts";
+import { homePerTest } from "./support/home.ts";
 import { seeded } from "./support/random.ts";
 import { secretsOf } from "./support/secrets.ts";
 
 const CONTENT =
   "User: Can you help me debug this API issue?\nAssistant: Sure! Which error?\nUser: 404 on /api/users";
 
-let server: FakeOpenAI;
-let home: TemporaryHome;
-beforeAll(async () => {
-  server = await startFakeOpenAI();
-  home = temporaryHome();
-});
-afterAll(async () => {
-  await server.close();
-  home.remove();
-});
+const server = serverPerFile();
+const home = homePerTest();
 
 function options(more: Partial<SlugOptions> = {}): SlugOptions {
   return {

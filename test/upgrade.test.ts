@@ -3,7 +3,7 @@
  * transcripts the hosts then deleted) under the present code: all that it holds survives.
  */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   cpSync,
   existsSync,
@@ -20,7 +20,7 @@ import { defaultSettings } from "../lib/config/config.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
 import { observeSettings, readBackoff } from "../lib/observe/observe-state.ts";
 import { openDatabase, type Row } from "../lib/store/sqlite.ts";
-import { type FakeOpenAI, startFakeOpenAI } from "./support/fake-openai.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
 import { FIXTURES, FIXTURES_CWD, FIXTURES_FOLDER } from "./support/fixtures.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { runScript } from "./support/run.ts";
@@ -42,11 +42,7 @@ const SPENT = { usd: 0.0041445, calls: 7, tokens: { input: 4953, output: 236 } }
 const PROMISED = `session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, content,
   context_content, token_count`;
 
-let server: FakeOpenAI;
-beforeAll(async () => {
-  server = await startFakeOpenAI({ dimensions: DIMENSIONS });
-});
-afterAll(() => server.close());
+const server = serverPerFile({ dimensions: DIMENSIONS });
 
 let home: TemporaryHome;
 beforeEach(() => {

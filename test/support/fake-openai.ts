@@ -5,6 +5,7 @@
  * It lives in the test's process: run what calls it with an asynchronous spawn, or nobody is there to answer.
  */
 
+import { afterAll, beforeAll, beforeEach } from "bun:test";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -52,6 +53,19 @@ export interface FakeOpenAI {
   /** Queues replies for embedding requests; when they are used up, good vectors follow. */
   scriptEmbeddings(...replies: Reply[]): void;
   close(): Promise<void>;
+}
+
+/** A server for all tests of a file, which begin without requests and with these replies. */
+export function serverPerFile(options: { dimensions?: number; replies?: Reply[] } = {}): FakeOpenAI {
+  const server = {} as FakeOpenAI;
+  beforeAll(async () => void Object.assign(server, await startFakeOpenAI(options)));
+  beforeEach(() => {
+    server.requests.length = 0;
+    server.script(...(options.replies ?? []));
+    server.scriptEmbeddings();
+  });
+  afterAll(() => server.close());
+  return server;
 }
 
 /** Starts the server on a free port of 127.0.0.1. */

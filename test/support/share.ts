@@ -1,12 +1,13 @@
 /** Homes of people who share through one hub: each with its own config, transcripts and index. */
 
+import { afterAll, beforeAll } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ShareConfig } from "../../lib/config/config.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./home.ts";
 import { turn } from "./index.ts";
-import type { Postgres } from "./postgres.ts";
+import { type Postgres, startPostgres } from "./postgres.ts";
 import type { Row } from "./rows.ts";
 import { type Finished, runScript } from "./run.ts";
 
@@ -34,6 +35,17 @@ export async function initHub(postgres: Pick<Postgres, "url">, role = "hub_users
     cwd: home.project,
   });
   if (exitCode !== 0) throw new Error(stderr);
+}
+
+/** A hub for all tests of a block. */
+export function hubPerBlock(): Postgres {
+  const hub = {} as Postgres;
+  beforeAll(async () => {
+    Object.assign(hub, await startPostgres());
+    await initHub(hub);
+  }, 60_000);
+  afterAll(() => hub.stop());
+  return hub;
 }
 
 /** A person's machine whose project is a clone of `PROJECT`. */
