@@ -1,10 +1,17 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { userPromptSubmit } from "../hooks/agent-sdk.ts";
-import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
+import type { SessionMeta } from "../lib/sessions/meta.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import {
+  homePerTest,
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writeMeta,
+} from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -27,22 +34,9 @@ function deploy(
     ...claudeAssistant({ text: "With the script, on port 8443.", at: secondsAgo(ago), sessionId: OTHER }),
   ];
   const sessionFile = writeClaude(home, { id: OTHER, rows });
-  const meta: SessionMeta = {
-    schemaVersion: 1,
-    sessionId: OTHER,
-    sessionFile,
-    name: "deploy",
-    description: "How to deploy.",
-    summary: "With the script.",
-    tags: [],
-    cwd: home.project,
-    createdAt: secondsAgo(0),
-    updatedAt: secondsAgo(0),
-    model: "tiny",
-    lastIndexedLeafId: "x",
-    ...fields,
-  };
-  write(metaFile(home.paths, { id: OTHER, agent: "claude" }), JSON.stringify(meta));
+  const [description, summary] = ["How to deploy.", "With the script."];
+  const about = { sessionId: OTHER, sessionFile, name: "deploy", description, summary };
+  writeMeta(home, { ...about, createdAt: secondsAgo(0), updatedAt: secondsAgo(0), ...fields });
 }
 
 async function prompt(home: TemporaryHome, text: string): Promise<string> {

@@ -10,6 +10,7 @@ import {
   temporaryHome,
   write,
   writeClaude,
+  writeMeta,
   writePi,
 } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
@@ -302,23 +303,7 @@ test("save-session uses the title that the user gave the session", async () => {
 
 test("save-session uses the name that a model gave the session before", async () => {
   const file = write(join(home.root, "s", "deploy.jsonl"), DEPLOY);
-  write(
-    join(home.paths.meta, "deploy.meta.json"),
-    JSON.stringify({
-      schemaVersion: 1,
-      sessionId: "deploy",
-      sessionFile: file,
-      name: "Zero-downtime shop rollout",
-      description: "d",
-      summary: "s",
-      tags: [],
-      cwd: "/shop",
-      createdAt: "2026-02-03T15:00:00.000Z",
-      updatedAt: "2026-02-03T15:00:00.000Z",
-      model: "gpt-4o-mini",
-      lastIndexedLeafId: "line:2",
-    }),
-  );
+  writeMeta(home, { sessionId: "deploy", sessionFile: file, name: "Zero-downtime shop rollout" });
   const { stdout } = await home.run("save-session", file);
   expect(stdout).toEndWith("/memory/2026-02-03-zero-downtime-shop-rollout.md\n");
 });

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, defaultSettings, type Settings } from "../lib/config/config.ts";
-import { metaFile } from "../lib/sessions/meta.ts";
 import { openStore } from "../lib/store/store.ts";
 import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
 import { claudeAssistant, claudeCompaction, claudeUser } from "./support/claude.ts";
@@ -14,6 +13,7 @@ import {
   temporaryHome,
   write,
   writeClaude,
+  writeMeta,
 } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { runCommand, runScript, scriptPath } from "./support/run.ts";
@@ -466,27 +466,10 @@ test("the context of a hit places it in its session's discussion", async () => {
     i === 11 ? "The newsletter goes out on Tuesdays." : `done with step ${i}. ${"more about it ".repeat(60)}`,
   ]);
   talk(home, ID, turns);
-  write(
-    metaFile(home.paths, { id: ID, agent: "claude" }),
-    JSON.stringify({ ...META, name: "Growth strategy" }),
-  );
+  writeMeta(home, { sessionId: ID, name: "Growth strategy" });
   const answer = await sessionSearch(
     { query: ["when does the newsletter go out"] },
     { config: configOf(home) },
   );
   expect(answer.results[0]?.context).toStartWith('late in a longer discussion about "Growth strategy": ');
 });
-
-const META = {
-  schemaVersion: 1,
-  sessionId: ID,
-  sessionFile: "x",
-  description: "d",
-  summary: "s",
-  tags: [],
-  cwd: "/x",
-  createdAt: "2026-02-03T10:00:00.000Z",
-  updatedAt: "2026-02-03T10:00:00.000Z",
-  model: "tiny",
-  lastIndexedLeafId: "x",
-};

@@ -6,7 +6,7 @@ import { metaFile, RULES, readMeta, type SessionMeta } from "../lib/sessions/met
 import { referenceContext } from "../scripts/session-reference.ts";
 import { chain, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
-import { homePerTest, write, writeClaude, writePi } from "./support/home.ts";
+import { homePerTest, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { runScript } from "./support/run.ts";
 
@@ -24,24 +24,11 @@ const home = homePerTest({ KEY: "sk-test" });
 
 /** A session of the home with a meta file. */
 function known(id: string, name: string, fields: Partial<SessionMeta> = {}): string {
-  const file = talk(id, "let us deploy the shop");
-  const meta: SessionMeta = {
-    schemaVersion: 1,
-    sessionId: id,
-    sessionFile: file,
-    name,
-    description: `About ${name}.`,
-    summary: "It went well.",
-    tags: ["a", "b"],
-    cwd: home.project,
-    createdAt: AT.toISOString(),
-    updatedAt: AT.toISOString(),
-    model: "tiny",
-    lastIndexedLeafId: "x",
-    ...fields,
-  };
-  write(metaFile(home.paths, { id, agent: "claude" }), JSON.stringify(meta));
-  return file;
+  const sessionFile = talk(id, "let us deploy the shop");
+  const about = { name, description: `About ${name}.`, summary: "It went well.", tags: ["a", "b"] };
+  const [createdAt, updatedAt] = [AT.toISOString(), AT.toISOString()];
+  writeMeta(home, { sessionId: id, sessionFile, ...about, createdAt, updatedAt, ...fields });
+  return sessionFile;
 }
 
 function talk(id: string, text: string): string {

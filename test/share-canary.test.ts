@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { write, writeClaude } from "./support/home.ts";
+import { write, writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { runScript } from "./support/run.ts";
 import { hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
@@ -80,10 +80,8 @@ describe.skipIf(!hasPostgres())("the hub", () => {
       cwd: alice.root,
       rows: [claudeUser({ sessionId: uuid(3), cwd: alice.root, text: UNNAMED, at })],
     });
-    write(
-      `${alice.paths.meta}/${uuid(1)}.meta.json`,
-      JSON.stringify(metaOf(`the light ${SECRET}`, `${inHome} ${OWN_PATTERN}`)),
-    );
+    const [description, summary] = [`the light ${SECRET}`, `${inHome} ${OWN_PATTERN}`];
+    writeMeta(alice, { sessionId: uuid(1), name: "light", description, summary, tags: ["lamp"] });
     write(
       ledgerFile(alice.paths, uuid(1)),
       `${JSON.stringify(observed(`${KEPT} saw ${SECRET} in ${inHome}`, `all about ${EXCLUDED_WORD}`))}\n`,
@@ -148,24 +146,6 @@ describe.skipIf(!hasPostgres())("the hub", () => {
     expect(wordsIn(bob.paths.shared)[key]).toHaveLength(2);
   }, 30_000);
 });
-
-function metaOf(description: string, summary: string) {
-  const now = new Date().toISOString();
-  return {
-    schemaVersion: 1,
-    sessionId: uuid(1),
-    sessionFile: "/x.jsonl",
-    name: "light",
-    description,
-    summary,
-    tags: ["lamp"],
-    cwd: "/x",
-    createdAt: now,
-    updatedAt: now,
-    model: "rules",
-    lastIndexedLeafId: "line:1",
-  };
-}
 
 function observed(...texts: string[]) {
   const at = "2026-02-03T14:30:00.000Z";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { write, writeClaude } from "./support/home.ts";
+import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
 import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts";
@@ -42,24 +42,15 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
         ...claudeAssistant({ ...row(5), text: "merged" }),
       ],
     });
-    const now = new Date().toISOString();
-    write(
-      `${alice.paths.meta}/${ID}.meta.json`,
-      JSON.stringify({
-        schemaVersion: 1,
-        sessionId: ID,
-        sessionFile: "/x.jsonl",
-        name: "double refunds",
-        description: "Refunds were booked twice",
-        summary: "The ledger key was random; it is the refund's id now",
-        tags: ["ledger"],
-        cwd: "/x",
-        createdAt: now,
-        updatedAt: now,
-        model: "rules",
-        lastIndexedLeafId: "line:1",
-      }),
-    );
+    writeMeta(alice, {
+      sessionId: ID,
+      name: "double refunds",
+      description: "Refunds were booked twice",
+      summary: "The ledger key was random; it is the refund's id now",
+      tags: ["ledger"],
+      updatedAt: new Date().toISOString(),
+      model: "rules",
+    });
     say(bob, uuid(2), ["what is the port", "8443"]);
     await alice.share();
     await bob.share();

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { metaFile } from "../lib/sessions/meta.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude, writeMeta } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -32,11 +31,7 @@ function prompt(fields: Record<string, unknown> = {}) {
 }
 
 function named(name: string): void {
-  const texts = { description: "d", summary: "s", model: "tiny", lastIndexedLeafId: "line:1" };
-  const times = { createdAt: "2026-01-01T00:00:00.000Z", updatedAt: "2026-01-01T00:00:00.000Z" };
-  const about = { sessionId: ME, sessionFile: transcript, cwd: home.project, tags: [] };
-  const meta = { schemaVersion: 1, name, ...about, ...texts, ...times };
-  write(metaFile(home.paths, { id: ME, agent: "claude" }), JSON.stringify(meta));
+  writeMeta(home, { sessionId: ME, sessionFile: transcript, name });
 }
 
 function offered({ stdout, exitCode }: { stdout: string; exitCode: number }) {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
 import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
@@ -34,24 +34,16 @@ function session(
     agent === "pi"
       ? writePi(home, { id, cwd, rows: [piHeader({ id, cwd, at }), piUser({ text: "hello", at })] })
       : writeClaude(home, { id, cwd, rows: talk(id, { cwd, at }) });
-  write(
-    metaFile(home.paths, { id, agent }),
-    JSON.stringify({
-      schemaVersion: 1,
-      sessionId: id,
-      sessionFile: file,
-      name: "Fix flaky login test",
-      description: "The refresh is awaited now.",
-      summary: "Asked to fix the login test.\nOpen: the test on Windows",
-      tags: [],
-      cwd,
-      createdAt: "2026-01-01T00:00:00.000Z",
-      updatedAt: "2026-01-01T00:00:00.000Z",
-      model: "tiny",
-      lastIndexedLeafId: "line:1",
-      ...meta,
-    }),
-  );
+  writeMeta(home, {
+    sessionId: id,
+    agent,
+    sessionFile: file,
+    name: "Fix flaky login test",
+    description: "The refresh is awaited now.",
+    summary: "Asked to fix the login test.\nOpen: the test on Windows",
+    cwd,
+    ...meta,
+  });
   return file;
 }
 

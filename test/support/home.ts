@@ -14,6 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Environment, type Paths, resolvePaths } from "../../lib/config/config.ts";
+import { metaFile, type SessionMeta } from "../../lib/sessions/meta.ts";
+import type { Agent } from "../../lib/transcripts/session.ts";
 import { CLAUDE_SESSION } from "./claude.ts";
 import { CODEX_SESSION } from "./codex.ts";
 import { FIXTURES, FIXTURES_CWD } from "./fixtures.ts";
@@ -138,6 +140,29 @@ export function writeVolute(
     mkdirSync(dirname(target), { recursive: true });
     cpSync(session.piFile, target);
   }
+}
+
+/** Gives a session a meta file, as a model would have made it. */
+export function writeMeta(
+  home: TemporaryHome,
+  { agent = "claude", sessionId, ...fields }: Partial<SessionMeta> & { agent?: Agent; sessionId: string },
+): string {
+  const meta: SessionMeta = {
+    schemaVersion: 1,
+    sessionId,
+    sessionFile: "/x.jsonl",
+    name: "a session",
+    description: "d",
+    summary: "s",
+    tags: [],
+    cwd: home.project,
+    createdAt: "2026-01-01T00:00:00.000Z",
+    updatedAt: "2026-01-01T00:00:00.000Z",
+    model: "tiny",
+    lastIndexedLeafId: "line:1",
+    ...fields,
+  };
+  return write(metaFile(home.paths, { id: sessionId, agent }), JSON.stringify(meta));
 }
 
 /** Writes a file with its folders; rows become JSONL. Returns the path. */
