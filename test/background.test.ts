@@ -189,7 +189,7 @@ test("with an llm a turn refines topics in one call, once it is full, and pays f
       : "{}",
   );
   const llm = { baseUrl: server.baseUrl, model: "fake" };
-  write(home.paths.config, JSON.stringify({ llm, observe: { auto: false }, minNewUserMessages: 1000 }));
+  home.configure({ llm, observe: { auto: false }, minNewUserMessages: 1000 });
   const file = writeClaude(home, { id: ID, rows: "" });
   const session = writer(home, file);
   for (let turn = 0; turn < 25; turn++) session.append(0);

@@ -5,7 +5,7 @@ import { defaultSettings } from "../lib/config/config.ts";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { setObserveSettings } from "../lib/observe/observe-state.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { secondsAgo } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -115,7 +115,7 @@ describe("PreCompact and SessionStart(compact)", () => {
 
 test("one switch turns observing off in PreCompact and after turns, in config.json or set at run time", async () => {
   for (const turnOff of [
-    (home: TemporaryHome) => void write(home.paths.config, JSON.stringify({ observe: { auto: false } })),
+    (home: TemporaryHome) => home.configure({ observe: { auto: false } }),
     (home: TemporaryHome) =>
       void setObserveSettings(home.paths, { settings: defaultSettings().observe, changes: { auto: "off" } }),
   ]) {
@@ -157,13 +157,13 @@ describe("Stop and SessionEnd", () => {
 
   test("save the note where notes.dir says, and none without notes.onClear", async () => {
     const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
-    write(home.paths.config, JSON.stringify({ notes: { dir: "memory" } }));
+    home.configure({ notes: { dir: "memory" } });
     await hook(home, "session-end", input(home, file, { reason: "clear" }));
     expect(await noteIn(join(home.project, "memory"))).toContain("port 8443");
     rmSync(join(home.project, "memory"), { recursive: true });
     await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
     rmSync(home.paths.log);
-    write(home.paths.config, JSON.stringify({ notes: { onClear: false } }));
+    home.configure({ notes: { onClear: false } });
     await hook(home, "session-end", input(home, file, { reason: "clear" }));
     await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
     expect(logOf(home)).not.toContain('"background.save"');

@@ -99,7 +99,7 @@ test("what older rules stored is redacted in every file we keep, once, and is st
 
 test("until then it is not shown, health counts it, and embed redacts it", async () => {
   using home = await olderHome();
-  write(home.paths.config, JSON.stringify({ redact: SETTINGS.redact }));
+  home.configure({ redact: SETTINGS.redact });
   const run = async (script: string, ...args: string[]) => {
     const { stdout, stderr } = await home.run(script, ...args);
     expect(leaks(stdout + stderr)).toEqual([]);

@@ -71,7 +71,7 @@ async function embedAll(
 }
 
 function writeConfig(home: TemporaryHome, config: object): void {
-  write(home.paths.config, JSON.stringify(config));
+  home.configure(config);
 }
 
 function vectorsIn(store: Store): { id: number; values: number[] }[] {

@@ -106,7 +106,7 @@ describe("an excluded session", () => {
 
   test("leaves no name in what a process keeps that started before it was excluded", () => {
     const paths = excluding(home, {});
-    write(home.paths.config, JSON.stringify({ exclude: { patterns: ["falcon"] } }));
+    home.configure({ exclude: { patterns: ["falcon"] } });
     expect(() => resolveSession("falcon plan", { paths, cwd: home.project })).toThrow("Cannot find session");
     const store = openNameTable(home.paths);
     expect(keptTitles(store)).toEqual([]);

@@ -103,10 +103,7 @@ function homeWithAll(): TemporaryHome {
 
 function configure(home: TemporaryHome, more: object = {}): void {
   const at = { baseUrl: server.baseUrl, apiKeyEnv: "NO_KEY", model: "fake" };
-  write(
-    home.paths.config,
-    JSON.stringify({ timezone: "UTC", embedding: { ...at, dimensions: DIMENSIONS }, ...more }),
-  );
+  home.configure({ timezone: "UTC", embedding: { ...at, dimensions: DIMENSIONS }, ...more });
 }
 
 function withLlm(): object {
@@ -847,11 +844,11 @@ describe("forget", () => {
     const found = async (...flags: string[]) =>
       JSON.parse(await home.ok("search", `${MARK}user`, "--json", ...flags)).results.length;
     expect(await found()).toBe(1);
-    write(home.paths.config, JSON.stringify({ exclude: { projects: [home.project] } }));
+    home.configure({ exclude: { projects: [home.project] } });
     expect([await found("--no-index"), await found()]).toEqual([0, 0]);
-    write(home.paths.config, JSON.stringify({ exclude: {} }));
+    home.configure({ exclude: {} });
     expect(await found()).toBe(1);
-    write(home.paths.config, JSON.stringify({ exclude: { sessions: [id.slice(0, 6)] } }));
+    home.configure({ exclude: { sessions: [id.slice(0, 6)] } });
     await indexAll(home);
     expect(await found("--no-index")).toBe(0);
   }, 30_000);
@@ -864,7 +861,7 @@ describe("forget", () => {
       exclude: { projects: ["/x"], sessions: ["abcd"] },
       activity: { maxChars: 300 },
     };
-    write(home.paths.config, JSON.stringify(rest));
+    home.configure(rest);
     for (let time = 0; time < 2; time++) await home.ok("forget", "--yes", id);
     const exclude = { projects: ["/x"], sessions: ["abcd", id] };
     expect(readFileSync(home.paths.config, "utf8")).toBe(

@@ -36,7 +36,7 @@ function configure(llm: object | undefined, more: object = {}): void {
     prices: { tiny: { input: 1, output: 1 } },
     ...llm,
   };
-  write(home.paths.config, JSON.stringify({ ...(llm ? { llm: block } : {}), ...more }));
+  home.configure({ ...(llm ? { llm: block } : {}), ...more });
 }
 
 const requests = [
@@ -344,7 +344,7 @@ test("--dry-run names the sessions that the same command then sends, and writes 
 
 test("a model without a known price is refused where the dearest known model would pass the cap", async () => {
   const llm = { model: "no-such-model", baseUrl: "https://models.invalid/v1", dailyBudgetUsd: 0.01 };
-  write(home.paths.config, JSON.stringify({ llm }));
+  home.configure({ llm });
   writeClaude(home, { id: "11111111-aaaa-4aaa-8aaa-000000000001", rows: chain(turns(5)) });
   const { json } = await run("--json");
   expect(json.sessions[0].error).toStartWith("BUDGET_EXCEEDED: ");

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { readBackoff } from "../lib/observe/observe-state.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { type Finished, runScript } from "./support/run.ts";
 
 setDefaultTimeout(30_000);
@@ -180,7 +180,7 @@ test("a pattern that config.json redacts from now on is printed no more", async 
   expect(
     (await runScript("observe-compact", [file, "--observe", "--render"], { env: own.env })).stdout,
   ).toContain("Heron-7");
-  writeFileSync(own.paths.config, JSON.stringify({ redact: { extra: ["Heron-\\d"] } }));
+  own.configure({ redact: { extra: ["Heron-\\d"] } });
   for (const action of ["--render", "--dump", "--view=obs", "--json"]) {
     const { stdout, exitCode } = await runScript("observe-compact", [file, "--render", action], {
       env: own.env,
@@ -214,10 +214,7 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
   using own = temporaryHome();
   const server = await startFakeOpenAI();
   mkdirSync(dirname(own.paths.config), { recursive: true });
-  writeFileSync(
-    own.paths.config,
-    JSON.stringify({ llm: { baseUrl: server.baseUrl, model: "fake" }, timezone: "UTC" }),
-  );
+  own.configure({ llm: { baseUrl: server.baseUrl, model: "fake" }, timezone: "UTC" });
   const file = writeClaude(own, {
     id: ID,
     rows: [claudeUser({ text: "fix the login" }), claudeAssistant({ text: "Done." })].flat(),
@@ -277,10 +274,7 @@ test("--dry-run makes as many calls as the same command then makes, and leaves t
   const file = writeClaude(own, { id: ID, rows: rows.flat() });
   const run = (...args: string[]) => runScript("observe-compact", [file, ...args], { env: own.env });
   expect((await run("--dry-run")).stdout).toBe("nothing would be sent: no llm in config.json\n");
-  write(
-    own.paths.config,
-    JSON.stringify({ llm: { baseUrl: server.baseUrl, model: "fake" }, observe: { stepTokens: 2000 } }),
-  );
+  own.configure({ llm: { baseUrl: server.baseUrl, model: "fake" }, observe: { stepTokens: 2000 } });
   server.script(({ body }) => {
     const line = /<new-conversation>\n\[(\d+)\]/.exec(body.messages.at(-1).content)?.[1];
     return JSON.stringify({

@@ -4,7 +4,7 @@ import type { PiContext, PiModel, PiReply } from "../hooks/pi/api.ts";
 import { namingModel, namingModelName } from "../hooks/pi/models.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
-import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome } from "./support/home.ts";
 
 const PROMPT = "name this";
 const ANSWER: PiReply["content"] = [{ type: "text", text: '{"name": "a name"}' }];
@@ -31,7 +31,7 @@ async function spendOf(
 
 function piHome(): TemporaryHome {
   const home = temporaryHome();
-  write(home.paths.config, JSON.stringify({ modelKeys: ["active"], timezone: "UTC" }));
+  home.configure({ modelKeys: ["active"], timezone: "UTC" });
   return home;
 }
 
@@ -65,10 +65,7 @@ test("pi's model without a price counts as the dearest known one, unless it is o
   const reply: PiReply = { content: ANSWER, stopReason: "stop", usage };
   const spent = async (model: Partial<PiModel>, prices = {}) => {
     using home = piHome();
-    write(
-      home.paths.config,
-      JSON.stringify({ modelKeys: ["active"], timezone: "UTC", llm: { model: "x", prices } }),
-    );
+    home.configure({ modelKeys: ["active"], timezone: "UTC", llm: { model: "x", prices } });
     return (await spendOf(home, { reply, model })).today.usd;
   };
   expect(await spent({ cost: {} })).toBe(0.14);
@@ -82,7 +79,7 @@ test("names are asked of modelKeys, then of the llm block, then rules make them"
   const context = { model: active, modelRegistry: { complete: async () => ({}) } } as unknown as PiContext;
   const named = async (config: object) => {
     using home = temporaryHome();
-    write(home.paths.config, JSON.stringify(config));
+    home.configure(config);
     const loaded = await loadConfig(home.env, home.project);
     return [namingModelName(loaded, context), namingModel(loaded, context) !== undefined];
   };

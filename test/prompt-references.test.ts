@@ -4,14 +4,7 @@ import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import type { SessionMeta } from "../lib/sessions/meta.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
-import {
-  homePerTest,
-  type TemporaryHome,
-  temporaryHome,
-  write,
-  writeClaude,
-  writeMeta,
-} from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, writeClaude, writeMeta } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -107,10 +100,7 @@ test("a question in a prompt is answered by the configured model", async () => {
   });
   using home = temporaryHome({ KEY: "sk-test" });
   deploy(home);
-  write(
-    home.paths.config,
-    JSON.stringify({ llm: { baseUrl: server.baseUrl, apiKeyEnv: "KEY", model: "tiny" } }),
-  );
+  home.configure({ llm: { baseUrl: server.baseUrl, apiKeyEnv: "KEY", model: "tiny" } });
   const text = await prompt(home, "@@deploy: which port?");
   expect(text).toContain('- asked: which port?\n- answer (confidence high): "Port 8443."\n');
   server.script({ kind: "status", status: 500 });

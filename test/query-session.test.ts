@@ -22,7 +22,7 @@ beforeEach(() => {
     model: "tiny",
     prices: { tiny: { input: 1, output: 1 } },
   };
-  write(home.paths.config, JSON.stringify({ llm }));
+  home.configure({ llm });
 });
 
 function conversation(): Row[] {
@@ -163,7 +163,7 @@ test("without a model it says what to run instead", async () => {
 
 test("a session that is kept out is not read", async () => {
   const llm = { baseUrl: server.baseUrl, apiKeyEnv: "KEY", model: "tiny" };
-  write(home.paths.config, JSON.stringify({ llm, exclude: { sessions: [ID] } }));
+  home.configure({ llm, exclude: { sessions: [ID] } });
   writeClaude(home, { id: ID, rows: conversation() });
   const { stderr, exitCode } = await ask("why WAL?");
   expect([stderr.split("\n")[0], exitCode, server.requests.length]).toEqual([

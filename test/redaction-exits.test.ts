@@ -72,7 +72,7 @@ beforeAll(async () => {
     config: { ...config, modelKeys: ["active"] },
     answer: hostAnswer,
   });
-  write(home.paths.config, JSON.stringify(config));
+  home.configure(config);
   await runScripts();
   await runHooks();
   await runPi();

@@ -124,7 +124,7 @@ test("the policy allows the page's own style", async () => {
 test("speakers have the names of config.json", async () => {
   using home = temporaryHome();
   layDeploy(home);
-  write(home.paths.config, JSON.stringify({ participants: { user: "Jason", assistant: "Deployer" } }));
+  home.configure({ participants: { user: "Jason", assistant: "Deployer" } });
   const html = readFileSync(await ok(home, ID), "utf8");
   expect(html).toContain('<span class="who">Jason</span>');
   expect(html).toContain('<span class="who">Deployer</span>');

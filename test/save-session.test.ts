@@ -282,7 +282,7 @@ test("save-session --llm-slug needs a model in config.json and says when it name
   });
   const server = await startFakeOpenAI({ replies: [{ kind: "status", status: 500 }] });
   mkdirSync(home.paths.home, { recursive: true });
-  writeFileSync(home.paths.config, JSON.stringify({ llm: { baseUrl: server.baseUrl, model: "m" } }));
+  home.configure({ llm: { baseUrl: server.baseUrl, model: "m" } });
   const failed = await run();
   expect(failed.exitCode).toBe(0);
   expect(failed.stderr).toStartWith("warning: the model named nothing, so rules did: Cannot ask the model:");
@@ -309,7 +309,7 @@ test("save-session uses the name that a model gave the session before", async ()
 });
 
 test("messages that the user excludes are not in the note", async () => {
-  write(home.paths.config, JSON.stringify({ exclude: { patterns: ["Project Falcon"] } }));
+  home.configure({ exclude: { patterns: ["Project Falcon"] } });
   const rows = [plainMessage("user", "About Project Falcon"), plainMessage("user", "About the shop")];
   const file = write(join(home.root, "s", "talk.jsonl"), rows);
   const { stdout } = await home.run("save-session", file);

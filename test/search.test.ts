@@ -11,7 +11,6 @@ import {
   layFixtures,
   type TemporaryHome,
   temporaryHome,
-  write,
   writeClaude,
   writeMeta,
 } from "./support/home.ts";
@@ -410,10 +409,7 @@ describe("what was done", () => {
     };
     const said = await found("User");
     expect(said.length).toBeGreaterThan(0);
-    write(
-      home.paths.config,
-      JSON.stringify({ participants: { user: "Jim Hawkins", assistant: "Long John" } }),
-    );
+    home.configure({ participants: { user: "Jim Hawkins", assistant: "Long John" } });
     expect([await found("jim"), await found("Jim Hawkins")]).toEqual([said, said]);
     rmSync(home.paths.config);
   });

@@ -6,7 +6,7 @@ import { metaFile, RULES, readMeta, type SessionMeta } from "../lib/sessions/met
 import { referenceContext } from "../scripts/session-reference.ts";
 import { chain, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
-import { homePerTest, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
+import { homePerTest, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { runScript } from "./support/run.ts";
 
@@ -48,7 +48,7 @@ function configure(): void {
     model: "tiny",
     prices: { tiny: { input: 1, output: 1 } },
   };
-  write(home.paths.config, JSON.stringify({ llm }));
+  home.configure({ llm });
 }
 
 async function run(text: string, ...flags: string[]) {
@@ -231,7 +231,7 @@ test("ancestors come with it when they are asked for, and only then", async () =
   const all = (await run(`@@${child}~9`, "--json")).json.text;
   expect(first(all)).toEqual([child, parent, grandparent]);
   expect(all.split("\n").at(-2)).toBe(unknown);
-  write(home.paths.config, JSON.stringify({ exclude: { sessions: [parent] } }));
+  home.configure({ exclude: { sessions: [parent] } });
   const kept = (await run(`@@${child}~2`, "--json")).json.text;
   expect([first(kept), kept.includes(parent), kept.includes(unknown)]).toEqual([[child], false, true]);
 }, 30_000);
@@ -259,7 +259,7 @@ test("a Claude Code fork's ancestor is the session whose rows it copied", async 
 
 test("an excluded session is as good as unknown", async () => {
   known(DEPLOY, "deploy");
-  write(home.paths.config, JSON.stringify({ exclude: { sessions: [DEPLOY] } }));
+  home.configure({ exclude: { sessions: [DEPLOY] } });
   expect((await run("@@deploy", "--json")).json.references).toEqual([
     { reference: "@@deploy", outcome: "not_found", candidates: [] },
   ]);

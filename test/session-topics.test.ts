@@ -3,7 +3,7 @@ import { appendFileSync } from "node:fs";
 import { updateSessionTopics } from "../lib/index/session-topics.ts";
 import { keyTerms } from "../lib/language/vocabulary.ts";
 import type { Store } from "../lib/store/store.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
+import { homePerTest, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, turn } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
@@ -118,7 +118,7 @@ describe("a session's topics", () => {
       return found;
     };
     expect(await topics()).toEqual(["TurnstileSensor 6", "ticket-gate 6"]);
-    write(home.paths.config, JSON.stringify({ redact: { extra: ["(?i:turnstile ?sensor)"] } }));
+    home.configure({ redact: { extra: ["(?i:turnstile ?sensor)"] } });
     expect(await topics()).toEqual(["ticket-gate 6"]);
     await runScript("forget", ["--yes", ONE], { env: home.env });
     const store = openHomeStore(home);

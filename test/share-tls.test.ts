@@ -39,10 +39,7 @@ const OUTSIDE = Object.values(networkInterfaces())
 function home(url: string, share: Partial<ShareConfig> = {}): TemporaryHome {
   const made = temporaryHome({ SESSION_MEMORY_HUB_URL: url });
   write(join(made.project, ".git", "config"), '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n');
-  write(
-    made.paths.config,
-    JSON.stringify({ share: { machine: "desk", projects: { [PROJECT]: "team_app" }, ...share } }),
-  );
+  made.configure({ share: { machine: "desk", projects: { [PROJECT]: "team_app" }, ...share } });
   return made;
 }
 

@@ -22,7 +22,7 @@ function homeWithDesk(): TemporaryHome & { desk: string } {
   const home = temporaryHome();
   const desk = join(home.root, "sync", "desk");
   mkdirSync(desk, { recursive: true });
-  write(home.paths.config, JSON.stringify({ transcripts: [{ path: desk, machine: "desk" }] }));
+  home.configure({ transcripts: [{ path: desk, machine: "desk" }] });
   return { ...home, desk, [Symbol.dispose]: () => home.remove() };
 }
 
@@ -73,7 +73,7 @@ describe("config.json transcripts", () => {
   test("are read by the prompt hook's plain checks too, and refused alike", () => {
     using home = temporaryHome();
     const settings = (transcripts: unknown) => {
-      write(home.paths.config, JSON.stringify({ transcripts }));
+      home.configure({ transcripts });
       return readHookSettings(home.paths.config, defaultSettings())?.transcripts;
     };
     expect(settings([{ path: "/sync/desk", machine: "desk" }])).toEqual([
@@ -91,7 +91,7 @@ describe("config.json transcripts", () => {
 
   test("name their machine with letters, digits, dots, hyphens and underscores, or are refused by name", async () => {
     using home = temporaryHome();
-    write(home.paths.config, JSON.stringify({ transcripts: [{ path: "/sync", machine: "my desk" }] }));
+    home.configure({ transcripts: [{ path: "/sync", machine: "my desk" }] });
     const { stderr, exitCode } = await home.run("search", "anything");
     expect({ stderr, exitCode }).toEqual({
       exitCode: 1,

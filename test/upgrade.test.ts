@@ -77,7 +77,7 @@ function homeOfOldVersion(): TemporaryHome {
   db.close();
   const at = { baseUrl: server.baseUrl, apiKeyEnv: "NO_KEY" };
   const embedding = { ...at, model: "fake", dimensions: DIMENSIONS };
-  write(laid.paths.config, JSON.stringify({ timezone: "UTC", embedding }));
+  laid.configure({ timezone: "UTC", embedding });
   return laid;
 }
 

@@ -49,7 +49,7 @@ async function prompt(home: TemporaryHome, text: string, transcript?: string): P
 }
 
 function takeByConfig(home: TemporaryHome, ...volute: string[]): void {
-  write(home.paths.config, JSON.stringify({ volute }));
+  home.configure({ volute });
 }
 
 test("a session that came with a clone is not told to a prompt, nor found by a reference in it", async () => {

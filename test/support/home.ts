@@ -32,6 +32,8 @@ export interface TemporaryHome {
   /** The whole environment for a process that shall see this home and nothing of the machine. */
   env: Environment;
   paths: Paths;
+  /** Writes config.json. */
+  configure(settings: object): void;
   /** Runs a script or a hook in the project. */
   run(name: string, ...args: string[]): Promise<Finished>;
   /** Runs one that must succeed and returns what it prints. */
@@ -61,6 +63,9 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
     project,
     env,
     paths: resolvePaths(env),
+    configure(settings) {
+      write(this.paths.config, JSON.stringify(settings));
+    },
     run(name, ...args) {
       return runScript(name, args, { env: this.env, cwd: this.project });
     },
