@@ -26,5 +26,8 @@ async function load(): Promise<typeof import("./extension.ts")> {
       // no types stripped here, or no build
     }
   }
+  // pi's transpiler hands out half a module to a second import while it loads: what several parts load at once comes first.
+  await import("../../lib/naming/session-meta.ts");
+  await import("../../lib/observe/session-memory.ts");
   return await import("./extension.ts");
 }
