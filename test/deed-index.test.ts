@@ -49,7 +49,6 @@ describe("deeds in the index", () => {
     expect(deeds(store).length).toBeGreaterThan(10);
     expect(deeds(store).length).toBeLessThanOrEqual(wanted);
     expect(store.db.prepare("SELECT count(*) AS n FROM deeds_fts").get()?.n).toBe(deeds(store).length);
-    store.close();
   });
 
   test("grow with their session, and a result that comes late is put to its call", async () => {
@@ -75,7 +74,6 @@ describe("deeds in the index", () => {
       "5|6|4|npm test|done|12 pass",
       "7|8|4|git push|done|ok",
     ]);
-    store.close();
   });
 
   test("an answer to a dialog stays the user's word when reading goes on from it, and our own output stays out", async () => {
@@ -110,7 +108,6 @@ describe("deeds in the index", () => {
     expect(words()).toBe(`${before}\nAssistant: Then SQLite.`);
     expect(deeds(store)).toEqual([]);
     expect(found && deeds(store).join()).not.toContain("aardvark");
-    store.close();
   });
 
   test("of a replaced file take the place of those before", async () => {
@@ -126,7 +123,6 @@ describe("deeds in the index", () => {
     await indexHome(home, store);
     expect(deeds(store)).toEqual(["2|3|1|make c|done|fine"]);
     expect(found(store, "zebra")).toBe(0);
-    store.close();
   });
 
   test("that a fork copied are there once", async () => {
@@ -138,7 +134,6 @@ describe("deeds in the index", () => {
     writeClaude(home, { id: TWO, rows: [...rows.map((row) => ({ ...row, sessionId: TWO })), ...own] });
     await indexHome(home, store);
     expect(deeds(store)).toEqual(["2|3|1|make a|done|ok", "5|6|4|make b|done|ok"]);
-    store.close();
   });
 
   test("come to an index of before, whose gone sessions and vectors stay", async () => {
@@ -169,7 +164,6 @@ describe("deeds in the index", () => {
       { session_id: ONE, vector: "0102" },
       { session_id: TWO, vector: "0102" },
     ]);
-    store.close();
   });
 
   test("are migrated into a database of any earlier version", () => {
@@ -267,6 +261,5 @@ describe("rows that were taken back", () => {
     writeFileSync(file, jsonl(linked("x", null, "all new")));
     await indexHome(home, store);
     expect(marked(store)).toEqual([]);
-    store.close();
   });
 });

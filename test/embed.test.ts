@@ -112,7 +112,6 @@ describe("embedChunks()", () => {
     expect(vectorSource(store, embedding())).toEqual({ mode: "vec0", embedder: 1 });
     expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 0 });
     expect(server.embeddedTexts()).toHaveLength(3);
-    store.close();
   });
 
   test("pays nothing again for a rebuild, a grown session, or words that were there before", async () => {
@@ -133,7 +132,6 @@ describe("embedChunks()", () => {
     expect([report.embedded, report.reused]).toEqual([5, 4]);
     expect(server.embeddedTexts()).toHaveLength(6);
     expect(Number(store.db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n)).toBe(5);
-    store.close();
   });
 
   test("never mixes two models: the first one's vectors wait in the cache, and coming back is free", async () => {
@@ -151,7 +149,6 @@ describe("embedChunks()", () => {
     expect(await embedAll(home, store)).toMatchObject({ embedded: 3, reused: 3 });
     expect(server.embeddedTexts()).toHaveLength(6);
     expect(Number(store.db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n)).toBe(3);
-    store.close();
   });
 
   test("makes a table of another width when the dimensions change", async () => {
@@ -179,7 +176,6 @@ describe("embedChunks()", () => {
     );
     expect(await embedAll(home, store)).toMatchObject({ embedded: 2, left: 0, stopped: undefined });
     expect(server.embeddings()).toHaveLength(4);
-    store.close();
   });
 
   test("leaves chunks for a later run, flagged, when the server stays down, and embeds them then", async () => {
@@ -200,7 +196,6 @@ describe("embedChunks()", () => {
     expect(store.db.prepare("SELECT sum(embedding_failures) AS n FROM session_chunks").get()).toEqual({
       n: 0,
     });
-    store.close();
   });
 
   test("names the cause when the one batch there is fails, or some of several do", async () => {
@@ -220,7 +215,6 @@ describe("embedChunks()", () => {
     const none = await embedAll(home, store);
     expect([none.embedded, none.left]).toEqual([0, 100]);
     expect(failureOf({ vectors: none } as RunReport)).toBe(none.stopped);
-    store.close();
   });
 
   test("finds the one text that the server refuses, embeds the others, and asks no more for it", async () => {
@@ -239,7 +233,6 @@ describe("embedChunks()", () => {
     expect(server.embeddings()).toHaveLength(sent);
     server.scriptEmbeddings();
     expect(await embedAll(home, store, {}, true)).toMatchObject({ embedded: 1, left: 0 });
-    store.close();
   });
 
   test("keeps a vector that comes back after its chunk was replaced", async () => {
@@ -264,7 +257,6 @@ describe("embedChunks()", () => {
     await indexHome(home, store);
     expect(await embedAll(home, store)).toMatchObject({ embedded: 1, reused: 1 });
     expect(server.embeddedTexts()).toHaveLength(2);
-    store.close();
   });
 
   test("works and stays right where sqlite-vec is not loaded, and fills the table once it is", async () => {
@@ -289,7 +281,6 @@ describe("embedChunks()", () => {
         .all();
     expect(ids("chunk_id")).toEqual(ids("id"));
     expect(server.embeddedTexts()).toHaveLength(5);
-    store.close();
   });
 });
 
@@ -525,7 +516,6 @@ describe("embed.ts", () => {
     expect(pruned.stdout).toStartWith("pruned 1 session\n");
     const store = openHomeStore(home);
     expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
-    store.close();
   });
 
   test("reads other transcripts instead of the agents' own, and one session alone", async () => {
@@ -552,7 +542,6 @@ describe("embed.ts", () => {
     const store = openHomeStore(home);
     const one = await runScript("embed", ["--session", ONE.slice(0, 8), "--quiet"], { env: home.env });
     expect([one.exitCode, countMatches(store, "usual")]).toEqual([0, 1]);
-    store.close();
   });
 
   test("validates without changing anything", async () => {
@@ -614,7 +603,6 @@ describe("embed.ts", () => {
     await embedAll(home, alone);
     expect(contentOf(store)).toEqual(contentOf(alone));
     alone.close();
-    store.close();
   }, 60_000);
 
   test("goes on after Ctrl-C from what was committed", async () => {
@@ -640,6 +628,5 @@ describe("embed.ts", () => {
     await runScript("embed", ["--quiet"], { env: home.env });
     const store = openHomeStore(home);
     expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 4800 });
-    store.close();
   }, 60_000);
 });

@@ -813,7 +813,6 @@ describe("forget", () => {
     const store = openHomeStore(home);
     expect(store.db.prepare("SELECT count(*) AS n FROM sessions").get()).toEqual({ n: 4 });
     expect(store.db.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
-    store.close();
   }, 60_000);
 
   test("ends what a run that was killed has left in the files", async () => {

@@ -81,7 +81,6 @@ describe("indexSessions()", () => {
     });
     expect(store.db.prepare("SELECT total_changes() AS n").get()).toEqual(changes);
     expect(contentOf(store)).toEqual(before);
-    store.close();
   });
 
   test("adds what a session grew by and reads its open exchange again", async () => {
@@ -121,7 +120,6 @@ describe("indexSessions()", () => {
       error: null,
     });
     expect([countMatches(store, "late"), countMatches(store, "first")]).toEqual([1, 1]);
-    store.close();
   });
 
   test("gives the same index however a session's bytes arrived", async () => {
@@ -171,7 +169,6 @@ describe("indexSessions()", () => {
     writeFileSync(file, jsonl(turn("short", "one")));
     await indexHome(home, store);
     expect(chunksOf(store, ONE)).toEqual(["User: short\nAssistant: one"]);
-    store.close();
   });
 
   test("finds an edit of equal length far before the cursor with `all` only", async () => {
@@ -195,7 +192,6 @@ describe("indexSessions()", () => {
     expect(
       store.db.prepare("SELECT id, content FROM session_chunks WHERE content LIKE '%question 7%'").get(),
     ).toEqual(before);
-    store.close();
   });
 
   test("indexes rows that a fork copied once, and the fork's own", async () => {
@@ -221,7 +217,6 @@ describe("indexSessions()", () => {
     appendFileSync(fork, jsonl(turn("later in two", "yes", { minute: 3, sessionId: TWO })));
     await indexHome(home, store);
     expect(countMatches(store, "shared")).toBe(1);
-    store.close();
   });
 
   test("gives copied rows to the fork when the original is replaced by other words", async () => {
@@ -243,7 +238,6 @@ describe("indexSessions()", () => {
       "User: shared question\nAssistant: shared answer",
       "User: own\nAssistant: words",
     ]);
-    store.close();
   });
 
   test("takes a row once that stands twice in one file, and short ids of other times as others", async () => {
@@ -269,7 +263,6 @@ describe("indexSessions()", () => {
       "User: pi one\nAssistant: ok",
       "User: pi two\nAssistant: ok",
     ]);
-    store.close();
   });
 
   test("counts a skipped line once, whether a session is saved in one part, in several or in several runs", async () => {
@@ -286,7 +279,6 @@ describe("indexSessions()", () => {
     appendFileSync(file, `neither\n${turns(240)}${turns(360)}`);
     await indexHome(home, store);
     expect(state(store, ONE)).toMatchObject({ chunk_count: 480, skipped_lines: 2 });
-    store.close();
   });
 
   test("skips and counts lines that are no JSON, and quarantines a file with no message", async () => {
@@ -309,7 +301,6 @@ describe("indexSessions()", () => {
     writeFileSync(noise, jsonl(turn("now it", "is one")));
     await indexHome(home, store);
     expect(state(store, TWO)).toMatchObject({ status: "complete", chunk_count: 1, error: null });
-    store.close();
   });
 
   test("goes on with the others when a file may not be read, and tries it again", async () => {
@@ -331,7 +322,6 @@ describe("indexSessions()", () => {
     }
     expect(state(store, ONE)).toMatchObject({ status: "failed" });
     expect(chunksOf(store, TWO)).toEqual(["User: open\nAssistant: file"]);
-    store.close();
   });
 
   test("keeps the newest 2,000 chunks of a session, says so, and stays there as it grows", async () => {
@@ -353,7 +343,6 @@ describe("indexSessions()", () => {
     await indexHome(home, store);
     expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2100 });
     expect(countMatches(store, "number100")).toBe(0);
-    store.close();
   }, 60_000);
 
   test("stops at its deadline between two exchanges and goes on from there", async () => {
@@ -372,7 +361,6 @@ describe("indexSessions()", () => {
     await indexHome(home, whole);
     expect(contentOf(store)).toEqual(contentOf(whole));
     whole.close();
-    store.close();
   }, 60_000);
 
   test("stops with the storage error and keeps what was committed before", async () => {
@@ -392,7 +380,6 @@ describe("indexSessions()", () => {
     store.db.exec("DROP TRIGGER full");
     await indexHome(home, store);
     expect(chunksOf(store, TWO)).toEqual(["User: second\nAssistant: two"]);
-    store.close();
   });
 
   test("keeps out sessions, projects and words that the settings exclude, also when they were indexed before", async () => {
@@ -427,7 +414,6 @@ describe("indexSessions()", () => {
     ]).toEqual([0, 0, 0]);
     expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: ONE }]);
     expect(chunksOf(store, ONE)).toEqual(["User: keep me\nAssistant: yes"]);
-    store.close();
   });
 
   test("remembers where a session was compacted last", async () => {
@@ -438,7 +424,6 @@ describe("indexSessions()", () => {
     });
     await indexHome(home, store);
     expect(store.db.prepare("SELECT compacted_line FROM sessions").get()).toEqual({ compacted_line: 4 });
-    store.close();
   });
 
   test("holds two plain files of one name apart", async () => {
@@ -461,7 +446,6 @@ describe("indexSessions()", () => {
       .map((row) => String(row.id));
     expect(ids[0]).toBe("today");
     expect(ids[1]).toMatch(/^today~[0-9a-f]{6}$/);
-    store.close();
   });
 
   test("follows a transcript that was moved, without reading it again", async () => {
@@ -481,7 +465,6 @@ describe("indexSessions()", () => {
     expect([report.sessions, report.newChunks]).toEqual([1, 0]);
     expect(store.db.prepare("SELECT id FROM session_chunks").all()).toEqual(before);
     expect(store.db.prepare("SELECT file FROM sessions").get()).toEqual({ file: moved });
-    store.close();
   });
 });
 

@@ -89,7 +89,6 @@ describe("a session's topics", () => {
     await indexHome(home, store);
     await updateSessionTopics(store);
     expect(held(store, ONE)).toContain("receipt printer 4");
-    store.close();
   });
 
   test("are listed by search with their counts, and filter it without case, spaces, - and _", async () => {
@@ -124,6 +123,5 @@ describe("a session's topics", () => {
     const store = openHomeStore(home);
     expect(held(store, ONE)).toEqual([]);
     expect(store.db.prepare("SELECT count(*) AS n FROM topic_marks").get()?.n).toBe(0);
-    store.close();
   });
 });

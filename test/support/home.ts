@@ -38,6 +38,8 @@ export interface TemporaryHome {
   run(name: string, ...args: string[]): Promise<Finished>;
   /** Runs one that must succeed and returns what it prints. */
   ok(name: string, ...args: string[]): Promise<string>;
+  /** What to do before it is removed. */
+  atEnd: (() => void)[];
   remove(): void;
   [Symbol.dispose](): void;
 }
@@ -74,7 +76,9 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
       expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
       return stdout;
     },
+    atEnd: [],
     remove() {
+      for (const end of this.atEnd.splice(0)) end();
       roots.delete(root);
       rmSync(root, { recursive: true, force: true });
     },

@@ -23,9 +23,11 @@ export async function indexHome(
   return await indexSessions({ store, sessions, settings: settingsWith(), ...options });
 }
 
-/** Opens a home's own index. */
+/** Opens a home's own index, until the home is removed at the latest. */
 export function openHomeStore(home: TemporaryHome): Store {
-  return openStore(home.paths.database);
+  const store = openStore(home.paths.database);
+  home.atEnd.push(() => store.close());
+  return store;
 }
 
 /** A prompt and its answer as rows, at a minute of the day. */
