@@ -39,8 +39,8 @@ import {
 import { parseChanges, setObserveSettings } from "../lib/observe/observe-state.ts";
 import {
   type ObservationStatus,
+  type Observing,
   observationStatus,
-  observedSession,
   type Recalled,
   rawLines,
   recallObservation,
@@ -48,14 +48,15 @@ import {
 } from "../lib/observe/observe-view.ts";
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
-import { readSessionMemory } from "../lib/observe/session-memory.ts";
+import { readSessionMemory, type SessionMemoryState } from "../lib/observe/session-memory.ts";
 import { redactor } from "../lib/redact/redact.ts";
+import { type FoundShared, findObserved, sharedMemory } from "../lib/share/shared-sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: bun scripts/observe-compact.ts <session> [actions] [options]
 
-<session>: id, unique start of an id (4+), name, part of a name, transcript path, or "last".
+<session>: id, unique start of an id (4+), name, part of a name, transcript path, "last", or another's alice@desk:<id>.
 Several actions run in the order observe, reflect, render. None: --status.
 
 Actions:
@@ -99,9 +100,11 @@ const FLAGS = {
   "dry-run": { type: "boolean", default: false },
 } as const;
 
+type SharedFrom = Pick<FoundShared, "owner" | "machine">;
+
 /** What came of it: one property per action, in the order they ran. */
 interface Output {
-  session: { id: string; name: string | null; agent: string; file: string };
+  session: { id: string; name: string | null; agent: string; file: string; from?: SharedFrom };
   settings?: ObservationStatus["settings"];
   observed?: Omit<ObserveOutcome, "ledger"> & Pick<SessionOutcome, "status">;
   reflected?: Omit<ReflectOutcome, "ledger">;
@@ -121,27 +124,17 @@ function parseInput({ args, values, words }: Run<typeof FLAGS>) {
   const mode = choiceFlag("--mode", values.mode, ["buffered", "blocking"] as const);
   const changes = Object.fromEntries(pairs.map(parsePair));
   const view = choiceFlag("--view", values.view, ["obs", "raw"] as const);
-  const { reflect, render, dump, rebuild, recall, json, "dry-run": dryRun } = values;
+  const { reflect, render, dump, rebuild, recall, "dry-run": dryRun, ...others } = values;
   const observe = values.observe || (dryRun && !reflect && !rebuild);
   const isAsked =
     observe || reflect || render || dump || rebuild || view !== undefined || recall !== undefined;
   return {
-    reference,
-    focus,
-    observe,
-    reflect,
-    render,
-    dump,
-    rebuild,
-    view,
-    recall,
-    json,
-    dryRun,
-    status: values.status || (!isAsked && Object.keys(changes).length === 0 && mode === undefined),
+    ...{ reference, focus, observe, reflect, render, dump, rebuild, view, recall, dryRun, json: others.json },
+    status: others.status || (!isAsked && Object.keys(changes).length === 0 && mode === undefined),
     maxChars:
-      values["max-chars"] === undefined
+      others["max-chars"] === undefined
         ? undefined
-        : integerFlag("--max-chars", values["max-chars"], 0, { min: 200 }),
+        : integerFlag("--max-chars", others["max-chars"], 0, { min: 200 }),
     lines: integerFlag("--lines", values.lines, 160, { min: 1 }),
     changes: mode ? { ...changes, mode } : changes,
   };
@@ -175,8 +168,8 @@ const NOTHING: ObserveOutcome = { ledger: [], steps: 0, observations: 0, tokens:
 
 /** Runs the actions in their order. */
 async function run(input: Input, session: Session, context: SessionContext): Promise<Output> {
-  const { id, name, agent, file } = session;
-  const output: Output = { session: { id, name: name ?? null, agent, file } };
+  const { id, name = null, agent, file } = session;
+  const output: Output = { session: { id, name, agent, file } };
   if (input.rebuild && file === "") {
     const message = "Cannot rebuild: the transcript is gone, its ledger is all there is";
     throw new SessionMemoryError("NOT_FOUND", message, { hint: "see it with --render" });
@@ -197,17 +190,33 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
       output.reflected = rest;
     }
   }
-  return { ...output, ...look(input, session, context) };
+  return { ...output, ...look(input, readSessionMemory(session, context), context) };
+}
+
+/** Shows what the owner of a shared session observed: a copy, of which nothing is ours to change. */
+async function lookAtShared(input: Input, shared: FoundShared, context: SessionContext): Promise<Output> {
+  const { id, name = null, agent, owner, machine } = shared;
+  if (input.observe || input.rebuild || input.reflect || input.dump) {
+    const message = `Cannot observe "${shared.reference}": ${owner}@${machine} does, and shares the result`;
+    throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render or --view obs" });
+  }
+  const observing = { observer: undefined, reason: `${owner}@${machine} observes it` };
+  const looked = look(input, await sharedMemory(shared, context), { ...context, observing });
+  return { session: { id, name, agent, file: "", from: { owner, machine } }, ...looked };
 }
 
 /** Performs the actions that only read. */
-function look(input: Input, session: Session, context: SessionContext): Partial<Output> {
+function look(
+  input: Input,
+  state: SessionMemoryState,
+  { observing, ...context }: SessionContext & { observing?: Observing },
+): Partial<Output> {
   const output: Partial<Output> = {};
-  const state = readSessionMemory(session, context);
+  const { session } = state;
   const style = { timezone: context.settings.timezone, redact: redactor(context.settings.redact.extra) };
   if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
   if (input.render) output.rendered = renderObservations(state.ledger, { maxChars: input.maxChars }) ?? null;
-  if (input.status) output.status = observationStatus(state, context);
+  if (input.status) output.status = observationStatus(state, context, observing);
   if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
   if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
   if (input.recall !== undefined) {
@@ -245,22 +254,20 @@ async function showPlan(input: Input, session: Session, context: SessionContext)
   const quiet = { ...input, render: false, status: false, view: undefined, recall: undefined, dump: false };
   const { calls, tokens } = llm
     ? await planObserving(session, context.paths, (plan) => run(quiet, session, { ...context, ...plan }))
-    : NOTHING_SENT;
+    : { calls: 0, tokens: { input: 0, output: 0 } };
   const { text, ...plan } = pricePlan(context, { kind: "chat", model: "", ...llm }, tokens);
   if (input.json) printJson({ calls, ...plan, host: llm ? plan.host : null });
   else print(llm ? `${counted(calls, "call")} to ${text}` : "nothing would be sent: no llm in config.json");
 }
-
-const NOTHING_SENT = { calls: 0, tokens: { input: 0, output: 0 } };
 
 async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const input = parseInput(asked);
   const { config, cwd } = asked;
   const { paths, settings, currentSession: current } = config;
   parseChanges(settings.observe, input.changes);
-  const reference = { paths, cwd, current, subagents: true };
-  const session = observedSession(input.reference, reference);
-  if (session.file === "") note("the transcript is gone, its observations are left");
+  const found = await findObserved(input.reference, { paths, cwd, current, subagents: true });
+  if ("session" in found && found.session.file === "")
+    note("the transcript is gone, its observations are left");
   const progress = startProgress("observed");
   const context: SessionContext = {
     paths,
@@ -269,23 +276,21 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
     complete: input.observe || input.rebuild || input.reflect ? await configuredModel(config) : undefined,
     onStep: progress.update,
   };
-  if (input.dryRun) {
-    await showPlan(input, session, context);
-    progress.end();
-    return;
+  if ("session" in found && input.dryRun) {
+    return await showPlan(input, found.session, context).finally(progress.end);
   }
   const changed =
     Object.keys(input.changes).length > 0
       ? setObserveSettings(paths, { settings: settings.observe, changes: input.changes })
       : undefined;
-  const output = await run(input, session, context);
+  const output =
+    "shared" in found
+      ? await lookAtShared(input, found.shared, context)
+      : await run(input, found.session, context);
   progress.end();
   if (changed) output.settings = changed;
   if (output.observed?.status === "failed") process.exitCode = 1;
-  if (input.json) {
-    printJson(output);
-    return;
-  }
+  if (input.json) return void printJson(output);
   const set = Object.entries(input.changes).map(([key, value]) => `${key}=${value}`);
   if (changed) note(`set: ${set.join(", ")}`);
   report(output);

@@ -52,6 +52,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
       model: "rules",
     });
     say(bob, uuid(2), ["what is the port", "8443"]);
+    await alice.run("observe-compact", ID, "--observe");
     await alice.share();
     await bob.share();
   });
@@ -106,6 +107,35 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
       [5, "assistant"],
       [6, "user"],
       [7, "assistant"],
+    ]);
+  });
+
+  test("shows what its owner's machine observed, and lets nobody else observe it", async () => {
+    const compact = async (...args: string[]) => await bob.run("observe-compact", ...args);
+    const own = await alice.run("observe-compact", ID, "--render");
+    const shared = await compact(`alice@desk:${ID.slice(0, 8)}:2-5`, "--render");
+    expect([shared.exitCode, shared.stderr, shared.stdout]).toEqual([0, "", own.stdout]);
+    const { session, view, status } = JSON.parse(
+      (await compact(ID, "--view", "obs", "--status", "--json")).stdout,
+    );
+    expect(session).toEqual({
+      id: ID,
+      name: "double refunds",
+      agent: "claude",
+      file: "",
+      from: { owner: "alice", machine: "desk" },
+    });
+    expect(view.join("\n")).toContain("User: why are refunds booked twice [");
+    expect([status.observer, status.next]).toEqual(["none", "nothing: alice@desk observes it"]);
+    const [, id = ""] = /\[(\w{6})\]/.exec(own.stdout) ?? [];
+    expect((await compact(`alice@desk:${ID}`, "--recall", id)).stdout).toEndWith(
+      `[${id}]\nits transcript is elsewhere\n`,
+    );
+    const refused = await compact(`alice@desk:${ID}`, "--observe");
+    expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([
+      1,
+      "",
+      `error: VALIDATION_ERROR: Cannot observe "alice@desk:${ID}": alice@desk does, and shares the result\nhint: see it with --render or --view obs\n`,
     ]);
   });
 

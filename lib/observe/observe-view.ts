@@ -45,7 +45,7 @@ export interface ObservationStatus {
 }
 
 /** How a host observes, where that is not by the `llm` block or by rule. */
-interface Observing {
+export interface Observing {
   /** The model's name; undefined where nothing observes. */
   observer: string | undefined;
   /** Tokens that are raw in the model's context, where the host lets us compact. */
@@ -197,7 +197,7 @@ export function recallObservation(
   if (lines.length === 0) {
     text.push(
       file === ""
-        ? "its transcript is gone"
+        ? `its transcript is ${observation.sources.length > 0 ? "gone" : "elsewhere"}`
         : `line ${observation.sources.join(", ")} is no longer in ${file}`,
     );
   }

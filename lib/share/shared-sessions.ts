@@ -3,8 +3,11 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
 import { formatAge } from "../base/time.ts";
-import type { Paths } from "../config/config.ts";
+import type { Paths, Settings } from "../config/config.ts";
 import { storedSteps } from "../index/held-sessions.ts";
+import type { Ledger, Observation, Priority } from "../observe/observations.ts";
+import { filesIn } from "../observe/render-observations.ts";
+import type { SessionMemoryState } from "../observe/session-memory.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { foldName, type LineRange, linesIn } from "../sessions/references.ts";
@@ -158,6 +161,26 @@ export function resolveAny(reference: string, context: ResolveContext): AnySessi
   }
 }
 
+/**
+ * Returns the session that a reference means among those of this machine with a transcript or a ledger, or another's.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
+ */
+export async function findObserved(
+  reference: string,
+  context: ResolveContext,
+): Promise<{ session: Session } | { shared: FoundShared }> {
+  const { observedSession } = await import("../observe/observe-view.ts");
+  if (!hasReplica(context.paths)) return { session: observedSession(reference, context) };
+  try {
+    const found = resolveAny(reference, context);
+    if ("shared" in found) return found;
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
+  }
+  return { session: observedSession(reference, context) };
+}
+
 /** Returns a shared session in the shape of one whose transcript is here. */
 export function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {
   const common = { name, cwd, startedAt, updatedAt, modifiedAt: updatedAt };
@@ -182,6 +205,51 @@ export function metaOfShared(shared: FoundShared): SessionMeta | undefined {
     model: "shared",
     lastIndexedLeafId: "",
   };
+}
+
+const OBSERVATION = /^- (🔴|🟡|🟢) (?:\((\d\d:\d\d)\) )?(.+) \[(\w{6})\]$/u;
+const PRIORITIES: Record<string, Priority> = { "🔴": "red", "🟡": "yellow", "🟢": "green" };
+
+/** Returns what the owner's machine observed of a session as this one would keep it, but for the conversation. */
+export async function sharedMemory(
+  shared: FoundShared,
+  { paths, settings }: { paths: Paths; settings: Settings },
+): Promise<SessionMemoryState> {
+  const [{ redactLedger }, { observeSettings }] = await Promise.all([
+    import("../observe/ledger.ts"),
+    import("../observe/observe-state.ts"),
+  ]);
+  return {
+    session: asSession(shared),
+    ledger: redactLedger(sharedLedger(shared), settings.redact.extra),
+    settings: observeSettings(paths, settings.observe),
+    ...{ entries: [], skipped: 0, isWhole: true, isTail: false },
+  };
+}
+
+/** Returns the rendered observations as a ledger: lines and files, without transcript lines. */
+function sharedLedger({ observations: text = "", reference }: FoundShared): Ledger {
+  const threads = new Set([...text.matchAll(/^- (?!🔴|🟡|🟢).*\[(\w{6})\]$/gmu)].map(([, id]) => id));
+  const observations: Observation[] = [];
+  let day = "";
+  let zone = "";
+  for (const line of text.split("\n")) {
+    [, day = day, zone = zone] = /^### (\S+) \((.+)\)$/.exec(line) ?? [];
+    const [, mark = "", time, words = "", id] = OBSERVATION.exec(line) ?? [];
+    if (id === undefined) continue;
+    const observation: Observation = {
+      id,
+      at: null,
+      priority: PRIORITIES[mark] ?? "green",
+      text: words,
+      sources: [],
+    };
+    if (time) observation.local = `${day} ${time} ${zone}`;
+    observations.push(threads.has(id) ? { ...observation, thread: true } : observation);
+  }
+  return observations.length === 0
+    ? []
+    : [{ kind: "observed", observations, coversTo: 0, covers: "", by: reference, files: filesIn(text) }];
 }
 
 /** Returns the steps that are asked for: the last ones, or those at some lines with a few beside them. */
