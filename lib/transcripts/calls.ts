@@ -3,6 +3,7 @@
  * long results are cut to their ends, and what is left becomes deeds.
  */
 
+import { shortHash } from "../base/hash.ts";
 import type { RawEntry, Results } from "./format.ts";
 import { isOwnTool, withoutOwnCommands } from "./own-commands.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
@@ -20,8 +21,9 @@ interface CallOptions {
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
 
+/** What a result asks of its call. */
 interface Call {
-  /** Its name and target: what it was given may be large. */
+  /** Without its input, which may be large; of a call that is no question, without its target too. */
   tool: ToolCall;
   isOurs: boolean;
   /** Whether other commands ran beside ours. */
@@ -34,22 +36,26 @@ export function callCheck({
   results,
   callsBefore,
 }: CallOptions): (raw: RawEntry) => Entry | undefined {
-  const calls = new Map<string, Call>();
+  const calls = new Map<number, Call>();
+  const ordinary = new Map<string, Call>();
   const take = (callId: string | undefined, tool: ToolCall, workdir: string) => {
     const { rest, isOurs, isMixed } = checkedCall(tool, workdir);
-    if (callId !== undefined) hold(calls, callId, { tool: briefOf(tool), isOurs, isMixed });
+    if (callId === undefined) return { rest, isOurs };
+    const isSpecial = isOurs || isMixed || tool.action === "other";
+    const call = isSpecial ? { tool: briefOf(tool), isOurs, isMixed } : ordinaryCall(ordinary, tool);
+    hold(calls, shortHash(callId), call);
     return { rest, isOurs };
   };
   let before = callsBefore;
   const callOf = (callId: string) => {
-    if (!calls.has(callId) && before) {
+    if (before && !calls.has(shortHash(callId))) {
       const earlier = [...before()];
       before = undefined;
       for (const { callId: id, tool, workdir = cwd } of earlier) {
-        if (tool && id !== undefined && !calls.has(id)) take(id, tool, workdir);
+        if (tool && id !== undefined && !calls.has(shortHash(id))) take(id, tool, workdir);
       }
     }
-    return calls.get(callId);
+    return calls.get(shortHash(callId));
   };
   return (raw) => {
     const { callId, tool, settle } = raw;
@@ -93,9 +99,21 @@ const OWN_HEAD =
   /^(?:\d+\. \S+:\d+(?:-\d+)? · |# .+ · (?:claude|pi|codex|plain) · |L\d+ \[|\[Session Activity\]|nothing certain; nearest:|index: \d+ sessions|nothing relevant found)/;
 const OWN_CONTINUATION = /^(?: {2}|$|- .*\(\d+[smhd] ago|! )/;
 
-function hold(calls: Map<string, Call>, callId: string, call: Call): void {
-  calls.set(callId, call);
-  if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
+/** Holds a call by a number: an object or text that stays among garbage keeps a block of memory alive. */
+function hold(calls: Map<number, Call>, key: number, call: Call): void {
+  calls.set(key, call);
+  if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
+}
+
+/** Returns what is held of any call of a tool whose result says all by itself. */
+function ordinaryCall(known: Map<string, Call>, { name, action }: ToolCall): Call {
+  let call = known.get(name);
+  if (!call) {
+    if (known.size >= CALLS_HELD) known.clear();
+    call = { tool: { name, target: "", action, paths: [] }, isOurs: false, isMixed: false };
+    known.set(name, call);
+  }
+  return call;
 }
 
 function checkedCall(tool: ToolCall, cwd: string): { rest: ToolCall; isOurs: boolean; isMixed: boolean } {
