@@ -248,21 +248,6 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
   await server.close();
 });
 
-test("an impossible time in a row is no time, and stops nothing", async () => {
-  const id = "7f2a9c10-2222-4222-8222-222222222222";
-  const at = "2026-13-45T99:99:99.999Z";
-  writeClaude(home, {
-    id,
-    rows: [
-      claudeUser({ text: "fix the gateway", at }),
-      claudeAssistant({ text: "It works again.", at }),
-    ].flat(),
-  });
-  const { stdout, stderr, exitCode } = await run(id, "--observe", "--render");
-  expect({ stderr, exitCode }).toEqual({ stderr: "observed: 2 observations in 1 steps\n", exitCode: 0 });
-  expect(stdout).toContain("### undated\n- 🔴 User: fix the gateway");
-});
-
 test("--dry-run makes as many calls as the same command then makes, and leaves the ledger as it is", async () => {
   using own = temporaryHome();
   const server = await startFakeOpenAI();

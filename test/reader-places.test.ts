@@ -310,16 +310,6 @@ describe("session-reader", () => {
       for (const [, line, text] of shown) expect(lines[Number(line) - 1]).toContain(`"${text}`);
     }
   });
-
-  test("says why a place in a session kept out is not read", async () => {
-    using own = temporaryHome();
-    writeClaude(own, { id: ID, rows: ROWS });
-    const config = join(own.root, "state");
-    const env = { ...own.env, SESSION_MEMORY_HOME: config };
-    await Bun.write(join(config, "config.json"), JSON.stringify({ exclude: { sessions: [ID] } }));
-    const { stdout, exitCode } = await runScript("session-reader", [`${SHORT}:3`], { env, cwd: own.project });
-    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
-  });
 });
 
 describe("resolvePlace()", () => {
@@ -350,12 +340,8 @@ describe("resolvePlace()", () => {
   });
 });
 
-test("a place is wrong usage for forget, and no session for @@", async () => {
-  const options = { env: home.env, cwd: home.project };
-  const forget = await runScript("forget", [`${SHORT}:5`, "--yes"], options);
-  expect({ stdout: forget.stdout, exitCode: forget.exitCode }).toEqual({ stdout: "", exitCode: 2 });
-  expect(forget.stderr).toStartWith(`error: Cannot forget "${SHORT}:5": it names lines of a session\n`);
-  const { stdout } = await runScript("session-reference", [`see @@"${SHORT}:5-9"`, "--json"], options);
+test("a place is no session for @@", async () => {
+  const { stdout } = await home.run("session-reference", `see @@"${SHORT}:5-9"`, "--json");
   expect(JSON.parse(stdout).references).toMatchObject([{ outcome: "not_found" }]);
 });
 

@@ -179,21 +179,6 @@ describe("on made-up sessions", () => {
     }
   }, 30_000);
 
-  test("rows that were taken back are marked", () => {
-    store.db.exec("INSERT INTO rewound SELECT number, 1, 1 FROM sessions WHERE id LIKE '00000001%'");
-    const [first] = ask(store, ["why does the sextant drift"]);
-    store.db.exec("DELETE FROM rewound");
-    expect(first?.hit.lines[0]).toEqual({
-      line: 1,
-      who: "user",
-      text: "why does the sextant drift",
-      rewound: true,
-    });
-    expect(printHits(first ? [first] : [], PRINT)).toContain(
-      "\n   L1 (rewound) User: why does the sextant drift\n",
-    );
-  });
-
   test("no passage of a session is hidden: what is not shown is named", () => {
     const filter: ChunkFilter = {};
     const [one] = ask(store, ["sextant"], { limit: 1, filter });

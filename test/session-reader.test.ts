@@ -51,24 +51,6 @@ L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it
     expect(full.stdout).toContain("[Compacted]\n");
   });
 
-  test("shows the entries around a line, with the line numbers of the file", async () => {
-    const { stdout } = await fixtures(["posting frequency", "--line", "42", "--around", "1", "--json"]);
-    const { entries } = JSON.parse(stdout);
-    expect(entries.map((entry: { line: number; kind: string }) => [entry.line, entry.kind])).toEqual([
-      [40, "tool"],
-      [42, "assistant"],
-    ]);
-    const beyond = await fixtures(["posting frequency", "--line", "4200"]);
-    expect(beyond.exitCode).toBe(1);
-    expect(beyond.stdout).toBe("");
-    expect(beyond.stderr).toStartWith("error: NOT_FOUND: Cannot show line 4200: ");
-  });
-
-  test("leaves out what was said before --since", async () => {
-    const { stdout } = await fixtures(["019b1e77", "--utc", "--since", "2025-12-14 11:30:30"]);
-    expect(stdout.split("\n")[1]).toStartWith("L11 [2025-12-14 11:30:32] User: It must stop");
-  });
-
   test("gives one JSON document with null where nothing is known", async () => {
     const { stdout } = await fixtures(["standup", "--json", "--lines", "1"]);
     const { session, entries, skipped } = JSON.parse(stdout);
@@ -201,28 +183,6 @@ describe("session-reader with bad input", () => {
     });
   }
 
-  test("says what it could not find, read or use as a name", async () => {
-    const folder = join(home.root, "odd");
-    mkdirSync(join(folder, "inner"), { recursive: true });
-    writeFileSync(join(folder, "empty.jsonl"), "");
-    writeFileSync(join(folder, "binary.jsonl"), Buffer.from([0, 255, 254, 10, 0]));
-    for (const reference of [
-      "nobody",
-      "../../etc/passwd",
-      "\u0000",
-      join(folder, "inner"),
-      join(folder, "empty.jsonl"),
-      join(folder, "binary.jsonl"),
-      join(folder, "gone.jsonl"),
-    ]) {
-      const { stdout, stderr, exitCode } = await reader([reference.replace("\u0000", "\u0001")]);
-      expect({ reference, stdout, exitCode }).toEqual({ reference, stdout: "", exitCode: 1 });
-      expect(stderr).toStartWith("error: NOT_FOUND: ");
-      expect(stderr).toContain("\nhint: ");
-      expect(stderr).not.toContain("    at ");
-    }
-  });
-
   test("says why a transcript given by its path cannot be read", async () => {
     const folder = join(home.root, "paths");
     mkdirSync(join(folder, "folder.jsonl"), { recursive: true });
@@ -250,27 +210,6 @@ describe("session-reader with bad input", () => {
     const { stdout, stderr, exitCode } = await own.run("session-reader", "--list");
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
     expect(stderr).toStartWith("error: CONFIG_INVALID: ");
-  });
-
-  test("prints help of at most 25 lines", async () => {
-    const { stdout, exitCode } = await reader(["--help"]);
-    expect(exitCode).toBe(0);
-    expect(stdout).toStartWith("Usage: bun scripts/session-reader.ts");
-    expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(25);
-  });
-});
-
-describe("session-reader in an untrusted folder", () => {
-  test("ignores what the folder's .env says of us, with one warning", async () => {
-    using own = temporaryHome();
-    writeClaude(own, { rows: [claudeUser({ text: "mine" })] });
-    writeFileSync(join(own.project, ".env"), `CLAUDE_CONFIG_DIR=${join(own.root, "evil")}\n`);
-    const plain = await runCommand([process.execPath, scriptPath("session-reader"), "last"], {
-      env: own.env,
-      cwd: own.project,
-    });
-    expect(plain.stdout).toContain("User: mine");
-    expect(plain.stderr).toBe("warning: ignored from this folder's .env: CLAUDE_CONFIG_DIR\n");
   });
 });
 
