@@ -165,9 +165,9 @@ function plan(steps: readonly Step[], remove: boolean, { settings, paths, env }:
     return steps.length > 0 ? commands : ["nothing to remove: no agent found here has session-memory"];
   // In pi a session's own model observes it, which indexing and naming say nothing of.
   const receivers = steps.some(({ host }) => host === "pi") && describeReceivers(settings, paths, env);
-  const observing = receivers && receivers !== "nothing" ? [`Once installed sends: ${receivers}`] : [];
-  const sends = (settings.embedding ?? settings.llm) ? SENDS : "nothing is sent anywhere";
-  return [...commands, ...observing, `Will index and name the sessions of this machine; ${sends}`];
+  const observing = receivers && receivers !== "nothing" ? [`From then on sends: ${receivers}`] : [];
+  const sends = (settings.embedding ?? settings.llm) ? SENDS : "that sends nothing";
+  return [...commands, `Will index and name the sessions of this machine; ${sends}`, ...observing];
 }
 
 const CODEX =

@@ -4,12 +4,14 @@ import { join } from "node:path";
 import type { Config } from "../lib/config/config.ts";
 import { checkHealth, type Health, type HealthOptions } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
+import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {
   homePerTest,
   type TemporaryHome,
   temporaryHome,
   write,
   writeClaude,
+  writeCodex,
   writePi,
 } from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";
@@ -208,6 +210,27 @@ describe("checkHealth()", () => {
     expect(silent()).toEqual(["info: no hook has run in Claude Code yet"]);
     utimesSync(plugins, 1_600_000_000, 1_600_000_000);
     expect(silent()).toEqual(["warning: no hook has run in Claude Code yet"]);
+  });
+
+  test("asks nobody to set up Codex where only its old sessions are", () => {
+    age(writeCodex(home, { rows: [codexMeta(), codexPrompt({ text: "hello" })] }), 1);
+    const bin = join(home.root, "bin");
+    mkdirSync(bin);
+    const config = { paths: home.paths, settings: settingsWith(), env: { ...home.env, PATH: bin } };
+    const silent = () => findingsOf(check(home, { config })).filter((finding) => finding.includes("no hook"));
+    expect(silent()).toEqual(["info: no hook has run in Codex yet"]);
+    symlinkSync(process.execPath, join(bin, "codex"));
+    expect(silent()).toEqual(["warning: no hook has run in Codex yet"]);
+  });
+
+  test("counts no subagents among the sessions without a name", async () => {
+    ranHooks(home);
+    age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
+    for (let i = 0; i < 5; i++) {
+      age(writeClaude(home, { id: `agent-${i}`, parentId: ONE, rows: [turn("a", `b${i}`)] }), 1);
+    }
+    await indexed(home);
+    expect(findingsOf(check(home))).toEqual([]);
   });
 
   test("says that no hook of a host ran, or none for a week while its sessions grew, whoever ran embed by hand", () => {

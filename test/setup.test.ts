@@ -46,7 +46,7 @@ test("setup shows its commands and changes nothing where nobody can answer", asy
     `  ${pi} install ${ROOT}   # pi`,
     `  ${codex} plugin marketplace add ${ROOT}   # Codex`,
     `  ${codex} plugin add session-memory@session-memory   # Codex`,
-    "Will index and name the sessions of this machine; nothing is sent anywhere",
+    "Will index and name the sessions of this machine; that sends nothing",
     "",
   ]);
   expect([stderr, exitCode]).toEqual(["nothing was changed: run it again with --yes\n", 0]);
@@ -151,7 +151,7 @@ test("setup names who receives anything once it is installed in pi", async () =>
   mkdirSync(home.paths.pi, { recursive: true });
   const { stdout } = await setup();
   expect(stdout).toContain(
-    "Once installed sends: conversation to pi's active model for observing (at most $1.00 a day)\n",
+    "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)\n",
   );
 });
 

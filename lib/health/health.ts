@@ -90,9 +90,11 @@ function checkVolute(cwd: string, paths: Paths): Finding[] {
 /** Sessions from before the installation are named while the user works. */
 function checkNames(sessions: readonly Session[], paths: Paths): Finding[] {
   const looks = existsSync(paths.state) ? readMetaStates(paths) : new Map<string, unknown>();
-  const count = sessions.filter((session) => !looks.has(metaStateKey(session))).length;
+  // Subagents' have none.
+  const own = sessions.filter(({ parentId }) => parentId === undefined);
+  const count = own.filter((session) => !looks.has(metaStateKey(session))).length;
   if (count <= UNNAMED_SESSIONS) return [];
-  const what = `${count} of ${counted(sessions.length, "session")} have no name yet`;
+  const what = `${count} of ${counted(own.length, "session")} have no name yet`;
   const remedy = "they are indexed and named in the background when a session starts";
   return [{ level: "info", what, remedy }];
 }

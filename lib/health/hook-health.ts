@@ -40,19 +40,19 @@ export function checkHooks({ log, sessions, paths, env, now }: HookCheck): Findi
   }
   // Transcripts given by path say nothing about the hosts on this machine.
   if (paths.transcripts.length > 0) return failures;
-  return [...failures, ...HOSTS.flatMap((host) => checkHost(host, { log, sessions, paths, now }))];
+  return [...failures, ...HOSTS.flatMap((host) => checkHost(host, { log, sessions, paths, env, now }))];
 }
 
-function checkHost(
-  host: Host,
-  { log, sessions, paths, now }: Pick<HookCheck, "log" | "sessions" | "paths" | "now">,
-): Finding[] {
+function checkHost(host: Host, { log, sessions, paths, env, now }: HookCheck): Finding[] {
   const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
   if (newest === undefined) return [];
   const last = log.lastBy.get(host);
   if (last === undefined) {
     const what = `no hook has run in ${HOST_NAMES[host]} yet`;
     const installed = installedAt(host, paths);
+    // Codex is a program and nothing else: sessions without it are of another time or machine.
+    if (installed === undefined && host === "codex" && !isOnPath("codex", env))
+      return [{ level: "info", what, remedy: "nothing to do: codex is not on PATH" }];
     if (installed === undefined)
       return [{ level: "warning", what, remedy: "run bun scripts/setup.ts, then take a turn" }];
     if (newest <= installed) return [{ level: "info", what, remedy: "it is installed: take a turn" }];
@@ -90,14 +90,17 @@ function describeFailure({ event, failures24h, lastError }: HookRuns): Finding {
 
 /** Finds that Claude Code's hooks cannot start, or start slower than they need to, as hooks/claude/run.sh looks for Bun. */
 export function checkRuntime(runtime: Runtime | undefined, env: Environment): Finding[] {
-  const folders = (env.PATH ?? "").split(delimiter).filter(Boolean);
-  if (env.HOME) folders.push(join(env.HOME, ".bun", "bin"));
-  const names = process.platform === "win32" ? ["bun.exe", "bun.cmd"] : ["bun"];
-  if (folders.some((folder) => names.some((name) => existsSync(join(folder, name))))) return [];
+  if (isOnPath("bun", env, env.HOME ? [join(env.HOME, ".bun", "bin")] : [])) return [];
   const remedy = "install Bun, or put it on the PATH of the shell that starts the agent";
   if (runtime?.name === "node")
     return [{ level: "info", what: "Bun is not on PATH: Claude Code's hooks start on Node, slower", remedy }];
   return [{ level: "warning", what: "Bun is not on PATH: Claude Code cannot start the hooks", remedy }];
+}
+
+function isOnPath(program: string, { PATH = "" }: Environment, more: readonly string[] = []): boolean {
+  const names = process.platform === "win32" ? [`${program}.exe`, `${program}.cmd`] : [program];
+  const folders = [...PATH.split(delimiter).filter(Boolean), ...more];
+  return folders.some((folder) => names.some((name) => existsSync(join(folder, name))));
 }
 
 /** The hosts that call our hooks. */
