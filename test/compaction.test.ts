@@ -103,11 +103,6 @@ test("a conversation that holds nothing of what is kept is not the one compacted
   expect(given).toBeUndefined();
 });
 
-test("a compaction that was called off gives nothing", async () => {
-  const signal = AbortSignal.abort();
-  expect(await compactionSummary(options([], { settings: RULES, signal }))).toBeUndefined();
-});
-
 test("files add up over compactions, the host's own included", async () => {
   const previousSummary =
     "## Goal\n…\n\n<read-files>\nsrc/a.ts\n</read-files>\n\n<modified-files>\nsrc/b.ts\n</modified-files>";

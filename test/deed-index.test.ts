@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { pruneSessions } from "../lib/index/forget-rows.ts";
-import { MIGRATIONS, migrate } from "../lib/store/migrations.ts";
-import { openDatabase } from "../lib/store/sqlite.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { deedsIn } from "../lib/transcripts/calls.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -164,16 +162,6 @@ describe("deeds in the index", () => {
       { session_id: ONE, vector: "0102" },
       { session_id: TWO, vector: "0102" },
     ]);
-  });
-
-  test("are migrated into a database of any earlier version", () => {
-    for (let version = 1; version < MIGRATIONS.length; version++) {
-      const db = openDatabase(":memory:");
-      migrate(db, MIGRATIONS.slice(0, version));
-      migrate(db, MIGRATIONS);
-      expect(db.prepare("SELECT count(*) AS n FROM deeds").get()).toEqual({ n: 0 });
-      db.close();
-    }
   });
 
   test("go with a pruned or a forgotten session, and with a forgotten word, out of the files' bytes too", async () => {

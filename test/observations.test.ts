@@ -7,7 +7,6 @@ import {
   type LedgerRecord,
   lineRanges,
   lineSpans,
-  localMinute,
   nameDrafts,
   type Observation,
   openThreads,
@@ -116,11 +115,6 @@ test("the same drafts get the same ids, and a taken id moves on", () => {
   const moved = nameDrafts(drafts, { ...options, taken: new Map([[other.id, other]]) });
   expect(moved[0]?.id).not.toBe(other.id);
   expect(moved[1]).toEqual(first[1] as Observation);
-});
-
-test("local minutes are the zone's, daylight saving included", () => {
-  expect(localMinute("2026-02-12T23:59:59.000Z", "Europe/Berlin")).toBe("2026-02-13 00:59 Europe/Berlin");
-  expect(localMinute("2026-07-12T23:59:59.000Z", "Europe/Berlin")).toBe("2026-07-13 01:59 Europe/Berlin");
 });
 
 test("lines become spans and come back", () => {

@@ -8,7 +8,7 @@ import { estimateTokens } from "../lib/language/tokens.ts";
 import { modelCompleter } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
-import { isStepDue, observe, reobserve } from "../lib/observe/observe.ts";
+import { observe, reobserve } from "../lib/observe/observe.ts";
 import {
   coverage,
   cutStep,
@@ -407,15 +407,6 @@ test("text made to be slow to match is observed like any other", async () => {
   const records: LedgerRecord[] = [];
   await observe(observing(conversation(turns), { records }));
   expect(foldLedger(records).covered.size).toBe(turns.length + texts.length);
-});
-
-test("in blocking mode no step is due in the background", () => {
-  const random = seeded(5);
-  const entries = conversation(Array.from({ length: 80 }, () => randomTurn(random)).flat());
-  const settings = { ...defaultSettings().observe, stepTokens: 2000 };
-  const memory = foldLedger([]);
-  expect(isStepDue(entries, memory, settings)).toBe(true);
-  expect(isStepDue(entries, memory, { ...settings, mode: "blocking" })).toBe(false);
 });
 
 test("a file that has become shorter takes no observation with it", async () => {

@@ -60,19 +60,6 @@ test("what was answered already is not told to be done again", async () => {
 - Go on with the last open thread, unless the last observation settles it`);
 });
 
-test("an empty memory renders nothing, so that it never replaces context", () => {
-  expect(renderObservations([])).toBeUndefined();
-  const covered: LedgerRecord = {
-    kind: "observed",
-    observations: [],
-    coversTo: 3,
-    covers: "2-3",
-    by: "rules",
-  };
-  expect(renderObservations([covered])).toBeUndefined();
-  expect(renderObservations([covered], { maxChars: 10_000 })).toBeUndefined();
-});
-
 test("a rendering says nothing of the machine or the day it is made on", async () => {
   const ledger = await ledgerOf(TURNS, "Asia/Kolkata");
   const here = renderObservations(ledger);

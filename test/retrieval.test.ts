@@ -237,19 +237,6 @@ describe("on made-up sessions", () => {
     expect(new Set(words).size).toBe(words.length);
   });
 
-  test("the session that asks finds its own words only from before its last compaction", async () => {
-    startHome();
-    const caller = say([["the tide table of the harbour", "High water at six."]]);
-    const other = say([["the tide table", "Somewhere else."]]);
-    const indexed = await index();
-    const sessionsFound = (filter: ChunkFilter) =>
-      new Set(find(indexed, "tide table", filter).chunks.map(({ session }) => session.id));
-    expect(sessionsFound({ caller })).toEqual(new Set([other]));
-    expect(sessionsFound({ caller, session: caller })).toEqual(new Set([caller]));
-    indexed.db.exec(`UPDATE sessions SET compacted_line = 99 WHERE id = '${caller}'`);
-    expect(sessionsFound({ caller })).toEqual(new Set([caller, other]));
-  });
-
   test("an empty index finds nothing, without an error", async () => {
     startHome();
     expect(hits(await index(), "anything at all")).toEqual([]);

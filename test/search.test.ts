@@ -208,15 +208,6 @@ test("--no-index without an index says what to run", async () => {
   expect(existsSync(home.paths.database)).toBe(false);
 });
 
-test("deleted transcripts stay searchable, by their id too", async () => {
-  const config = configOf(home);
-  const file = talk(home, ID, [["where is the sextant", "In the chart room."]]);
-  await sessionSearch({ query: "sextant" }, { config });
-  rmSync(file);
-  const request = { query: "sextant", filters: { session: ID } };
-  expect(ids(await sessionSearch(request, { config }))).toEqual([ID]);
-});
-
 test("the calling session's rows are left out up to its last compaction, unless it is named", async () => {
   const row = (text: string, minute: number) => [
     claudeUser({ text, sessionId: ID, at: `2026-02-03T10:${minute}:00.000Z` }),
@@ -276,19 +267,6 @@ test("a fork's own search finds what it copied, and not what the other session s
   expect(await found("sextant")).toEqual(["User: the sextant is in the chart room"]);
   expect(await found("fork")).toEqual(["User: own words of the fork"]);
   expect(await found("astrolabe")).toEqual([]);
-});
-
-test("a folder given in place of the agents' own is all that is searched", async () => {
-  talk(home, ID, [["where is the sextant", "In the chart room."]]);
-  const folder = join(home.root, "elsewhere");
-  const other = talk({ ...home, paths: { ...home.paths, claude: folder } }, OTHER, [
-    ["where is the sextant", "At sea."],
-  ]);
-  await runScript("search", ["sextant"], { env: home.env });
-  const { stdout } = await runScript("search", ["--json", "--sessions", folder, "sextant"], {
-    env: home.env,
-  });
-  expect((JSON.parse(stdout) as SearchAnswer).results.map(({ file }) => file)).toEqual([other]);
 });
 
 test("what is left to index of a given folder is named with the folder", async () => {

@@ -257,28 +257,6 @@ test("a Claude Code fork's ancestor is the session whose rows it copied", async 
   );
 });
 
-test("an excluded session is as good as unknown", async () => {
-  known(DEPLOY, "deploy");
-  home.configure({ exclude: { sessions: [DEPLOY] } });
-  expect((await run("@@deploy", "--json")).json.references).toEqual([
-    { reference: "@@deploy", outcome: "not_found", candidates: [] },
-  ]);
-});
-
-test("a name that is a path reaches no file", async () => {
-  const outside = join(home.root, "outside.meta.json");
-  known(DEPLOY, "deploy");
-  for (const prompt of ['@@"../../outside"', `@@"${outside}"`, '@@"a\u0000b"']) {
-    const { references } = await referenceContext(prompt, {
-      paths: home.paths,
-      settings: defaultSettings(),
-      cwd: home.project,
-    });
-    expect(references.map(({ outcome }) => outcome)).toEqual(["not_found"]);
-  }
-  expect(existsSync(outside)).toBe(false);
-});
-
 test("the block is never longer than the host hands over", async () => {
   for (const [id, name] of [
     [DEPLOY, "one"],
