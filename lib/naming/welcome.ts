@@ -109,8 +109,11 @@ async function describe(
   if (projectKey(meta.cwd) !== project) return undefined;
   if (rulesOf(paths).hasSession({ ...meta, id: meta.sessionId, project })) return undefined;
   const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0];
-  const said = [meta.description, open].filter(Boolean).join(" ");
-  return { id: meta.sessionId, name: found.name ?? meta.name, said };
+  const name = found.name ?? meta.name;
+  // A name of first words is its own description.
+  const described = meta.description === name ? "" : meta.description.replace(/(?<![.!?…])$/, ".");
+  const said = [described, open].filter(Boolean).join(" ");
+  return { id: meta.sessionId, name, said };
 }
 
 async function fromTranscript(
