@@ -5,7 +5,6 @@
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { shortHash } from "../base/hash.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
 import type { Config, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -90,7 +89,7 @@ async function readTranscripts(
   progress: Progress,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {
   const { store, sessions, config, isComplete, all, prune } = options;
-  const listing = digestOf(sessions, config.settings);
+  const listing = await digestOf(sessions, config.settings);
   const [known, goneThen] = readFact(store, LISTING_FACT)?.split(" ") ?? [];
   if (isComplete && !all && !prune && known === listing) {
     return { report: NOTHING_TO_READ, gone: Number(goneThen), pruned: 0 };
@@ -115,11 +114,14 @@ function noteListing(store: Store, digest: string, version: number): void {
   });
 }
 
-function digestOf(sessions: readonly Session[], settings: Settings): string {
-  const files = sessions.map(({ id, file, size, modifiedAt }) => `${id}\n${file}\n${size}\n${modifiedAt}`);
+/** Returns a digest of a listing. The global: importing node:crypto, or a hash in JavaScript, costs more than all else. */
+async function digestOf(sessions: readonly Session[], settings: Settings): Promise<string> {
   const { sessions: ids, projects } = settings.exclude;
-  const made = JSON.stringify([indexRecipe(settings), ids, projects]);
-  return shortHash(`${made}\n${files.join("\n")}`).toString(16);
+  let listing = JSON.stringify([indexRecipe(settings), ids, projects]);
+  for (const { id, file, size, modifiedAt } of sessions)
+    listing += `\n${id}\n${file}\n${size}\n${modifiedAt}`;
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(listing));
+  return Buffer.from(digest, 0, 16).toString("hex");
 }
 
 /** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
