@@ -46,3 +46,33 @@ test("matchExpression() ORs, never ANDs, and quotes what could be syntax", () =>
   );
   expect(matchExpression([])).toBeUndefined();
 });
+
+test("readQuestions() adds synonyms to a question that is asked once, none that it has itself", () => {
+  const [one] = readQuestions(["where was refactoring refused or declined"]);
+  expect(one?.guesses.map(({ words, weight }) => [words[0], weight])).toEqual([
+    ["restructure", 0.4],
+    ["reorganize", 0.4],
+    ["rewrite", 0.4],
+    ["reject", 0.4],
+  ]);
+  expect(readQuestions(["refused", "declined"]).flatMap(({ guesses }) => guesses)).toEqual([]);
+});
+
+test("readQuestions() sees when the first or the last of something is asked for", () => {
+  const ends = (texts: string[]) => texts.map((text) => readQuestion(text).end);
+  expect(ends(["which epic did we begin with", "the first attempt", "Was war am Anfang?"])).toEqual([
+    "first",
+    "first",
+    "first",
+  ]);
+  expect(ends(["the last thing requested", "tests passing at the end", "was schließlich galt"])).toEqual([
+    "last",
+    "last",
+    "last",
+  ]);
+  expect(ends(["what did we do the last week", "start the server", "from the first to the last"])).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});

@@ -11,6 +11,7 @@ function document(counts: number[], more: Partial<RankedDocument> = {}): RankedD
     isCandidate: true,
     time: 0,
     literals: 0,
+    atEnd: 0,
     ...more,
   };
 }
@@ -63,4 +64,22 @@ test("fuse() lifts what several phrasings of the same weight agree on", () => {
   const lists = [Float64Array.of(3, 2, 0), Float64Array.of(0, 2, 3)].map((scores) => ({ scores, weight: 1 }));
   expect(bestFirst(fuse(lists))[0]).toBe(1);
   expect([...fuse([])]).toEqual([]);
+});
+
+test("rankDocuments() lets a guessed word rank what holds an asked one, and find nothing by itself", () => {
+  const terms = [
+    { number: 0, worth: 5 },
+    { number: 1, worth: 2, isGuess: true },
+  ];
+  const { scores, total } = rankDocuments(
+    [document([1, 0]), document([1, 1]), document([0, 3])],
+    terms,
+    LENDING,
+  );
+  expect(bestFirst(scores)).toEqual([1, 0]);
+  expect(total).toBe(5);
+});
+
+test("rankDocuments() prefers the end of a session that is asked for", () => {
+  expect(order([document([1, 1]), document([1, 1], { atEnd: 1 })])).toEqual([1, 0]);
 });

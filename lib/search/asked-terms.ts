@@ -9,8 +9,8 @@ import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 export interface AskedTerms {
   /** The number of each stem. */
   numbers: ReadonlyMap<string, number>;
-  /** Returns a phrasing's terms with their weights. */
-  weigh(question: Question): WeightedTerm[];
+  /** Returns terms with their weights. */
+  weigh(terms: readonly Term[]): WeightedTerm[];
   /** Returns whether a term occurs in so many chunks that it finds nothing by itself. */
   isCommon(term: Term): boolean;
 }
@@ -26,7 +26,7 @@ export function weighTerms(
   chunks: number,
 ): AskedTerms {
   const weights = new Map<string, number>();
-  for (const { stem, weight } of questions.flatMap(({ terms }) => terms)) {
+  for (const { stem, weight } of questions.flatMap(({ terms, guesses }) => [...terms, ...guesses])) {
     weights.set(stem, Math.max(weight, weights.get(stem) ?? 0));
   }
   const frequencies = documentFrequencies(stores, weights.keys());
@@ -34,7 +34,7 @@ export function weighTerms(
   const having = (stem: string) => Math.min(chunks, frequencies.get(stem) ?? 0);
   return {
     numbers,
-    weigh: ({ terms }) =>
+    weigh: (terms) =>
       terms.map(({ stem }) => ({
         number: numbers.get(stem) as number,
         worth: (weights.get(stem) ?? 0) * inverseFrequency(chunks, having(stem)),

@@ -59,6 +59,20 @@ export function readSessionRows(store: Store, ids: Iterable<string>): Map<string
   return new Map(rows.map(toSessionRow).map((session) => [session.id, session]));
 }
 
+/** Returns the index of the last chunk of some sessions. */
+export function readLastIndexes(stores: readonly Store[], ids: Iterable<string>): Map<string, number> {
+  const wanted = JSON.stringify([...ids]);
+  const rows = stores.flatMap(({ db }) =>
+    db
+      .prepare(
+        `SELECT session_id, max(chunk_index) AS last FROM session_chunks
+         WHERE session_id IN (SELECT value FROM json_each($wanted)) GROUP BY session_id`,
+      )
+      .all({ wanted }),
+  );
+  return new Map(rows.map((row) => [String(row.session_id), Number(row.last)]));
+}
+
 /** Returns the session that a reference names among those whose transcript is gone, when it is one. */
 export function findGoneSession(store: Store, reference: string): string | undefined {
   const found = store.db

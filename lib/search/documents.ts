@@ -42,6 +42,7 @@ export function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions)
     isCandidate: candidates.has(row),
     time: 0,
     literals: 0,
+    atEnd: 0,
   }));
   const add = (document: RankedDocument | undefined, stem: string, count: number) => {
     const number = numbers.get(stem) as number;

@@ -3,6 +3,7 @@
  * finds candidates. Words are OR-ed: a natural question AND-ed finds nothing.
  */
 
+import { synonymsOf } from "../language/synonyms.ts";
 import {
   characterPairs,
   foldText,
@@ -25,11 +26,20 @@ export interface Term {
 export interface Question {
   text: string;
   terms: Term[];
+  /** Synonyms of its words: they help to rank, and are no evidence. */
+  guesses: Term[];
+  /** The end of a session that it asks for: "the first attempt", "what was decided in the end". */
+  end: "first" | "last" | undefined;
   /** Names, paths, versions and quoted words, folded, as they must occur in a text to be the same. */
   literals: string[];
 }
 
 const PART_WEIGHT = 0.5;
+const GUESS_WEIGHT = 0.4;
+const LAST =
+  /\b(?:the (?:very )?last(?! (?:day|week|month|year|night|time)s?\b)|final(?:ly)?|(?:at|by|in) the (?:very )?end|eventually|end(?:ed)? up|latest|most recent(?:ly)?|zuletzt|letzte[mnrs]?|am (?:ende|schluss)|schliesslich|a la fin|finalement|al final|por ultimo)\b/;
+const FIRST =
+  /\b(?:first|(?:at|in|from) the (?:very )?(?:start|beginning)|(?:start|started|begin|began|begun) with|begin|began|initial(?:ly)?|original(?:ly)?|zuerst|anfangs|am anfang|au debut|al principio)\b/;
 /** More words than this add nothing; a pasted page is no question. */
 const TERMS_MAX = 48;
 /** Longer questions (a pasted page) are cut here. */
@@ -44,11 +54,12 @@ export function readQuestions(asked: readonly string[]): Question[] {
   const texts = asked.map((text) => text.slice(0, CHARACTERS_MAX));
   const words = texts.map(contentWords);
   const stems = stemWords(words.flatMap((found) => [...found.keys()]));
-  return texts.map((text, i) => ({
-    text,
-    terms: toTerms(words[i] ?? new Map(), stems),
-    literals: literalsOf(text),
-  }));
+  return texts.map((text, i) => {
+    const terms = toTerms(words[i] ?? new Map(), stems);
+    // several phrasings are synonyms enough
+    const guesses = texts.length === 1 ? guessesFor(terms) : [];
+    return { text, terms, guesses, end: endOf(text), literals: literalsOf(text) };
+  });
 }
 
 /** Returns the full-text expression for some terms and literals; undefined when there is nothing to ask. */
@@ -98,6 +109,21 @@ function isContent(word: string): boolean {
 
 function pieces(word: string): string[] {
   return isUnspacedWord(word) ? characterPairs(word) : [word];
+}
+
+/** Returns the synonyms of a question's words that it does not have itself. */
+function guessesFor(terms: readonly Term[]): Term[] {
+  const synonyms = terms.flatMap(({ stem, words }) => words.flatMap((word) => synonymsOf(word, stem)));
+  if (synonyms.length === 0) return [];
+  const weights = new Map(synonyms.map((word) => [word, GUESS_WEIGHT]));
+  const own = new Set(terms.map(({ stem }) => stem));
+  return toTerms(weights, stemWords(synonyms)).filter(({ stem }) => !own.has(stem));
+}
+
+function endOf(text: string): Question["end"] {
+  const folded = foldText(text).replaceAll("ß", "ss");
+  const [isFirst, isLast] = [FIRST.test(folded), LAST.test(folded)];
+  return isFirst === isLast ? undefined : isFirst ? "first" : "last";
 }
 
 /** Words of one stem are one term. */

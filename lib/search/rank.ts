@@ -19,6 +19,8 @@ export interface RankedDocument {
   time: number;
   /** The number of the question's literal names that occur in it. */
   literals: number;
+  /** How near it is to the end of its session that the question asks for, 0 to 1. */
+  atEnd: number;
 }
 
 /** A question's terms with what they are worth. */
@@ -27,6 +29,8 @@ export interface WeightedTerm {
   number: number;
   /** Its inverse document frequency times its own weight. */
   worth: number;
+  /** True if the question does not have it: it ranks chunks that hold others. */
+  isGuess?: boolean;
 }
 
 export interface Ranking {
@@ -46,11 +50,12 @@ const K1 = 0.9;
 const B = 0.4;
 /** The parts of their own counts that the chunks before and after lend. */
 const FROM_BEFORE = 0.4;
-const FROM_AFTER = 0.3;
+const FROM_AFTER = 0.2;
 const SESSION_PRIOR = 0.4;
 const SESSION_SATURATION = 1.5;
 const TIME_PREFERENCE = 0.5;
 const LITERAL_PREFERENCE = 0.15;
+const END_PREFERENCE = 0.4;
 /** Only the best ranks of a phrasing count: with 60, as usual, a second weak list outvotes a strong one. */
 const FUSION_CONSTANT = 10;
 const FUSED_RANKS = 100;
@@ -69,7 +74,7 @@ export function rankDocuments(
   const size = documents.length;
   const lexical = new Float64Array(size);
   const own = new Float64Array(size);
-  const total = terms.reduce((sum, { worth }) => sum + worth, 0);
+  const total = terms.reduce((sum, { worth, isGuess }) => sum + (isGuess ? 0 : worth), 0);
   for (let i = 0; i < size; i++) {
     const document = documents[i] as RankedDocument;
     if (!document.isCandidate) continue;
@@ -79,9 +84,9 @@ export function rankDocuments(
     const length = document.words / averageWords;
     let held = 0;
     let sum = 0;
-    for (const { number, worth } of terms) {
+    for (const { number, worth, isGuess } of terms) {
       const count = counts[number] as number;
-      if (count > 0) held += worth;
+      if (count > 0 && !isGuess) held += worth;
       const lent = FROM_BEFORE * (before?.[number] ?? 0) + FROM_AFTER * (after?.[number] ?? 0);
       sum += worth * saturate(count + lent, length);
     }
@@ -103,7 +108,7 @@ function addPreferences(
   const bestSession = Math.max(0, ...sessions.values());
   // A question that is all time ("what did we do last Tuesday") has no words to be measured by.
   const unit = best > 0 ? best : 1;
-  return Float64Array.from(documents, ({ isCandidate, session, time, literals }, i) => {
+  return Float64Array.from(documents, ({ isCandidate, session, time, literals, atEnd }, i) => {
     if (!isCandidate) return 0;
     const score = lexical[i] as number;
     const timely = TIME_PREFERENCE * time * unit;
@@ -112,6 +117,7 @@ function addPreferences(
     return (
       score +
       timely +
+      END_PREFERENCE * atEnd * unit +
       LITERAL_PREFERENCE * Math.min(2, literals) * unit +
       (bestSession > 0 ? (SESSION_PRIOR * unit * (sessions.get(session) ?? 0)) / bestSession : 0)
     );

@@ -9,7 +9,7 @@ import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/time
 import type { Store } from "../store/store.ts";
 import { type AskedTerms, weighTerms } from "./asked-terms.ts";
 import { type ChunkFilter, type ChunkRow, chunksBetween, matchingChunks } from "./candidates.ts";
-import { type Corpus, readCorpus, readCoveredTime, readSessionRows } from "./corpus.ts";
+import { type Corpus, readCorpus, readCoveredTime, readLastIndexes, readSessionRows } from "./corpus.ts";
 import { type FoundDeed, matchingDeeds } from "./deeds.ts";
 import { COLUMN_WEIGHTS, countLiterals, toDocuments } from "./documents.ts";
 import { readWithNeighbours } from "./neighbours.ts";
@@ -71,6 +71,8 @@ const DEEDS = 30;
 /** The neighbours of so many of them are candidates too. */
 const WITH_NEIGHBOURS = 30;
 const RANKS_SHOWN = 100;
+/** Only the first and last tenths of a session are its ends. */
+const END_SHARPNESS = 4;
 /** From this fit on, a chunk is of the time that was asked for. */
 export const TIMELY = 0.5;
 /** Among equals the project of the working directory leads. */
@@ -114,20 +116,35 @@ export function retrieve(
   const { speaker } = options.filter;
   const documents = toDocuments(rows, { numbers: asked.numbers, sessions, candidates, speaker, deeds });
   const averageWords = averageOf(corpus);
+  const lastIndexes = questions.some(({ end }) => end) ? readLastIndexes(stores, sessions.keys()) : new Map();
   const phrasings = questions.map((question, i) => {
     for (const [k, row] of rows.entries()) {
       const document = documents[k] as RankedDocument;
       document.time = cues[i] ? timeFit(cues[i], row.timestamp) : 0;
       document.literals = countLiterals(row, question.literals);
+      document.atEnd = nearness(row, question.end, lastIndexes);
     }
+    const guesses = asked.weigh(question.guesses).map((term) => ({ ...term, isGuess: true }));
+    const terms = [...asked.weigh(question.terms), ...guesses];
     return {
       question,
       cues: cues[i],
-      ranking: rankDocuments(documents, asked.weigh(question), { averageWords, isLending }),
+      ranking: rankDocuments(documents, terms, { averageWords, isLending }),
     };
   });
   const chunks = fuseChunks(rows, { sessions, phrasings, project: options.project });
   return { chunks, rows, sessions, phrasings, asked, deeds };
+}
+
+/** Returns how near a chunk is to one end of its session, 0 to 1; only what is really there counts. */
+function nearness(
+  { sessionId, index }: ChunkRow,
+  end: Question["end"],
+  lastIndexes: ReadonlyMap<string, number>,
+): number {
+  if (end === undefined) return 0;
+  const position = index / Math.max(1, lastIndexes.get(sessionId) ?? 1);
+  return (end === "last" ? position : 1 - position) ** END_SHARPNESS;
 }
 
 /** The results of one store: the chunks that may answer, those around them, and the deeds that match. */
@@ -160,11 +177,12 @@ function gather(store: Store, search: Search): Gathered {
 function findDeeds(
   store: Store,
   { options: { filter }, asked }: Search,
-  { terms, literals }: Question,
+  { terms, guesses, literals }: Question,
 ): FoundDeed[] {
   if (filter.speaker !== undefined) return [];
   const rare = terms.filter((term) => !asked.isCommon(term));
-  const match = matchExpression(rare.length > 0 ? rare : terms, literals);
+  const guessed = guesses.filter((term) => !asked.isCommon(term));
+  const match = matchExpression([...(rare.length > 0 ? rare : terms), ...guessed], literals);
   return match === undefined ? [] : matchingDeeds(store, match, { filter, limit: DEEDS });
 }
 

@@ -51,7 +51,8 @@ export function measureStrength(
     ];
   });
   const words = texts.map((): Occurrence[] => []);
-  findStems(asked.numbers.keys(), texts, (stem, i, column, position) => {
+  const stems = questions.flatMap(({ terms }) => terms.map(({ stem }) => stem));
+  findStems(stems, texts, (stem, i, column, position) => {
     words[i]?.push({ stem, at: column === 0 ? position : Number.NaN });
   });
   const phrasings = questions.map((question, i) => ({
@@ -77,7 +78,7 @@ function namesOf(row: ChunkRow): string {
 
 /** Returns the worth of each stem of a phrasing, all together 1. */
 function worthsOf(question: Question, asked: AskedTerms): Map<string, Held> {
-  const weighed = asked.weigh(question);
+  const weighed = asked.weigh(question.terms);
   const total = weighed.reduce((sum, { worth }) => sum + worth, 0) || 1;
   return new Map(
     question.terms.map(({ stem, weight }, i) => [
