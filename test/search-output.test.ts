@@ -65,6 +65,19 @@ describe("on made-up sessions", () => {
       cwd: "/home/dev/ship",
     });
     say([["the sextant in phase 1", "Phase 1 of the sextant work is done."]], { cwd: "/home/dev/harbour" });
+    say([
+      [
+        "propose a layout for the astrolabe",
+        `A catch-all folder for the astrolabe layout. ${"Further remarks on brass. ".repeat(40)}`,
+      ],
+      ["no, that is horrible", "Then the rete goes to its own folder."],
+    ]);
+    say(
+      Array.from({ length: 9 }, (_, i) => [
+        i % 3 === 0 ? `turn ${i} on the quadrant scale` : `turn ${i} on the sails`,
+        `${i % 3 === 0 ? "The quadrant scale" : "The sail"} is described. ${`Long remark ${i}. `.repeat(90)}`,
+      ]),
+    );
     say([["bake the bread", "I run the oven."]], {
       tools: {
         0: [{ name: "Bash", input: { command: "oven --preheat 230 --steam\nsleep 600 # crust_marker_77" } }],
@@ -104,6 +117,18 @@ describe("on made-up sessions", () => {
   test("a word that only a tool call holds is shown in that call", () => {
     const text = printHits(ask(store, ["crust_marker_77 oven"]), PRINT);
     expect(text).toMatch(/ {3}L3 \[Bash oven --preheat 230 --steam\] sleep 600 # crust_marker_77/);
+  });
+
+  test("a short reply of the user is shown with the proposal it settles", () => {
+    const text = printHits(ask(store, ["astrolabe layout proposed"], { maxChars: 240 }), PRINT);
+    expect(text).toContain("User: no, that is horrible");
+  });
+
+  test("a hit without rows of its own is named at its session's first hit", () => {
+    const places = (maxChars: number) =>
+      ask(store, ["quadrant scale"], { maxChars }).map(({ hit }) => [hit.first_line, ...hit.also]);
+    expect(places(330)).toEqual([[1], [7], [13]]);
+    expect(places(240)).toEqual([[1, [13, 14]], [7]]);
   });
 
   test("one character beside a word counts: phase 5 is not phase 1", () => {

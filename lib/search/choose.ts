@@ -3,7 +3,7 @@
  * settle it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
  */
 
-import { isDecision } from "../language/speech.ts";
+import { isDecision, isFinding } from "../language/speech.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Row } from "./rows.ts";
 import { findStems } from "./terms.ts";
@@ -60,6 +60,9 @@ const OPENS = 0.1;
 const CLOSES = 0.15;
 const SETTLES = 0.15;
 const ASKED = 0.1;
+const REPLIES = 0.2;
+/** A longer message of the user asks for something new. */
+const REPLY_MAX = 200;
 /** The share of the budget that the first hit may take. */
 const FIRST_SHARE = 0.6;
 const CUT = " … ";
@@ -194,7 +197,9 @@ function addSurroundings(
     if (unit.isFirst) unit.around += OPENS * Math.max(here, before);
     if (unit.isLast) unit.around += CLOSES * here;
     if (row.who === "user") unit.around += ASKED * Math.max(here, after);
-    if (isDecision(row.text.slice(unit.start, unit.end))) unit.around += SETTLES * Math.max(here, before);
+    if (row.who === "user" && unit.isFirst && row.text.length <= REPLY_MAX) unit.around += REPLIES * before;
+    const said = row.text.slice(unit.start, unit.end);
+    if (isDecision(said) || isFinding(said)) unit.around += SETTLES * Math.max(here, before);
   }
 }
 

@@ -94,7 +94,20 @@ export function findHits(
   if (!options.isBrief)
     fillLines(hits.filter(isStrong), { found, options, budget: FILLED * options.maxChars });
   for (const one of ofALine) fillLines([one], { found, options, budget: LINE_CHARS });
-  return hits;
+  return foldEmpty(hits);
+}
+
+/** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */
+function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
+  const kept: FoundHit[] = [];
+  for (const one of hits) {
+    const { session_id, lines, first_line, last_line, also, before, after } = one.hit;
+    const first = kept.find(({ hit }) => hit.session_id === session_id);
+    if (first && lines.length + before.length + after.length === 0) {
+      first.hit.also = mergeRanges([[first_line, last_line], ...first.hit.also, ...also]);
+    } else kept.push(one);
+  }
+  return kept;
 }
 
 /** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */
@@ -268,7 +281,7 @@ function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
   const worths = new Map<string, number>();
   const uses = new Map<string, number>();
   for (const { question } of phrasings) {
-    const weighed = asked.weigh(question);
+    const weighed = asked.weigh(question.terms);
     for (const [i, { stem }] of question.terms.entries()) {
       worths.set(stem, weighed[i]?.worth ?? 0);
       uses.set(stem, (uses.get(stem) ?? 0) + 1);
