@@ -18,7 +18,7 @@ import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import { customEntry, pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { onPath } from "../transcripts/transcript.ts";
-import type { Ledger, LedgerRecord, Observation, ObservedRecord, ReflectedRecord } from "./observations.ts";
+import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 
 /** The type of the custom entries that hold a ledger's records in a pi session. */
 export const LEDGER_ENTRY_TYPE = "session-memory:observations";
@@ -136,61 +136,41 @@ function endsTorn(descriptor: number): boolean {
 /** Returns a value read from a ledger as a record; undefined when it is none. */
 export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   if (!isRecord(value)) return undefined;
-  if (value.kind === "dropped") {
-    const ids = value.ids === "all" ? "all" : strings(value.ids);
-    return { kind: "dropped", ids, reason: stringOf(value.reason) ?? "" };
+  const { kind, files } = value;
+  const text = (key: string) => stringOf(value[key]) ?? "";
+  if (kind === "dropped") {
+    return { kind, ids: value.ids === "all" ? "all" : strings(value.ids), reason: text("reason") };
   }
   const observations = arrayOf(value.observations).flatMap((item) => parseObservation(item) ?? []);
-  const by = stringOf(value.by) ?? "";
-  if (value.kind === "reflected") {
-    const focus = stringOf(value.focus);
-    const basis = stringOf(value.basis) ?? "";
-    const tokens = numberOf(value.tokens) ?? 0;
-    const record: ReflectedRecord = {
-      kind: "reflected",
-      observations,
-      dropped: strings(value.dropped),
-      basis,
-      tokens,
-      by,
-    };
-    return focus ? { ...record, focus } : record;
+  const [by, focus, coversToId] = [text("by"), text("focus"), text("coversToId")];
+  if (kind === "reflected") {
+    const basis = { basis: text("basis"), tokens: numberOf(value.tokens) ?? 0 };
+    const dropped = strings(value.dropped);
+    return { kind, observations, dropped, ...basis, by, ...(focus ? { focus } : {}) };
   }
-  if (value.kind !== "observed") return undefined;
   const coversTo = numberOf(value.coversTo);
-  if (coversTo === undefined) return undefined;
-  const coversToId = stringOf(value.coversToId);
-  const record: ObservedRecord = {
-    kind: "observed",
-    observations,
-    coversTo,
-    ...(coversToId ? { coversToId } : {}),
-    covers: stringOf(value.covers) ?? "",
-    by,
-  };
+  if (kind !== "observed" || coversTo === undefined) return undefined;
+  const record: ObservedRecord = { kind, observations, coversTo, covers: text("covers"), by };
+  if (coversToId) record.coversToId = coversToId;
   if (Array.isArray(value.closes)) record.closes = strings(value.closes);
-  if (isRecord(value.files))
-    record.files = { read: strings(value.files.read), modified: strings(value.files.modified) };
+  if (isRecord(files)) record.files = { read: strings(files.read), modified: strings(files.modified) };
   const left = numberOf(value.left);
-  if (left) record.left = left;
-  return record;
+  return left ? { ...record, left } : record;
 }
 
 function parseObservation(value: unknown): Observation | undefined {
   if (!isRecord(value)) return undefined;
-  const id = stringOf(value.id);
-  const text = stringOf(value.text);
   const { priority } = value;
+  const [id, text] = [stringOf(value.id), stringOf(value.text)];
   if (!id || !text || (priority !== "red" && priority !== "yellow" && priority !== "green")) return undefined;
   const sources = arrayOf(value.sources).filter((line) => typeof line === "number");
   const observation: Observation = { id, at: stringOf(value.at) ?? null, priority, text, sources };
-  const local = stringOf(value.local);
-  const subject = stringOf(value.subject);
-  if (local) observation.local = local;
+  for (const key of ["local", "subject"] as const) {
+    const own = stringOf(value[key]);
+    if (own) observation[key] = own;
+  }
+  for (const key of ["thread", "rule"] as const) if (value[key] === true) observation[key] = true;
   if (Array.isArray(value.sourceIds)) observation.sourceIds = strings(value.sourceIds);
-  if (value.thread === true) observation.thread = true;
-  if (value.rule === true) observation.rule = true;
-  if (subject) observation.subject = subject;
   return observation;
 }
 

@@ -20,7 +20,7 @@ import { estimateTokens } from "../language/tokens.ts";
 import { contentWords } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { DONE, type Draft, type Memory, type Observation, openThreads } from "./observations.ts";
-import { excerpt } from "./observe-step.ts";
+import { excerpt, type StepNotes } from "./observe-step.ts";
 import { isPlan, type Note, workNotes } from "./work-notes.ts";
 
 /** A user's message up to here is kept word for word. */
@@ -56,16 +56,6 @@ interface RuleContext {
   budget: number;
 }
 
-interface RuleNotes {
-  drafts: Draft[];
-  /** Those of `drafts` that are requests and were settled within the same entries. */
-  settled: Set<Draft>;
-  /** Ids of earlier requests that were settled. */
-  closes: string[];
-  /** Notes left out for want of budget. */
-  left: number;
-}
-
 /** A user's message and the work on it; the first may continue work that was asked for before. */
 interface Part {
   prompt: Entry | undefined;
@@ -75,7 +65,7 @@ interface Part {
 }
 
 /** Observes entries by rule. */
-export function observeByRule(entries: readonly Entry[], context: RuleContext): RuleNotes {
+export function observeByRule(entries: readonly Entry[], context: RuleContext): StepNotes {
   const { memory, clean } = context;
   const parts = splitParts(withTimes(entries));
   const open: (Draft | Observation)[] = [...openThreads(memory)];

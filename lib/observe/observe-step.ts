@@ -2,7 +2,7 @@
 
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { lineSpans, type Memory } from "./observations.ts";
+import { type Draft, lineSpans, type Memory } from "./observations.ts";
 
 /** What tool results are cut to, as pi does in its own summaries. */
 export const RESULT_CHARS = 2000;
@@ -21,6 +21,17 @@ export interface Step {
   tokens: number;
   /** The lines a model may cite. */
   lines: Set<number>;
+}
+
+/** What was made of a step, by rule or by a model, before it is a record. */
+export interface StepNotes {
+  drafts: Draft[];
+  /** Those of `drafts` that are requests and were settled within the same step. */
+  settled: ReadonlySet<Draft>;
+  /** Ids of earlier requests that were settled. */
+  closes: string[];
+  /** Notes left out: for want of budget, or not to be taken. */
+  left: number;
 }
 
 interface StepOptions {

@@ -22,7 +22,16 @@ import {
   openMemory,
 } from "./observations.ts";
 import { observeByRule, observePrompt } from "./observe-rules.ts";
-import { coverage, cutStep, rawTokens, type Step, splitTail, uncovered, windowOf } from "./observe-step.ts";
+import {
+  coverage,
+  cutStep,
+  rawTokens,
+  type Step,
+  type StepNotes,
+  splitTail,
+  uncovered,
+  windowOf,
+} from "./observe-step.ts";
 import { touchedFiles } from "./work-notes.ts";
 
 export type ObserveSettings = Settings["observe"];
@@ -173,15 +182,9 @@ function branchRecords(memory: Memory, entries: readonly Entry[]): LedgerRecord[
   const gone = memory.observations.filter(isLeft).map(({ id }) => id);
   if (gone.length > 0) records.push({ kind: "dropped", ids: gone, reason: BRANCH_LEFT });
   const back = [...memory.left].flatMap((id) => memory.history.get(id) ?? []).filter(isHere);
-  if (back.length > 0) {
-    records.push({
-      kind: "observed",
-      observations: back,
-      coversTo: memory.coversTo,
-      covers: "",
-      by: "branch",
-    });
-  }
+  const { coversTo } = memory;
+  if (back.length > 0)
+    records.push({ kind: "observed", observations: back, coversTo, covers: "", by: "branch" });
   return records;
 }
 
@@ -190,38 +193,27 @@ export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text:
   return (text) => oneLine(redact(text), Number.MAX_SAFE_INTEGER);
 }
 
-interface Recording extends ObserveContext {
-  memory: Memory;
-}
+type Recording = ObserveContext & { memory: Memory };
 
 function ruleRecord(step: Step, context: Recording): ObservedRecord {
   const budget = Math.max(RULE_TOKENS_MIN, Math.round(step.tokens * RULE_SHARE));
   const notes = observeByRule(step.entries, { memory: context.memory, clean: redactToLine(context), budget });
-  return makeRecord({ step, by: "rules", ...notes }, context);
+  return makeRecord(step, { by: "rules", ...notes }, context);
 }
 
-interface Noted {
-  step: Step;
-  by: string;
-  drafts: Draft[];
-  settled: ReadonlySet<Draft>;
-  closes: string[];
-  left: number;
-}
-
-function makeRecord({ step, by, drafts, settled, closes, left }: Noted, context: Recording): ObservedRecord {
-  const idOfLine = new Map(
-    step.entries.flatMap(({ line, id }): [number, string][] => (id ? [[line, id]] : [])),
-  );
+function makeRecord(
+  step: Step,
+  { by, drafts, settled, closes, left }: StepNotes & { by: string },
+  context: Recording,
+): ObservedRecord {
+  const rows = step.entries.flatMap(({ line, id }): [number, string][] => (id ? [[line, id]] : []));
   const observations = nameDrafts(drafts, {
     taken: context.memory.history,
     timezone: context.timezone,
-    idOfLine: context.rowIds ? idOfLine : undefined,
+    idOfLine: context.rowIds ? new Map(rows) : undefined,
   });
-  const closed = [
-    ...closes,
-    ...observations.filter((_, at) => settled.has(drafts[at] as Draft)).map(({ id }) => id),
-  ];
+  const settledHere = observations.filter((_, at) => settled.has(drafts[at] as Draft));
+  const closed = [...closes, ...settledHere.map(({ id }) => id)];
   const files = touchedFiles(step.entries, redactToLine(context));
   const record: ObservedRecord = { kind: "observed", observations, ...coverage(step), by };
   if (closed.length > 0) record.closes = closed;
@@ -230,16 +222,14 @@ function makeRecord({ step, by, drafts, settled, closes, left }: Noted, context:
   return record;
 }
 
-interface ModelObserving extends Recording {
-  complete: CompleteJson;
-  outcome: ObserveOutcome;
-}
+type ModelObserving = Recording & { complete: CompleteJson; outcome: ObserveOutcome };
 
 /** Asks the model, once more when its answer is of no use; undefined, with the reason in the outcome, when that fails. */
 async function observeByModel(step: Step, context: ModelObserving): Promise<ObservedRecord | undefined> {
   const { memory, complete, outcome, signal } = context;
-  const { OBSERVER_SYSTEM, observerAnswer, observerPrompt } = await import("./observer.ts");
-  const { acceptObservations } = await import("./observer.ts");
+  const { acceptObservations, OBSERVER_SYSTEM, observerAnswer, observerPrompt } = await import(
+    "./observer.ts"
+  );
   const clean = redactToLine(context);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
@@ -260,7 +250,7 @@ async function observeByModel(step: Step, context: ModelObserving): Promise<Obse
       }
       delete outcome.failure;
       const drafts = withPrompts(accepted.drafts, step, clean);
-      return makeRecord({ step, by: answer.model, ...accepted, drafts }, context);
+      return makeRecord(step, { by: answer.model, ...accepted, drafts }, context);
     } catch (error) {
       if (signal?.aborted) return undefined; // called off, which says nothing of the model
       outcome.failure = context.redact(describeError(error));

@@ -17,7 +17,7 @@ import {
   openThreads,
   type Priority,
 } from "./observations.ts";
-import type { Step } from "./observe-step.ts";
+import type { Step, StepNotes } from "./observe-step.ts";
 
 const WORDS: Record<string, string> = {
   "🔴": "red",
@@ -145,17 +145,8 @@ const GROUP_WORDS = 4;
 const REPEATS_MAX = 2;
 const SOURCES_MAX = 20;
 
-interface OfferedObservation {
-  priority: Priority;
-  text: string;
-  sources: number[];
-}
-
-interface OfferedReflection {
-  ids: string[];
-  priority: Priority;
-  text: string;
-}
+type OfferedObservation = z.infer<typeof observerAnswer>["observations"][number];
+type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number];
 
 interface AcceptOptions {
   step: Step;
@@ -163,21 +154,11 @@ interface AcceptOptions {
   clean: (text: string) => string;
 }
 
-interface Accepted {
-  drafts: Draft[];
-  /** Ids of earlier requests that the answer says are done. */
-  closes: string[];
-  /** Those of `drafts` that are requests settled in the same step. */
-  settled: Set<Draft>;
-  /** Observations that were offered and not taken. */
-  left: number;
-}
-
 /** Judges an observer's answer. */
 export function acceptObservations(
   offered: readonly OfferedObservation[],
   { step, memory, clean }: AcceptOptions,
-): Accepted | { refused: string } {
+): StepNotes | { refused: string } {
   if (offered.length === 0 && hasWords(step)) return { refused: "it observed nothing" };
   const texts = offered.map(({ text }) => clean(text));
   const wrong = textFault(texts, Math.max(ANSWER_TOKENS_MIN, step.tokens * ANSWER_SHARE));
@@ -283,7 +264,7 @@ function draftOf({ priority, text, sources }: OfferedObservation, { entries }: S
 }
 
 /** Closes the requests that a ✅ names by id, and those of its own step that cite a line it cites. */
-function settledBy(drafts: readonly Draft[], memory: Memory): Pick<Accepted, "closes" | "settled"> {
+function settledBy(drafts: readonly Draft[], memory: Memory): Pick<StepNotes, "closes" | "settled"> {
   const done = drafts.filter(({ text }) => text.startsWith(DONE));
   const ids = done.flatMap(({ text }) => [...text.matchAll(/\[(\w{6})\]/g)].map((match) => match[1] ?? ""));
   const threads = new Set(memory.observations.filter(({ thread }) => thread).map(({ id }) => id));

@@ -14,7 +14,6 @@ import {
   foldLedger,
   isOpen,
   type Ledger,
-  type LedgerRecord,
   type Memory,
   nameDrafts,
   type Observation,
@@ -54,93 +53,71 @@ export async function reflect(
   if (!force && !isReflectionDue(memory, settings.reflectorTokens)) {
     return { ...nothing, note: `${before} of ${settings.reflectorTokens} tokens: not due` };
   }
-  const put = async (record: LedgerRecord) => {
+  const outcome: ReflectOutcome = { ...nothing, tokens: { before, after: before } };
+  const put = async (record: ReflectedRecord) => {
     await context.append(record);
     ledger.push(record);
+    outcome.dropped += record.dropped.length;
+    outcome.tokens.after = record.tokens;
   };
   const options = { limit: settings.reflectorTokens, focus };
   const { complete } = context;
   const asksModel = complete !== undefined && (force || before >= settings.reflectorTokens / 2);
   // A model merges what belongs together before anything is taken out for want of room.
-  const byRule = asksModel ? mergeByRule(memory, options) : reflectByRule(memory, options);
-  await put(byRule);
-  const outcome: ReflectOutcome = {
-    ...nothing,
-    dropped: byRule.dropped.length,
-    tokens: { before, after: byRule.tokens },
-  };
+  await put(reflectByRule(memory, { ...options, onlyMerge: asksModel }));
   if (!asksModel) return outcome;
-  const merged = await reflectByModel({ ...context, complete, put }, outcome);
+  const answer = await askReflector({ ...context, ledger, complete });
+  if ("record" in answer) {
+    await put(answer.record);
+    outcome.by = answer.record.by;
+  } else outcome.note = answer.note;
+  outcome.usd = answer.usd;
   const capped = reflectByRule(foldLedger(ledger), options);
-  if (capped.dropped.length === 0) return merged;
-  await put(capped);
-  const dropped = merged.dropped + capped.dropped.length;
-  return { ...merged, dropped, tokens: { before, after: capped.tokens } };
+  if (capped.dropped.length > 0) await put(capped);
+  return outcome;
 }
 
-interface ModelReflection extends ObserveContext {
+interface Asking extends ObserveContext {
   complete: CompleteJson;
   focus?: string | undefined;
-  put: (record: LedgerRecord) => Promise<void>;
 }
 
-async function reflectByModel(context: ModelReflection, outcome: ReflectOutcome): Promise<ReflectOutcome> {
-  const { complete, signal, focus, put } = context;
-  const memory = foldLedger(outcome.ledger);
-  const { REFLECTOR_SYSTEM, reflectorAnswer, reflectorPrompt } = await import("./observer.ts");
-  const { acceptReflection } = await import("./observer.ts");
+/** Asks the model to condense a ledger; the reason in place of a record where its answer is not taken. */
+async function askReflector(
+  context: Asking,
+): Promise<{ record: ReflectedRecord; usd: number | null } | { note: string; usd: number | null }> {
+  const { complete, signal, focus, ledger, timezone } = context;
+  const memory = foldLedger(ledger);
+  const { acceptReflection, REFLECTOR_SYSTEM, reflectorAnswer, reflectorPrompt } = await import(
+    "./observer.ts"
+  );
   const open = memory.observations.filter((item) => isOpen(item, memory)).map(({ id }) => id);
+  const wanted = Math.max(ANSWER_TOKENS_MIN, observationTokens(memory.observations));
   try {
-    const answer = await complete({
+    const { value, model, usd } = await complete({
       feature: "reflect",
       system: REFLECTOR_SYSTEM,
       prompt: context.redact(reflectorPrompt(memory, open, focus)),
       schema: reflectorAnswer,
-      maxTokens: Math.min(
-        ANSWER_TOKENS_MAX,
-        Math.max(ANSWER_TOKENS_MIN, observationTokens(memory.observations)),
-      ),
+      maxTokens: Math.min(ANSWER_TOKENS_MAX, wanted),
       signal,
     });
-    const accepted = acceptReflection(answer.value.observations, {
-      memory,
-      clean: redactToLine(context),
-      protectedItems: causesOfOpen(memory),
-    });
+    const [clean, protectedItems] = [redactToLine(context), causesOfOpen(memory)];
+    const accepted = acceptReflection(value.observations, { memory, clean, protectedItems });
     if ("refused" in accepted) {
-      return {
-        ...outcome,
-        usd: answer.usd,
-        note: `the model's reflection was not taken: ${accepted.refused}`,
-      };
+      return { usd, note: `the model's reflection was not taken: ${accepted.refused}` };
     }
-    const observations = nameDrafts(accepted.drafts, { taken: memory.history, timezone: context.timezone });
-    const gone = new Set(accepted.dropped);
-    const left = [...memory.observations.filter(({ id }) => !gone.has(id)), ...observations];
-    const tokens = observationTokens(left);
-    const record: LedgerRecord = {
-      kind: "reflected",
-      observations,
-      dropped: accepted.dropped,
-      // In the order that folding gives, which is the order the next basis is made of.
-      basis: "",
-      tokens,
-      by: answer.model,
-      ...(focus ? { focus } : {}),
-    };
-    record.basis = reflectionBasis(foldLedger([...outcome.ledger, record]).observations, focus);
-    await put(record);
-    const dropped = outcome.dropped + accepted.dropped.length;
+    const observations = nameDrafts(accepted.drafts, { taken: memory.history, timezone });
+    const record = { ...reflectedRecord(memory, accepted.dropped, focus), observations, by: model };
+    // Folding places what was added where it happened.
+    const left = foldLedger([...ledger, record]).observations;
     return {
-      ...outcome,
-      dropped,
-      tokens: { ...outcome.tokens, after: tokens },
-      by: answer.model,
-      usd: answer.usd,
+      usd,
+      record: { ...record, basis: reflectionBasis(left, focus), tokens: observationTokens(left) },
     };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
-    return { ...outcome, note: `the model's reflection failed: ${describeError(error)}` };
+    return { usd: 0, note: `the model's reflection failed: ${describeError(error)}` };
   }
 }
 
@@ -156,6 +133,8 @@ interface ReflectOptions {
   limit: number;
   /** Words to keep what speaks of them. */
   focus?: string | undefined;
+  /** Whether a model condenses what is left, so that nothing is dropped for want of room. @default {false} */
+  onlyMerge?: boolean;
 }
 
 /** Fingerprint of what there is to reflect on. */
@@ -175,44 +154,27 @@ export function isReflectionDue(memory: Memory, limit: number): boolean {
 
 /** Reflects by rule: merges, then caps. A record that drops nothing is to be kept too: it says that this was tried. */
 export function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
-  const dropped = mergedAway(memory);
-  for (const priority of ["green", "yellow", "red"] as const)
-    dropExcess(memory, { dropped, priority, ...options });
-  return recordOf(memory, dropped, options);
-}
-
-/** Only merges, for a model that condenses what is left. */
-function mergeByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
-  return recordOf(memory, mergedAway(memory), options);
-}
-
-function mergedAway(memory: Memory): Set<Observation> {
   const dropped = new Set<Observation>();
-  dropEarlier(
-    memory,
-    dropped,
-    ({ priority, text }) => `${priority} ${text.toLowerCase().replace(/\s+/g, " ")}`,
-  );
+  const wordsOf = ({ priority, text }: Observation) =>
+    `${priority} ${text.toLowerCase().replace(/\s+/g, " ")}`;
+  dropEarlier(memory, dropped, wordsOf);
   dropEarlier(memory, dropped, ({ subject }) => subject);
   dropContained(memory, dropped);
-  return dropped;
+  for (const priority of options.onlyMerge ? [] : (["green", "yellow", "red"] as const)) {
+    dropExcess(memory, { dropped, priority, ...options });
+  }
+  return reflectedRecord(
+    memory,
+    [...dropped].map(({ id }) => id),
+    options.focus,
+  );
 }
 
-function recordOf(
-  memory: Memory,
-  dropped: ReadonlySet<Observation>,
-  { focus }: ReflectOptions,
-): ReflectedRecord {
-  const kept = memory.observations.filter((observation) => !dropped.has(observation));
-  const record: ReflectedRecord = {
-    kind: "reflected",
-    observations: [],
-    dropped: [...dropped].map(({ id }) => id),
-    basis: reflectionBasis(kept, focus),
-    tokens: observationTokens(kept),
-    by: "rules",
-  };
-  return focus ? { ...record, focus } : record;
+function reflectedRecord(memory: Memory, dropped: string[], focus: string | undefined): ReflectedRecord {
+  const gone = new Set(dropped);
+  const kept = memory.observations.filter(({ id }) => !gone.has(id));
+  const left = { basis: reflectionBasis(kept, focus), tokens: observationTokens(kept) };
+  return { kind: "reflected", observations: [], dropped, ...left, by: "rules", ...(focus ? { focus } : {}) };
 }
 
 /** Says why something was so: what cannot be found out again by looking at the files. */
@@ -255,10 +217,7 @@ function dropContained(memory: Memory, dropped: Set<Observation>): void {
 
 /** Returns the share of words that are among others. */
 function share(words: ReadonlySet<string>, others: ReadonlySet<string>): number {
-  if (words.size === 0) return 0;
-  let count = 0;
-  for (const word of words) if (others.has(word)) count++;
-  return count / words.size;
+  return words.size === 0 ? 0 : [...words].filter((word) => others.has(word)).length / words.size;
 }
 
 /** Drops all but the last of the observations that share a key. */
@@ -276,16 +235,14 @@ function dropEarlier(
   }
 }
 
-interface Excess extends ReflectOptions {
-  dropped: Set<Observation>;
-  priority: Priority;
-}
-
 /**
- * The oldest of a priority beyond its share; of the 🟡 causes go last, and those that something open rests on stay. What
+ * Drops the oldest of a priority beyond its share; of the 🟡 causes go last, and those that something open rests on stay. What
  * the focus names goes after all else.
  */
-function dropExcess(memory: Memory, { dropped, priority, limit, focus }: Excess): void {
+function dropExcess(
+  memory: Memory,
+  { dropped, priority, limit, focus }: ReflectOptions & { dropped: Set<Observation>; priority: Priority },
+): void {
   const words = (focus ?? "").toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   const isFocused = ({ text }: Observation) => words.some((word) => text.toLowerCase().includes(word));
   const resting = causesOfOpen(memory);
