@@ -190,7 +190,11 @@ function refuseFailures(outcomes: readonly MetaOutcome[]): void {
   throw new SessionMemoryError(
     first.errorType ?? "MODEL_FAILED",
     failed.length === 1 ? `${why}` : `${why} (and ${failed.length - 1} more sessions failed)`,
-    { hint: "run it again later; sessions without a meta file were described by rule" },
+    {
+      hint:
+        first.lastingFailure?.hint ??
+        "run it again later; sessions without a meta file were described by rule",
+    },
   );
 }
 

@@ -181,7 +181,7 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
     const outcome = orThrow(await observing);
     const { ledger: _, ...observed } = outcome.observed ?? NOTHING;
     output.observed = { ...observed, status: outcome.status };
-    if (outcome.reason) warn(`observing stopped: ${outcome.reason}`);
+    if (outcome.reason && outcome.status !== "failed") warn(`observing stopped: ${outcome.reason}`);
   }
   if (input.reflect) {
     const { reflected } = orThrow(await reflectSession(session, { ...context, focus: input.focus }));
@@ -230,7 +230,8 @@ function look(
   return output;
 }
 
-function report(output: Output): void {
+function report(output: Output, set: readonly string[]): void {
+  if (set.length > 0) note(`set: ${set.join(", ")}`);
   const { observed, reflected, rendered, status, view, recalled, records } = output;
   if (observed) note(`${observed.status}: ${observed.observations} observations in ${observed.steps} steps`);
   if (reflected) {
@@ -289,11 +290,11 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
       : await run(input, found.session, context);
   progress.end();
   if (changed) output.settings = changed;
-  if (output.observed?.status === "failed") process.exitCode = 1;
-  if (input.json) return void printJson(output);
   const set = Object.entries(input.changes).map(([key, value]) => `${key}=${value}`);
-  if (changed) note(`set: ${set.join(", ")}`);
-  report(output);
+  if (input.json) printJson(output);
+  else report(output, set);
+  const failure = output.observed?.failure;
+  if (failure) throw new SessionMemoryError("MODEL_FAILED", failure, { hint: "run it again later" });
 }
 
 if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, readsAnyVolute: true }, main);

@@ -228,7 +228,7 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
   });
   const refused = await runScript("observe-compact", [file, "--observe"], { env });
   expect(refused.stderr).toBe(
-    "warning: observing stopped: Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-key]\nfailed: 0 observations in 0 steps\n",
+    "failed: 0 observations in 0 steps\nerror: MODEL_FAILED: Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-key]\nhint: run it again later\n",
   );
   expect(readBackoff(own.paths, ID)).toMatchObject({
     failures: 1,
@@ -237,7 +237,7 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
   server.script("nonsense");
   const failed = await runScript("observe-compact", [file, "--observe", "--json"], { env });
   expect(failed.exitCode).toBe(1);
-  expect(failed.stderr).toContain("warning: observing stopped: ");
+  expect(failed.stderr).toMatch(/^error: MODEL_FAILED: .+\nhint: .+\n$/);
   expect(JSON.parse(failed.stdout).observed).toMatchObject({ status: "failed", steps: 0 });
   server.script(
     JSON.stringify({ observations: [{ priority: "red", text: "Request: fix the login", sources: [1] }] }),
