@@ -8,35 +8,35 @@ import { isFunctionWord, splitName } from "./words.ts";
 
 /** Said in every session about code, so no topic of one. */
 const GENERIC = new Set(
-  `able absolute accept action activity actual additional agent alternative answer app application approach approved argument array article assistant
-attempt attribute automatic available aware backlog based basic behavior behaviour best better block blog body bool boolean border branch bug build
-built builtin button call came capability capture case category center change changelog char check claim claude clean cleaner clear close code
-codebase column command comment commit common comparison compile complete completed complex component comprehensive concern condition config
-configuration confirm connection consistent const constant contain contained content context continue convention conversation copy core correct count
-cover create current custom dark data date deal debug decide decided decision deep default defensive define delete deliverable demand demo dependency
-depth describe description design detail detailed diff different directly directories directory discover discovered discuss display doc dockerfile
-document documentation draft duplicate during edge edit element email enable end engine enough ensure entire entry epic error event example excellent
-exclude exist existing exit expect expected explain explicit export express extra face fail failing failure fair fake fallback feasible feature field
-file filter final finally finish fix flag flow folder follow format formatting found framing fresh full function functionality future general generate
-gets git github gitlab give goes good gracefully great group guess handle handler header hello helper high highlight hold hook hour html human idea
-identifier identity image implement implementation import important improve improvement include index individual info initial inject inline input
-install instance instruction integer integration interface internal intro issue item javascript job json keep key know knowledge label large later
-latest layer learn least left length lets level library light likely line link list live load local log logic lookup loop loses low main manual map
-mark master match matter max mechanism memory mention merge message metadata method minimal minute missing mode model module month morning move msg
-msgs multiple name native near negative nested network new next nice node normal note nothing notice null number object offer old only open operation
-option optional order original others output overall own owner package page parallel param parameter parent part pass path pattern people perfect
-perhaps person phase pipeline place plain plan plus point position positive possible post prefix prepare presence present pretty prevent previous
-primary print prior problem process production program project promise prompt proper property proposal protocol provide public pull push quality query
+  `absolute accept action activity actual additional agent alternative answer app application approach approved argument array article assistant attempt
+attribute automatic available aware backlog based basic behavior behaviour best better block blog body bool boolean border branch bug build built
+builtin button call capability capture case category center change changelog char check claim claude clean cleaner clear close code codebase column
+command commit common comparison compile complete completed complex component comprehensive concern condition config configuration confirm connection
+consistent const constant contain contained content context continue convention conversation copy core correct count cover create current custom dark
+data date deal debug decide decided decision deep default defensive define delete deliverable demand demo dependency depth describe description design
+detail detailed diff different directories directory discover discovered discuss display doc dockerfile document documentation draft duplicate edge
+edit element email enable end engine enough ensure entire entry epic error event example excellent exclude exist existing exit expect expected explain
+explicit export express extra face fail failing failure fair fake fallback feasible feature field file filter final finish fix flag flow folder follow
+format formatting found framing fresh full function functionality future general generate gets git github gitlab good great group guess handle handler
+header helper high highlight hold hook hour html human idea identifier identity image implement implementation import important improve improvement
+include index individual info initial inject inline input install instance instruction integer integration interface internal intro issue item
+javascript job json keep key knowledge label large later latest layer learn left length level library light line link list live load local log logic
+lookup loop loses low main manual map mark master match matter max mechanism memory mention merge message metadata method minimal minute missing mode
+model module month morning move msg msgs multiple name native negative nested network nice node normal note notice null number object offer old open
+operation option optional order original others output overall owner package page parallel param parameter parent part pass path pattern people
+perfect person phase pipeline place plain plan point position positive possible post prefix prepare presence present pretty prevent previous primary
+print prior problem process production program project promise prompt proper property proposal protocol provide public pull push quality query
 question quick raw reach read readme ready real reason recent record redacted reference regular related relative release relevant remaining remember
-remove render rendering replace reply repo report reporting repository request require required requirement research reset resource respond response
-rest result return reuse review rework right role root round row rule run safe same sample save scenario schema scope screen script search second
-section seem select send sent separate sequence serve server service session set setting setup share shared short show side simple simplify single
-size skip small solution sound source space spec specific speed spot standard start startup state static status step steps still stop store straight
-strategy stream string strong structure stuff style subject success suggest suite summary support sure switch syntax system table tag take takes talk
-task team technical template term test text thanks thing think thinking thought ticket time title todo together token tomorrow tonight tool top total
-track tree trigger true try turn type typescript understand unique unit unknown unused update upgrade upper url usage use used useful user utils valid
-value var variable verify version view waiting wants warning way web week weekend whole window wire wonder word work worker working world wrap wrapper
-write written wrong yaml year yesterday`.split(/\s+/),
+remove render rendering replace repo report reporting repository request require required requirement research reset resource respond response rest
+result return reuse review rework right role root round row rule run safe sample save scenario schema scope screen script search second section seem
+select send sent separate sequence serve server service session set setting setup share shared short show side simple simplify single size skip small
+solution sound source space spec specific speed spot standard start startup state static status step steps stop store straight strategy stream string
+strong structure style subject success suggest suite summary support sure switch syntax system table tag takes talk task team technical template term
+test text thinking thought ticket time title todo token tomorrow tonight tool top total track tree trigger true turn type typescript understand unique
+unit unknown unused update upgrade upper url usage useful user utils valid value var variable verify version view waiting warning web week weekend
+whole window wire wonder word work worker working world wrap wrapper write written wrong yaml year yesterday`.split(
+    /\s+/,
+  ),
 );
 /** Words that name what another word says more of: `plan mode`, `thinking level`; such a pair must come more often. */
 const HEADS = new Set(
@@ -55,7 +55,7 @@ const LOOSE = /ly$|['’]|n't$/;
 const DONE = /[^e]ed$/;
 const CODE_PATH =
   /\.(?:[cm]?[jt]sx?|md|py|exs?|html|s?css|jsonl?|sh|go|rs|rb|java|toml|ya?ml|txt|png|svg|heex|sql|lock)\b/gi;
-const PATH = /(?:[\w.@-]*\/)+([\w.-]+)/g;
+const PATH = /(?<![\w.@-])(?:[\w.@-]*\/)+([\w.-]+)/g;
 const CAMEL = /[a-z\d][A-Z]|[A-Z]{2}[a-z]+[A-Z]/;
 const JOINED = new RegExp(`${CAMEL.source}|[_-]`);
 
@@ -64,6 +64,10 @@ const BRAND = /^(?:java|type|coffee)script$|^git(?:hub|lab)$/i;
 
 /** Longer conversations are looked at in so many pieces, evenly. */
 const PIECES_MAX = 100;
+/** Of a piece so much is looked at. */
+const PIECE_CHARS = 20_000;
+/** Longer runs are data. */
+const NAME_CHARS = 40;
 const WORD_MIN = 3;
 /** In so many pieces at least; of a short conversation in two. */
 const PAIR_PIECES = 3;
@@ -162,14 +166,10 @@ function* scoredSingles(
   rarity: (word: string, pieces: number) => number,
 ): Generator<Scored> {
   const often = [...single].filter(
-    ([word, { pieces }]) =>
-      pieces >= SINGLE_MIN.pieces &&
-      word.length >= SINGLE_MIN.chars &&
-      !GENERIC.has(word) &&
-      !DONE.test(word),
+    ([word, { pieces }]) => pieces >= SINGLE_MIN.pieces && !GENERIC.has(word) && !DONE.test(word),
   );
   for (const [word, count] of often.sort((a, b) => b[1].pieces - a[1].pieces).slice(0, SINGLES_TRIED)) {
-    const rare = rarity(word, count.pieces);
+    const rare = word.length < SINGLE_MIN.chars ? 0 : rarity(word, count.pieces);
     if (rare > 0) yield { term: count.form, parts: [word], count, score: weight(count) * rare };
   }
 }
@@ -180,7 +180,7 @@ function weight({ pieces, joined, times }: Count): number {
 
 /** Counts the words of a piece, and those beside each other. */
 function countTerms(text: string, piece: number, counts: Counts): void {
-  const said = spokenText(text.replace(/^(?:User|Assistant): /gm, ""))
+  const said = spokenText(text.slice(0, PIECE_CHARS).replace(/^(?:User|Assistant): /gm, ""))
     .replace(PATH, "|$1|")
     .replace(CODE_PATH, "|");
   for (const run of said.split(/[^\p{L}\p{N}_\s'’-]+|\n+/u)) {
@@ -190,16 +190,12 @@ function countTerms(text: string, piece: number, counts: Counts): void {
       counts.words += Math.max(1, word.parts.length);
       if (word.name !== undefined) add(counts.pairs, word.name, { form: word.form, piece, joined: true });
       for (const part of word.parts) {
-        if (part.isTopical) add(counts.single, part.key, { form: part.form, piece, joined: false });
+        if (part.isTopical) add(counts.single, part.key, { form: part.form, piece });
       }
       if (before && word.isTopical && isPair(before.key, word.key))
-        add(counts.pairs, `${before.key} ${word.key}`, {
-          form: `${before.form} ${word.form}`,
-          piece,
-          joined: false,
-        });
+        add(counts.pairs, `${before.key} ${word.key}`, { form: `${before.form} ${word.form}`, piece });
       before = word.isTopical && word.parts.length === 0 ? word : undefined;
-      if (before) add(counts.single, word.key, { form: word.form, piece, joined: false });
+      if (before) add(counts.single, word.key, { form: word.form, piece });
     }
   }
 }
@@ -236,7 +232,10 @@ function wordOf(written: string): Word {
 }
 
 function readWord(written: string): Word {
-  const form = written.replace(/['’]s?$/, "").replace(/^[_'’-]+|[_'’-]+$/g, "");
+  const form = written
+    .slice(0, NAME_CHARS)
+    .replace(/['’]s?$/, "")
+    .replace(/^[_'’-]+|[_'’-]+$/g, "");
   if (!JOINED.test(form) || BRAND.test(form)) {
     const lower = form.toLowerCase();
     return {
@@ -274,7 +273,7 @@ function isPair(first: string, second: string): boolean {
 function add(
   counts: Map<string, Count>,
   key: string,
-  { form, piece, joined }: { form: string; piece: number; joined: boolean },
+  { form, piece, joined = false }: { form: string; piece: number; joined?: boolean },
 ): void {
   let count = counts.get(key);
   if (!count) {

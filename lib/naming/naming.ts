@@ -125,14 +125,21 @@ function* announced(entries: readonly Entry[]): Generator<Statement> {
 const ANNOUNCEMENT =
   /^(?:i['’]?ll|i will|let me|i['’]?m going to|i am going to)\s+(?:now |first |start by )?/i;
 
+/** Of a list of many things the first say enough. */
+const CLAUSES_MAX = 20;
+const CLAUSE_CHARS = 1000;
+
 /** Returns a sentence, unless it only says what to read first, and what begins inside it: "…, can you …", "read … to …". */
 function clauses(sentence: string): string[] {
   const purpose = PURPOSE.exec(sentence)?.[1];
   if (purpose !== undefined && purpose.split(" ").length >= 4) return [purpose];
-  const inner = [...sentence.matchAll(CLAUSE_BREAK)].map(({ index, 0: mark }) =>
-    sentence.slice(index + mark.length),
-  );
-  return [sentence, ...inner.filter((clause) => clause.split(CLAUSE_BREAK)[0]?.split(" ", 3)[2])];
+  const ends = [...sentence.matchAll(CLAUSE_BREAK)].slice(0, CLAUSES_MAX);
+  const inner = ends.flatMap(({ index, 0: mark }, at) => {
+    const start = index + mark.length;
+    const isLong = sentence.slice(start, ends[at + 1]?.index).split(" ", 4).length > 2;
+    return isLong ? [sentence.slice(start, start + CLAUSE_CHARS)] : [];
+  });
+  return [sentence, ...inner];
 }
 
 /** What somebody looks for when reading. */
