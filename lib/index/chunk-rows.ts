@@ -29,19 +29,11 @@ export interface ChunkPlace {
   before: StoredChunk | undefined;
 }
 
-/** The statements that put chunks in, prepared once for a run. */
-export interface ChunkRows {
-  /** Returns the session's chunks from an index on. */
-  from(sessionId: string, index: number): Map<number, StoredChunk>;
-  /** Replaces the chunk at its index; returns whether it is new. */
-  put(chunk: Chunk, place: ChunkPlace): boolean;
-  remove(id: number): void;
-  /** Removes the chunks before an index; returns the line at which the exchange of the first one left begins. */
-  removeBefore(sessionId: string, index: number): number;
-  count(sessionId: string): number;
-}
+/** Replaces the chunk at its index; returns whether it is new. */
+export type PutChunk = (chunk: Chunk, place: ChunkPlace) => boolean;
 
-export function chunkRows(store: Store): ChunkRows {
+/** Prepares the statements that put chunks in, once for a run. */
+export function chunkPutter(store: Store): PutChunk {
   const { db } = store;
   const insert = db.prepare(
     `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
@@ -82,35 +74,31 @@ export function chunkRows(store: Store): ChunkRows {
     insertText.run(lastId, content, header, tools, extra);
   }
 
-  return {
-    from: (sessionId, index) => storedChunks(store, sessionId, index),
-    put(chunk, place) {
-      const { before } = place;
-      const hash = contentHash(chunk.contextContent);
-      if (before && before.hash === Buffer.from(hash).toString("hex")) {
-        if (before.place !== placeOf(chunk, place)) move(store, before.id, chunk, place);
-        return false;
-      }
-      if (before) removeChunk(store, before.id);
-      add(chunk, place, hash);
-      return true;
-    },
-    remove: (id) => removeChunk(store, id),
-    removeBefore(sessionId, index) {
-      const old = db
-        .prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index < ?")
-        .all(sessionId, index);
-      for (const row of old) removeChunk(store, Number(row.id));
-      const first = db
-        .prepare("SELECT min(exchange_line) AS line FROM session_chunks WHERE session_id = ?")
-        .get(sessionId);
-      return Number(first?.line ?? 0);
-    },
-    count: (sessionId) =>
-      Number(
-        db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(sessionId)?.n ?? 0,
-      ),
+  return (chunk, place) => {
+    const { before } = place;
+    const hash = contentHash(chunk.contextContent);
+    if (before && before.hash === Buffer.from(hash).toString("hex")) {
+      if (before.place !== placeOf(chunk, place).join(" ")) move(store, before.id, chunk, place);
+      return false;
+    }
+    if (before) removeChunk(store, before.id);
+    add(chunk, place, hash);
+    return true;
   };
+}
+
+/** Removes the chunks before an index; returns the line at which the exchange of the first one left begins. */
+export function removeChunksBefore(store: Store, sessionId: string, index: number): number {
+  removeChunks(store, sessionId, index);
+  const first = store.db
+    .prepare("SELECT min(exchange_line) AS line FROM session_chunks WHERE session_id = ?")
+    .get(sessionId);
+  return Number(first?.line ?? 0);
+}
+
+export function countChunks({ db }: Store, sessionId: string): number {
+  const row = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(sessionId);
+  return Number(row?.n);
 }
 
 /** Removes all that the index holds of a session, but what was paid for. */
@@ -140,9 +128,11 @@ export function forgetTopicsOf(store: Store, chunkId: number): void {
   if (row) forgetTopics(store, String(row.session_id));
 }
 
-/** Removes all chunks of a session; their vectors stay in the cache. */
-export function removeChunks(store: Store, sessionId: string): void {
-  const ids = store.db.prepare("SELECT id FROM session_chunks WHERE session_id = ?").all(sessionId);
+/** Removes the chunks of a session, all or those before an index; their vectors stay in the cache. */
+export function removeChunks(store: Store, sessionId: string, before = Number.MAX_SAFE_INTEGER): void {
+  const ids = store.db
+    .prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index < ?")
+    .all(sessionId, before);
   for (const row of ids) removeChunk(store, Number(row.id));
 }
 
@@ -175,41 +165,37 @@ function withTopics(contextContent: string, topics: readonly string[]): string {
   return contextContent.replace(/^\[Topics: .*\]$/m, () => `[Topics: ${topics.join(", ")}]`);
 }
 
-function storedChunks(store: Store, sessionId: string, index: number): Map<number, StoredChunk> {
-  const stored = new Map<number, StoredChunk>();
+/** Returns the session's chunks from an index on. */
+export function storedChunks(store: Store, sessionId: string, index: number): Map<number, StoredChunk> {
   const rows = store.db
     .prepare(
-      `SELECT id, chunk_index, hex(content_hash) AS hash,
+      `SELECT id, chunk_index, lower(hex(content_hash)) AS hash,
          first_line || ' ' || last_line || ' ' || exchange_line || ' ' || entry_ids || ' ' || row_lines || ' ' || tools AS place
        FROM session_chunks WHERE session_id = ? AND chunk_index >= ?`,
     )
     .all(sessionId, index);
-  for (const row of rows) {
-    stored.set(Number(row.chunk_index), {
-      id: Number(row.id),
-      hash: String(row.hash).toLowerCase(),
-      place: String(row.place),
-    });
-  }
-  return stored;
+  return new Map(
+    rows.map(({ id, chunk_index, hash, place }) => [
+      Number(chunk_index),
+      { id: Number(id), hash: String(hash), place: String(place) },
+    ]),
+  );
 }
 
-function placeOf(chunk: Chunk, { exchangeLine }: ChunkPlace): string {
+function placeOf(chunk: Chunk, { exchangeLine }: ChunkPlace): (string | number)[] {
   const { firstLine, lastLine, entryIds, tools } = chunk;
-  const ids = JSON.stringify(entryIds);
-  return `${firstLine} ${lastLine} ${exchangeLine} ${ids} ${rowLines(chunk)} ${tools}`;
+  return [firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), rowLines(chunk), tools];
 }
 
 /** Moves a chunk with the same words to other lines or tool calls; its vector stays. */
-function move(store: Store, id: number, chunk: Chunk, { exchangeLine }: ChunkPlace): void {
-  const { firstLine, lastLine, entryIds, tools } = chunk;
+function move(store: Store, id: number, chunk: Chunk, place: ChunkPlace): void {
   store.db
     .prepare(
       `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, row_lines = ?,
          tools = ?
        WHERE id = ?`,
     )
-    .run(firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), rowLines(chunk), tools, id);
+    .run(...placeOf(chunk, place), id);
   replaceText(store, id);
 }
 

@@ -30,53 +30,25 @@ export interface DeedPlace {
   timestamp: string;
 }
 
-/** The statements that put deeds in, prepared once for a run. */
-export interface DeedRows {
-  add(deeds: readonly Deed[], place: DeedPlace): void;
-  /** Removes the deeds whose calls are on these lines. */
-  remove(session: number, lines: LineRange): void;
-}
+export type AddDeeds = (deeds: readonly Deed[], place: DeedPlace) => void;
 
-export function deedRows(store: Store): DeedRows {
+/** Prepares the statements that put deeds in, once for a run. */
+export function deedAdder(store: Store): AddDeeds {
   const insert = store.db.prepare(
     `INSERT INTO deeds (session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input,
        outcome, result)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertText = textInserter(store);
-  return {
-    add(deeds, { session, exchangeLine, timestamp }) {
-      for (const {
-        line,
-        resultLine = null,
-        at,
-        kind,
-        tool,
-        target,
-        paths,
-        input,
-        outcome,
-        result,
-      } of deeds) {
-        const named = paths.join("\n");
-        const { lastId } = insert.run(
-          session,
-          line,
-          resultLine,
-          exchangeLine,
-          at ?? timestamp,
-          kind,
-          tool,
-          target,
-          named === target ? null : named,
-          input,
-          outcome,
-          result,
-        );
-        insertText({ id: lastId, kind, target, paths, input, outcome, result });
-      }
-    },
-    remove: (session, lines) => removeDeeds(store, session, lines),
+  return (deeds, { session, exchangeLine, timestamp }) => {
+    for (const deed of deeds) {
+      const { line, resultLine = null, at = timestamp, kind, tool, target, paths, outcome } = deed;
+      const named = paths.join("\n");
+      const place = [session, line, resultLine, exchangeLine, at];
+      const texts = [target, named === target ? null : named, deed.input, outcome, deed.result];
+      const { lastId } = insert.run(...place, kind, tool, ...texts);
+      insertText({ ...deed, id: lastId });
+    }
   };
 }
 
@@ -131,30 +103,20 @@ export function removeDeedsWith(store: Store, hasText: (text: string) => boolean
 /** Changes the texts of all deeds, and returns how many were others. */
 export function rewriteDeeds(store: Store, change: (text: string) => string): number {
   const { db } = store;
-  const rows = db.prepare("SELECT id, kind, outcome, target, paths, input, result FROM deeds").all();
+  const insertText = textInserter(store);
   let changed = 0;
-  for (const { id, kind, outcome, ...texts } of rows) {
-    const before = [texts.target, texts.paths, texts.input, texts.result].map((text) => String(text ?? ""));
-    const after = before.map(change);
-    if (after.every((text, i) => text === before[i])) continue;
+  for (const row of db.prepare(`SELECT ${DEED_COLUMNS} FROM deeds d`).all()) {
+    const texts = [row.target, row.paths, row.input, row.result];
+    const after = texts.map((text) => (text === null ? null : change(String(text))));
+    if (after.every((text, i) => text === texts[i])) continue;
     const [target = "", paths = "", input = "", result = ""] = after;
+    const id = Number(row.id);
     db.prepare("UPDATE deeds SET target = ?, paths = ?, input = ?, result = ? WHERE id = ?").run(
-      target,
-      texts.paths === null ? null : paths,
-      input,
-      result,
-      Number(id),
+      ...after,
+      id,
     );
-    db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(Number(id));
-    const names = paths === "" ? target : `${target}\n${paths}`;
-    const words = isFileText(kind as DeedKind, outcome as DeedOutcome) ? "" : result;
-    db.prepare("INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)").run(
-      Number(id),
-      names,
-      input,
-      words,
-      splitJoined(names, input),
-    );
+    db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
+    insertText(deedFrom({ ...row, target, paths, input, result }));
     changed++;
   }
   return changed;

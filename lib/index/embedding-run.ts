@@ -3,6 +3,7 @@
  * a time, and each batch is kept before the next is sent.
  */
 
+import { setTimeout } from "node:timers/promises";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { EmbeddingConfig } from "../config/config.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
@@ -186,7 +187,8 @@ async function sendWithRetries(run: Run, texts: string[]): Promise<Embedded> {
       return await run.embed(texts, run.signal);
     } catch (error) {
       if (attempt >= RETRIES || !isTransient(error) || run.signal?.aborted) throw error;
-      await pause((run.pauseMs ?? 500) * 2 ** attempt * (0.5 + Math.random()), run.signal);
+      const pauseMs = (run.pauseMs ?? 500) * 2 ** attempt * (0.5 + Math.random());
+      await setTimeout(pauseMs, undefined, { signal: run.signal }).catch(() => {}); // aborted: asked below
     }
   }
 }
@@ -222,16 +224,4 @@ function noteRefused(run: Run): void {
   if (run.refused.length === 0) return;
   const ids = run.refused.map(({ id }) => id);
   noteFailures(run.store, ids, isAllRefused(run) ? REFUSED_WITH_ALL : REFUSED);
-}
-
-function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, milliseconds);
-    function done(): void {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    }
-    signal?.addEventListener("abort", done);
-  });
 }

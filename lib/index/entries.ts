@@ -89,12 +89,8 @@ interface Claimant {
 /** A transcript row to be taken: its key and its line. */
 type RowClaim = [key: number, line: number];
 
-export interface RowClaims {
-  /** Returns the entries whose rows no other session or line has; the others are copies. */
-  claim(entries: readonly Entry[], session: Claimant): Entry[];
-  /** Returns whether any session has a row; undefined when its host gives rows no id. */
-  isKnown(entry: Entry): boolean | undefined;
-}
+/** Returns the entries whose rows no other session or line has; the others are copies. */
+export type ClaimRows = (entries: readonly Entry[], session: Claimant) => Entry[];
 
 /** Returns whether an entry is claimed by itself, as messages are; tool calls and results go with the message before. */
 function isClaimed(entry: Entry, before: Entry | undefined): boolean {
@@ -106,8 +102,8 @@ function isClaimed(entry: Entry, before: Entry | undefined): boolean {
   );
 }
 
-export function rowClaims(store: Store): RowClaims {
-  const { db } = store;
+/** Prepares the statements that claim rows, once for a run. */
+export function rowClaimer({ db }: Store): ClaimRows {
   const take = db.prepare(
     "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   );
@@ -121,7 +117,7 @@ export function rowClaims(store: Store): RowClaims {
     if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
     return row?.session === session.number && row.line === line;
   }
-  function claim(entries: readonly Entry[], session: Claimant): Entry[] {
+  return (entries, session) => {
     let isTaken = true;
     return entries.filter((entry, position) => {
       if (!isClaimed(entry, entries[position - 1])) return isTaken;
@@ -129,17 +125,14 @@ export function rowClaims(store: Store): RowClaims {
       isTaken = key === undefined || isOurs([shortHash(key), entry.line], session);
       return isTaken;
     });
-  }
-  return {
-    claim,
-    isKnown: (entry) => isKnown(store, entry),
   };
 }
 
-function isKnown(store: Store, entry: Entry): boolean | undefined {
+/** Returns whether any session has a row; undefined when its host gives rows no id. */
+export function isKnown({ db }: Store, entry: Entry): boolean | undefined {
   const key = entryKey(entry);
   if (key === undefined) return undefined;
-  return store.db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(shortHash(key)) !== undefined;
+  return db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(shortHash(key)) !== undefined;
 }
 
 /** Gives the transcript rows of sessions free: whoever has a copy of them may index it. */

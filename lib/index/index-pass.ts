@@ -9,11 +9,20 @@ import type { Rules } from "../transcripts/rules.ts";
 import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
 import { readRewound } from "../transcripts/transcript.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
-import { type ChunkRows, removeChunks, type StoredChunk } from "./chunk-rows.ts";
-import { type DeedRows, removeDeeds } from "./deed-rows.ts";
 import {
+  countChunks,
+  type PutChunk,
+  removeChunk,
+  removeChunks,
+  removeChunksBefore,
+  type StoredChunk,
+  storedChunks,
+} from "./chunk-rows.ts";
+import { type AddDeeds, removeDeeds } from "./deed-rows.ts";
+import {
+  type ClaimRows,
+  isKnown,
   newWatch,
-  type RowClaims,
   releaseRows,
   sessionsWithCopies,
   type Watch,
@@ -35,15 +44,16 @@ export const SESSION_CHUNKS_MAX = 2000;
 /** So many chunks of one session make a transaction. */
 /** Reading a larger file whole for a few marks is not worth it. */
 const REWOUND_MAX = 256 * 1024 * 1024;
+/** After so many chunks of a session its progress is saved. */
 const CHUNKS_PER_PART = 100;
 /** More damaged lines than this share, and the file is looked at as a whole. */
 const DAMAGED_SHARE = 0.5;
 
 export interface PassOptions {
   store: Store;
-  rows: ChunkRows;
-  deeds: DeedRows;
-  claims: RowClaims;
+  putChunk: PutChunk;
+  addDeeds: AddDeeds;
+  claim: ClaimRows;
   settings: Pick<Settings, "participants" | "timezone">;
   recipe: string;
   /** The redaction and exclusion rules. */
@@ -70,11 +80,8 @@ interface PassInput {
   facts: SessionFacts;
 }
 
-interface Pass extends PassOptions {
-  session: Session;
+interface Pass extends PassOptions, Omit<PassInput, "known"> {
   state: IndexedSession;
-  head: Head | undefined;
-  facts: SessionFacts;
   started: number;
   isFromStart: boolean;
   /** True if the index held nothing of the session before. */
@@ -127,7 +134,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
   state.file = session.file;
   state.recipe = options.recipe;
   if (!isContinuing && known.fileHash !== "") freeRows(known, options);
-  const before = options.rows.from(state.id, state.nextChunk);
+  const before = storedChunks(options.store, state.id, state.nextChunk);
   return {
     ...options,
     session,
@@ -155,9 +162,9 @@ function freeRows({ id }: IndexedSession, { store }: PassOptions): void {
 }
 
 /** Returns whether a file was replaced before its first cursor, where no hash shows it but its first row does. */
-function isReplaced({ isNew, isFromStart, state, claims }: Pass, { entries: [first] }: Exchange): boolean {
+function isReplaced({ isNew, isFromStart, state, store }: Pass, { entries: [first] }: Exchange): boolean {
   if (isNew || isFromStart || state.cursor.offset > 0) return false;
-  return first !== undefined && claims.isKnown(first) === false;
+  return first !== undefined && isKnown(store, first) === false;
 }
 
 /** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */
@@ -175,14 +182,14 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
 
 function putExchange(pass: Pass, exchange: Exchange): void {
   const exchangeLine = (exchange.entries[0] as Entry).line;
-  const own = { entries: pass.claims.claim(exchange.entries, pass.state), closed: exchange.closed };
+  const own = { entries: pass.claim(exchange.entries, pass.state), closed: exchange.closed };
   putDeeds(pass, own, exchangeLine);
   for (const chunk of chunksOf(pass, own)) {
     pass.next++;
     // a pattern may reach over several messages
     if (pass.rules.hasText(chunk.content) || pass.rules.hasText(chunk.tools)) continue;
     const timestamp = chunk.at ?? pass.head?.startedAt ?? pass.session.updatedAt;
-    if (pass.rows.put(chunk, { timestamp, exchangeLine, before: pass.before.get(chunk.index) }))
+    if (pass.putChunk(chunk, { timestamp, exchangeLine, before: pass.before.get(chunk.index) }))
       pass.newChunks++;
     pass.before.delete(chunk.index);
   }
@@ -194,11 +201,11 @@ function chunksOf({ state, settings, next }: Pass, exchange: Exchange): Chunk[] 
 
 /** Replaces the deeds on an exchange's lines with its own. */
 function putDeeds(pass: Pass, { entries }: Exchange, exchangeLine: number): void {
-  const { deeds, state, isNew, lastLine, head, session } = pass;
-  if (!isNew) deeds.remove(state.number, { after: pass.deedsTo, to: lastLine });
+  const { store, state, isNew, lastLine, head, session } = pass;
+  if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
   pass.deedsTo = lastLine;
   const timestamp = entries[0]?.at ?? head?.startedAt ?? session.updatedAt;
-  deeds.add(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
+  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */
@@ -220,9 +227,9 @@ function finish(pass: Pass): PassResult {
     pass.newChunks = 0;
     return save(pass, { ...end, status: "quarantined", error: reason });
   }
-  for (const { id } of pass.before.values()) pass.rows.remove(id);
+  for (const { id } of pass.before.values()) removeChunk(store, id);
   pass.before.clear();
-  if (!pass.isNew) pass.deeds.remove(state.number, { after: pass.deedsTo, to: Number.MAX_SAFE_INTEGER });
+  if (!pass.isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: Number.MAX_SAFE_INTEGER });
   return save(pass, {
     ...end,
     status: pass.next > SESSION_CHUNKS_MAX ? "partial" : "complete",
@@ -242,12 +249,12 @@ function save(
   pass: Pass,
   end: Pick<IndexedSession, "status" | "size" | "modified" | "error" | "skippedLines">,
 ): PassResult {
-  const { state, rows, store, next, session, facts, isNew, watch } = pass;
+  const { state, store, next, session, facts, isNew, watch } = pass;
   const { compactedLine, progress } = watch;
   const isOverLimit = next > SESSION_CHUNKS_MAX;
   if (isOverLimit) {
-    const firstKept = rows.removeBefore(state.id, next - SESSION_CHUNKS_MAX);
-    pass.deeds.remove(state.number, { after: -1, to: firstKept - 1 });
+    const firstKept = removeChunksBefore(store, state.id, next - SESSION_CHUNKS_MAX);
+    removeDeeds(store, state.number, { after: -1, to: firstKept - 1 });
   }
   if (watch.branches.isBranched()) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
@@ -259,7 +266,7 @@ function save(
     cursor,
     nextChunk,
     fileHash: end.status === "quarantined" ? "" : hashBefore(state.file, cursor.offset),
-    chunkCount: isNew && !isOverLimit ? pass.newChunks : rows.count(state.id),
+    chunkCount: isNew && !isOverLimit ? pass.newChunks : countChunks(store, state.id),
     lastIndexed: new Date().toISOString(),
   };
   const tookMs = performance.now() - pass.started;

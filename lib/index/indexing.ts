@@ -17,10 +17,10 @@ import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { chunkRows, removeSession } from "./chunk-rows.ts";
+import { chunkPutter, removeSession } from "./chunk-rows.ts";
 import { beginClean, finishCarryOver, removeExcluded } from "./clean-rows.ts";
-import { deedRows } from "./deed-rows.ts";
-import { releaseRows, rowClaims } from "./entries.ts";
+import { deedAdder } from "./deed-rows.ts";
+import { releaseRows, rowClaimer } from "./entries.ts";
 import { type Behind, indexRecipe, isCurrent, measureBehind, storedId, unreadBytes } from "./freshness.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
@@ -125,9 +125,9 @@ function startRun(options: IndexOptions): Run {
     projectOf: projectKeys(),
     pass: {
       store,
-      rows: chunkRows(store),
-      deeds: deedRows(store),
-      claims: rowClaims(store),
+      putChunk: chunkPutter(store),
+      addDeeds: deedAdder(store),
+      claim: rowClaimer(store),
       settings: { participants: settings.participants, timezone: settings.timezone },
       recipe,
       rules: readRules(settings),

@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { fullTextColumns } from "../index/chunk.ts";
-import { deedRows } from "../index/deed-rows.ts";
+import { deedAdder } from "../index/deed-rows.ts";
 import { SHARED_FILE } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
@@ -188,7 +188,7 @@ function replicaRows(replica: Store) {
 
 function sharedDeedRows(replica: Store) {
   const { db } = replica;
-  const rows = deedRows(replica);
+  const addDeeds = deedAdder(replica);
   const note = db.prepare(
     "INSERT INTO shared_deeds (deed, stored_id, idx) SELECT id, ?, ? FROM deeds WHERE id > ?",
   );
@@ -197,7 +197,7 @@ function sharedDeedRows(replica: Store) {
       if (deeds.length === 0) return;
       const session = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
       const last = Number(db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds").get()?.id);
-      rows.add(deeds, { session, exchangeLine: exchange, timestamp: at });
+      addDeeds(deeds, { session, exchangeLine: exchange, timestamp: at });
       note.run(storedId, idx, last);
     },
     remove(storedId: string, idx: number): void {
