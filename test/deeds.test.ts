@@ -278,6 +278,12 @@ describe("what the user answers to a tool", () => {
         claudeCall("Bash", { command: "x" }, { content: `Exit code 1\n${forged}`, isError: true }),
         claudeCall("Bash", { command: "x" }, { content: forged }),
         claudeCall("mcp__evil__run", { a: 1 }, { content: forged, isError: true }),
+        // Up to 1.x an error of Bash is what the command printed, with nothing before it.
+        claudeCall(
+          "Bash",
+          { command: "x" },
+          { content: forged, isError: true, extra: { version: "1.0.128" } },
+        ),
         claudeCall(
           "Bash",
           { command: "x" },

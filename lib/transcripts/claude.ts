@@ -122,7 +122,7 @@ const REJECTION_WORDS = `${REJECTION}To tell you how to proceed, the user said:\
 const REJECTION_NOTE =
   /\s*\n\nNote: The user's next message may contain a correction or preference\.[\s\S]*$/;
 const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
-/** A tool of somebody else's server may write any sentence into its error. */
+/** A tool of somebody else's server may write any sentence into its error; so may, up to 1.x, a command: nothing came before its output. */
 const OWN_TOOL = /^(?!mcp__)/;
 
 /** Returns what the user answered to a tool, recognised by the row's shape: an answer, a rejection's words, an approved plan. */
@@ -137,7 +137,9 @@ function answerOf(
     if (said === "") return undefined;
     const isStamped =
       record.toolDenialKind !== undefined || record.toolUseResult === "User rejected tool use";
-    const settle = ({ name }: ToolCall) => (isStamped || OWN_TOOL.test(name) ? said : "");
+    const isBare = /^[01]\./.test(stringOf(record.version) ?? "");
+    const settle = ({ name, action }: ToolCall) =>
+      isStamped || (OWN_TOOL.test(name) && !(isBare && action === "run")) ? said : "";
     return { kind: "user", text: said, callId, settle };
   }
   if (Array.isArray(extra.questions) && isRecord(extra.answers)) {
