@@ -81,6 +81,12 @@ describe("withoutOwnCommands()", () => {
     expect(rest(`npm test | tail -5 && session-memory search "a && b"\ngit status`)).toBe(
       "npm test | tail -5 && git status",
     );
+    // What reads our output back goes with it; a file's short name inside a word is no reading.
+    const teed = `cd x && bun ${ROOT}/scripts/search.ts y | tee -a f`;
+    expect(rest(`${teed}; npm test`)).toBe("cd x && npm test");
+    expect(rest(`${teed}; grep z < f | head; npm test -- --file=f`)).toBeUndefined();
+    expect(rest(`bun ${ROOT}/scripts/search.ts y > t 2>&1; npm test`)).toBe("npm test");
+    expect(rest(`bun ${ROOT}/scripts/search.ts y 2>/dev/null | tee "a b" | head; cat "a b"; ls`)).toBe("ls");
   });
 
   test("reads no package.json that is no regular file", () => {

@@ -5,7 +5,7 @@
 
 import { shortHash } from "../base/hash.ts";
 import type { RawEntry, Results } from "./format.ts";
-import { isOwnTool, withoutOwnCommands } from "./own-commands.ts";
+import { OWN_TOOLS, withoutOwnCommands } from "./own-commands.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
 import { deedKind, defineLazy, onlyChanges } from "./tool-call.ts";
 
@@ -117,7 +117,7 @@ function ordinaryCall(known: Map<string, Call>, { name, action }: ToolCall): Cal
 }
 
 function checkedCall(tool: ToolCall, cwd: string): { rest: ToolCall; isOurs: boolean; isMixed: boolean } {
-  const rest = isOwnTool(tool.name) ? undefined : restOf(tool, cwd);
+  const rest = OWN_TOOLS.test(tool.name) ? undefined : restOf(tool, cwd);
   return { rest: rest ?? tool, isOurs: rest === undefined, isMixed: rest !== tool };
 }
 

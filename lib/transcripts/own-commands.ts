@@ -14,7 +14,7 @@ const NAME = "session-memory";
 /** No other command line can start anything of ours. */
 const MAY_BE_OURS = /session-memory|\.[cm]?[jt]s\b|\b(?:npx|bunx)\b/;
 /** Tools that only our own extension registers. */
-const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
+export const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
 
 const RUNTIMES = /^(?:bun|node|deno|tsx|ts-node|bunx|npx|pnpx)(?:\.exe)?$/;
 const SHELLS = /^(?:ba|z|da|k|fi)?sh$/;
@@ -45,11 +45,6 @@ const FRAME =
   /^(?:for|while|until|if|elif|do|done|then|else|fi|case|esac|cd|pushd|popd|export|set|\w+=\S*)(?:\s|$)|^[{}()]*$/;
 const PACKAGE_MAX_BYTES = 1024 * 1024;
 
-/** Returns whether a tool is one that our extension registers. */
-export function isOwnTool(name: string): boolean {
-  return OWN_TOOLS.test(name);
-}
-
 /**
  * A command line without our own commands; undefined when nothing else is in it.
  *
@@ -62,17 +57,26 @@ export function withoutOwnCommands(command: string, cwd: string): string | undef
   const written = new Set<string>();
   let isAnyOurs = false;
   for (const pipeline of pipelines(shellParts(command))) {
-    const text = pipeline.map((part) => part.text).join(" | ");
-    const readsOurs = [...written].some((file) => text.includes(file));
+    const words = pipeline.flatMap((part) => shellWords(part.text));
+    const readsOurs = words.some((word) => written.has(word.replace(/^(?:\d?[<>]+|--?[\w-]+=)|\)+$/g, "")));
     if (readsOurs || pipeline.some((part) => isOurs(part.text, scope))) {
       isAnyOurs = true;
-      const target = />>?\s*([^\s&|;<>]+)\s*$/.exec(text.replace(/2>&1\s*$/, ""))?.[1];
-      if (target !== undefined && target !== "/dev/null") written.add(target);
+      for (const part of pipeline) for (const file of writtenBy(shellWords(part.text))) written.add(file);
     } else kept.push(...pipeline);
   }
   if (!isAnyOurs) return command;
   if (kept.every(({ text }) => FRAME.test(text))) return undefined;
   return joined(kept);
+}
+
+/** Returns the files that a command writes its output into: by redirection, or as `tee`. */
+function writtenBy(words: readonly string[]): string[] {
+  const files = words.flatMap((word, i) => {
+    const [, file] = /^(?:[12&]?>>?)(?!&)(.*)$/.exec(word) ?? [];
+    return file === undefined ? [] : [file || (words[i + 1] ?? "")];
+  });
+  if (words[0] === "tee") files.push(...words.slice(1).filter((word) => !/^[-<>]/.test(word)));
+  return files.filter((file) => file !== "/dev/null" && file !== "");
 }
 
 /** Directory and variables as far as a command line sets them. */
