@@ -341,3 +341,51 @@ describe("redact() of invisible characters", () => {
     expect(redact(text)).toBe(text);
   });
 });
+
+describe("redact() of secrets that only their place gives away", () => {
+  test.each([
+    ["db1:5432:shop:alice:tigerlily", "tigerlily"],
+    ["*:*:*:postgres:s3same", "s3same"],
+    ["# pgpass\nlocalhost:5432:*:app:open sesame", undefined],
+    ["Your verification code is 482913.", "482913"],
+    ["one-time code: 482 913", "482 913"],
+    ["OTP: 77120", "77120"],
+    ["my PIN is 4821", "4821"],
+    ["SIM pin: 4821", "4821"],
+    ['variable "db_password" {\n  type    = string\n  default = "tigerlily"\n}', "tigerlily"],
+    ["- name: DB_PASSWORD\n  value: tigerlily", "tigerlily"],
+    ['{"name": "API_TOKEN", "value": "tiger-lily-4"}', "tiger-lily-4"],
+    ["- name: db-password\n  value: 'tigerlily'", "tigerlily"],
+    ["TOTP secret: JBSW Y3DP EHPK 3PXP", "JBSW Y3DP EHPK 3PXP"],
+    ["setup key: jbsw y3dp ehpk 3pxp", "jbsw y3dp ehpk 3pxp"],
+    ["db:\n  host: db1\n  user: alice\n  password: tigerlily\n", "tigerlily"],
+    ["username: alice\nport: 5432\ndb_password: tigerlily", "tigerlily"],
+  ])("%j", (text, secret) => {
+    if (secret === undefined) expect(redact(text)).toBe(text);
+    else {
+      expect(redact(text)).not.toContain(secret);
+      expect(redact(text)).toContain("[redacted:");
+    }
+  });
+
+  test.each([
+    "src/a.ts:12:5:error:unused",
+    "host:8080:8080:tcp:open",
+    "10:5432:20:30:40 elapsed",
+    "HTTP code: 4043, exit code is 127",
+    "error code is 482913",
+    "the security code review is 2024",
+    "PIN 12 of the header, GPIO PIN: 17",
+    "pin: 1234 in package.json",
+    'variable "region" {\n  default = "eu-central-1"\n}',
+    'variable "db_password" {\n  type = string\n}',
+    'variable "db_password" {\n  default = ""\n}',
+    "- name: LOG_LEVEL\n  value: debugging",
+    '{"name": "primary-color", "value": "#ff8800"}',
+    "name: PASSWORD\nvalue: $" + "{DB_PASSWORD}",
+    "setup key with that this code from them",
+    "interface Login {\n  username: string\n  password: string\n}",
+    "properties:\n  username: alice\n  password: required\n",
+    "const login = {\n  user: name,\n  password: tigerlily,\n}",
+  ])("keeps %j", (text) => expect(redact(text)).toBe(text));
+});

@@ -4,7 +4,7 @@
  * A name alone proves nothing (`password: string`, `token = getToken()`), so the value has to look like a secret, too.
  */
 
-import { looksRandom, looksSecret } from "./tokens.ts";
+import { FIELD_WORD, looksRandom, looksSecret } from "./tokens.ts";
 
 /** Names whose value is a secret whatever it looks like, as long as it is a value. */
 const STRONG =
@@ -184,10 +184,6 @@ function isPasswordLine(
 function isPassword(name: string): boolean {
   return /(?:password|passwort|passwd|passphrase|pwd)$/i.test(name);
 }
-
-/** Words that say something about a field called password, and names of variables. */
-const FIELD_WORD =
-  /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value/;
 
 /** `"password":"tigerlily"`, `--password=tigerlily`, `**Password:** tigerlily`: a word, but no code's and no form's. */
 function isGivenWord(

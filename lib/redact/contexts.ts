@@ -1,87 +1,29 @@
 /**
- * Finds secrets by their context: an option of a command, a statement, an element, a sentence.
+ * Lists the contexts that secrets are known by: an option of a command, a statement, an element, a sentence.
  *
- * A prefilter for the words that every context needs decides whether they are tried, and only near such a word. Every
- * pattern is bounded, so that hostile repetitions stay linear.
+ * Every pattern is bounded, so that hostile repetitions stay linear.
  */
 
-import { escapeLiteral, isGiven } from "./tokens.ts";
+import type { Value } from "./tokens.ts";
 
 /** Every context other than a command needs one of these. */
 export const CONTEXT_WORDS = (
   "assw|TOTP|totp|2FA|MFA|WIFI:|auth=(|ASSW|phrase|PHRASE|ecret|ECRET|_TOKEN|_KEY|_PASS|oken>|Key>|key>|NTIFIED |ntified by|" +
-  "uirepass|abbitmqctl|masterau|nemonic|contrase|mot de p|pw:|pw=|pw :|pw =|PW:|PW=|PW :|PW ="
+  'uirepass|abbitmqctl|masterau|nemonic|contrase|mot de p|etup key|ion code|ime code|ime passcode|ity code|gin code|sign-in code|OTP|PIN|in code|my pin|your pin|card pin|door pin|alarm pin|SIM pin|phone pin|unlock pin|:543|:6432:|:*:|variable "|pw:|pw=|pw :|pw =|PW:|PW=|PW :|PW ='
 ).split("|");
 /** A command with an option needs one of these. */
 export const COMMAND_WORDS = (
   "sshpass|login|redis-cli|mongo|cqlsh|mosqu|rabbit|client|ldap|openssl|keytool|signer|passwd|sqlcmd|ipmi|zip -|rar -p|keygen|" +
   "freerdp|gpg --|nmcli|literal|curl |wget |bcp |7z |vault |sudo -S|configure set|net use"
 ).split("|");
-/** No context reaches further than this before or behind such a word. */
-const REACH = 500;
-
-let contexts: readonly Context[] | undefined;
-let hints: RegExp | undefined;
-
-/** Replaces the values in these contexts. */
-export function replaceInContext(text: string, mark: (kind: string) => string): string {
-  hints ??= new RegExp(
-    [...CONTEXT_WORDS, ...COMMAND_WORDS, "арол", "密", "パス"].map(escapeLiteral).join("|"),
-    "g",
-  );
-  let result = "";
-  let done = 0;
-  let from = -1;
-  let to = -1;
-  const takeWindow = () => {
-    if (from === -1) return;
-    result += text.slice(done, from) + replaceAll(text.slice(from, to), mark);
-    done = to;
-  };
-  for (const { index } of text.matchAll(hints)) {
-    if (index < to - REACH / 2) continue;
-    if (from === -1 || index - REACH > to) {
-      takeWindow();
-      from = index <= REACH ? 0 : breakBefore(text, index - REACH, Math.max(0, to));
-    }
-    to = breakAfter(text, Math.min(text.length, index + 2 * REACH));
-  }
-  takeWindow();
-  return result + text.slice(done);
-}
-
-/** Moves back to the start of a line, else of a word. */
-function breakBefore(text: string, at: number, min: number): number {
-  for (let back = at; back > Math.max(min, at - REACH); back--) if (text[back - 1] === "\n") return back;
-  for (let back = at; back > Math.max(min, at - REACH); back--) if (text[back - 1] === " ") return back;
-  return min;
-}
-
-function breakAfter(text: string, at: number): number {
-  for (let on = at; on < Math.min(text.length, at + REACH); on++) if (/\s/.test(text[on] ?? "")) return on;
-  return Math.min(text.length, at + REACH);
-}
-
-function replaceAll(text: string, mark: (kind: string) => string): string {
-  contexts ??= listContexts();
-  let result = text;
-  for (const { kind, literals, pattern, value } of contexts) {
-    if (!literals.some((literal) => result.includes(literal))) continue;
-    result = result.replace(pattern, (whole: string, before: string, secret: string) =>
-      isGiven(secret, value) ? `${before}${mark(kind)}` : whole,
-    );
-  }
-  return result;
-}
-
-interface Context {
+export interface Context {
   kind: string;
   /** A text without any of these cannot match. */
   literals: readonly string[];
   /** Group 1 is kept, group 2 is the value; what follows is only looked at. */
   pattern: RegExp;
   /** What the value must look like, besides not being a placeholder. */
-  value: "any" | "exact" | "literal" | "mixed";
+  value: Value;
 }
 
 const OPTION = "[\"']?)";
@@ -109,7 +51,7 @@ const KEY_ELEMENT = `${ELEMENT}(?:[Tt]oken|[Aa](?:pi|ccess)[-_]?[Kk]ey|[Pp]rivat
 const ATTRIBUTES = "(?:\\s[^<>\\n]{0,100})?";
 const QUOTE = "[\"'`]";
 
-function listContexts(): Context[] {
+export function listContexts(): Context[] {
   return [
     // options of commands
     option("sshpass", "-p ?"),
@@ -260,6 +202,45 @@ function listContexts(): Context[] {
       "secret",
       "TOTP totp 2FA MFA",
       /(\b(?:TOTP|totp|2FA|MFA)[ _-](?:secret|seed|key|SECRET|SEED|KEY)["'`*]{0,3}\s{0,4}(?:[:=]|is)\s{0,4}["'`*]{0,3})([A-Z2-7]{16,128}=*)(?![\w-])/g,
+    ),
+    context(
+      "secret",
+      "TOTP totp 2FA MFA etup",
+      /(\b(?:TOTP|totp|2FA|MFA|[Ss]etup)[ _-](?:secret|seed|key|SECRET|SEED|KEY)["'`*]{0,3}\s{0,4}(?:[:=]|is)\s{0,4}["'`*]{0,3})((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{1,8}|(?=[a-z -]{1,60}[2-7])(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{1,8})(?![\w-])/g,
+    ),
+    context(
+      "code",
+      "code OTP passcode",
+      /(\b(?:(?:[Vv]erification|[Oo]ne[- ][Tt]ime|[Ss]ecurity|[Ll]ogin|[Ss]ign-?in|[Cc]onfirmation) (?:pass)?code|OTP)(?: is|:)\s{0,3}["'`*]{0,3})(\d{3}[ -]\d{3}|\d{4,8})(?!\w|[.-]\w)/g,
+    ),
+    context(
+      "pin",
+      "PIN pin",
+      /(\b(?:PIN|[Pp]in [Cc]ode|(?:my|your|card|door|alarm|SIM|phone|unlock) pin)["'`*]{0,3}\s{0,3}(?:[:=]|is|was)\s{0,3}["'`*]{0,3})(\d{4,8})(?!\w|[.-]\w)/g,
+    ),
+    password(
+      ":543 :6432: :*:",
+      /(^[\w.*-]{1,100}:(?:543\d|6432|\*):[^:\s]{1,60}:[^:\s]{1,60}:)([^:\s]{3,100})(?=\s{0,4}$)/gm,
+    ),
+    context(
+      "secret",
+      "variable",
+      /(\bvariable "[\w-]{0,60}(?:password|passwd|secret|token|api_?key|private_key)[\w-]{0,20}" \{[^{}"]{0,200}(?:"[^"{}\n]{0,100}"[^{}"]{0,100}){0,3}\bdefault\s{0,8}=\s{0,8}")([^"\n]{4,200})(?=")/g,
+      "exact",
+    ),
+    context(
+      "secret",
+      "value",
+      new RegExp(
+        `(\\bname["']?\\s{0,4}:\\s{0,4}["']?(?:${CAPITALS}|[\\w.-]{0,40}(?:password|passwd|secret))["']?,?\\s{1,40}["']?value["']?\\s{0,4}:\\s{0,4}["']?)([^\\s"',}]{4,200})`,
+        "g",
+      ),
+      "exact",
+    ),
+    password(
+      "password:",
+      /(^[ \t-]{0,40}(?:user(?:name)?|login|host(?:name)?|port|database|db(?:name)?|email|adapter):[ \t]{1,4}[^\s,;{}()]{1,100}[ \t]{0,4}\n(?:[ \t]{0,40}[\w-]{1,30}:[ \t]{1,4}[^\s,;{}()]{1,100}[ \t]{0,4}\n){0,3}[ \t]{0,40}(?:[\w-]{1,30}[_-])?password:[ \t]{1,4})([a-z]{6,40})(?=[ \t]{0,4}$)/gm,
+      "word",
     ),
     password("WIFI:", /(\bWIFI:(?:[STH]:[^;\n]{0,64};){0,3}P:)([^;\n]{4,100})(?=;)/g),
     password("assword", /((?:^|\s)username=\S{1,100}\s{1,8}password=)(\S{4,200})/g),

@@ -93,11 +93,17 @@ function buildTables(): Tables {
     }
   }
   const dash = symbolOf("-");
+  const shared = new Map<number, number>();
   const bitsAt = (at: number, bits: number) => {
-    const group = groupAt(at);
+    const group = trigrams[at] ? groups[trigrams[at] ?? 0] : undefined;
     if (group) group.bits |= bits;
+    else {
+      const known = shared.get(bits) ?? groups.push({ bits, words: [] }) - 1;
+      shared.set(bits, known);
+      trigrams[at] = known;
+    }
   };
-  for (const letter of `${SYMBOLS}`) {
+  for (const letter of SYMBOLS) {
     if (!/[a-z-]/.test(letter)) continue;
     for (const sign of [dash, symbolOf("/")]) bitsAt((sign << 5) | symbolOf(letter), OPTION);
     bitsAt((dash << 10) | (dash << 5) | symbolOf(letter), FLAG);

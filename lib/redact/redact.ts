@@ -9,12 +9,12 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/hash.ts";
 import { truncate } from "../base/text.ts";
 import { replaceAssigned, replaceCredentials } from "./assigned-secrets.ts";
-import { replaceInContext } from "./contexts.ts";
+import { COMMAND_WORDS, CONTEXT_WORDS, type Context, listContexts } from "./contexts.ts";
 import { ASSIGNMENT, CONTEXT, CONTROL, CREDENTIAL, inspect, SURROGATE, TOKEN } from "./inspect.ts";
-import { replacePrivateKeys, replaceTokens } from "./tokens.ts";
+import { escapeLiteral, isGiven, replacePrivateKeys, replaceTokens } from "./tokens.ts";
 
 /** Raised with every change of the rules that redacts more: what was stored before is redacted again. */
-export const REDACTION_VERSION = 1;
+export const REDACTION_VERSION = 2;
 
 /** Returns the version of our rules and, by its hash, that of the user's own: what was stored under another is redacted again. */
 export function redactionVersion(extra: readonly string[]): string {
@@ -104,9 +104,66 @@ function replaceSecrets(text: string, first: number): string {
     if (found & TOKEN) result = replaceTokens(replacePrivateKeys(result, mark("private-key")), mark);
     if (found & CREDENTIAL) result = replaceCredentials(result, mark);
     if (found & ASSIGNMENT) result = replaceAssigned(result, mark);
-    if (found & CONTEXT) result = replaceInContext(result, mark);
+    if (found & CONTEXT) result = replaceInContext(result);
     if (result === before) break;
     found = inspect(result);
+  }
+  return result;
+}
+
+/** No context reaches further than this before or behind such a word. */
+const REACH = 500;
+
+let contexts: readonly Context[] | undefined;
+let hints: RegExp | undefined;
+
+/** Replaces the values in contexts, looking only near the words that they need. */
+function replaceInContext(text: string): string {
+  hints ??= new RegExp(
+    [...CONTEXT_WORDS, ...COMMAND_WORDS, "арол", "密", "パス"].map(escapeLiteral).join("|"),
+    "g",
+  );
+  let result = "";
+  let done = 0;
+  let from = -1;
+  let to = -1;
+  const takeWindow = () => {
+    if (from === -1) return;
+    result += text.slice(done, from) + replaceAll(text.slice(from, to));
+    done = to;
+  };
+  for (const { index } of text.matchAll(hints)) {
+    if (index < to - REACH / 2) continue;
+    if (from === -1 || index - REACH > to) {
+      takeWindow();
+      from = index <= REACH ? 0 : breakBefore(text, index - REACH, Math.max(0, to));
+    }
+    to = breakAfter(text, Math.min(text.length, index + 2 * REACH));
+  }
+  takeWindow();
+  return result + text.slice(done);
+}
+
+/** Moves back to the start of a line, else of a word. */
+function breakBefore(text: string, at: number, min: number): number {
+  for (let back = at; back > Math.max(min, at - REACH); back--) if (text[back - 1] === "\n") return back;
+  for (let back = at; back > Math.max(min, at - REACH); back--) if (text[back - 1] === " ") return back;
+  return min;
+}
+
+function breakAfter(text: string, at: number): number {
+  for (let on = at; on < Math.min(text.length, at + REACH); on++) if (/\s/.test(text[on] ?? "")) return on;
+  return Math.min(text.length, at + REACH);
+}
+
+function replaceAll(text: string): string {
+  contexts ??= listContexts();
+  let result = text;
+  for (const { kind, literals, pattern, value } of contexts) {
+    if (!literals.some((literal) => result.includes(literal))) continue;
+    result = result.replace(pattern, (whole: string, before: string, secret: string) =>
+      isGiven(secret, value) ? `${before}${mark(kind)}` : whole,
+    );
   }
   return result;
 }

@@ -194,10 +194,18 @@ const STAND_IN =
 const STAND_IN_WORD =
   /^(?:your|my|the|new|old|some|any|this|that|password|passwd|passphrase|secret|token|pass|null|none|true|false|undefined|string|required|optional)(?:$|[\s_-]|word|here)/i;
 
+/** What the value in a context has to be, besides no placeholder. */
+export type Value = "any" | "exact" | "literal" | "mixed" | "word";
+
+/** Words that say something about a field called password, and names of variables. */
+export const FIELD_WORD =
+  /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value|^(?:true|false|null|none|number|bytes|boolean|changeme|unset|redacted|postgres)$/;
+
 /** Returns whether what a context gives is a secret: whatever it is, a literal, or a word that mixes letters and digits. */
-export function isGiven(value: string, wanted: "any" | "exact" | "literal" | "mixed"): boolean {
+export function isGiven(value: string, wanted: Value): boolean {
   if (STAND_IN.test(value) || STAND_IN_WORD.test(value)) return false;
   if (wanted === "any") return true;
+  if (wanted === "word") return !FIELD_WORD.test(value);
   if (wanted !== "mixed") {
     if (/^[A-Z][A-Z0-9]*_[A-Z0-9_]+$/.test(value)) return false; // another variable
     const exact = wanted === "exact" && !/\s/.test(value);
