@@ -118,12 +118,8 @@ async function observeOnce(session: Session, options: OnceOptions): Promise<Sess
     note(state.ledger);
     return { status: "nothing" };
   }
-  const context = {
-    ...contextOf(state, options),
-    failures: backoff?.failures,
-    maxSteps: options.maxSteps,
-    when,
-  };
+  const { maxSteps } = options;
+  const context = { ...contextOf(state, options), failures: backoff?.failures, maxSteps, when };
   const observed = await observe({ ...context, entries: state.entries, isTail: state.isTail });
   note(observed.ledger);
   if (observed.failure !== undefined || backoff) {
@@ -131,14 +127,9 @@ async function observeOnce(session: Session, options: OnceOptions): Promise<Sess
   }
   const reflected = await reflect({ ...context, ledger: observed.ledger });
   const status = observed.failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
-  const isPartial = !state.isWhole && options.maxSteps === undefined;
-  return {
-    status,
-    observed,
-    reflected,
-    isPartial,
-    ...(observed.failure ? { reason: observed.failure } : {}),
-  };
+  const isPartial = !state.isWhole && maxSteps === undefined;
+  const outcome: SessionOutcome = { status, observed, reflected, isPartial };
+  return observed.failure ? { ...outcome, reason: observed.failure } : outcome;
 }
 
 /** Returns whether so much is not observed that a step may be due: only then are its entries read. */
@@ -159,21 +150,18 @@ export async function reflectSession(
 }
 
 /**
- * An outcome that somebody waits for.
+ * Returns an outcome that somebody waits for.
  *
  * @throws {SessionMemoryError} `BUSY` or, for a session that config.json keeps out, `VALIDATION_ERROR`.
  */
 export function orThrow(outcome: SessionOutcome): SessionOutcome {
   if (outcome.status === "busy") {
-    throw new SessionMemoryError("BUSY", "Cannot observe: another observer is working on this session", {
-      recoverable: true,
-      hint: "wait for it to end",
-    });
+    const message = "Cannot observe: another observer is working on this session";
+    throw new SessionMemoryError("BUSY", message, { recoverable: true, hint: "wait for it to end" });
   }
   if (outcome.status === "excluded") {
-    throw new SessionMemoryError("VALIDATION_ERROR", "Cannot observe: config.json keeps this session out", {
-      hint: 'see "exclude" in config.json',
-    });
+    const message = "Cannot observe: config.json keeps this session out";
+    throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: 'see "exclude" in config.json' });
   }
   return outcome;
 }
@@ -218,16 +206,15 @@ async function locked(
     if (error instanceof SessionMemoryError && error.type === "BUSY")
       return { status: "busy", reason: error.message };
     if (hasCode(error, "ENOENT") && statOf(session.file) === undefined) {
-      throw new SessionMemoryError("NOT_FOUND", `Cannot read "${session.file}": it is gone`, {
-        cause: error,
-      });
+      const message = `Cannot read "${session.file}": it is gone`;
+      throw new SessionMemoryError("NOT_FOUND", message, { cause: error });
     }
     throw error;
   }
 }
 
 /** The first line that an observer's prompt asks about. */
-const FIRST_LINE = /<new-conversation>\n\[(\d+)\]/;
+const FIRST_LINE = /<new-conversation>\n\[(\d+)\]/g;
 
 /** Does work on a session's memory that is thrown away; returns what a model would have been sent. */
 export async function planObserving(
@@ -252,8 +239,6 @@ export async function planObserving(
 
 /** Answers in place of a model. A reflection that keeps nothing is refused, so it changes nothing. */
 function answerTo(prompt: string): object {
-  const line = FIRST_LINE.exec(prompt)?.[1];
-  return {
-    observations: line ? [{ priority: "green", text: "to be observed", sources: [Number(line)] }] : [],
-  };
+  const sources = [...prompt.matchAll(FIRST_LINE)].map(([, line]) => Number(line));
+  return { observations: sources.map((line) => ({ priority: "green", text: "observed", sources: [line] })) };
 }

@@ -80,11 +80,8 @@ export function readBackoff(paths: Places, sessionId: string): Backoff | undefin
   return withBackoffs(paths, sessionId, ({ db }) => {
     const row = db.prepare("SELECT * FROM observer_backoffs WHERE session_id = ?").get(sessionId);
     if (!row) return undefined;
-    return {
-      failures: Number(row.failures),
-      notBefore: Number(row.not_before),
-      reason: String(row.reason),
-    };
+    const [failures, notBefore] = [Number(row.failures), Number(row.not_before)];
+    return { failures, notBefore, reason: String(row.reason) };
   });
 }
 
@@ -121,12 +118,8 @@ function forgetBackoffs(
 }
 
 function keepBackoff({ db }: Store, sessionId: string, { failures, notBefore, reason }: Backoff): void {
-  db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)").run(
-    sessionId,
-    failures,
-    notBefore,
-    reason,
-  );
+  const insert = db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)");
+  insert.run(sessionId, failures, notBefore, reason);
 }
 
 /** With what 0.1.0 kept in a file of the session's own. */
@@ -156,23 +149,27 @@ function typed(text: string): unknown {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
+const EXPECTED: Record<string, [expected: string, fits: (value: unknown) => boolean]> = {
+  mode: ["buffered or blocking", (value) => value === "buffered" || value === "blocking"],
+  auto: ["true or false", (value) => typeof value === "boolean"],
+  rules: ["true or false", (value) => typeof value === "boolean"],
+  model: [
+    "active, none or provider/model",
+    (value) => typeof value === "string" && /^(?:active|none|[^/\s]+\/\S+)$/.test(value),
+  ],
+  dailyBudgetUsd: ["an amount of USD", (value) => typeof value === "number" && value >= 0],
+  retainTokens: ["a whole number of at least 0", (value) => Number.isInteger(value) && Number(value) >= 0],
+};
+const POSITIVE: (typeof EXPECTED)[string] = [
+  "a whole number of at least 1",
+  (value) => Number.isInteger(value) && Number(value) >= 1,
+];
+
 /** Returns why a value does not fit a key; undefined when it does. */
 function fault(key: string, value: unknown, settings: ObserveSettings): string | undefined {
   if (!Object.hasOwn(settings, key)) return "there is no such key";
-  if (key === "mode")
-    return value === "buffered" || value === "blocking" ? undefined : "expected buffered or blocking";
-  if (key === "auto" || key === "rules")
-    return typeof value === "boolean" ? undefined : "expected true or false";
-  if (key === "model")
-    return typeof value === "string" && /^(?:active|none|[^/\s]+\/\S+)$/.test(value)
-      ? undefined
-      : "expected active, none or provider/model";
-  if (key === "dailyBudgetUsd")
-    return typeof value === "number" && value >= 0 ? undefined : "expected an amount of USD";
-  const least = key === "retainTokens" ? 0 : 1;
-  return typeof value === "number" && Number.isInteger(value) && value >= least
-    ? undefined
-    : `expected a whole number of at least ${least}`;
+  const [expected, fits] = EXPECTED[key] ?? POSITIVE;
+  return fits(value) ? undefined : `expected ${expected}`;
 }
 
 /** Forgets in each ledger under the lock of those who write it, and returns how many it was found in. */
@@ -184,18 +181,12 @@ export async function forgetLedgers(
   const all = namesIn(paths.observations).filter((name) => name.endsWith(".jsonl"));
   const stems = "ids" in forgetting ? [...forgetting.ids].map(fileStem) : undefined;
   const names = stems ? all.filter((name) => stems.includes(name.slice(0, -".jsonl".length))) : all;
-  for (const name of names) {
-    const file = join(paths.observations, name);
-    const before = countObservations(file);
-    if ("hasText" in forgetting) {
-      const gone = await scrubLedger(file, forgetting.hasText, dryRun);
-      counts.observations += gone;
-      if (gone > 0) counts.ledgers++;
-      continue;
-    }
-    counts.ledgers++;
-    counts.observations += before;
-    if (!dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
+  for (const file of names.map((name) => join(paths.observations, name))) {
+    const isText = "hasText" in forgetting;
+    const found = isText ? await scrubLedger(file, forgetting.hasText, dryRun) : countObservations(file);
+    counts.observations += found;
+    if (!isText || found > 0) counts.ledgers++;
+    if (!isText && !dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
   }
   if (!dryRun) forgetBackoffs(paths, ({ sessionId, reason }) => isForgotten(forgetting, sessionId, [reason]));
   return counts;
@@ -203,10 +194,7 @@ export async function forgetLedgers(
 
 function countObservations(file: string): number {
   const { records } = readLedgerFile(file);
-  return records.reduce(
-    (sum, record) => sum + ("observations" in record ? record.observations.length : 0),
-    0,
-  );
+  return records.flatMap((record) => ("observations" in record ? record.observations : [])).length;
 }
 
 /** Leaves the records, so that what they cover is not observed again. Returns how many parts went. */

@@ -22,7 +22,7 @@ import {
   type Priority,
 } from "./observations.ts";
 import type { SessionContext } from "./observe-session.ts";
-import { type Backoff, readBackoff } from "./observe-state.ts";
+import { readBackoff } from "./observe-state.ts";
 import { excerpt, rawTokens, splitTail, uncovered } from "./observe-step.ts";
 import type { SessionMemoryState } from "./session-memory.ts";
 
@@ -65,10 +65,11 @@ export function observationStatus(
   const backoff = readBackoff(paths, session.id);
   const older = rawTokens(uncovered(splitTail(entries, settings.retainTokens).older, memory));
   const tokens = observationTokens(memory.observations);
+  const until = backoff && new Date(backoff.notBefore).toISOString();
   return {
     settings,
     observer: observing.observer ?? "none",
-    next: nextOf(settings, { ...observing, backoff, older, tokens }),
+    next: nextOf(settings, { ...observing, until, older, tokens }),
     raw: {
       messages: entries.filter(isMessage).length,
       tokens: rawTokens(entries),
@@ -79,13 +80,7 @@ export function observationStatus(
     coversTo: memory.coversTo,
     records: ledger.length,
     reflected: memory.reflected !== undefined,
-    backoff: backoff
-      ? {
-          failures: backoff.failures,
-          until: new Date(backoff.notBefore).toISOString(),
-          reason: backoff.reason,
-        }
-      : null,
+    backoff: backoff && until ? { failures: backoff.failures, until, reason: backoff.reason } : null,
   };
 }
 
@@ -104,14 +99,14 @@ function countObservations(memory: Memory) {
 
 function nextOf(
   { auto, mode, stepTokens, observerTokens, retainTokens, reflectorTokens }: Settings["observe"],
-  now: Observing & { backoff: Backoff | undefined; older: number; tokens: number },
+  now: Observing & { until: string | undefined; older: number; tokens: number },
 ): string {
   if (!auto) return "nothing by itself: automatic is off";
   if (now.observer === undefined) return `nothing: ${now.reason ?? "no model"}`;
   if (mode === "blocking")
     return "a compaction observes what there is; nothing before that (mode is blocking)";
-  const { backoff, older, tokens, rawInContext: raw } = now;
-  if (backoff) return `a step after ${new Date(backoff.notBefore).toISOString()}, since the last ones failed`;
+  const { until, older, tokens, rawInContext: raw } = now;
+  if (until) return `a step after ${until}, since the last ones failed`;
   const left = (what: string, has: number, at: number) =>
     has >= at ? `${what} is due` : `${what} after ${at - has} more tokens (${has} of ${at})`;
   return [
@@ -126,15 +121,8 @@ function isMessage({ kind }: Entry): boolean {
 }
 
 /** Formats a status as lines. */
-export function statusText({
-  settings,
-  observer,
-  raw,
-  observations,
-  coversTo,
-  next,
-  backoff,
-}: ObservationStatus): string {
+export function statusText(status: ObservationStatus): string {
+  const { settings, observer, raw, observations, coversTo, next, backoff } = status;
   const { mode, auto, observerTokens, reflectorTokens, retainTokens, stepTokens } = settings;
   const { red, yellow, green, open } = observations;
   return [
@@ -181,13 +169,8 @@ export function recallObservation(
   const entries = file === "" ? indexed : read;
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
   if (!observation) {
-    throw new SessionMemoryError(
-      "NOT_FOUND",
-      `Cannot recall "${id}": no observation of this session has that id`,
-      {
-        hint: "see the ids with --view obs",
-      },
-    );
+    const message = `Cannot recall "${id}": no observation of this session has that id`;
+    throw new SessionMemoryError("NOT_FOUND", message, { hint: "see the ids with --view obs" });
   }
   const sources = entries.filter(({ line }) => observation.sources.includes(line));
   const lines = sources.map((entry) => entryLine(entry, style));

@@ -161,9 +161,8 @@ function renderWithin(
     left -= fitted.length;
     return fitted;
   });
-  for (const priority of ["red", "yellow", "green"] as const) {
-    take(newest.filter((observation) => observation.priority === priority && !chosen.has(observation)));
-  }
+  for (const wanted of ["red", "yellow", "green"] as const)
+    take(newest.filter((item) => item.priority === wanted && !chosen.has(item)));
   for (;;) {
     if (chosen.size === 0) return undefined;
     const kept = shown.filter((observation) => chosen.has(observation));

@@ -33,6 +33,8 @@ export interface SessionMemoryState {
   settings: ObserveSettings;
 }
 
+type Conversation = Pick<SessionMemoryState, "entries" | "isWhole">;
+
 interface ReadingOptions {
   paths: Paths;
   settings: Settings;
@@ -59,25 +61,20 @@ export function readSessionMemory(
     ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
     : stored;
   const ledger = redactLedger(shown, settings.redact.extra);
-  const isTail = from !== undefined;
-  return {
-    ...{ session, entries, ledger, skipped, isWhole, isTail },
-    settings: observeSettings(paths, settings.observe),
-  };
+  const [isTail, observing] = [from !== undefined, observeSettings(paths, settings.observe)];
+  return { session, entries, ledger, skipped, isWhole, isTail, settings: observing };
 }
 
 /** pi's huge files are images, which no entry holds; elsewhere they are text. */
 function readConversation(
   session: Session,
   { paths, leafId, from, rules }: Omit<ReadingOptions, "settings"> & { rules: Rules },
-): LeanConversation {
+): Conversation {
   if (session.file === "") return { entries: [], isWhole: true }; // the host deleted it, the ledger is left
   const size = statSync(session.file).size - (from?.offset ?? 0);
   if (session.agent === "pi" || size <= LEAN_BYTES) {
-    return {
-      entries: readActiveBranch(session.file, { rules, results: true, leafId, from }).entries,
-      isWhole: true,
-    };
+    const { entries } = readActiveBranch(session.file, { rules, results: true, leafId, from });
+    return { entries, isWhole: true };
   }
   const { ledger } = readLedger(session, { paths, entries: [] });
   return readLean(session.file, { rules, covered: foldLedger(ledger).covered });
@@ -87,12 +84,6 @@ function readConversation(
 const HELD_CHARS = 16_000_000;
 const RESULT_ENDS_CHARS = 4000;
 
-interface LeanConversation {
-  entries: Entry[];
-  /** False when there is more than could be held: it comes once this much is covered. */
-  isWhole: boolean;
-}
-
 /** Reads a transcript in file order. */
 export function readLean(
   file: string,
@@ -101,7 +92,7 @@ export function readLean(
     covered,
     heldChars = HELD_CHARS,
   }: { rules: Rules; covered: ReadonlySet<number>; heldChars?: number },
-): LeanConversation {
+): Conversation {
   const entries: Entry[] = [];
   let held = 0;
   for (const entry of readEntries(file, { rules, results: true, unterminated: "accept" })) {
