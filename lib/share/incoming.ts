@@ -8,22 +8,12 @@ import { recordOf, stringOf } from "../base/json.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import type { Deed } from "../transcripts/session.ts";
 import type { HubRow } from "./hub.ts";
-import type { ChunkBody, SharedMeta } from "./outgoing.ts";
+import type { ChunkBody } from "./outgoing.ts";
 import type { SharedSession } from "./replica.ts";
 import { cleanRows, toDeed } from "./shared-rows.ts";
 
 /** A session's description as the replica keeps it. */
-export interface IncomingSession {
-  number: number;
-  seq: number;
-  name: string | undefined;
-  folder: string;
-  parentId: string | undefined;
-  startedAt: string | undefined;
-  updatedAt: string;
-  meta: SharedMeta | undefined;
-  observations: string | undefined;
-}
+export type IncomingSession = ReturnType<typeof toSession>;
 
 /** A chunk as the replica keeps it; undefined content: it is gone. */
 export interface IncomingChunk extends Omit<ChunkBody, "rows" | "deeds"> {
@@ -74,7 +64,7 @@ export function toListed(row: HubRow): Omit<SharedSession, "heldSeq"> {
   };
 }
 
-export function toSession(row: HubRow, { text, line }: Cleaner): IncomingSession {
+export function toSession(row: HubRow, { text, line }: Cleaner) {
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const name = line(row.name);
   return {

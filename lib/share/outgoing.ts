@@ -16,7 +16,7 @@ import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
-import { hubId, keyOf, type SessionKey, sharedProject } from "./share-state.ts";
+import { hubId, keyOf, sharedProject } from "./share-state.ts";
 import {
   cleanRows,
   deedsByChunk,
@@ -62,6 +62,8 @@ export interface SharedMeta {
 
 export interface OutgoingSession {
   session: LocalSession;
+  /** Its directory within its repository. */
+  folder: string;
   name: string | undefined;
   lines: number;
   chunks: OutgoingChunk[];
@@ -92,6 +94,7 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
     const deeds = deedsByChunk(store, { number: session.number, chunks: places }, { clean, hasText, root });
     return {
       session,
+      folder: folderInProject(session.cwd) ?? "",
       lines: all.reduce((last, row) => Math.max(last, Number(row.last_line)), 0),
       chunks: rows.map((row) => toOutgoing(row, deeds.get(Number(row.chunk_index)) ?? [], clean)),
       ...readDerived(session, { config, clean, hasText }),
@@ -157,31 +160,7 @@ function toOutgoing(row: Row, deeds: SharedDeed[], clean: (text: string) => stri
 }
 
 /** A session on its way to the hub. */
-export interface LocalSession extends SessionKey {
-  agent: Agent;
-  /** The index's number of it. */
-  number: number;
-  /** The id that the index has it under, which differs where two files have one id. */
-  storedId: string;
-  /** The host's id. */
-  hostId: string;
-  parentId: string | undefined;
-  file: string;
-  name: string | undefined;
-  cwd: string;
-  /** Its origin URL, and the role that may read it. */
-  project: string;
-  audience: string;
-  /** The key of `share.projects` that it matches. */
-  pattern: string;
-  /** The machine it is from, where its transcript is synced to this one. */
-  machine: string | undefined;
-  startedAt: string | undefined;
-  updatedAt: string;
-  chunks: number;
-  /** Changes with everything that is sent of it. */
-  signature: string;
-}
+export type LocalSession = NonNullable<ReturnType<typeof toLocalSession>>;
 
 /** Raised when what is sent of a chunk changes. */
 const FORMAT = 1;
@@ -216,7 +195,7 @@ interface Context {
   originAt: (directory: string) => string | undefined;
 }
 
-function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Context): LocalSession | undefined {
+function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Context) {
   const { paths, settings } = config;
   const cwd = textOf(row.cwd);
   const project = cwd === undefined ? undefined : originAt(cwd);
@@ -229,25 +208,27 @@ function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Contex
   if (exclusion.hasSession({ id: hostId, name, cwd, project: textOf(row.project), parentId }))
     return undefined;
   const beside = [metaFile(paths, { id: hostId, agent }), ledgerFile(paths, hostId)].map(stateOf);
-  const { audience, pattern } = shared;
   return {
     agent,
     id: hubId({ id: hostId, parentId }),
+    /** The index's number of it, and the id that it has there, which differs where two files have one id. */
     number: Number(row.number),
     storedId,
+    /** The host's id. */
     hostId,
     parentId,
-    file: String(row.file),
     name,
     cwd,
+    /** Its origin URL, the role that may read it, and the key of `share.projects` that it matches. */
     project,
-    audience,
-    pattern,
+    ...shared,
+    /** The machine it is from, where its transcript is synced to this one. */
     machine: machineOf(String(row.file), paths),
     startedAt: textOf(row.started_at),
     updatedAt: String(row.updated_at),
     chunks: Number(row.chunk_count),
-    signature: [rules, audience, row.last_indexed, row.chunk_count, name ?? "", ...beside].join(" "),
+    /** Changes with everything that is sent of it. */
+    signature: [rules, shared.audience, row.last_indexed, row.chunk_count, name ?? "", ...beside].join(" "),
   };
 }
 
@@ -260,11 +241,6 @@ function readRows(store: Store): Row[] {
        WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`,
     )
     .all();
-}
-
-/** Returns a session's directory within its repository. */
-export function folderOf({ cwd }: Pick<LocalSession, "cwd">): string {
-  return folderInProject(cwd) ?? "";
 }
 
 /** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */

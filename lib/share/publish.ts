@@ -35,7 +35,7 @@ const SESSION_COLUMNS = `agent text, id text, machine text, audience text, proje
 /** Publishes some sessions in one transaction. */
 export function publishSessions(
   hub: Hub,
-  outgoing: readonly (OutgoingSession & { folder: string })[],
+  outgoing: readonly OutgoingSession[],
   { origin, machine }: Target,
 ): Promise<PublishedBatch> {
   return hub.transaction(async () => {
@@ -114,7 +114,7 @@ function isOurs({ lines }: OutgoingSession, held: Held | undefined, origin: stri
   return held === undefined || held.origin === origin || lines > held.lines;
 }
 
-function sessionRow({ session, folder, ...rest }: OutgoingSession & { folder: string }, machine: string) {
+function sessionRow({ session, folder, ...rest }: OutgoingSession, machine: string) {
   return {
     agent: session.agent,
     id: session.id,

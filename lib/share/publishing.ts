@@ -8,7 +8,6 @@ import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
 import { HUB_MIGRATIONS } from "./hub-schema.ts";
 import {
-  folderOf,
   type LocalSession,
   localSessions,
   type OutgoingSession,
@@ -125,7 +124,7 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   const total = due.reduce((sum, { chunks }) => sum + chunks, 0);
   const report: PublishReport = { sessions: 0, chunks: 0, withdrawn };
   let done = 0;
-  const weigh = ({ chunks }: Prepared) => chunks.length + SESSION_WEIGHT;
+  const weigh = ({ chunks }: OutgoingSession) => chunks.length + SESSION_WEIGHT;
   for (const batch of batchesBy(prepared(due, options), { max: BATCH_CHUNKS, weigh })) {
     if (signal?.aborted) break;
     const { sessions, chunks } = await publishSessions(hub, batch, { origin, machine });
@@ -166,12 +165,10 @@ async function noteHub(hub: Hub, { state, origin }: PublishOptions): Promise<voi
   });
 }
 
-type Prepared = OutgoingSession & { folder: string };
-
 /** Read as they are sent: years of sessions would not fit into memory. */
-function* prepared(due: readonly LocalSession[], options: PublishOptions): Generator<Prepared> {
+function* prepared(due: readonly LocalSession[], options: PublishOptions): Generator<OutgoingSession> {
   const prepare = outgoing(options);
-  for (const session of due) yield { ...prepare(options.store, session), folder: folderOf(session) };
+  for (const session of due) yield prepare(options.store, session);
 }
 
 function forgottenKey({ agent, id }: { agent: string; id: string }): string {

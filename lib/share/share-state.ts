@@ -151,14 +151,11 @@ export function hubId({ id, parentId }: { id: string; parentId?: string | undefi
 
 type SharedProjects = Readonly<Record<string, string>>;
 
-/** The pattern that a project's origin URL matches, and the role that may read it. */
-interface SharedProject {
-  pattern: string;
-  audience: string;
-}
-
-/** Finds the longest pattern that matches; undefined for a project that is not shared. */
-export function sharedProject(project: string, projects: SharedProjects): SharedProject | undefined {
+/** Finds the longest pattern that matches a project's origin URL, and the role that may read it; undefined for none. */
+export function sharedProject(
+  project: string,
+  projects: SharedProjects,
+): { pattern: string; audience: string } | undefined {
   const matching = Object.keys(projects).filter((pattern) => matches(pattern, project));
   const pattern = matching.sort((a, b) => b.length - a.length)[0];
   return pattern === undefined ? undefined : { pattern, audience: projects[pattern] ?? "" };
