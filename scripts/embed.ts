@@ -9,7 +9,6 @@
  * @module
  */
 
-import { existsSync } from "node:fs";
 import { describeError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
@@ -31,7 +30,7 @@ import { embedSessions, failureOf, type RunOptions, type RunReport } from "../li
 import { redactionVersion } from "../lib/redact/redact.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
-import { openStore } from "../lib/store/store.ts";
+import { openStore, withExistingStore } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -206,7 +205,7 @@ function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): 
 }
 
 function showStatus({ paths }: Config, { json }: Flags): void {
-  const statuses = statusesIn(paths.database);
+  const statuses = withExistingStore(paths.database, readStatuses) ?? [];
   if (json) {
     printJson({ sessions: statuses });
     return;
@@ -214,16 +213,6 @@ function showStatus({ paths }: Config, { json }: Flags): void {
   for (const status of statuses) print(statusLine(status));
   const chunks = statuses.reduce((sum, status) => sum + status.chunks, 0);
   note(`${counted(statuses.length, "session")}, ${counted(chunks, "chunk")}`);
-}
-
-function statusesIn(database: string): SessionStatus[] {
-  if (!existsSync(database)) return [];
-  const store = openStore(database);
-  try {
-    return readStatuses(store);
-  } finally {
-    store.close();
-  }
 }
 
 function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, error }: SessionStatus): string {

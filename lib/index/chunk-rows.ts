@@ -116,7 +116,7 @@ export function removeSession(store: Store, session: { number: number; id: strin
   });
 }
 
-/** Removes the topics of a session, which are then made anew. */
+/** Removes the topics of a session, which are then rebuilt. */
 export function forgetTopics({ db }: Store, sessionId: string): void {
   db.prepare("DELETE FROM session_topics WHERE session_id = ?").run(sessionId);
   db.prepare("DELETE FROM topic_marks WHERE session_id = ?").run(sessionId);
@@ -225,7 +225,7 @@ export function rewriteChunk(
   replaceText(store, id);
 }
 
-/** Makes a chunk's full text anew from its row. */
+/** Rebuilds a chunk's full text from its row. */
 function replaceText(store: Store, id: number): void {
   const row = store.db
     .prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?")
@@ -242,7 +242,7 @@ function replaceText(store: Store, id: number): void {
     .run(id, content, header, tools, extra);
 }
 
-/** Makes the full text of all chunks anew. */
+/** Rebuilds the full text of all chunks. */
 export function remakeChunkText(store: Store): void {
   for (const { id } of store.db.prepare("SELECT id FROM session_chunks").all())
     replaceText(store, Number(id));

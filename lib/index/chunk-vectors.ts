@@ -49,7 +49,7 @@ export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
   });
 }
 
-/** Returns up to `limit` chunks behind `after` that have no vector of this embedder and have not failed too often. */
+/** Returns up to `limit` chunks with an id above `after` that have no vector of this embedder and have not failed too often. */
 export function pendingChunks(
   store: Store,
   {
@@ -89,7 +89,7 @@ export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean
   return store.db.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
 }
 
-/** Returns the vector that was paid for these words before, wherever it is kept. */
+/** Returns the vector already paid for these words, wherever it is kept. */
 export function knownVector(store: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
   const row =
     store.db
@@ -144,7 +144,7 @@ export function forgetFailures(store: Store): void {
   store.db.prepare("UPDATE session_chunks SET embedding_failures = 0 WHERE embedding_failures > 0").run();
 }
 
-/** Takes a chunk's vector out of the search and into the cache, if it has one. */
+/** Moves a chunk's vector from the search into the cache, if it has one. */
 export function keepVector(store: Store, chunkId: number): void {
   const { db } = store;
   const row = db.prepare("SELECT embedder FROM session_chunks WHERE id = ?").get(chunkId);
@@ -191,7 +191,7 @@ function hasVectors(store: Store, embedder: number): boolean {
   );
 }
 
-/** Makes the table anew and fills it: a virtual table declares its width, so another size needs another table. */
+/** Recreates the table and fills it: a virtual table declares its width, so another size needs another table. */
 function fillTable(store: Store, embedder: number, dimensions: number): void {
   const { db } = store;
   db.exec(`DROP TABLE IF EXISTS session_embeddings;

@@ -235,7 +235,7 @@ export function cutText(text: string): string[] {
 function findCuts(text: string): number[] {
   const ends: number[] = [];
   const total = estimateTokens(text);
-  // Even pieces rather than full ones and a crumb.
+  // Even pieces rather than full ones and a short rest.
   const wanted = Math.ceil(total / Math.ceil(total / PIECE_TOKENS));
   for (let from = 0; ; ) {
     const limit = positionAfter(text, from, wanted + 40);
@@ -277,7 +277,7 @@ function overlapStart(text: string, cut: number): number {
   const window = text.slice(start, cut);
   for (const boundary of [/\n\s*/, /[.!?]\s+|[。！？]/, /\s+/]) {
     const match = boundary.exec(window);
-    // one late in the window would leave no overlap worth the name
+    // a later one would leave too little overlap
     if (match !== null && match.index < window.length / 2) return start + match.index + match[0].length;
   }
   return wholePosition(text, start);

@@ -64,7 +64,7 @@ function lastCleaned(store: Store, version: string): number {
   return to === version ? Number(last) : 0;
 }
 
-/** Deeds and names, which are few beside chunks; then all is clean. Returns what was changed. */
+/** Redacts deeds and names, which are few beside chunks, and records that all is clean. Returns how many changed. */
 function finish(store: Store, { clean, version }: { clean: Clean; version: string }): number {
   const changed = rewriteDeeds(store, clean) + rewriteNames(store, clean);
   writeFact(store, CLEAN_FACT, version);
@@ -206,7 +206,7 @@ function completeSessions({ db }: Store): void {
   for (const { session_id, file_path } of db.prepare(nameless).all()) {
     if (existsSync(String(file_path))) drop.run(String(session_id)); // it is read as a new one
   }
-  // Before numbers are given anew.
+  // Before numbers are assigned again.
   db.exec(`
     DELETE FROM deeds WHERE session NOT IN (SELECT number FROM sessions);
     DELETE FROM row_keys WHERE session NOT IN (SELECT number FROM sessions);

@@ -16,7 +16,7 @@ export interface StoredDeed extends Omit<Deed, "at"> {
   timestamp: string;
 }
 
-/** Lines of one session: from behind one to another. */
+/** Lines of one session: those after one, up to another. */
 export interface LineRange {
   after: number;
   to: number;
@@ -66,7 +66,7 @@ function textInserter({ db }: Store): (deed: DeedText) => void {
   };
 }
 
-/** Makes the full text of all deeds anew. */
+/** Rebuilds the full text of all deeds. */
 export function remakeDeedText(store: Store): void {
   const insert = textInserter(store);
   store.db.exec("DELETE FROM deeds_fts");

@@ -1,6 +1,6 @@
 /**
- * Plans what a run would send: the run itself, on a copy of the index that is thrown away, with models that take notes
- * instead of sending. Whatever the run skips, reuses or sends twice, the plan does too.
+ * Plans what a run would send: the run itself, on a copy of the index that is thrown away, with models that
+ * record requests instead of sending them. Whatever the run skips, reuses or sends twice, the plan does too.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -22,7 +22,7 @@ interface Planned {
   /** Sessions with something to send. */
   sessions: number;
   chunks: number;
-  /** At most: of an answer as many as it may have. */
+  /** An upper bound: an answer counts with as many as it may have. */
   tokens: number;
   usd: number;
   /** Host, price and tokens in words. */

@@ -52,7 +52,7 @@ const BATCH = 100;
 const RETRIES = 3;
 /** A server that refuses so many batches one after the other is down. */
 const FAILED_BATCHES_MAX = 2;
-/** Failures of a chunk whose text the server refuses: it is left alone until everything is done anew. */
+/** Failures of a chunk whose text the server refuses: it is left alone until a run with --all. */
 const REFUSED = 1000;
 /** A server that refused so many texts one by one and took none refuses them for another reason than their words. */
 const REFUSED_TEXTS_MAX = 3;

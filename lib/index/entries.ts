@@ -16,7 +16,7 @@ import {
   readEntries,
 } from "../transcripts/transcript.ts";
 
-/** Filled in while entries are taken. */
+/** Filled in while entries are read. */
 export interface Watch {
   progress: ReadProgress;
   /** Skipped lines before each user message that was read and not yet taken. */
@@ -51,7 +51,7 @@ interface WatchOptions {
   isOver?: (() => boolean) | undefined;
 }
 
-/** Yields the entries behind the cursor. */
+/** Yields the entries after the cursor. */
 export function* watchedEntries(
   file: string,
   { rules, head, from, watch, isOver }: WatchOptions,
@@ -135,7 +135,7 @@ export function isKnown({ db }: Store, entry: Entry): boolean | undefined {
   return db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(shortHash(key)) !== undefined;
 }
 
-/** Gives the transcript rows of sessions free: whoever has a copy of them may index it. */
+/** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
 export function releaseRows(store: Store, sessionIds: readonly string[]): void {
   const ids = JSON.stringify(sessionIds);
   store.db
@@ -155,7 +155,7 @@ export function sessionsWithCopies(store: Store, ownerId: string): string[] {
     .map((row) => String(row.session_id));
 }
 
-/** Gives a session's rows free and forgets what it copied and who copied it. */
+/** Releases a session's rows, and forgets what it copied and who copied it. */
 export function forgetRows(store: Store, { number, id }: Claimant): void {
   store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(number);
   store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id });

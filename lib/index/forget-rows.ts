@@ -1,5 +1,5 @@
 /**
- * Takes sessions, or chunks by their text, out of the index for good: rows, full text, vectors, caches, claims; and
+ * Removes sessions, or chunks by their text, from the index for good: rows, full text, vectors, caches, claims; and
  * then their bytes out of its files.
  */
 
@@ -39,7 +39,7 @@ export function findRows(forgetting: Forgetting, store: Store): RowsFound {
   return { counts: { chunks: chunks.length, vectors, cached: 0 }, forks: [] };
 }
 
-/** Removes rows, and their bytes from the files. False when another process is reading them all the while. */
+/** Removes rows, and their bytes from the files. Returns false when another process keeps reading them. */
 export function forgetRows(forgetting: Forgetting, store: Store): boolean {
   if ("ids" in forgetting) forgetSessions(store, chosen(store, forgetting.ids));
   else forgetChunks(store, forgetting.hasText);
@@ -104,7 +104,7 @@ function chunksWith(store: Store, hasText: (text: string) => boolean): { id: num
   return found;
 }
 
-/** Removes the chunks and deeds that hold a text, and what sessions are called by it. */
+/** Removes the chunks and deeds that hold a text, and the names of sessions that do. */
 function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
     for (const { id } of chunksWith(store, hasText)) {
@@ -145,7 +145,7 @@ export function isEraseDue(store: Store): boolean {
 }
 
 /**
- * Writes the database anew, so that neither its free space nor its log holds what was deleted. False when another
+ * Rewrites the database, so that neither its free space nor its log holds what was deleted. False when another
  * process is reading it all the while: then the log still does.
  */
 export function eraseFreed(store: Store): boolean {

@@ -30,7 +30,7 @@ const CHUNK_RECIPE = "exchanges-4";
 
 /**
  * Returns the recipe by which chunks are made. The user's own patterns are a part, since a text stored without them
- * would keep what they hide; time zone and names are not, since a journey should not cost a new index.
+ * would keep what they hide; time zone and names are not, since travelling should not cost a new index.
  */
 export function indexRecipe({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
   const own = JSON.stringify([redact.extra, exclude.patterns]);
@@ -65,7 +65,7 @@ export function measureBehind(
   return behind;
 }
 
-/** Bytes of a session behind its cursor, or all of them where the file has become another. */
+/** Returns the bytes of a session after its cursor, or all of them where the file has become another. */
 export function unreadBytes(session: Session, known: ReadState | undefined): number {
   const read = known?.cursor.offset ?? 0;
   return session.size >= read ? session.size - read : session.size;

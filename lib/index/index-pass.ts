@@ -41,7 +41,6 @@ import {
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
-/** So many chunks of one session make a transaction. */
 /** Reading a larger file whole for a few marks is not worth it. */
 const REWOUND_MAX = 256 * 1024 * 1024;
 /** After so many chunks of a session its progress is saved. */
@@ -87,7 +86,7 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   /** True if the index held nothing of the session before. */
   isNew: boolean;
   watch: Watch;
-  /** Chunks of an earlier pass that this one has not come to. */
+  /** Chunks of an earlier pass that this one has not reached. */
   before: Map<number, StoredChunk>;
   next: number;
   newChunks: number;
@@ -214,7 +213,7 @@ function savePart(pass: Pass): PassResult {
   return save(pass, { status: "partial", size: -1, modified: "", error: undefined, skippedLines });
 }
 
-/** Ends the file: removes chunks that no exchange made again. */
+/** Finishes the file: removes chunks that no exchange produced again. */
 function finish(pass: Pass): PassResult {
   const { session, store, state } = pass;
   const reason = findFault(pass);

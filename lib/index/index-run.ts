@@ -206,7 +206,7 @@ async function refine(
   });
 }
 
-/** Runs paid work alone: two runs would pay for the same chunks, so the other one takes what this one has added. */
+/** Runs paid work alone: two runs would pay for the same chunks, so the next one takes what this one has added. */
 async function runExclusively<T>(lock: string, work: () => Promise<T>): Promise<T | string> {
   const release = tryLock(lock);
   if (!release) return `skipped: another run is at work (${lockHolder(lock)?.who ?? "it has just ended"})`;

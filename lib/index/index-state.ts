@@ -30,7 +30,7 @@ export interface IndexedSession extends IndexedFile {
   /** The index's own number of it. */
   number: number;
   agent: string;
-  /** Index of the first chunk behind the cursor. */
+  /** Index of the first chunk after the cursor. */
   nextChunk: number;
   /** sha256 over the cursor and the file's bytes around what lies before it. */
   fileHash: string;
@@ -86,7 +86,7 @@ const SELECT_STATE = `
   SELECT ${FILE_COLUMNS}, number, agent, next_chunk, file_hash, chunk_count, skipped_lines, last_indexed, error
   FROM sessions JOIN index_state ON session_id = id`;
 
-/** Returns every session's file as it was read, by id: a third of what reading all costs. */
+/** Returns every session's file as it was read, by id, at a third of the cost of reading all. */
 export function readIndexedFiles(store: Store): Map<string, IndexedFile> {
   const rows = store.db
     .prepare(`SELECT ${FILE_COLUMNS} FROM sessions JOIN index_state ON session_id = id`)

@@ -63,11 +63,11 @@ export interface IndexReport {
   skippedLines: number;
   quarantined: { file: string; reason: string }[];
   failed: { file: string; reason: string }[];
-  /** Sessions that were not come to. */
+  /** Sessions that were not reached. */
   left: number;
 }
 
-/** Others wait for the write lock meanwhile, and so do signals; the shorter, the more often the full text is merged. */
+/** Others wait for the write lock meanwhile, and so do signals; a shorter one merges the full text more often. */
 const TRANSACTION_MS = 200;
 /** More unread bytes than this are not started under a deadline. */
 const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
@@ -137,7 +137,7 @@ function startRun(options: IndexOptions): Run {
   };
 }
 
-/** All sessions count as unread. Their chunks stay: what is made again just so is not touched. */
+/** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
 function resetProgress({ options: { store, sessions } }: Run): void {
   store.db.transaction(() => {
     const known = readIndexedFiles(store);
@@ -254,7 +254,7 @@ type Wanted = Pick<IndexOptions, "store" | "sessions" | "settings" | "signal">;
 /** With the state folder. */
 type CatchUpOptions = Wanted & { home: string; deadlineMs: number };
 
-/** Indexes what it can before the deadline; nothing while another run is at it. Returns what is still behind. */
+/** Indexes what it can before the deadline; nothing while another run is at it. Returns what is still missing. */
 export async function catchUp(options: CatchUpOptions): Promise<Behind> {
   const { home } = options;
   const behind = readBehind(options);

@@ -49,7 +49,7 @@ export async function updateSessionTopics(
       topics: topicsOf(store, session, corpus),
     }));
     store.db.transaction(() => {
-      // what was forgotten meanwhile may be in them: the next run makes them anew
+      // what was forgotten meanwhile may be in them: the next run rebuilds them
       if (forgottenSoFar(store) !== forgotten) return;
       for (const { session, topics } of made) saveTopics(store, session, topics);
     });

@@ -1,14 +1,14 @@
-/** The replica of what others share, for reading: an index like the own one, that `share` writes and nobody else. */
+/** The replica of what others share: an index like our own, which only `share` writes. */
 
 import { existsSync } from "node:fs";
 import type { Paths } from "../config/config.ts";
 import { openStore, readFact, type Store } from "./store.ts";
 
 const DAY_MS = 86_400_000;
-/** One that was not pulled for longer may hold what its reader may no longer read. */
+/** A replica not pulled for longer may hold what its reader may no longer read. */
 const LEASE_DAYS = 30;
 
-/** When the replica was last pulled: a fact of it. */
+/** The fact that holds when the replica was last pulled. */
 export const PULLED_FACT = "pulled_at";
 /** What the replica has in place of a transcript's path. */
 export const SHARED_FILE = "shared:";
@@ -38,7 +38,7 @@ export function withShared<T>(paths: Pick<Paths, "shared">, work: (replica: Stor
   }
 }
 
-/** Who shares a session, by its id in the replica (`alice@desk:<id>`) and its file. */
+/** Returns who shares a session, by its id in the replica (`alice@desk:<id>`) and its file. */
 export function sharedBy({
   id,
   file,
@@ -51,7 +51,7 @@ export function sharedBy({
   return { owner, machine, id: host };
 }
 
-/** The session of a project that others went on with last. */
+/** The most recent shared session of a project. */
 export interface NewestShared {
   /** `alice@desk:<id>` */
   id: string;

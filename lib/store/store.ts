@@ -116,7 +116,7 @@ export function isStillThere(store: Store, { id, hash }: { id: number; hash: Uin
   return row !== undefined;
 }
 
-/** An index of given transcripts goes after 30 days without use. */
+/** An index of given transcripts is removed after 30 days without use. */
 const UNUSED_MS = 30 * 24 * 3_600_000;
 const PARTS = ["", "-wal", "-shm"] as const;
 
