@@ -585,7 +585,7 @@ describe("embed.ts", () => {
   test("two runs at once leave what one leaves, and pay once", async () => {
     writeConfig(home, { embedding: embedding() });
     const random = seeded(5);
-    for (let i = 0; i < 30; i++) {
+    for (let i = 0; i < 15; i++) {
       const id = uuidFrom(`concurrent ${i}`);
       writeClaude(home, { id, rows: manyTurns(random.integer(1, 20), `topic${i}`) });
     }
@@ -606,7 +606,7 @@ describe("embed.ts", () => {
   }, 60_000);
 
   test("goes on after Ctrl-C from what was committed", async () => {
-    for (let i = 0; i < 120; i++)
+    for (let i = 0; i < 80; i++)
       writeClaude(home, { id: uuidFrom(`interrupted ${i}`), rows: manyTurns(40, `topic${i}`) });
     const child = Bun.spawn(
       [process.execPath, join(import.meta.dir, "..", "scripts", "embed.ts"), "--json"],
@@ -627,6 +627,6 @@ describe("embed.ts", () => {
     }
     await runScript("embed", ["--quiet"], { env: home.env });
     const store = openHomeStore(home);
-    expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 4800 });
+    expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 3200 });
   }, 60_000);
 });

@@ -12,8 +12,8 @@ import { conversation, hubPerBlock, type Sharer, sharer, uuid, wordsIn } from ".
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(900_000);
 
-/** Ten by default; `SESSION_MEMORY_TEST_ROUNDS=50` for a long run. */
-const ROUNDS = Number(process.env.SESSION_MEMORY_TEST_ROUNDS ?? 10);
+/** Six by default; `SESSION_MEMORY_TEST_ROUNDS=50` for a long run. */
+const ROUNDS = Number(process.env.SESSION_MEMORY_TEST_ROUNDS ?? 6);
 const SESSIONS = 4;
 
 describe.skipIf(!hasPostgres())("killed at random", () => {
