@@ -6,7 +6,6 @@ import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, writeClaude, writeMeta } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -33,17 +32,8 @@ function deploy(
 }
 
 async function prompt(home: TemporaryHome, text: string): Promise<string> {
-  const stdin = JSON.stringify({
-    session_id: ME,
-    cwd: home.project,
-    hook_event_name: "UserPromptSubmit",
-    prompt: text,
-  });
-  const { stdout, stderr, exitCode } = await runScript("hooks/claude/user-prompt-submit.ts", [], {
-    cwd: home.project,
-    env: home.env,
-    stdin,
-  });
+  const input = { session_id: ME, cwd: home.project, hook_event_name: "UserPromptSubmit", prompt: text };
+  const { stdout, stderr, exitCode } = await home.hook("user-prompt-submit", input);
   expect([stderr, exitCode]).toEqual(["", 0]);
   return stdout === "" ? "" : JSON.parse(stdout).hookSpecificOutput.additionalContext;
 }

@@ -243,11 +243,8 @@ async function runHooks(): Promise<void> {
   const input = { session_id: ASKING, transcript_path: transcript(ASKING), cwd: folder };
   const hook = async (name: string, more: object) => {
     const stdin = JSON.stringify({ ...input, ...more });
-    const { stdout, stderr } = await runScript(`hooks/claude/${name}.ts`, [], {
-      env: home.env,
-      cwd: folder,
-      stdin,
-    });
+    const options = { env: home.env, cwd: folder, stdin };
+    const { stdout, stderr } = await runScript(`hooks/claude/${name}.ts`, [], options);
     add(`hook ${name}`, stdout + stderr);
   };
   await hook("user-prompt-submit", { prompt: `look at @@${TOLD} and @@"${OWN}: what is ${planted}?"` });

@@ -1,25 +1,22 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { claudeState, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude, writeMeta } from "./support/home.ts";
+import { homePerTest, write, writeClaude, writeMeta } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
 
 const ME = uuidFrom("me");
 const SILENCE = { stdout: "", stderr: "", exitCode: 0 };
 
-let home: TemporaryHome;
+const home = homePerTest();
 let transcript: string;
 beforeEach(() => {
-  home = temporaryHome();
   const said = claudeUser({ text: "the login test is flaky", sessionId: ME, cwd: home.project });
   transcript = writeClaude(home, { id: ME, rows: [said] });
 });
-afterEach(() => home.remove());
 
 function prompt(fields: Record<string, unknown> = {}) {
-  const stdin = JSON.stringify({
+  return home.hook("user-prompt-submit", {
     session_id: ME,
     transcript_path: transcript,
     cwd: home.project,
@@ -27,7 +24,6 @@ function prompt(fields: Record<string, unknown> = {}) {
     prompt: "what now?",
     ...fields,
   });
-  return runScript("hooks/claude/user-prompt-submit.ts", [], { cwd: home.project, env: home.env, stdin });
 }
 
 function named(name: string): void {

@@ -7,7 +7,6 @@ import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } fr
 import { piHeader, piUser } from "./support/pi.ts";
 import { piHost } from "./support/pi-host.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -36,15 +35,13 @@ function clone(home: TemporaryHome): string {
 
 /** What the prompt hook injects; empty when it is silent. */
 async function prompt(home: TemporaryHome, text: string, transcript?: string): Promise<string> {
-  const stdin = JSON.stringify({
+  const { stdout } = await home.hook("user-prompt-submit", {
     session_id: ME,
     transcript_path: transcript,
     cwd: home.project,
     hook_event_name: "UserPromptSubmit",
     prompt: text,
   });
-  const options = { cwd: home.project, env: home.env, stdin };
-  const { stdout } = await runScript("hooks/claude/user-prompt-submit.ts", [], options);
   return stdout === "" ? "" : JSON.parse(stdout).hookSpecificOutput.additionalContext;
 }
 

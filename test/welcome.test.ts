@@ -5,7 +5,6 @@ import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -55,16 +54,14 @@ function talk(sessionId: string, { cwd, at }: { cwd: string; at: string }) {
 }
 
 function start(home: TemporaryHome, fields: Record<string, unknown> = {}) {
-  const input = {
+  return home.hook("session-start", {
     session_id: ME,
     transcript_path: `${home.paths.claude}/projects/not-there-yet/${ME}.jsonl`,
     cwd: home.project,
     hook_event_name: "SessionStart",
     source: "startup",
     ...fields,
-  };
-  const stdin = JSON.stringify(input);
-  return runScript("hooks/claude/session-start.ts", [], { cwd: home.project, env: home.env, stdin });
+  });
 }
 
 function lineIn({ stdout }: { stdout: string }): string {

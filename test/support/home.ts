@@ -36,6 +36,8 @@ export interface TemporaryHome {
   configure(settings: object): void;
   /** Runs a script or a hook in the project. */
   run(name: string, ...args: string[]): Promise<Finished>;
+  /** Runs a hook of Claude Code on this input. */
+  hook(name: string, input: object | string): Promise<Finished>;
   /** Runs one that must succeed and returns what it prints. */
   ok(name: string, ...args: string[]): Promise<string>;
   /** What to do before it is removed. */
@@ -70,6 +72,10 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
     },
     run(name, ...args) {
       return runScript(name, args, { env: this.env, cwd: this.project });
+    },
+    hook(name, input) {
+      const stdin = typeof input === "string" ? input : JSON.stringify(input);
+      return runScript(`hooks/claude/${name}.ts`, [], { env: this.env, cwd: this.project, stdin });
     },
     async ok(name, ...args) {
       const { stdout, stderr, exitCode } = await this.run(name, ...args);
