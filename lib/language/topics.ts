@@ -3,6 +3,8 @@
  * left to do. One pass over the words, by table.
  */
 
+import { isFunctionWord } from "./words.ts";
+
 interface Description {
   topics: string[];
   hasDecision: boolean;
@@ -184,7 +186,7 @@ function keyword(text: string): string {
   let best = "";
   const said = text.slice(0, 300).replace(/\[redacted[^\]]*\]?/gi, " ");
   for (const match of said.matchAll(/(?<![\p{L}\p{N}_:/])(?!User:|Assistant:)\p{L}{5,24}/gu)) {
-    if (match[0].length > best.length) best = match[0];
+    if (match[0].length > best.length && !isFunctionWord(match[0])) best = match[0];
   }
   return best === "" ? "conversation" : best.toLowerCase();
 }

@@ -21,12 +21,12 @@ format formatting found framing fresh full function functionality future general
 header helper high highlight hold hook hour html human idea identifier identity image implement implementation import important improve improvement
 include index individual info initial inject inline input install instance instruction integer integration interface internal intro issue item
 javascript job json keep key knowledge label large later latest layer learn left length level library light line link list live load local log logic
-lookup loop loses low main manual map mark master match matter max mechanism memory mention merge message metadata method minimal minute missing mode
+lookup loop loses low main manager manual map mark master match matter max mechanism memory mention merge message metadata method minimal minute missing mode
 model module month morning move msg msgs multiple name native negative nested network nice node normal note notice null number object offer old open
 operation option optional order original others output overall owner package page parallel param parameter parent part pass path pattern people
 perfect person phase pipeline place plain plan point position positive possible post prefix prepare presence present pretty prevent previous primary
 print prior problem process production program project promise prompt proper property proposal protocol provide public pull push quality query
-question quick raw reach read readme ready real reason recent record redacted reference regular related relative release relevant remaining remember
+question quick raw reach read readme ready real reason recent record redacted refactor reference regular related relative release relevant remaining remember
 remove render rendering replace repo report reporting repository request require required requirement research reset resource respond response rest
 result return reuse review rework right role root round row rule run safe sample save scenario schema scope screen script search second section seem
 select send sent separate sequence serve server service session set setting setup share shared short show side simple simplify single size skip small

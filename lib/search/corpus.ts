@@ -143,6 +143,9 @@ export function readCoveredTime(stores: readonly Store[]): { from: string; to: s
 /** What a chunk's topic is called that says nothing. */
 const NO_TOPIC = "conversation";
 
+/** Beside so many topics a word of one chunk says nothing. */
+const FEW_TOPICS = 20;
+
 /** A topic, with the number of chunks that speak of it and of sessions that they are in. */
 export interface TopicCount {
   topic: string;
@@ -166,6 +169,7 @@ export function countTopics({ db }: Store, names: readonly string[]): TopicCount
        ORDER BY is_word, chunks DESC, topic`,
     )
     .all({ names: JSON.stringify(names), none: NO_TOPIC })
+    .filter(({ chunks, is_word }, at) => at < FEW_TOPICS || !is_word || Number(chunks) > 1)
     .map(({ topic, chunks, sessions }) => ({
       topic: String(topic),
       chunks: Number(chunks),
