@@ -176,8 +176,8 @@ const named: [string, Entry[], string | undefined][] = [
   ],
   [
     "a participle whose rest was cut off goes with it",
-    [user("organize the work Markdown documents generated during a session of the agent")],
-    "Organize the work Markdown documents",
+    [user("organize all our old work documents generated during the many agent runs of last winter")],
+    "Organize all our old work documents",
   ],
   [
     "a statement that its writer cut loses the half word",
@@ -228,6 +228,51 @@ const named: [string, Entry[], string | undefined][] = [
     "Hello as a plain string",
   ],
 ];
+
+/** What people begin with, and what it is called. */
+const openings: [string, string][] = [
+  [
+    "I'm getting a CORS error when calling our API from the frontend running on localhost:3000. How do I fix it?",
+    "CORS error when calling our API from the frontend",
+  ],
+  [
+    "Read the spec in docs/spec.md and implement the parser for it in Rust",
+    "Implement the parser for it in Rust",
+  ],
+  ["Please review PR #482 and tell me if there's anything that would block merging", "Review PR #482"],
+  [
+    "We need to migrate the users table from integer ids to UUIDs without downtime. Propose a plan first.",
+    "Migrate the users table from integer ids to UUIDs",
+  ],
+  [
+    "I want to write a blog post about our migration from Heroku to Fly.io, help me outline it",
+    "Write a blog post about our migration",
+  ],
+  [
+    "Use the playwright MCP to take screenshots of the pricing page at three widths and compare them",
+    "Take screenshots of the pricing page at three widths",
+  ],
+  [
+    "This fucking test keeps failing on windows only!!! fix it: test/path.test.ts",
+    "This test keeps failing on windows",
+  ],
+  [
+    "The user wants to be able to export invoices as PDF. Start with the backend endpoint, we'll do the UI later.",
+    "Export invoices as PDF",
+  ],
+  [
+    "I have a kubernetes cluster where pods get evicted due to disk pressure; help me figure out what fills the disk",
+    "Kubernetes cluster where pods get evicted due to disk pressure",
+  ],
+  [
+    "You are a senior engineer. Your task is to audit the payment module for race conditions and report findings.",
+    "Audit the payment module for race conditions and report findings",
+  ],
+];
+
+test.each(openings)("a session that begins with %p is called %p", (text, name) => {
+  expect(nameByRule([user(text), agent("I'll look into that.")])).toBe(name);
+});
 
 test.each(named)("nameByRule() %s", (_, entries, name) => {
   expect(nameByRule(entries)).toBe(name);

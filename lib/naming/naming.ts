@@ -142,9 +142,15 @@ function clauses(sentence: string): string[] {
   return [sentence, ...inner];
 }
 
-/** What somebody looks for when reading. */
-const PURPOSE =
-  /^(?:please |can you |could you )?(?:use|read|explore|look|go|search|check|examine|review|study)\b.*? (?:for (?=\w+ing )|to (?=(?:give|understand|find|see|figure|learn|check|build|create|fix|implement|add|explain|determine|identify)\b))(.+)$/is;
+/** What somebody reads or uses something for. */
+const PURPOSE = new RegExp(
+  "^(?:please |can you |could you )?(?:" +
+    "(?:use|read|explore|look|go|search|check|examine|review|study)\\b.*? (?:for (?=\\w+ing )|to (?=(?:give|understand|find|see|figure|learn|check|build|create|fix|implement|add|explain|determine|identify)\\b))" +
+    "|use\\b.*? to (?=\\w+ \\w)" +
+    "|(?:read|look at|open)\\b.*? and (?:then )?(?=(?:implement|write|build|create|fix|add|refactor|update)\\b)" +
+    ")(.+)$",
+  "is",
+);
 
 const CLAUSE_BREAK =
   /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we|would|want)\b)/gi;

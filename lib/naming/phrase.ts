@@ -18,9 +18,9 @@ const POINTING = /^(?:it|them|this|that|these|those|es|sie|das|ihn|ça|lo|la)$/i
 const BEGINNING = /^(?:i|you|we|they|he|she|it|there|which|who|ich|du|wir|sie|er|je|tu|nous|vous|yo|tú)$/i;
 /** `one idea about how to …`, `do you know how to …`: what follows is the work. */
 const HOW_TO = /^(?:(?:\S+ ){1,6}?(?:about|on|for|of) )?how to (?=\p{L}+ \S)/iu;
-/** `give me a brief overview of …`, `here's a …`, `explain what does …`: what follows is the subject. */
+/** `give me a brief overview of …`, `I'm getting a …`, `the user wants to …`, `explain what does …`: what follows is the subject. */
 const PRESENTING =
-  /^(?:(?:give|show|tell|get) (?:me|us)|here(?:['’]s| is| are)) (?:an? |the |some )?(?:(?:comprehensive|brief|short|quick|detailed|high-level) )?(?=\S+ \S)|(?<=^explain )what (?:does|do|is|are) /i;
+  /^(?:(?:i|we)(?:['’](?:m|re)| am| are) (?:getting|seeing|having|facing|hitting)|i have|the thing is(?: that)?|(?:the |our )?users? (?:wants?|needs?|should be able) to(?: be able to)?) (?:an? |some )?(?=\S+ \S)|^(?:(?:give|show|tell|get) (?:me|us)|here(?:['’]s| is| are)) (?:an? |the |some )?(?:(?:comprehensive|brief|short|quick|detailed|high-level) )?(?=\S+ \S)|(?<=^explain )what (?:does|do|is|are) /i;
 /** A word that was cut by whoever wrote the statement. */
 const ELIDED = /\S*(?:\.{3}|…)$/;
 /** What comes next is what the words before are about. */
@@ -54,11 +54,15 @@ function saysEnough(name: string): boolean {
   return terms >= 2 || (terms === 1 && name.split(" ").length >= 3);
 }
 
+/** Strong words before what they are about. */
+const STRONG = /\b(?:f+u+c+king|freaking|god ?damn(?:ed)?|damn(?:ed)?|bloody|stupid|shitty) (?=\p{L})/giu;
+
 /** Markdown's marks away, and of a path its last part. */
 function plainWords(text: string): string {
   return text
     .replace(/[*_`"“”„«»]{1,3}(?=\S)|(?<=\S)[*_`"“”„«»]{1,3}/g, (marks) => (marks === "_" ? "_" : ""))
-    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1")
+    .replace(STRONG, "")
+    .replace(/@?(?:[\w.-]*\/)+([\w.*-]+)/g, "$1")
     .replace(/(^|\s)@(?=[\w.])/g, "$1")
     .replace(/\([^)]*\)|\([^)]*$|^[^(]*[\p{L}\p{N}]\)/gu, " ")
     .replace(/^(?:[A-Z]+\d+\+?)+:\s+/, "")
@@ -102,12 +106,13 @@ function phraseEnd(words: string[], isClauseEnd: (end: number) => boolean): numb
   const max = relative === -1 ? WORDS_MAX : relative - 1;
   const isEnd = (end: number) =>
     end <= max &&
+    !(words[end] === "to" && words.slice(2, end).includes("from")) &&
     (isClauseEnd(end) ||
       (PREPOSITION.test(words[end] ?? "") &&
         !PREPOSITION.test(words[end - 1] ?? "") &&
         !needsMore(words, end - 1) &&
         !QUANTITY.test(words[end - 1] ?? "")));
-  return [8, 7, 6, 9, 10, 5, 4, 3].find(isEnd) ?? WORDS_CUT;
+  return [10, 9, 8, 7, 6, 5, 4, 3].find(isEnd) ?? WORDS_CUT;
 }
 
 /** Finds the end of what was certainly whole before the cut. */
@@ -122,9 +127,9 @@ function elidedEnd(words: string[]): number {
 const QUANTITY =
   /^(?:list|set|number|kind|lot|part|bunch|couple|group|series|sort|type|overview|summary)s?$/i;
 const PREPOSITION =
-  /^(?:of|to|for|in|into|with|on|onto|from|by|during|via|using|through|based|between|against|without|after|before|über|für|mit|von|auf|dans|pour|avec|para|con|с|для)$/i;
+  /^(?:of|to|for|due|in|into|with|on|onto|from|by|during|via|using|through|based|between|against|without|after|before|über|für|mit|von|auf|dans|pour|avec|para|con|с|для)$/i;
 const CLAUSE_START =
-  /^(?:and|or|und|oder|et|ou|y|so|because|which|that|but|as|when|while|since|instead|then|weil|damit|dass|aber|parce|mais|porque|pero|[—–-])$/;
+  /^(?:and|or|und|oder|et|ou|y|so|because|which|that|but|as|when|while|if|whether|since|instead|then|weil|damit|dass|aber|parce|mais|porque|pero|[—–-])$/;
 
 /** Drops function words at the end: a name does not end on a word that needs another. */
 export function dropTail(words: string[]): string[] {
