@@ -141,6 +141,26 @@ test.each([
   expect(lines.at(-1)?.replace(/^- (\S+) \(.{5}\) /, "$1 ")).toBe(line);
 });
 
+test("the question that a long answer ends with is kept, so that a later step knows what is answered", async () => {
+  const long = `The table has ${"many columns and ".repeat(20)}one key. Shall I split the orders table?`;
+  const records: LedgerRecord[] = [];
+  const turns: Turn[] = [
+    ["user", "clean up"],
+    ["assistant", long],
+    ["user", "yes"],
+  ];
+  const entries = conversation(turns);
+  await observe(observing(entries.slice(0, -1), { records }));
+  await observe({ ...observing(entries, { records }), ledger: [...records] });
+  const lines = linesOf(observationsOf(records));
+  expect(lines[1]).toEndWith("Shall I split the orders table?");
+  expect(lines.at(-1)).toBe("- 🔴 (10:04) User: yes (to: Shall I split the orders table?)");
+});
+
+test("a word that nothing came before asks for nothing", async () => {
+  expect(await linesFor([["user", "Start"]])).toEqual(["- 🟡 (10:02) User: Start"]);
+});
+
 test("what an agent is about to do is neither decided nor done", async () => {
   const lines = await linesFor([
     ["user", "fix the login"],

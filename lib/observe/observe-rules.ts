@@ -4,6 +4,7 @@
  * The same conversation and memory always give the same observations.
  */
 
+import { truncate } from "../base/text.ts";
 import {
   gist,
   isAgreement,
@@ -27,6 +28,7 @@ import { isPlan, type Note, workNotes } from "./work-notes.ts";
 const VERBATIM_CHARS = 300;
 /** A longer one keeps its beginning and end, with the mark between. */
 const LONG_CHARS = 330;
+const QUESTION_CHARS = 120;
 const OFFER_CHARS = 200;
 /** A question of so few words of its own, such as "Want me to do this?", says nothing of what it offers. */
 const VAGUE_WORDS = 1;
@@ -35,6 +37,7 @@ const PROPOSAL =
 const OFFER_SENTENCES = 3;
 const UNCLEAR_CHARS = 80;
 const UNCLEAR_WORDS = 1;
+const ANSWER_WORDS = 3;
 const POINTING = /\b(?:it|that|this|these|those|them|they|one|start|proceed|continue)\b/i;
 const OPEN_QUESTION = /^(?:which|what|who|where|when|how)\b/i;
 const YES_OR_NO =
@@ -48,10 +51,12 @@ const SUMMARY_LINES_MAX = 30;
 /** The beginning of pi's summary of an abandoned branch, which nothing else in the conversation mentions. */
 const BRANCH_SUMMARY = /^The user explored a different conversation branch/;
 
+type Clean = (text: string) => string;
+
 interface RuleContext {
   memory: Memory;
   /** Redacts a text and puts it on one line. */
-  clean: (text: string) => string;
+  clean: Clean;
   /** Tokens for what is not the user's own words. */
   budget: number;
 }
@@ -73,15 +78,15 @@ export function observeByRule(entries: readonly Entry[], context: RuleContext): 
   const notes: Note[] = [];
   for (const [index, part] of parts.entries()) {
     const before = parts[index - 1];
-    const earlier = before ? before.answer?.text : memory.observations.at(-1)?.text;
+    const isFirst = index === 0 && memory.observations.length === 0;
+    const earlier = before ? before.answer?.text : lastWords(memory);
     if (part.prompt) {
       if (settles(part.prompt, { before, earlier })) for (const thread of open.splice(0)) closed.add(thread);
-      const said = promptNotes(part.prompt, { earlier, clean });
+      const said = promptNotes(part.prompt, { earlier, clean, isFirst });
       notes.push(...said);
       open.push(...said.map(({ draft }) => draft).filter(({ thread }) => thread));
     }
-    const isFirst = index === 0 && !part.prompt && memory.observations.length === 0;
-    notes.push(...summaryNotes(part, { ...context, isFirst }));
+    notes.push(...summaryNotes(part, { ...context, isFirst: isFirst && !part.prompt }));
     const next = parts[index + 1]?.prompt;
     const isSettled = next !== undefined && settles(next, { before: part, earlier: part.answer?.text });
     const answers = answerNotes(part, { isSettled, clean });
@@ -99,7 +104,7 @@ export function observeByRule(entries: readonly Entry[], context: RuleContext): 
 }
 
 /** Returns the observation of one user message, for an observer that passed it over. */
-export function observePrompt(prompt: Entry, clean: (text: string) => string): Draft[] {
+export function observePrompt(prompt: Entry, clean: Clean): Draft[] {
   return promptNotes(prompt, { earlier: undefined, clean }).map(({ draft }) => draft);
 }
 
@@ -141,7 +146,7 @@ function settles(
 
 function promptNotes(
   prompt: Entry,
-  { earlier, clean }: { earlier: string | undefined; clean: (text: string) => string },
+  { earlier, clean, isFirst = false }: { earlier: string | undefined; clean: Clean; isFirst?: boolean },
 ): Note[] {
   const whole = clean(prompt.text);
   if (whole === "") return [];
@@ -158,6 +163,9 @@ function promptNotes(
   const act = userAct(words);
   // The user's words stay, whatever they are; only what is wanted or decided is marked as such.
   if (act === "question") return [note({ priority: "yellow", text: `User: ${text}`, thread: true })];
+  if (isFirst && !/\s/.test(words.trim())) {
+    return [note({ priority: "yellow", text: `User: ${text}` })]; // "start", with nothing before it
+  }
   const isAnswer = act === "remark" && offer !== undefined && answers(words, earlier ?? "");
   if (act === "remark" && !isAnswer) {
     return [note({ priority: "yellow", text: `User: ${text}` })];
@@ -197,23 +205,34 @@ function isUnclear(text: string): boolean {
 function answers(text: string, earlier: string): boolean {
   if (YES_OR_NO.test(text)) return true;
   if (text.length > UNCLEAR_CHARS || text.startsWith("/")) return false;
-  const [first] = contentWords(text);
+  const own = contentWords(text);
+  const [first] = own.length <= ANSWER_WORDS ? own : [];
   const offered = contentWords(sentences(earlier).slice(-OFFER_SENTENCES).join(" "));
   return (
     OPEN_QUESTION.test(pendingQuestion(earlier) ?? "") || (first !== undefined && offered.includes(first))
   );
 }
 
-function answerNotes(
-  part: Part,
-  { isSettled, clean }: { isSettled: boolean; clean: (text: string) => string },
-): Note[] {
+/** Returns what the last observation says, its sentences apart. */
+function lastWords({ observations }: Memory): string | undefined {
+  const text = observations.at(-1)?.text.replace(/^(?:Assistant:|✅) /, "");
+  return text?.replace(/(?<=\S)… /g, "…\n");
+}
+
+/** Returns the gist of an answer with the question it ends with, which the next message may answer. */
+function withQuestion(text: string): string {
+  const question = truncate(pendingQuestion(text) ?? "", QUESTION_CHARS);
+  const words = gist(text, RESULT_CHARS);
+  return words.includes(question) ? words : `${gist(text, RESULT_CHARS - question.length)} ${question}`;
+}
+
+function answerNotes(part: Part, { isSettled, clean }: { isSettled: boolean; clean: Clean }): Note[] {
   // Words before further calls announce them; the result comes after.
   const answer = part.entries
     .slice(part.entries.findLastIndex(({ kind }) => kind === "tool") + 1)
     .findLast(isSpoken);
   if (!answer) return [];
-  const words = clean(gist(answer.text, RESULT_CHARS));
+  const words = clean(withQuestion(answer.text));
   if (words === "") return [];
   const hasWorked = part.entries.some(({ tool }) => tool?.action === "edit" || tool?.action === "run");
   const text = isSettled && hasWorked && !isPlan(words) ? `${DONE} ${words}` : `Assistant: ${words}`;
