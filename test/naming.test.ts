@@ -68,7 +68,7 @@ const named: [string, Entry[], string | undefined][] = [
     "Rename the invoice module to billing",
   ],
   [
-    "a ticket's number tells nobody what it was: the compaction does",
+    "a ticket's number says nothing: the compaction does",
     [
       user("Work on bead shop-x4k. Run bd show shop-x4k."),
       compacted('The user asked to work on the epic "Unified invoice rendering with PDF export".'),
@@ -76,7 +76,7 @@ const named: [string, Entry[], string | undefined][] = [
     "Unified invoice rendering with PDF export",
   ],
   [
-    'a commit tells what "fix it" did not',
+    'a commit says what "fix it" did not',
     [
       user("fix it"),
       agent("The session dict loses its user on logout."),
@@ -111,7 +111,7 @@ const named: [string, Entry[], string | undefined][] = [
     "Organize the release notes of all plugins",
   ],
   [
-    "what is only pointed at is told by the file that was worked on",
+    "what is only pointed at is named by the file that was worked on",
     [
       user("read @public/tokenizer.css and propose a plan how to refactor it"),
       edit("/x/public/tokenizer.css"),
@@ -170,7 +170,7 @@ const named: [string, Entry[], string | undefined][] = [
     "Compare the parser's error messages with the old ones",
   ],
   [
-    "what an agent announces stands in for a request that is not there",
+    "what an agent announces replaces a request that is not there",
     [agent("I'll research how the border colour attribute is used in the templates.")],
     "Research how the border colour attribute is used",
   ],
@@ -353,7 +353,7 @@ test("a session whose words are gone is named by its work", () => {
   expect(names.map(isCircumstantial)).toEqual([true, true, true]);
 });
 
-test("a session that says nothing is told by where and when it was", () => {
+test("a session that says nothing is named by place and time", () => {
   const where = { project: "shop", date: "2026-02-03" };
   expect(summarizeByRule([user("hello"), agent("Hi!")], where)).toMatchObject({
     name: '"hello" in shop on 2026-02-03',

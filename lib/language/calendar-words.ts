@@ -1,4 +1,4 @@
-/** What days, months, feasts and times of day are called in the languages questions come in; folded, lower case. */
+/** Names of days, months, feasts and times of day in the languages questions come in; folded, lower case. */
 
 export const LAST_DAY = 31;
 

@@ -23,11 +23,11 @@ const THANKS = /^(?:thank(?:s| you)?|thx|ty|cheers|danke|merci|gracias|谢谢|�
 const PLEASANTRY =
   /^(?:please|do (?:it|that|so)|go (?:ahead|for it)|that works|works(?: for me)?|so much|very much|(?:work|job|stuff|one)\b|a lot|again|to me|bitte|por favor|s'il (?:te|vous) plaît)\b/iu;
 
-/** What shall hold beyond the work at hand. */
+/** Rules that hold beyond the work at hand. */
 const RULE =
   /(?<!\b(?:it|that|this|they|he|she|i|we|is|are|was|has|have|had|will|would|nearly|almost) )\b(?:always|never(?! ?mind| seen| been| had| got| works?))\b|\b(?:from now on|in (?:the )?future|remember (?:that|to)|(?:i|we) prefer|must not|mustn['’]?t|(?<=^|[,;:(] |\b(?:please|and|but|you|so|also|ok|yes|no) )do(?:n['’]?t| not) (?:ever|use|touch|change|edit|modify|commit|push|delete|remove|add|create|write|mock|guess|assume)|(?:do )?only (?:ever )?use|no (?:more )?(?:emojis?|comments|mocks)|nie(?:mals)?|immer(?! (?:wieder|noch))|ab jetzt|toujours|jamais|siempre|nunca)\b/i;
 
-/** What was found to be the case. */
+/** Statements of a finding. */
 const FINDING =
   /\b(?:root cause|caused by|the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick|key) (?:is|was)|turns? out|die ursache|la causa)\b/i;
 
@@ -137,9 +137,9 @@ export function sentences(text: string): string[] {
 /** Returns the first sentences of a text that say something, up to `max` characters. */
 export function gist(text: string, max: number): string {
   const all = sentences(text);
-  const telling = all.filter((sentence) => !FILLER.test(sentence));
+  const informative = all.filter((sentence) => !FILLER.test(sentence));
   let result = "";
-  for (const sentence of telling.length > 0 ? telling : all) {
+  for (const sentence of informative.length > 0 ? informative : all) {
     if (result !== "" && result.length + sentence.length + 1 > max) break;
     result = result === "" ? sentence : `${result} ${sentence}`;
   }

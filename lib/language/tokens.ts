@@ -43,7 +43,7 @@ const WORD = 102;
 /** A mark right before a word is often part of its token: `.ts`, `_id`, `(the`. */
 const MARKED_WORD = 78;
 const PAIR_SCALE = 10;
-/** What a word's letter pairs may add before they count: ordinary words are one token. */
+/** Cost that a word's letter pairs may add before they count: ordinary words are one token. */
 const FREE = 100;
 const UPPER_PAIR = 60;
 const NEW_PART = 112;
@@ -67,7 +67,7 @@ for (const [first, row] of PAIRS.split(" ").entries()) {
 /** Stands for anything beyond ASCII before a character: no letter, digit, mark or space. */
 const BEYOND = 1;
 
-/** What a character of ASCII costs after another one. */
+/** Cost of a character of ASCII after another one. */
 const STEPS = asciiSteps();
 
 /** Estimates how many cl100k tokens `text` (or its part from `start` to `end`) has. */
@@ -149,10 +149,10 @@ export function mostTokens(text: string): number {
   return estimateTokens(text) + Math.ceil(more / 100);
 }
 
-/** What a capital may cost beyond the estimate: after a small letter, and elsewhere. */
+/** Cost of a capital beyond the estimate: after a small letter, and elsewhere. */
 const HUMP = 50;
 const CAPITAL = 8;
-/** What a character of another script may cost the one beside it: they share no token. */
+/** Cost that a character of another script may add to the one beside it: they share no token. */
 const APART = 10;
 
 /** Marks and drawn lines that are one token. */
@@ -224,6 +224,6 @@ function fill(costs: Uint16Array, ranges: Costs): void {
   for (const [from, to, cost] of ranges) costs.fill(cost, from, to + 1);
 }
 
-/** What a UTF-16 unit beyond ASCII costs in ordinary text, and alone. */
+/** Cost of a UTF-16 unit beyond ASCII in ordinary text, and alone. */
 const BEYOND_COST = beyondCosts();
 const ALONE_COST = aloneCosts();

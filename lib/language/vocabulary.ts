@@ -80,7 +80,7 @@ const SINGLES_SHARE = 0.4;
 const SINGLES_TRIED = 20;
 /** Parts of a name that somebody would say. */
 const NAME_PARTS = 4;
-/** How much more often than by chance two words come together, from 0 to 1. */
+/** The least normalised pointwise mutual information of two words. */
 const TOGETHER_MIN = 0.25;
 const JOINED_BONUS = 1.3;
 const PAIR_BONUS = 2;
@@ -108,7 +108,7 @@ interface Counts {
 }
 
 /**
- * Returns a conversation's terms, the most telling first.
+ * Returns a conversation's terms, the most characteristic first.
  *
  * @param rarity how much rarer a word is elsewhere than here, from 0 for a word of every conversation to 1
  */

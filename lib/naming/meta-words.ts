@@ -15,7 +15,7 @@ import { conversationText } from "./conversation.ts";
 import type { MetaReading, MetaState } from "./meta-looks.ts";
 import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./summarize.ts";
 
-/** What a model reads of a conversation: about 12,000 tokens. */
+/** The most of a conversation that a model reads: about 12,000 tokens. */
 const INPUT_MAX_BYTES = 48_000;
 const PREVIOUS_MAX_CHARS = 4000;
 /** A session with no more user messages may still find its name. */
@@ -50,7 +50,7 @@ export interface MetaOptions {
   now?: () => Date;
 }
 
-/** What became of making a session's meta. */
+/** The outcome of making a session's meta. */
 export interface MetaOutcome {
   sessionId: string;
   status: "indexed" | "not-due" | "failed";

@@ -16,7 +16,7 @@ const NAME_MAX_CHARS = 80;
 /** Requests further on name a part of the session rather than the whole. */
 const REQUESTS_MAX = 30;
 const SENTENCES_PER_MESSAGE = 5;
-/** What a statement is worth beside a later request: by position and by how it begins. */
+/** Weights of statements, relative to a later request: by source and position. */
 const WORTH = {
   opening: 2.2,
   openingRest: 1.6,
@@ -38,7 +38,7 @@ const LOOKING =
 const LOOKING_WORTH = 0.6;
 const ASKING = /^(?:do|does|did|is|are|was|what|why|how|where|when|which|who)\b/i;
 const ASKING_WORTH = 0.8;
-/** What a statement is worth that names nothing, one thing, two; more are worth it all. */
+/** Factors for statements that name nothing, one thing, two; three and more count in full. */
 const TERMS_WORTH = [1 / 6, 1 / 3, 0.8];
 const DOING_WORTH = 1.3;
 /** Begins in the middle of something, or points at what the name does not hold. */
@@ -113,7 +113,7 @@ function* statements(entries: readonly Entry[]): Generator<Statement> {
   if (closing) yield* titles(closing.text.replace(/`[^`\n]*`/g, "``"), WORTH.report);
 }
 
-/** What an agent says it will do, where the request itself is not in the transcript. */
+/** Returns what an agent announces, where the request itself is not in the transcript. */
 function* announced(entries: readonly Entry[]): Generator<Statement> {
   const first = entries.find(({ kind, text }) => kind === "assistant" && ANNOUNCEMENT.test(text));
   for (const sentence of sentences(first?.text ?? "").slice(0, 2)) {
@@ -142,7 +142,7 @@ function clauses(sentence: string): string[] {
   return [sentence, ...inner];
 }
 
-/** What somebody reads or uses something for. */
+/** The purpose that something is read or used for. */
 const PURPOSE = new RegExp(
   "^(?:please |can you |could you )?(?:" +
     "(?:use|read|explore|look|go|search|check|examine|review|study)\\b.*? (?:for (?=\\w+ing )|to (?=(?:give|understand|find|see|figure|learn|check|build|create|fix|implement|add|explain|determine|identify)\\b))" +
@@ -176,7 +176,7 @@ function isRequest(text: string): boolean {
   return !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.trimStart().startsWith("/");
 }
 
-/** What a report calls the work: quoted or bold names and headings of several words; the word before marks a subject. */
+/** Returns the names that a report gives the work: quoted or bold names and headings of several words; the word before marks a subject. */
 function* titles(text: string, worth: number): Generator<Statement> {
   let subject = WORTH.subject;
   const pattern =

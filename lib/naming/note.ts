@@ -11,7 +11,7 @@ import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { forgetMetaStates } from "./meta-looks.ts";
 
-/** What a note says. All texts are redacted and on one line. */
+/** The parts of a note. All texts are redacted and on one line. */
 interface Note {
   /** Local date and time of the last message, with the zone's name. */
   time: string;
@@ -44,7 +44,7 @@ ${lines.join("\n")}
 }
 
 /** Returns the id of the session that a note is about; undefined for a text that is no note of ours. */
-export function sessionOfNote(text: string): string | undefined {
+function sessionOfNote(text: string): string | undefined {
   const header =
     /^# Session: .+\n\n- \*\*Session Key\*\*: .*\n- \*\*Session ID\*\*: (.+)\n- \*\*Source\*\*: .*\n/;
   return header.exec(text)?.[1];
@@ -130,7 +130,7 @@ function isMessage({ kind, text }: Entry): boolean {
   return (kind === "user" || kind === "assistant") && text.trim() !== "";
 }
 
-/** Where save-session puts notes by default. */
+/** The folder in which save-session puts notes by default. */
 const USUAL_FOLDER = "memory";
 
 /**

@@ -4,7 +4,7 @@ import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../lan
 
 /** A longer statement is cut. */
 export const WORDS_MAX = 10;
-/** What is cut ends here, or sooner where a clause ends. */
+/** A cut statement ends here, or sooner where a clause ends. */
 const WORDS_CUT = 8;
 export const WORDS_WANTED = 5;
 /** Scripts without spaces: about as much as eight words say. */
@@ -12,7 +12,7 @@ const UNSPACED_MAX_CHARS = 24;
 /** A longer line is pasted, not said. */
 const SENTENCE_MAX_CHARS = 400;
 
-/** What a name that ends on it would be about is in another sentence. */
+/** Words that point at another sentence: a name does not end on them. */
 const POINTING = /^(?:it|them|this|that|these|those|es|sie|das|ihn|ça|lo|la)$/i;
 /** Begins a clause of its own, so the words before are whole. */
 const BEGINNING = /^(?:i|you|we|they|he|she|it|there|which|who|ich|du|wir|sie|er|je|tu|nous|vous|yo|tú)$/i;
@@ -23,7 +23,7 @@ const PRESENTING =
   /^(?:(?:i|we)(?:['’](?:m|re)| am| are) (?:getting|seeing|having|facing|hitting)|i have|the thing is(?: that)?|(?:the |our )?users? (?:wants?|needs?|should be able) to(?: be able to)?) (?:an? |some )?(?=\S+ \S)|^(?:(?:give|show|tell|get) (?:me|us)|here(?:['’]s| is| are)) (?:an? |the |some )?(?:(?:comprehensive|brief|short|quick|detailed|high-level) )?(?=\S+ \S)|(?<=^explain )what (?:does|do|is|are) /i;
 /** A word that was cut by whoever wrote the statement. */
 const ELIDED = /\S*(?:\.{3}|…)$/;
-/** What comes next is what the words before are about. */
+/** Words after which the object follows. */
 const NOUN_NEXT =
   /^(?:an?|the|of|my|your|his|her|its|our|their|der|die|das|den|dem|ein|eine|einen|le|la|les|un|une|el|los|las)$/i;
 

@@ -24,7 +24,7 @@ const ANSWER_CHARS = 3000;
 const EXCERPT_CHARS = 200;
 
 /** A session that a prompt mentions. */
-export interface Mentioned {
+interface Mentioned {
   /** As the prompt has it. */
   written: string;
   session: Session;
@@ -104,7 +104,7 @@ function answerLines(
 }
 
 /** A session as it is named among several that a reference may mean. */
-export interface Choice {
+interface Choice {
   id: string;
   agent: string;
   name: string | undefined;

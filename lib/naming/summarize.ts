@@ -1,5 +1,6 @@
 /** Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. */
 
+import { truncate } from "../base/text.ts";
 import {
   gist,
   isAgreement,
@@ -41,7 +42,7 @@ const SLIGHT_CHARS = 200;
 /** Between the parts of one line of a summary. */
 const BETWEEN = " · ";
 
-/** What a meta file says of a conversation. */
+/** A conversation as its meta file describes it. */
 export interface Summary {
   name: string;
   description: string;
@@ -49,7 +50,7 @@ export interface Summary {
   tags: string[];
 }
 
-/** Where and when a conversation took place, for one that says nothing of itself. */
+/** Place and time of a conversation, for one that has no subject. */
 interface Circumstances {
   /** The directory's last part. */
   project: string;
@@ -104,7 +105,7 @@ export function continueSummary(before: Summary, fresh: readonly Entry[]): Summa
 
 /** Returns a summary that also says which session's work it goes on with. */
 export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
-  const from = `From: ${origin.name} (${cut(origin.description.replace(/\s+/g, " "), LATER_CHARS)})`;
+  const from = `From: ${origin.name} (${truncate(origin.description.replace(/\s+/g, " "), LATER_CHARS)})`;
   return { ...made, summary: `${from}\n${made.summary}` };
 }
 
@@ -131,7 +132,7 @@ function linesOf(entries: readonly Entry[]): Lines {
       .filter((sentence) => !isSaid(sentence))
       .slice(-DECISIONS_MAX),
     Done: lastDistinct(
-      commitSubjects(entries).map((subject) => cut(subject, COMMIT_CHARS)),
+      commitSubjects(entries).map((subject) => truncate(subject, COMMIT_CHARS)),
       COMMITS_MAX,
     ),
     Files: firstDistinct(editedFiles(entries), FILES_MAX),
@@ -169,7 +170,7 @@ function describe(name: string, { Asked, Done }: Lines): string {
   const asked = Asked[0] ?? "";
   if (asked !== "" && !isAboutTicket(asked)) return gist(asked, DESCRIPTION_CHARS);
   const done = Done.filter((subject) => subject.toLowerCase() !== name.toLowerCase());
-  return cut([name, ...done].join(BETWEEN), DESCRIPTION_CHARS);
+  return truncate([name, ...done].join(BETWEEN), DESCRIPTION_CHARS);
 }
 
 /** Returns whether a request only names a piece of work that is described elsewhere. */
@@ -217,7 +218,7 @@ function firstWords(text: string): string {
     .split(/\s+/)
     .slice(0, QUOTED_WORDS);
   while (words.length > 1 && words.join(" ").length > QUOTED_CHARS) words.pop();
-  return cut(words.join(" "), QUOTED_CHARS);
+  return truncate(words.join(" "), QUOTED_CHARS);
 }
 
 /** Returns the requests after the first, spread over the session. */
@@ -269,12 +270,4 @@ function firstDistinct(items: readonly string[], max: number): string[] {
   const before = items.find((item) => /^and \d+ more$/.test(item));
   const more = Math.max(known.length - max, before ? Number(/\d+/.exec(before)?.[0]) : 0);
   return [...known.slice(0, max), ...(more > 0 ? [`and ${more} more`] : [])];
-}
-
-function cut(text: string, max: number): string {
-  if (text.length <= max) return text;
-  return `${text
-    .slice(0, max - 1)
-    .replace(/[\uD800-\uDBFF]$/, "")
-    .trimEnd()}…`;
 }

@@ -20,12 +20,12 @@ const AGE_MAX_MS = 14 * 86_400_000;
 /** The last session is among the files changed last, unless more were copied since. */
 const AMONG = 100;
 const NAME_CHARS = 80;
-/** How many entries from a transcript's end are searched for the assistant's last text. */
+/** Entries from a transcript's end that are searched for the assistant's last text. */
 const LAST_ENTRIES = 20;
 /** Two marks, and a blank where the words end in a backslash. */
 const QUOTES_CHARS = 3;
 
-export interface WelcomeOptions {
+interface WelcomeOptions {
   paths: Paths;
   /** The session that begins. */
   session: { id: string; cwd: string };
@@ -33,7 +33,7 @@ export interface WelcomeOptions {
   now?: number;
 }
 
-/** What the line says of a session. Texts are not redacted yet. */
+/** A session as the line describes it. Texts are not redacted yet. */
 interface About {
   id: string;
   name: string | undefined;

@@ -1,4 +1,4 @@
-/** What was done in a session: its plans, tickets, commits and edits; and all of it on one page, under what the user said. */
+/** The work done in a session: its plans, tickets, commits and edits; and all of it on one page, under what the user said. */
 
 import { counted, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -13,7 +13,7 @@ import type { Step } from "../transcripts/steps.ts";
 /** Fewer commands and edits than this name no conversation. */
 const WORK_MIN = 3;
 const RESULT_CHARS = 4000;
-/** What is done, not what is: `Add …`, `Fixing …`, `Replaced …`. */
+/** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
 export const DOING =
   /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|detect|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|introduc|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|subscrib|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
 
@@ -113,7 +113,7 @@ const PART_CHARS = 80;
 /** For the line that counts what is not shown. */
 const COUNT_CHARS = 80;
 
-/** How much of the work of a section is named. */
+/** The amount of detail of a section's work. */
 interface Detail {
   chars: number;
   files: number;
