@@ -162,7 +162,7 @@ function isWithin(messages: readonly Message[]): boolean {
   const tokens = messages.reduce((sum, message) => sum + message.tokens, 0);
   if (tokens <= SAFE_TOKENS) return true;
   let most = 0;
-  for (const message of messages) most += message.most ??= mostTokens(message.text) + LABEL_TOKENS;
+  for (const message of messages) most += message.most ??= mostTokens(message.text, message.tokens);
   return most <= MAX_TOKENS;
 }
 

@@ -136,7 +136,7 @@ function kindOf(c: number): "lower" | "upper" | "digit" | "line" | "space" | "ma
  * The most tokens that `text` has, words or not: what is no word of its language costs as much as its characters alone,
  * and capitals strewn among small letters one for nearly each.
  */
-export function mostTokens(text: string): number {
+export function mostTokens(text: string, estimate = estimateTokens(text)): number {
   let more = 0;
   let previous = 0;
   for (let i = 0; i < text.length; i++) {
@@ -146,7 +146,7 @@ export function mostTokens(text: string): number {
     else if (c >= 65 && c <= 90) more += previous >= 97 && previous <= 122 ? HUMP : CAPITAL;
     previous = c;
   }
-  return estimateTokens(text) + Math.ceil(more / 100);
+  return estimate + Math.ceil(more / 100);
 }
 
 /** Cost of a capital beyond the estimate: after a small letter, and elsewhere. */
