@@ -1,0 +1,227 @@
+/** Words that are forgotten, and all there is: chunks, observations, names, notes, the log. */
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { forgetInLog } from "../lib/forget/state-files.ts";
+import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
+import {
+  AGENTS,
+  DIMENSIONS,
+  filesUnder,
+  holdEverything,
+  holding,
+  homeWithAll,
+  idOf,
+  MARK,
+  ofOthers,
+  promptInput,
+  writeSession,
+} from "./support/forget.ts";
+import { homePerTest, write, writeClaude, writePi } from "./support/home.ts";
+import { piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { secondsAgo, uuidFrom } from "./support/rows.ts";
+
+const home = homePerTest();
+const server = serverPerFile({ dimensions: DIMENSIONS });
+
+describe("forget", () => {
+  test("keeps out what a pattern fits from then on, though nothing fits it yet", async () => {
+    const tried = await home.run("forget", "--pattern", "Falcon", "--dry-run");
+    expect([tried.exitCode, tried.stderr]).toEqual([0, "no stored data matches\n"]);
+    expect(existsSync(home.paths.config)).toBe(false);
+    const told = await home.run("forget", "--yes", "--pattern", "Falcon");
+    expect([told.exitCode, told.stderr]).toEqual([0, "no stored data matches\n"]);
+    const config = JSON.parse(readFileSync(home.paths.config, "utf8"));
+    expect(config).toEqual({ exclude: { patterns: ["Falcon"] } });
+  });
+
+  test("takes what a pattern fits out of chunks, observations, names, notes and log, and leaves the rest", async () => {
+    using home = homeWithAll();
+    const ids = AGENTS.map((kind) => idOf(kind, "other"));
+    for (const kind of AGENTS) writeSession(home, kind, { who: "other", mark: "plainword" });
+    const id = uuidFrom("both");
+    const cwd = home.project;
+    const rows = [
+      claudeUser({
+        text: "always use tabs in this harmless project",
+        at: secondsAgo(90),
+        cwd,
+        sessionId: id,
+      }),
+      ...claudeAssistant({ text: "Tabs it is", at: secondsAgo(89), cwd, sessionId: id }),
+      claudeUser({ text: `always call it ${MARK}user`, at: secondsAgo(80), cwd, sessionId: id }),
+      ...claudeAssistant({
+        text: "Done",
+        tools: [
+          { name: "Edit", input: { file_path: `${cwd}/${MARK}tool.ts`, old_string: "", new_string: "x" } },
+        ],
+        at: secondsAgo(79),
+        cwd,
+        sessionId: id,
+      }),
+      claudeState("custom-title", { customTitle: `${MARK}title` }, id),
+    ];
+    writeClaude(home, { id, rows });
+    const withLedger = uuidFrom("holds its own ledger");
+    const observation = { priority: "red", at: null, sources: [2] };
+    const observations = [
+      { ...observation, id: "aaaa", text: `call it ${MARK}user` },
+      { ...observation, id: "bbbb", text: "the harmless rest" },
+    ];
+    const data = { kind: "observed", observations, coversTo: 2, covers: "1-2", by: "rules" };
+    writePi(home, {
+      id: withLedger,
+      rows: piLinked([
+        piHeader({ id: withLedger, cwd }),
+        piUser({ text: "hello there" }),
+        piEntry("custom", { customType: "session-memory:observations", data }),
+      ]),
+    });
+    await holdEverything(home, server, [id, ...ids]);
+    const before = ofOthers(home, ids);
+    expect(await home.ok("observe-compact", withLedger, "--render")).toContain(MARK);
+    expect(holding(home, MARK).length).toBeGreaterThan(3);
+    const told = JSON.parse(
+      await home.ok("forget", "--yes", "--pattern", `${MARK}\\w+`, "--json", "--quiet"),
+    );
+    expect(told.removed).toMatchObject({ chunks: 1, vectors: 1, metaFiles: 1, ledgers: 1, cursors: 0 });
+    expect(told.excluded).toEqual({ sessions: [], projects: [], patterns: [`${MARK}\\w+`] });
+    expect(holding(home, MARK)).toEqual([]);
+    const found = JSON.parse(await home.ok("search", "tabs harmless project", "--json"));
+    expect(found.results.map((hit: { session_id: string }) => hit.session_id)).toContain(id);
+    await home.ok("embed", "--all");
+    await home.ok("observe-compact", id, "--observe");
+    await home.ok("index-meta", id, "--force");
+    await home.ok("save-session", id);
+    await home.hook("user-prompt-submit", promptInput(home, "and now?"));
+    expect(holding(home, MARK)).toEqual([]);
+    expect(await home.ok("observe-compact", id, "--render")).toContain("harmless project");
+    const rendered = await home.ok("observe-compact", withLedger, "--render");
+    expect([rendered.includes(MARK), rendered.includes("the harmless rest")]).toEqual([false, true]);
+    expect(withoutState(ofOthers(home, ids))).toEqual(withoutState(before));
+    const again = await home.run("forget", "--yes", "--pattern", `${MARK}\\w+`);
+    expect(again.exitCode).toBe(0);
+    expect(again.stderr).toBe("no stored data matches\n");
+  }, 60_000);
+
+  test("removes only notes that are as we wrote them, and lists the others", async () => {
+    const id = uuidFrom("noted");
+    writeClaude(home, { id, rows: [claudeUser({ text: `${MARK}user`, cwd: home.project, sessionId: id })] });
+    const save = async (...flags: string[]) => (await home.ok("save-session", id, ...flags)).trim();
+    const ours = await save("--slug", "ours");
+    const elsewhere = await save("--dir", "docs/notes", "--slug", "elsewhere");
+    const edited = await save("--slug", "edited");
+    const header = readFileSync(ours, "utf8");
+    const beheaded = await save("--slug", "beheaded");
+    write(edited, `${header}\nremember to call Ann\n`);
+    write(beheaded, "only my own words\n");
+    const foreign = write(join(home.project, "memory", "2026-02-03-by-another-program.md"), header);
+    const copied = write(join(home.project, "docs", "notes", "copy.md"), header);
+    const unrelated = write(join(home.project, "memory", "todo.md"), "milk\n");
+    const would = await home.ok("forget", id, "--dry-run");
+    const told = JSON.parse(await home.ok("forget", id, "--yes", "--json", "--quiet"));
+    expect(told.removed.notes.sort()).toEqual([elsewhere, ours].sort());
+    expect(told.keptFiles.sort()).toEqual([beheaded, copied, edited, foreign].sort());
+    expect([ours, elsewhere].map((file) => existsSync(file))).toEqual([false, false]);
+    expect([beheaded, copied, edited, foreign, unrelated].map((file) => existsSync(file))).toEqual(
+      Array(5).fill(true),
+    );
+    for (const file of [ours, elsewhere, edited, foreign, copied, beheaded]) expect(would).toContain(file);
+    expect(would).not.toContain(unrelated);
+  }, 30_000);
+
+  test("removes a pi session's meta file only as we wrote it, since it lies in pi's folder", async () => {
+    const files = ["ours", "edited", "seed"].map((who) => {
+      const id = uuidFrom(who);
+      writePi(home, { id, rows: piLinked([piHeader({ id, cwd: home.project }), piUser({ text: who })]) });
+      return { id, meta: join(home.paths.pi, "sessions-meta", `${id}.meta.json`) };
+    });
+    const [ours, edited, seed] = files;
+    await home.ok("index-meta", ours?.id ?? "", edited?.id ?? "", "--force");
+    write(
+      edited?.meta ?? "",
+      readFileSync(edited?.meta ?? "", "utf8").replace(/"tags"/, '"mine": 1, "tags"'),
+    );
+    write(seed?.meta ?? "", JSON.stringify({ sessionId: seed?.id, name: "written by another extension" }));
+    const ids = files.map(({ id }) => id);
+    const told = JSON.parse(await home.ok("forget", ...ids, "--yes", "--json", "--quiet"));
+    expect(told.removed.metaFiles).toBe(1);
+    expect(told.keptFiles.sort()).toEqual([edited?.meta, seed?.meta].sort());
+    expect(files.map(({ meta }) => existsSync(meta))).toEqual([false, true, true]);
+  }, 30_000);
+
+  test("--everything removes all we hold but the settings, and names what remains", async () => {
+    using home = homeWithAll();
+    for (const kind of AGENTS) writeSession(home, kind, { who: "victim", mark: MARK });
+    const ids = AGENTS.map((kind) => idOf(kind, "victim"));
+    await holdEverything(home, server, ids);
+    const foreign = write(join(home.project, "memory", "mine.md"), `${MARK} by hand\n`);
+    const edited = filesUnder(join(home.project, "memory")).find((file) => file !== foreign) ?? "";
+    write(edited, "my own words now\n");
+    expect((await home.run("forget", "--everything")).exitCode).toBe(1);
+    expect(holding(home, MARK).length).toBeGreaterThan(5);
+    const config = readFileSync(home.paths.config, "utf8");
+    const told = JSON.parse(await home.ok("forget", "--everything", "--yes", "--json"));
+    expect(filesUnder(home.paths.home)).toEqual([home.paths.config]);
+    expect(readFileSync(home.paths.config, "utf8")).toBe(config);
+    expect(holding(home, MARK)).toEqual(["/shop/memory/mine.md"]);
+    expect(existsSync(edited)).toBe(true);
+    expect(told).toMatchObject({ dryRun: false, keptFiles: [edited] });
+    expect(told.written).toHaveLength(4);
+    expect(told.remains).toEqual([
+      home.paths.config,
+      join(home.paths.claude, "projects"),
+      join(home.paths.pi, "sessions"),
+      join(home.paths.codex, "sessions"),
+    ]);
+    expect(await home.ok("search", `${MARK}user`)).toContain(MARK); // from the transcripts, which are the hosts'
+  }, 60_000);
+});
+
+describe("forgetInLog()", () => {
+  const [gone, other] = [uuidFrom("gone"), uuidFrom("stays")];
+  const lines = {
+    own: { event: "background.index", session: gone },
+    path: { event: "hook.stop", error: `Cannot read "/p/${gone}.jsonl"` },
+    toldOfIt: { event: "injected", session: other, about: [gone, "x"], text: "- gone (3m ago)" },
+    toldOfOthers: { event: "injected", session: other, about: ["x"], text: "- x (3m ago)" },
+    toldOfWhom: { event: "injected", session: other, text: "who knows" },
+    place: { event: "hook.stop", error: 'Cannot read "/secret/place/x"' },
+    rest: { event: "embed", chunks: 3 },
+  };
+  const text = (...events: object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
+
+  test("drops the lines about a session, and what others were told of it", () => {
+    const { log } = home.paths;
+    write(`${log}.1`, text(lines.own, lines.rest));
+    write(
+      log,
+      `${text(lines.path, lines.toldOfIt, lines.toldOfOthers, lines.toldOfWhom, lines.place)}{"torn`,
+    );
+    const forgetting = { ids: new Set([gone]) };
+    const options = { places: ["/secret/place"], dryRun: false };
+    expect(forgetInLog(log, forgetting, { ...options, dryRun: true })).toBe(6);
+    expect(forgetInLog(log, forgetting, options)).toBe(6);
+    const told = { event: "injected", session: other };
+    expect(readFileSync(`${log}.1`, "utf8")).toBe(text(lines.rest, told, lines.toldOfOthers, told));
+    expect(existsSync(log)).toBe(false);
+  });
+
+  test("leaves a log alone that says nothing of it", () => {
+    const { log } = home.paths;
+    write(log, text(lines.rest, lines.toldOfOthers));
+    expect(forgetInLog(log, { ids: new Set([gone]) }, { places: [], dryRun: false })).toBe(0);
+    expect(readFileSync(log, "utf8")).toBe(text(lines.rest, lines.toldOfOthers));
+    expect(
+      forgetInLog(log, { hasText: (said) => said === "- x (3m ago)" }, { places: [], dryRun: false }),
+    ).toBe(1);
+    expect(readFileSync(`${log}.1`, "utf8")).toBe(text(lines.rest));
+  });
+});
+
+/** The recipe of chunks changes with the patterns, and with it when they were read. */
+function withoutState(held: unknown): unknown {
+  return (held as unknown[]).filter((_, i) => i !== 2);
+}
