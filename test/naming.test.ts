@@ -213,6 +213,22 @@ const named: [string, Entry[], string | undefined][] = [
     "Move the totals row below the invoice lines",
   ],
   [
+    "tasks for subagents that are alike are named together",
+    [
+      user(
+        "let's try teammates: have each of them research one way to hand over work, and compare them then",
+      ),
+      ...[
+        "Research plan files",
+        "Research plan mode",
+        "Research shared issue trackers",
+        "Merge the branches",
+      ].map((target) => tool({ name: "Task", target, action: "other", paths: [] })),
+      agent("The plan files, plan mode and shared issue trackers are compared."),
+    ],
+    "Research plan files, mode, shared issue trackers",
+  ],
+  [
     "two plans are named together where they fit",
     [
       user("support tar archives, please, and have a look at what happens to broken ones in nested archives"),

@@ -10,11 +10,13 @@ import { isAgreement, isGoOn, isOutburst, isThanks, sentences, spokenText } from
 import { contentWords, hasUnspaced } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { dropTail, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
-import { commitSubjects, DOING, editedFiles, planTitles, ticketTitles } from "./work.ts";
+import { commitSubjects, DOING, editedFiles, planTitles, sharedTask, ticketTitles } from "./work.ts";
 
 const NAME_MAX_CHARS = 80;
 /** Requests further on name a part of the session rather than the whole. */
 const REQUESTS_MAX = 30;
+/** With no more, what subagents were given is the work. */
+const FEW_REQUESTS = 3;
 const SENTENCES_PER_MESSAGE = 5;
 /** Weights of statements, relative to a later request: by source and position. */
 const WORTH = {
@@ -102,6 +104,8 @@ function* statements(entries: readonly Entry[]): Generator<Statement> {
     if (tool && /^(?:Task|Agent)$/.test(tool.name)) yield { text: tool.target, worth: WORTH.delegated };
     if (kind === "summary") yield* titles(text, WORTH.title);
   }
+  const task = requests.length <= FEW_REQUESTS ? sharedTask(entries) : undefined;
+  if (task !== undefined && task.split(" ").length <= WORDS_MAX) yield { text: task, worth: WORTH.achieved };
   for (const text of commitSubjects(entries))
     yield { text, worth: isDelegated ? WORTH.achieved : WORTH.commit };
   const plans = planTitles(entries);

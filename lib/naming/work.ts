@@ -13,6 +13,8 @@ import type { Step } from "../transcripts/steps.ts";
 /** Fewer commands and edits than this name no conversation. */
 const WORK_MIN = 3;
 const RESULT_CHARS = 4000;
+/** Tasks that share their verb. */
+const ALIKE_MIN = 3;
 /** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
 export const DOING =
   /^(?:re-?)?(?:add|allow|analy[sz]|automat|build|built|chang|clean|compar|configur|consolidat|convert|creat|debug|decid|deduplicat|defin|detect|delet|deploy|design|diagnos|document|enabl|explor|export|extend|extract|fix|format|generat|handl|implement|import|improv|inject|install|instrument|integrat|introduc|investigat|mak|measur|merg|migrat|mov|nam|optimi[sz]|organi[sz]|plan|port|prepar|propos|publish|redirect|reduc|refactor|releas|remov|renam|replac|research|restor|restructur|revert|rewrit|rework|set up|simplif|speed|split|stop|subscrib|summari[sz]|support|switch|test|trac|translat|understand|unif|updat|upgrad|us|validat|verif|writ|behebe|baue|erstelle|ergänze|füge|schreib|ändere|corrig|ajout|crée|añad|agreg|arregl)\w{0,4}\b/i;
@@ -56,6 +58,22 @@ function commitSubject(message: string): string {
   const words = subject.split(" ");
   const end = words.findIndex((word, index) => index >= 3 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
   return words.slice(0, end === -1 ? undefined : end).join(" ");
+}
+
+/** Returns what tasks given to three or more subagents have in common, and each: `Research plan mode, teammates, worktrees`. */
+export function sharedTask(entries: readonly Entry[]): string | undefined {
+  const tasks = entries.flatMap(({ tool }) =>
+    tool && /^(?:Task|Agent)$/.test(tool.name) ? [tool.target.split(" ")] : [],
+  );
+  const alike = tasks.filter(([verb]) => verb === tasks[0]?.[0]);
+  if (alike.length < ALIKE_MIN) return undefined;
+  return alike
+    .map((words, at) => {
+      const before = alike[at - 1] ?? [];
+      const same = words.findIndex((word, index) => word !== before[index]);
+      return words.slice(Math.max(same, at === 0 ? 0 : 1)).join(" ");
+    })
+    .join(", ");
 }
 
 /** Returns the subjects of the commits, oldest first. */
