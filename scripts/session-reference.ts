@@ -226,7 +226,7 @@ async function ancestorsOf(
   { paths, settings: { exclude } }: ReferenceOptions,
 ): Promise<Session[]> {
   if (count === 0) return [];
-  const { parentFile } = await import("../lib/sessions/sessions.ts");
+  const { parentFile } = await import("../lib/sessions/listing.ts");
   const line = [session];
   while (line.length <= count) {
     const file = parentFile(line.at(-1) ?? session);

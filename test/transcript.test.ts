@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/sessions.ts";
+import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/listing.ts";
 import { numberLines } from "../lib/transcripts/backward.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import type { Entry } from "../lib/transcripts/session.ts";

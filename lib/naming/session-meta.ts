@@ -2,6 +2,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { givenTitle } from "../sessions/discovery.ts";
+import { parentFile } from "../sessions/listing.ts";
 import {
   META_SCHEMA_VERSION,
   metaFile,
@@ -11,7 +12,6 @@ import {
   type SessionMeta,
   updateMeta,
 } from "../sessions/meta.ts";
-import { parentFile } from "../sessions/sessions.ts";
 import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
 import { recordWritten } from "../store/state.ts";
 import { readHead } from "../transcripts/head.ts";

@@ -41,11 +41,15 @@ const SLASH = 0x2f;
 const SEPARATOR = 1;
 const CONTROL_CHARACTER = 2;
 const IN_WORD = 128;
-/** Symbols from common to rare; letters of both cases share one, and so do digits and some signs. */
-const SYMBOLS = " -=/etaoinsrlcdpumfgh_b1vykwxjqz";
-const SAME: Record<string, string> = { ":": "=", ">": "_", $: "/", "{": "/", "}": "/", "(": "/" };
+/** The first symbol of letters, digits and what else goes into words. */
+const FIRST_LETTER = 4;
+/** Characters that share a symbol, from common to rare; all others have the first. */
+const SYMBOLS =
+  "\n - =: /{}($ eE tT aA oO iI nN sS rR lL cC dD pP uU mM fF gG hH _> bB 0123456789 vV yY kK wW xX jJ qQ zZ".split(
+    " ",
+  );
 
-/** A word that some pattern needs, found by three characters in a row, the last of them `back` behind its start. */
+/** A word that some pattern needs, found by its first or last three characters, the last of them `back` behind its start. */
 interface Needed {
   word: string;
   back: number;
@@ -61,25 +65,31 @@ interface Tables {
 
 let tables: Tables | undefined;
 
-function symbolOf(character: string): number {
-  const same = /\d/.test(character) ? "1" : (SAME[character] ?? character.toLowerCase());
-  return Math.max(0, SYMBOLS.indexOf(same));
-}
-
-function characterClass(code: number): number {
-  const character = String.fromCharCode(code);
-  const isControl = (code < 0x20 && character !== "\t" && character !== "\n") || code === 0x7f;
-  const kind = isControl ? CONTROL_CHARACTER : /[:=]/.test(character) ? SEPARATOR : 0;
-  return kind | (symbolOf(character) << 2) | (/[\w-]/.test(character) ? IN_WORD : 0);
+// Plain loops: this runs before the first text of every process, prompt hooks included.
+function buildClasses(): Uint8Array {
+  const classes = new Uint8Array(128).fill(CONTROL_CHARACTER, 0, 0x20);
+  classes[0x7f] = CONTROL_CHARACTER;
+  for (let symbol = 0; symbol < SYMBOLS.length; symbol++) {
+    const characters = SYMBOLS[symbol] ?? "";
+    for (let i = 0; i < characters.length; i++) {
+      const character = characters.charAt(i);
+      const kind = character === ":" || character === "=" ? SEPARATOR : 0;
+      const isInWord = symbol >= FIRST_LETTER ? character !== ">" : character === "-";
+      classes[characters.charCodeAt(i)] = kind | (symbol << 2) | (isInWord ? IN_WORD : 0);
+    }
+  }
+  classes[0x09] = 0;
+  return classes;
 }
 
 function buildTables(): Tables {
+  const classes = buildClasses();
   const trigrams = new Uint8Array(1 << 15);
   const groups: Tables["groups"] = [{ bits: 0, words: [] }];
-  const groupAt = (at: number) => {
-    trigrams[at] ||= groups.push({ bits: 0, words: [] }) - 1;
-    return groups[trigrams[at] ?? 0];
-  };
+  const symbolAt = (word: string, at: number) => ((classes[word.charCodeAt(at)] ?? 0) >> 2) & 31;
+  const trigramAt = (word: string, end: number) =>
+    (symbolAt(word, end - 2) << 10) | (symbolAt(word, end - 1) << 5) | symbolAt(word, end);
+  const rarityOf = (trigram: number) => (trigram >> 10) + ((trigram >> 5) & 31) + (trigram & 31);
   const needed: [bit: number, words: readonly string[]][] = [
     [TOKEN | CREDENTIAL, KEY_WORDS],
     [CONTEXT, CONTEXT_WORDS],
@@ -88,37 +98,30 @@ function buildTables(): Tables {
   ];
   for (const [bit, words] of needed) {
     for (const word of words) {
-      const { at, back } = rarestTrigram(word);
-      groupAt(at)?.words.push({ word, back, bit });
+      const [first, last] = [trigramAt(word, 2), trigramAt(word, word.length - 1)];
+      const isLast = rarityOf(last) > rarityOf(first);
+      const at = isLast ? last : first;
+      const back = isLast ? word.length - 1 : 2;
+      trigrams[at] ||= groups.push({ bits: 0, words: [] }) - 1;
+      groups[trigrams[at] ?? 0]?.words.push({ word, back, bit });
     }
   }
-  const dash = symbolOf("-");
-  const shared = new Map<number, number>();
-  const bitsAt = (at: number, bits: number) => {
-    const group = trigrams[at] ? groups[trigrams[at] ?? 0] : undefined;
-    if (group) group.bits |= bits;
-    else {
-      const known = shared.get(bits) ?? groups.push({ bits, words: [] }) - 1;
-      shared.set(bits, known);
-      trigrams[at] = known;
-    }
+  const [options, flags] = [
+    groups.push({ bits: OPTION, words: [] }) - 1,
+    groups.push({ bits: FLAG, words: [] }) - 1,
+  ];
+  const bitsAt = (at: number, plain: number) => {
+    const group = groups[trigrams[at] ?? 0];
+    if (trigrams[at] && group) group.bits |= groups[plain]?.bits ?? 0;
+    else trigrams[at] = plain;
   };
-  for (const letter of SYMBOLS) {
-    if (!/[a-z-]/.test(letter)) continue;
-    for (const sign of [dash, symbolOf("/")]) bitsAt((sign << 5) | symbolOf(letter), OPTION);
-    bitsAt((dash << 10) | (dash << 5) | symbolOf(letter), FLAG);
+  const [dash, slash] = [symbolAt("-", 0), symbolAt("/", 0)];
+  for (let symbol = dash; symbol < SYMBOLS.length; symbol++) {
+    bitsAt((dash << 5) | symbol, options);
+    bitsAt((slash << 5) | symbol, options);
+    bitsAt((dash << 10) | (dash << 5) | symbol, flags);
   }
-  return { classes: Uint8Array.from({ length: 128 }, (_, code) => characterClass(code)), trigrams, groups };
-}
-
-function rarestTrigram(word: string): { at: number; back: number } {
-  const symbols = [...word].map(symbolOf);
-  let best = { at: 0, back: 0, rarity: -1 };
-  for (let back = 2; back < symbols.length; back++) {
-    const [a = 0, b = 0, c = 0] = symbols.slice(back - 2);
-    if (a + b + c > best.rarity) best = { at: (a << 10) | (b << 5) | c, back, rarity: a + b + c };
-  }
-  return best;
+  return { classes, trigrams, groups };
 }
 
 /** Returns which kinds of patterns to try, as bits. */

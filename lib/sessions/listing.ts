@@ -1,12 +1,18 @@
-/** Lists sessions by their last row, with their first words. */
+/** Lists sessions by their last row, with their first words; finds where a session came from, and gives one as flat text. */
 
+import { statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { entriesOf, namesIn } from "../base/files.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Rules } from "../transcripts/rules.ts";
+import { textOf } from "../transcripts/format.ts";
+import { readHead } from "../transcripts/head.ts";
+import { readFully, withFile } from "../transcripts/jsonl.ts";
+import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { describeSession, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
@@ -22,22 +28,8 @@ export function listByLastRow(
   const dated = listSessions(paths, { ...options, dated: true }).filter(
     ({ updatedAt }) => updatedAt >= since,
   );
-  const listed: Session[] = [];
-  for (const session of dated) {
-    if (listed.length >= limit) break;
-    if (hasConversation(session)) listed.push(describeSession(session, paths));
-  }
-  return listed;
-}
-
-/** Returns the session with the newest last row, other than the current one; of a project, if one is given. */
-export function lastSession(
-  paths: Paths,
-  { cwd, current, project }: { cwd: string; current: string | undefined; project?: string },
-): Session | undefined {
-  return listSessions(paths, { cwd, project, dated: true }).find(
-    (session) => session.id !== current && hasConversation(session),
-  );
+  const listed = dated.values().filter(hasConversation).take(limit);
+  return [...listed.map((session) => describeSession(session, paths))];
 }
 
 /** Returns the user's first words in a session. */
@@ -52,12 +44,6 @@ export function firstWords(file: string, rules: Rules): string | undefined {
   return undefined;
 }
 
-export interface ListingStyle {
-  rules: Rules;
-  /** IANA name. */
-  timezone: string;
-}
-
 const TITLE_MAX = 80;
 /** Columns of a name and of a folder at a terminal, and the width below which folders are short and sizes left out. */
 const [NAME_MIN, FOLDER_MAX, FOLDER_NARROW, NARROW] = [20, 28, 16, 100];
@@ -65,22 +51,22 @@ const HEADER_TITLE_MAX = 160;
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
 /** A session's cells in a listing: date of its last row, name or first words, short id, agent, folder, size. */
-export function listingCells(session: Session, { rules, timezone }: ListingStyle): string[] {
+function listingCells(
+  session: Session,
+  { rules, timezone }: Pick<ListStyle, "rules" | "timezone">,
+): string[] {
   const { id, agent, cwd = "?", updatedAt, size } = session;
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
   const date = formatLocal(updatedAt, timezone).slice(0, 16);
-  return [
-    date,
-    titleOf(session, rules),
-    line(onMachine(shortId(id), session)),
-    agent,
-    line(cwd),
-    formatSize(size),
-  ];
+  const place = [onMachine(shortId(id), session), agent, cwd].map(line);
+  return [date, titleOf(session, rules), ...place, formatSize(size)];
 }
 
 /** How sessions are listed: below each how to go on with it; at a terminal in columns, else with `·` between the cells. */
-interface ListStyle extends ListingStyle {
+interface ListStyle {
+  rules: Rules;
+  /** IANA name. */
+  timezone: string;
   resume: boolean;
   terminal: { home: string; columns: number } | undefined;
 }
@@ -115,7 +101,8 @@ export function listingColumns(
   const isNarrow = columns < NARROW;
   const cells = rows.map(([, title = "", id = "", agent = "", folder = "", size = ""], i) => {
     const path = home !== "" && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
-    const shown = shortPath(path, isNarrow ? FOLDER_NARROW : FOLDER_MAX);
+    const max = isNarrow ? FOLDER_NARROW : FOLDER_MAX;
+    const shown = cutColumns(columnsOf(path) <= max ? path : `…/${path.split("/").at(-1)}`, max);
     return [
       sayTime(dates[i] ?? now, { now, timezone }),
       title,
@@ -133,12 +120,8 @@ export function listingColumns(
   );
 }
 
-function shortPath(path: string, columns: number): string {
-  return columnsOf(path) <= columns ? path : cutColumns(`…/${path.split("/").at(-1)}`, columns);
-}
-
 function cutColumns(text: string, columns: number): string {
-  return columnsOf(text) <= columns ? text : fitColumns(text, columns);
+  return fitColumns(text, Math.min(columns, columnsOf(text)));
 }
 
 /** Returns the command that goes on with a session in its host, fit to be printed. */
@@ -204,4 +187,114 @@ export function resumeCommand({ agent, id, file, parentId, machine }: Session): 
   if (agent === "claude") return `claude --resume ${quoted(id)}`;
   if (agent === "pi") return `pi --session ${quoted(file)}`;
   return agent === "codex" ? `codex resume ${quoted(id)}` : undefined;
+}
+
+const HEAD_BYTES = 64 * 1024;
+/** Larger folders are not searched for the origin of a fork. */
+const SIBLINGS_MAX = 500;
+
+/** Returns the transcript of the session that this one came from; undefined when none is known. */
+export function parentFile(session: Session): string | undefined {
+  const head = readHead(session.file);
+  if (!head) return undefined;
+  if (session.agent === "pi") return head.forkedFrom;
+  if (session.agent !== "claude") return undefined;
+  const parentId = session.parentId ?? head.parentId;
+  if (parentId !== undefined && parentId !== session.id)
+    return besideOrAbove(session.file, `${parentId}.jsonl`);
+  return forkOrigin(session, head.startedAt);
+}
+
+/** A subagent's file lies two folders below its parent's, or beside it in older versions. */
+function besideOrAbove(file: string, name: string): string | undefined {
+  let folder = dirname(file);
+  for (let up = 0; up < 5; up++, folder = dirname(folder)) {
+    if (namesIn(folder).includes(name)) return join(folder, name);
+  }
+  return undefined;
+}
+
+/** Claude Code copies a fork's rows with their ids and begins the new file later: the older holder of the first is the origin. */
+function forkOrigin({ file }: Session, startedAt: string | undefined): string | undefined {
+  const first = readEntries(file, { rules: ownRules() }).next().value;
+  if (first?.id === undefined || startedAt === undefined || first.at === undefined || first.at >= startedAt)
+    return undefined;
+  const names = namesIn(dirname(file)).filter((name) => name.endsWith(".jsonl"));
+  if (names.length > SIBLINGS_MAX) return undefined;
+  let origin: { file: string; startedAt: string } | undefined;
+  for (const name of names) {
+    const other = join(dirname(file), name);
+    if (other === file || !headHolds(other, `"uuid":"${first.id}"`)) continue;
+    const began = readHead(other)?.startedAt;
+    if (began !== undefined && began < startedAt && began < (origin?.startedAt ?? "~"))
+      origin = { file: other, startedAt: began };
+  }
+  return origin?.file;
+}
+
+function headHolds(file: string, text: string): boolean {
+  try {
+    return withFile(file, (descriptor) => readFully(descriptor, 0, HEAD_BYTES).includes(text));
+  } catch {
+    return false; // gone since it was listed, or not ours to read
+  }
+}
+
+/** A transcript as flat text, with the line of each message. */
+export interface SessionFile {
+  /** File name. */
+  path: string;
+  absPath: string;
+  mtimeMs: number;
+  size: number;
+  /** sha256 of content and line map. */
+  hash: string;
+  /** One line per message: `User: …` or `Assistant: …`. */
+  content: string;
+  /** For each line of `content` its 1-based line in the transcript. */
+  lineMap: number[];
+}
+
+/** Reads a whole transcript's messages; null when it cannot be read. */
+export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
+  try {
+    const { mtimeMs, size } = statSync(absPath);
+    const lines: string[] = [];
+    const lineMap: number[] = [];
+    for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {
+      if (entry.kind !== "user" && entry.kind !== "assistant") continue;
+      const text = extractSessionText(entry.text);
+      if (text === null) continue;
+      lines.push(`${entry.kind === "user" ? "User" : "Assistant"}: ${text}`);
+      lineMap.push(entry.line);
+    }
+    const content = lines.join("\n");
+    // The global: importing node:crypto would double the start of everything that reads transcripts.
+    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
+    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
+    return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
+  } catch {
+    return null; // promised: no reason is wanted, validateSessionFile gives it
+  }
+}
+
+/** Returns the words of a message's content on one line; null when there are none. */
+export function extractSessionText(content: unknown): string | null {
+  const blocks = Array.isArray(content) ? content : [content];
+  const parts = blocks
+    .map((block) =>
+      textOf(typeof block === "string" ? block : [block])
+        .replace(/\s+/g, " ")
+        .trim(),
+    )
+    .filter(Boolean);
+  return parts.join(" ") || null;
+}
+
+/** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
+export async function listSessionFiles(directory: string): Promise<string[]> {
+  return entriesOf(directory)
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".jsonl"))
+    .map(({ name }) => join(directory, name))
+    .sort();
 }

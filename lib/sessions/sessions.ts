@@ -1,19 +1,15 @@
 /**
  * Lists sessions by place and name alone, describes them from the first and last bytes of their files, and finds the
- * repository that a session works in and the session that it came from.
+ * repository that a session works in.
  *
  * References are resolved in lib/sessions/resolve.ts, names in lib/sessions/names.ts, projects in lib/sessions/project.ts.
  */
 
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { namesIn } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { textOf } from "../transcripts/format.ts";
-import { readHead } from "../transcripts/head.ts";
-import { ownRules } from "../transcripts/rules.ts";
+import { holdsEntry } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { readEntries } from "../transcripts/transcript.ts";
 import { headOf, lastDirectory, lastTime, newestCopies, parentOf, sessionOf } from "./discovery.ts";
 import { directoriesOf, findTranscripts, voluteSessions } from "./find.ts";
 import { nameOf } from "./meta.ts";
@@ -105,10 +101,20 @@ export function sessionAt(file: string, paths?: Paths): Session | undefined {
 export function hasConversation({ file, size }: Session): boolean {
   if (size > SMALL_BYTES) return true;
   try {
-    return !readEntries(file, { rules: ownRules(), unterminated: "accept" }).next().done;
+    return holdsEntry(file);
   } catch {
     return false; // gone since it was listed, or not ours to read
   }
+}
+
+/** Returns the session with the newest last row, other than the current one; of a project, if one is given. */
+export function lastSession(
+  paths: Paths,
+  { cwd, current, project }: { cwd: string; current: string | undefined; project?: string },
+): Session | undefined {
+  return listSessions(paths, { cwd, project, dated: true }).find(
+    (session) => session.id !== current && hasConversation(session),
+  );
 }
 
 /** Returns the directory that names the project; undefined for a project's name, or none. */
@@ -176,125 +182,4 @@ function directoryHere(cwd: string): string {
   const home = HOME.exec(cwd)?.[0];
   if (home === undefined) return cwd;
   return join(process.getBuiltinModule("node:os").homedir(), cwd.slice(home.length).replaceAll("\\", "/"));
-}
-
-const HEAD_BYTES = 64 * 1024;
-/** Larger folders are not searched for the origin of a fork. */
-const SIBLINGS_MAX = 500;
-
-/** Returns the transcript of the session that this one came from; undefined when none is known. */
-export function parentFile(session: Session): string | undefined {
-  const head = readHead(session.file);
-  if (!head) return undefined;
-  if (session.agent === "pi") return head.forkedFrom;
-  if (session.agent !== "claude") return undefined;
-  const parentId = session.parentId ?? head.parentId;
-  if (parentId !== undefined && parentId !== session.id)
-    return besideOrAbove(session.file, `${parentId}.jsonl`);
-  return forkOrigin(session, head.startedAt);
-}
-
-/** A subagent's file lies two folders below its parent's, or beside it in older versions. */
-function besideOrAbove(file: string, name: string): string | undefined {
-  let folder = dirname(file);
-  for (let up = 0; up < 5; up++, folder = dirname(folder)) {
-    if (namesIn(folder).includes(name)) return join(folder, name);
-  }
-  return undefined;
-}
-
-/** Claude Code copies a fork's rows with their ids and begins the new file later: the older holder of the first is the origin. */
-function forkOrigin({ file }: Session, startedAt: string | undefined): string | undefined {
-  const first = readEntries(file, { rules: ownRules() }).next().value;
-  if (first?.id === undefined || startedAt === undefined || first.at === undefined || first.at >= startedAt)
-    return undefined;
-  const names = namesIn(dirname(file)).filter((name) => name.endsWith(".jsonl"));
-  if (names.length > SIBLINGS_MAX) return undefined;
-  let origin: { file: string; startedAt: string } | undefined;
-  for (const name of names) {
-    const other = join(dirname(file), name);
-    if (other === file || !headHolds(other, `"uuid":"${first.id}"`)) continue;
-    const began = readHead(other)?.startedAt;
-    if (began !== undefined && began < startedAt && began < (origin?.startedAt ?? "~"))
-      origin = { file: other, startedAt: began };
-  }
-  return origin?.file;
-}
-
-function headHolds(file: string, text: string): boolean {
-  let descriptor: number;
-  try {
-    descriptor = openSync(file, "r");
-  } catch {
-    return false; // gone since it was listed, or not ours to read
-  }
-  try {
-    const bytes = Buffer.alloc(HEAD_BYTES);
-    return bytes.subarray(0, readSync(descriptor, bytes, 0, HEAD_BYTES, 0)).includes(text);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** A transcript as flat text, with the line of each message. */
-export interface SessionFile {
-  /** File name. */
-  path: string;
-  absPath: string;
-  mtimeMs: number;
-  size: number;
-  /** sha256 of content and line map. */
-  hash: string;
-  /** One line per message: `User: …` or `Assistant: …`. */
-  content: string;
-  /** For each line of `content` its 1-based line in the transcript. */
-  lineMap: number[];
-}
-
-/** Reads a whole transcript's messages; null when it cannot be read. */
-export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
-  try {
-    const { mtimeMs, size } = statSync(absPath);
-    const lines: string[] = [];
-    const lineMap: number[] = [];
-    for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {
-      if (entry.kind !== "user" && entry.kind !== "assistant") continue;
-      const text = extractSessionText(entry.text);
-      if (text === null) continue;
-      lines.push(`${entry.kind === "user" ? "User" : "Assistant"}: ${text}`);
-      lineMap.push(entry.line);
-    }
-    const content = lines.join("\n");
-    // The global: importing node:crypto would double the start of everything that reads transcripts.
-    const text = new TextEncoder().encode(`${content}\n${lineMap.join(",")}`);
-    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
-    return { path: basename(absPath), absPath, mtimeMs, size, hash, content, lineMap };
-  } catch {
-    return null; // promised: no reason is wanted, validateSessionFile gives it
-  }
-}
-
-/** Returns the words of a message's content on one line; null when there are none. */
-export function extractSessionText(content: unknown): string | null {
-  const blocks = Array.isArray(content) ? content : [content];
-  const parts = blocks
-    .map((block) =>
-      textOf(typeof block === "string" ? block : [block])
-        .replace(/\s+/g, " ")
-        .trim(),
-    )
-    .filter(Boolean);
-  return parts.join(" ") || null;
-}
-
-/** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
-export async function listSessionFiles(directory: string): Promise<string[]> {
-  try {
-    return readdirSync(directory, { withFileTypes: true })
-      .filter((item) => item.isFile() && item.name.endsWith(".jsonl"))
-      .map((item) => join(directory, item.name))
-      .sort();
-  } catch {
-    return [];
-  }
 }

@@ -54,6 +54,23 @@ export function headIn(descriptor: number, size: number): Head | undefined {
   return reader.head();
 }
 
+/** Returns whether a transcript holds anything said or done. */
+export function holdsEntry(file: string): boolean {
+  return withFile(file, (descriptor, size) => {
+    const head = headIn(descriptor, size);
+    if (!head) return false;
+    const format = formatOf(head.agent);
+    for (const { bytes, offset, end, terminated } of linesForward(descriptor)) {
+      const { records, damaged } = bytes ? parseLine(bytes) : { records: [], damaged: true };
+      if (!terminated && damaged) return false;
+      const place = { line: 0, offset, end };
+      if (records.some((record) => format.entries(record, place, { head, results: false }).length > 0))
+        return true;
+    }
+    return false;
+  });
+}
+
 /** Takes lines one by one, and tells the head once a row of a host has shown whose file it is. */
 function headReader() {
   const records: JsonRecord[] = [];
