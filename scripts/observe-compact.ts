@@ -81,7 +81,7 @@ Examples:
   bun scripts/observe-compact.ts discord --recall k3f9a2
 `;
 
-/** Another observer of the same session is waited for so long. */
+/** How long to wait for another observer of the same session. */
 const WAIT_MS = 30_000;
 
 const FLAGS = {
@@ -102,7 +102,7 @@ const FLAGS = {
 
 type SharedFrom = Pick<FoundShared, "owner" | "machine">;
 
-/** What came of it: one property per action, in the order they ran. */
+/** The results, one property per action, in the order they ran. */
 interface Output {
   session: { id: string; name: string | null; agent: string; file: string; from?: SharedFrom };
   settings?: ObservationStatus["settings"];

@@ -115,7 +115,7 @@ function heldByReference(reference: string, held: readonly HeldSession[]): HeldS
 export function projectEntry(project: string, cwd: string): string {
   if (!/[/\\]|^\.\.?$/.test(project)) return project;
   const directory = realDirectory(project.startsWith(".") ? `${cwd}/${project}` : project);
-  // The top of a repository stands for all its worktrees; a folder inside one only for itself.
+  // The top of a repository means all its worktrees, a folder inside one only itself.
   return projectDirectories(directory).includes(directory) ? projectKey(directory) : directory;
 }
 

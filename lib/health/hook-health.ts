@@ -66,7 +66,7 @@ function checkHost(host: Host, { log, sessions, paths, env, now }: HookCheck): F
   return [{ level: "warning", what, remedy: "check that the plugin or extension is installed and enabled" }];
 }
 
-/** When a host's own record of what is installed in it was last written; undefined where that does not name us. */
+/** Returns when a host last recorded its installed plugins; undefined where that record does not name us. */
 function installedAt(
   host: Host,
   { claude, pi, codex }: Pick<Paths, "claude" | "pi" | "codex">,

@@ -184,7 +184,7 @@ function refuseOverCap({ usd, unpriced, ...row }: Row, cap: number, spent: numbe
   );
 }
 
-/** What was spent on a day; of one purse, where one is given. */
+/** Returns what was spent on a day, by one purse where it is given. */
 function readDay({ db }: Store, day: string, purse?: string): SpendToday {
   const rows = db.prepare("SELECT * FROM spend WHERE day = ? ORDER BY at").all(day);
   return summed(purse === undefined ? rows : rows.filter((row) => row.purse === purse));
@@ -239,13 +239,13 @@ function write({ db }: Store, row: Row, conflict: "REPLACE" | "IGNORE" = "REPLAC
   );
 }
 
-/** A line torn by a full disk has the next one fused to it. */
+/** Parses a line; one torn by a full disk has the next one fused to it. */
 function parseRow(line: string): Row | undefined {
   const record = parseRecord(line.slice(Math.max(0, line.lastIndexOf('{"id":'))));
   return record && readRow(record);
 }
 
-/** Anything may have been written into the file by hand: what is no amount counts as its tokens at the dearest price. */
+/** Reads a row, which may have been written by hand: what is no amount counts as its tokens at the dearest price. */
 function readRow({ id, day, ...fields }: JsonRecord): Row | undefined {
   if (typeof id !== "string" || typeof day !== "string") return undefined;
   const model = stringOf(fields.model) ?? "unknown";

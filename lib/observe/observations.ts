@@ -1,11 +1,11 @@
 /**
- * The observation ledger: its records, and what they add up to.
+ * The observation ledger: its records, and the memory that they fold into.
  *
- * Append-only. A record is never changed: what is taken back is dropped by a later one, what was settled is closed by a
- * later one. All else (steps, rules, reflection, rendering) works on the `Memory` that `foldLedger` makes.
+ * Append-only. A record never changes; a later one drops what is withdrawn and closes what is settled. Everything else (steps, rules, reflection, rendering) works on the `Memory` that `foldLedger` makes.
  */
 
 import { createHash } from "node:crypto";
+import { formatLocal } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
 
 export type Priority = "red" | "yellow" | "green";
@@ -30,9 +30,9 @@ export interface Observation {
   sourceIds?: string[];
   /** A request or question that is open until a later record closes it. */
   thread?: true;
-  /** It lays down what shall hold beyond one request, so that settling the request does not settle it. */
+  /** A standing rule: settling the request it came with does not close it. */
   rule?: true;
-  /** What it states the newest state of, such as a command: a later one with the same subject supersedes it. */
+  /** The thing whose state it gives, such as a command; a later one with the same subject supersedes it. */
   subject?: string;
 }
 
@@ -44,7 +44,7 @@ export interface Files {
   modified: string[];
 }
 
-/** What one step of conversation gave. Without observations it still says that these lines were looked at. */
+/** The result of one step. Without observations it still records that these lines were read. */
 export interface ObservedRecord {
   kind: "observed";
   observations: Observation[];
@@ -58,11 +58,11 @@ export interface ObservedRecord {
   files?: Files;
   /** `rules`, or the model. */
   by: string;
-  /** What the observer offered and was not taken: unknown sources, invented dates, over the limit. */
+  /** Number of offered observations that were rejected: unknown sources, invented dates, over the limit. */
   left?: number;
 }
 
-/** What reflection took out and put in. One that took out nothing says so, and is not repeated on the same input. */
+/** The result of a reflection. One that dropped nothing is recorded too, so that it is not repeated on the same input. */
 export interface ReflectedRecord {
   kind: "reflected";
   observations: Observation[];
@@ -85,11 +85,11 @@ interface DroppedRecord {
 export type LedgerRecord = ObservedRecord | ReflectedRecord | DroppedRecord;
 export type Ledger = readonly LedgerRecord[];
 
-/** What the records of a ledger add up to. */
+/** A ledger folded. */
 export interface Memory {
   /** The live ones, in ledger order. */
   observations: Observation[];
-  /** Every observation that ever was, for recall. */
+  /** Every observation there ever was, for recall. */
   history: Map<string, Observation>;
   /** Requests that were settled. */
   closed: Set<string>;
@@ -105,7 +105,7 @@ export interface Memory {
 /** The reason of tombstones for rows that are no longer part of the conversation. */
 export const BRANCH_LEFT = "branch left";
 
-/** Adds up a ledger. Records of an unknown kind, as a later version may write, count for nothing. */
+/** Folds a ledger. Records of an unknown kind, as a later version may write, are ignored. */
 export function foldLedger(ledger: Ledger): Memory {
   return openMemory(ledger).memory;
 }
@@ -167,7 +167,7 @@ function foldReflected(memory: Memory, live: Map<string, Observation>, record: R
     live.set(observation.id, observation);
     memory.history.set(observation.id, observation);
   }
-  // A merged observation is placed where it happened, not at the end.
+  // A merged observation goes where it happened, not to the end.
   const sorted = [...live.values()].toSorted((a, b) => firstSource(a) - firstSource(b));
   live.clear();
   for (const observation of sorted) live.set(observation.id, observation);
@@ -190,7 +190,7 @@ function firstSource(observation: Observation): number {
   return observation.sources[0] ?? 0;
 }
 
-/** Returns whether an observation must survive everything: what the user wants or decided, not yet settled. */
+/** Returns whether an observation must be kept: what the user wants or decided, not yet settled. */
 export function isOpen(observation: Observation, memory: Pick<Memory, "closed">): boolean {
   if (observation.text.startsWith(DONE)) return false;
   // A question is no 🔴, but open until it is answered.
@@ -210,7 +210,7 @@ export function observationLine({ priority, local, text, id }: Observation): str
   return `- ${MARKS[priority]} ${local ? `(${local.slice(11, 16)}) ` : ""}${text} [${id}]`;
 }
 
-/** Returns tokens of these observations as rendered, never fewer than there are. */
+/** Returns an upper bound of the tokens of these observations as rendered. */
 export function observationTokens(observations: readonly Observation[]): number {
   return observations.reduce((sum, observation) => sum + estimateTokens(observationLine(observation)) + 1, 0);
 }
@@ -261,21 +261,10 @@ function wordsOf({ at, priority, sources, text }: Draft): string {
   return [at, priority, sources.join(), text].join("\n");
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>();
-
 /** Returns a time as people there would write it, with the zone's name; undefined for what is no time. */
 export function localMinute(at: string, timezone: string): string | undefined {
   if (Number.isNaN(Date.parse(at))) return undefined;
-  let format = formats.get(timezone);
-  if (!format) {
-    format = new Intl.DateTimeFormat("sv-SE", {
-      timeZone: timezone,
-      dateStyle: "short",
-      timeStyle: "short",
-    });
-    formats.set(timezone, format);
-  }
-  return `${format.format(new Date(at))} ${timezone}`;
+  return `${formatLocal(at, timezone).slice(0, 16)} ${timezone}`;
 }
 
 /** Returns lines as ascending ranges: `12-14,17`. */

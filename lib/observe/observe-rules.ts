@@ -1,7 +1,6 @@
 /**
- * Observing without a model: the user's own words, how each request ended, and through `work-notes.ts` what was done.
- *
- * The same conversation and memory always give the same observations.
+ * Observes without a model: the user's words, how each request ended, and through `work-notes.ts` what was done. The
+ * same conversation and memory always give the same observations.
  */
 
 import { truncate } from "../base/text.ts";
@@ -24,9 +23,9 @@ import { DONE, type Draft, type Memory, type Observation, openThreads } from "./
 import { excerpt, type StepNotes } from "./observe-step.ts";
 import { isPlan, type Note, workNotes } from "./work-notes.ts";
 
-/** A user's message up to here is kept word for word. */
+/** Up to this length a user's message is kept word for word. */
 const VERBATIM_CHARS = 300;
-/** A longer one keeps its beginning and end, with the mark between. */
+/** A longer one keeps its beginning and end. */
 const LONG_CHARS = 330;
 const QUESTION_CHARS = 120;
 const OFFER_CHARS = 200;
@@ -45,10 +44,10 @@ const YES_OR_NO =
 const RULE_CHARS = 200;
 const RULES_MAX = 3;
 const RESULT_CHARS = 220;
-/** It is all there is of what it sums up. */
+/** Longer than others: nothing else is left of what it summarises. */
 const SUMMARY_CHARS = 1500;
 const SUMMARY_LINES_MAX = 30;
-/** The beginning of pi's summary of an abandoned branch, which nothing else in the conversation mentions. */
+/** Matches the beginning of pi's summary of an abandoned branch. */
 const BRANCH_SUMMARY = /^The user explored a different conversation branch/;
 
 type Clean = (text: string) => string;
@@ -108,7 +107,7 @@ export function observePrompt(prompt: Entry, clean: Clean): Draft[] {
   return promptNotes(prompt, { earlier: undefined, clean }).map(({ draft }) => draft);
 }
 
-/** Rows without a time happened when the row before them did. */
+/** Gives rows without a time that of the row before them. */
 function withTimes(entries: readonly Entry[]): Entry[] {
   let at: string | undefined;
   return entries.map((entry) => {
@@ -213,7 +212,7 @@ function answers(text: string, earlier: string): boolean {
   );
 }
 
-/** Returns what the last observation says, its sentences apart. */
+/** Returns the words of the last observation, split where it was shortened. */
 function lastWords({ observations }: Memory): string | undefined {
   const text = observations.at(-1)?.text.replace(/^(?:Assistant:|✅) /, "");
   return text?.replace(/(?<=\S)… /g, "…\n");
@@ -271,7 +270,7 @@ function summaryBody(text: string): string {
   );
 }
 
-/** Leaves out the least worthy notes, oldest first, until the rest fits; the user's words always stay. */
+/** Drops the least valuable notes, oldest first, until the rest fits; the user's words always stay. */
 function withinBudget(notes: readonly Note[], budget: number): { kept: Note[]; left: number } {
   const cost = new Map(notes.map((note) => [note, estimateTokens(note.draft.text) + 12]));
   let over = -budget;

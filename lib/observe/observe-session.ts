@@ -30,7 +30,7 @@ import {
 export interface SessionContext {
   paths: Paths;
   settings: Settings;
-  /** The open index: how far a session was looked at is noted there, so that the next look reads on from it. */
+  /** The open index, which keeps how far a session was read, so that the next look reads only what is new. */
   store?: Store | undefined;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
@@ -39,7 +39,7 @@ export interface SessionContext {
   waitMs?: number | undefined;
   /** @default {Date.now} */
   now?: (() => number) | undefined;
-  /** Told of each step: messages covered, and how many there are to cover. */
+  /** Called before each step with the messages covered and to cover. */
   onStep?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface SessionOutcome {
   observed?: ObserveOutcome | undefined;
   reflected?: ReflectOutcome;
   reason?: string;
-  /** Whether a huge transcript has more to observe. */
+  /** True when a huge transcript has more to observe. */
   isPartial?: boolean;
 }
 
@@ -196,7 +196,7 @@ async function locked(
   { paths, settings, waitMs = 0 }: SessionContext,
   work: () => Promise<SessionOutcome>,
 ): Promise<SessionOutcome> {
-  // Asked under the lock: whoever held it may have been forgetting the session.
+  // Checked under the lock, whose last holder may have been forgetting the session.
   const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   try {
     return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () =>
@@ -213,10 +213,10 @@ async function locked(
   }
 }
 
-/** The first line that an observer's prompt asks about. */
+/** Matches the first line that an observer's prompt asks about. */
 const FIRST_LINE = /<new-conversation>\n\[(\d+)\]/g;
 
-/** Does work on a session's memory that is thrown away; returns what a model would have been sent. */
+/** Runs work on a throw-away copy of a session's memory and returns what a model would have been sent. */
 export async function planObserving(
   session: { id: string },
   paths: Paths,

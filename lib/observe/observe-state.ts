@@ -29,12 +29,12 @@ export interface Backoff {
   reason: string;
 }
 
-/** config.json's settings with what was set at run time, which persists across reloads and sessions. */
+/** Returns the settings of config.json with those set at run time, which persist across sessions. */
 export function observeSettings(paths: Places, settings: ObserveSettings): ObserveSettings {
   const file = readJson(join(paths.observations, OVERRIDES));
   const merged: Record<string, unknown> = { ...settings };
   for (const [key, value] of Object.entries(isRecord(file) ? file : {})) {
-    // A file that anyone can edit: what no longer fits is passed over.
+    // Anyone can edit the file: what does not fit is ignored.
     if (fault(key, value, settings) === undefined) merged[key] = value;
   }
   return merged as unknown as ObserveSettings;
@@ -122,7 +122,7 @@ function keepBackoff({ db }: Store, sessionId: string, { failures, notBefore, re
   insert.run(sessionId, failures, notBefore, reason);
 }
 
-/** With what 0.1.0 kept in a file of the session's own. */
+/** Opens state.db after importing what 0.1.0 kept in a file of the session's own. */
 function withBackoffs<T>(paths: Places, sessionId: string, work: (store: Store) => T): T | undefined {
   const old = join(paths.observations, `${fileStem(sessionId)}${OLD_SUFFIX}`);
   if (!existsSync(paths.state) && !existsSync(old)) return undefined;
@@ -172,7 +172,7 @@ function fault(key: string, value: unknown, settings: ObserveSettings): string |
   return fits(value) ? undefined : `expected ${expected}`;
 }
 
-/** Forgets in each ledger under the lock of those who write it, and returns how many it was found in. */
+/** Forgets in each ledger, under its writers' lock, and returns how many it was found in. */
 export async function forgetLedgers(
   forgetting: Forgetting,
   { paths, dryRun }: ForgetIn,
@@ -197,7 +197,7 @@ function countObservations(file: string): number {
   return records.flatMap((record) => ("observations" in record ? record.observations : [])).length;
 }
 
-/** Leaves the records, so that what they cover is not observed again. Returns how many parts went. */
+/** Removes matching texts but not their records, so that nothing is observed twice. Returns how many texts it removed. */
 async function scrubLedger(
   file: string,
   hasText: (text: string) => boolean,

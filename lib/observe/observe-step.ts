@@ -1,16 +1,16 @@
-/** What of a conversation is still raw, how many tokens that is, and the next piece of it to observe. */
+/** Measures how much of a conversation is not observed yet, and cuts the next piece to observe. */
 
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { type Draft, lineSpans, type Memory } from "./observations.ts";
 
-/** What tool results are cut to, as pi does in its own summaries. */
+/** Characters kept of a tool result, as in pi's own summaries. */
 export const RESULT_CHARS = 2000;
 /** One line of a tool call. */
 const TOOL_CHARS = 300;
-/** A long text keeps this share of its room for its beginning. */
+/** Share of a shortened text that its beginning gets. */
 const HEAD_SHARE = 0.7;
-/** A reported context may hold more than the transcript: beyond this factor it is not the conversation's. */
+/** Context that a host reports beyond this multiple of the estimate is not the conversation's. */
 const CALIBRATION_MAX = 3;
 
 /** A piece of new conversation, oldest first. */
@@ -23,7 +23,7 @@ export interface Step {
   lines: Set<number>;
 }
 
-/** What was made of a step, by rule or by a model, before it is a record. */
+/** Notes on a step, by rule or by a model, before they become a record. */
 export interface StepNotes {
   drafts: Draft[];
   /** Those of `drafts` that are requests and were settled within the same step. */
@@ -45,8 +45,8 @@ export function uncovered(entries: readonly Entry[], memory: Pick<Memory, "cover
 }
 
 /**
- * Tokens that entries take in the model's context, tool results included: what the host reported where it did, else an
- * estimate, scaled by how far the reports were above it.
+ * Returns the tokens that entries take in the model's context, tool results included: as the host reported them, else an
+ * estimate, scaled by how far the reports exceeded it.
  */
 export function rawTokens(entries: readonly Entry[]): number {
   let total = 0;
@@ -207,7 +207,7 @@ function entryText({ kind, text }: Entry, redact: (text: string) => string): str
   return kind === "tool" ? excerpt(redact(text).replace(/\s+/g, " "), TOOL_CHARS) : redact(text);
 }
 
-/** Far more of a huge result than is kept, so that nothing is redacted in vain and no kept part begins inside a secret. */
+/** Returns the ends of a huge result, far more than is kept, so that no kept part begins inside a secret. */
 function ends(text: string): string {
   const room = RESULT_CHARS * 10;
   return text.length <= room * 2 ? text : `${text.slice(0, room)}\n${text.slice(-room)}`;

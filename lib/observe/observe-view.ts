@@ -1,4 +1,4 @@
-/** A session's memory for people: its status, what is still raw, and the sources of an observation. */
+/** Shows a session's memory to people: its status, what is not observed yet, and the sources of an observation. */
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -39,22 +39,22 @@ export interface ObservationStatus {
   coversTo: number;
   records: number;
   reflected: boolean;
-  /** What will happen by itself, and when; or why nothing will. */
+  /** What happens next without being asked for, or why nothing does. */
   next: string;
   backoff: { failures: number; until: string; reason: string } | null;
 }
 
-/** How a host observes, where that is not by the `llm` block or by rule. */
+/** How a host observes, where neither the `llm` block nor rules do. */
 export interface Observing {
   /** The model's name; undefined where nothing observes. */
   observer: string | undefined;
-  /** Tokens that are raw in the model's context, where the host lets us compact. */
+  /** Tokens not summarised in the model's context, where the host lets us compact. */
   rawInContext?: number | undefined;
-  /** Why nothing observes. */
+  /** The reason that nothing observes. */
   reason?: string | undefined;
 }
 
-/** Returns where a session's memory is, and what comes next. */
+/** Returns the state of a session's memory, and what comes next. */
 export function observationStatus(
   { entries, ledger, settings, session }: SessionMemoryState,
   { paths, settings: { llm } }: Pick<SessionContext, "paths" | "settings">,
@@ -153,12 +153,12 @@ export interface Recalled {
   observation: Observation;
   file: string;
   entries: { line: number; at: string | null; kind: Entry["kind"]; text: string }[];
-  /** All of it to read. */
+  /** Everything above as text. */
   text: string;
 }
 
 /**
- * An observation, live or dropped, with its source lines.
+ * Returns an observation, live or dropped, with its source lines.
  *
  * @throws {SessionMemoryError} `NOT_FOUND`.
  */
@@ -214,7 +214,7 @@ function entryLine({ line, at, kind, text }: Entry, { timezone, redact }: LineSt
 const PREFIX_MIN = 4;
 
 /**
- * The session that a reference means, described. Where only its ledger is left its `file` is empty.
+ * Returns the session that a reference means; its `file` is empty where only its ledger is left.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
  */

@@ -1,8 +1,7 @@
 /**
- * Observing a conversation: step by step into its ledger, by a model or by rule, with the ledger's storage and the
- * model given by the caller.
+ * Observes a conversation step by step into its ledger, by a model or by rule; the caller provides storage and model.
  *
- * A failure never moves the ledger on, and nothing is taken for observed that no record covers.
+ * A failure never advances the ledger, and only lines that a record covers count as observed.
  */
 
 import { describeError, SessionMemoryError } from "../base/errors.ts";
@@ -43,12 +42,12 @@ export interface ObserveContext {
   /** IANA name. */
   timezone: string;
   redact: (text: string) => string;
-  /** Keeps a record; called for each as soon as it is made. */
+  /** Stores a record; called for each as soon as it is made. */
   append: (record: LedgerRecord) => void | Promise<void>;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
-  /** Whether records note row ids, for a ledger inside a transcript that can be forked (pi). @default {false} */
+  /** True to record row ids, for a ledger inside a transcript that can be forked (pi). @default {false} */
   rowIds?: boolean | undefined;
 }
 
@@ -65,9 +64,9 @@ export interface ObserveOptions extends ObserveContext {
   isTail?: boolean | undefined;
   /** @default no limit */
   maxSteps?: number | undefined;
-  /** Told of each step: entries covered, and how many there were to cover. */
+  /** Called before each step with the entries covered and to cover. */
   onStep?: ((done: number, total: number) => void) | undefined;
-  /** Asked before each step: another one waits for this session. @default never */
+  /** Returns true, before a step, when another observer waits for this session. @default never */
   shouldStop?: (() => boolean) | undefined;
   /** Failed attempts before this one: each makes the steps smaller. @default {0} */
   failures?: number | undefined;
@@ -79,16 +78,16 @@ export interface ObserveOutcome {
   steps: number;
   /** Observations added. */
   observations: number;
-  /** Why it stopped early; what was observed before is kept. */
+  /** The reason it stopped early; what was observed before is kept. */
   failure?: string;
   tokens: number;
   /** Null where the price is unknown. */
   usd: number | null;
 }
 
-/** Answers of a model are asked for this often before giving up. */
+/** Attempts at a usable answer before giving up. */
 const ATTEMPTS = 2;
-/** So many steps are looked at to cut one: a backlog of any length then costs its length. */
+/** A step is cut from a window of so many steps, so that the cost of a backlog stays linear. */
 const WINDOW_STEPS = 4;
 const ANSWER_TOKENS = 3000;
 const STEP_TOKENS_MIN = 1000;
@@ -134,8 +133,8 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
 }
 
 /**
- * Observes a conversation all again. What the ledger held is dropped only once this has succeeded: a failure leaves it
- * as it was.
+ * Observes a conversation again from its start. What the ledger held is dropped only after success; a failure leaves it
+ * unchanged.
  */
 export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome> {
   const restart: LedgerRecord = { kind: "dropped", ids: "all", reason: "rebuild" };
@@ -170,7 +169,7 @@ export function isStepDue(entries: readonly Entry[], memory: Memory, settings: O
   return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
 }
 
-/** Rows that are no longer part of the conversation take their observations with them, and bring them back. */
+/** Returns records that drop the observations of rows on an abandoned branch, and restore those of rows that are back. */
 function branchRecords(memory: Memory, entries: readonly Entry[]): LedgerRecord[] {
   if (memory.covered.size === 0 || entries.length === 0) return [];
   const lines = new Set(entries.map(({ line }) => line));

@@ -25,11 +25,11 @@ import { type ObserveContext, redactToLine } from "./observe.ts";
 
 export interface ReflectOutcome {
   ledger: Ledger;
-  /** Observations that are gone, and what was left. */
+  /** Observations that were dropped, and the tokens before and after. */
   dropped: number;
   tokens: { before: number; after: number };
   by: string;
-  /** Why nothing was done, or why the model's answer was not taken. */
+  /** The reason that nothing was done, or that the model's answer was rejected. */
   note?: string;
   usd: number | null;
 }
@@ -121,7 +121,7 @@ async function askReflector(
   }
 }
 
-/** A text so much of which another one says adds nothing to it. */
+/** A text that shares this much with another adds nothing to it. */
 const CONTAINED_SHARE = 0.8;
 /** Share of the limit that each priority may fill: together less than half, so that the next reflection is far off. */
 const SHARES: Record<Priority, number> = { red: 0.2, yellow: 0.2, green: 0.05 };
@@ -131,13 +131,13 @@ const GROWTH = 1.1;
 interface ReflectOptions {
   /** Tokens of observations at which reflection is due. */
   limit: number;
-  /** Words to keep what speaks of them. */
+  /** Words whose observations are kept. */
   focus?: string | undefined;
-  /** Whether a model condenses what is left, so that nothing is dropped for want of room. @default {false} */
+  /** True when a model condenses the rest, so that nothing is dropped for want of room. @default {false} */
   onlyMerge?: boolean;
 }
 
-/** Fingerprint of what there is to reflect on. */
+/** Returns a fingerprint of what there is to reflect on. */
 export function reflectionBasis(observations: readonly Observation[], focus = ""): string {
   const ids = observations.map(({ id }) => id).join();
   return createHash("sha256").update(`${focus}\n${ids}`).digest("hex").slice(0, 16);
@@ -177,7 +177,7 @@ function reflectedRecord(memory: Memory, dropped: string[], focus: string | unde
   return { kind: "reflected", observations: [], dropped, ...left, by: "rules", ...(focus ? { focus } : {}) };
 }
 
-/** Says why something was so: what cannot be found out again by looking at the files. */
+/** Matches causes, which the files cannot show again. */
 const CAUSE =
   /\b(?:because|caused by|(?:root )?cause|due to|turn(?:s|ed) out|the (?:real |actual )?(?:problem|reason|issue|bug) (?:is|was)|failed:|was (?:missing|stale|wrong|not awaited)|ursache|weil|liegt an|à cause|causa)\b/i;
 
@@ -193,7 +193,7 @@ function causesOfOpen(memory: Memory): Set<Observation> {
   return new Set(causes.filter(({ text }) => thingsOf(text).some((thing) => wanted.has(thing))));
 }
 
-/** File names, errors and identifiers that a text names. */
+/** Returns the file names, errors and identifiers in a text. */
 function thingsOf(text: string): string[] {
   const found = text.match(
     /[\w-]+\.[a-z]\w{0,5}\b|\b[A-Z]\w*(?:Error|Exception)\b|\bE[A-Z]{3,}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b/g,

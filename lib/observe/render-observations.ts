@@ -131,12 +131,12 @@ function sideText({ opening, lines }: Side): string {
   return lines.length === 0 ? "" : [opening, ...lines, ...closingOf(opening)].join("\n");
 }
 
-/** Only a tag is closed. */
+/** Returns the closing line of a tag; a heading has none. */
 function closingOf(opening: string): string[] {
   return opening.startsWith("<") ? [opening.replace("<", "</")] : [];
 }
 
-/** Whole lines in order of worth: what is open, what to do next, what was changed, then newest first by priority. */
+/** Renders whole lines in order of value: what is open, what to do next, what was changed, then the newest by priority. */
 function renderWithin(
   maxChars: number,
   { shown, sides, memory }: { shown: readonly Observation[]; sides: Side[]; memory: Memory },
@@ -223,7 +223,7 @@ export function observationsAfterCompaction(
 /** Grows when `details` changes its meaning. */
 export const COMPACTION_SCHEMA_VERSION = 1;
 
-/** In buffered mode a backlog of more steps than this is not waited for: the host summarises itself. */
+/** In buffered mode a longer backlog is not waited for: the host writes its own summary. */
 const GAP_STEPS_MAX = 6;
 
 interface CompactionOptions extends ObserveContext {
@@ -235,9 +235,9 @@ interface CompactionOptions extends ObserveContext {
   afterLine?: number | undefined;
   /** The summary before this one: the files it names are carried on. */
   previousSummary?: string | undefined;
-  /** How long the host is kept waiting for a model. @default no limit */
+  /** Milliseconds that a host waits for a model. @default no limit */
   timeoutMs?: number | undefined;
-  /** Called when something is still to be observed. */
+  /** Called when lines are not observed yet. */
   onGap?: (() => void) | undefined;
 }
 
@@ -296,6 +296,6 @@ function within(complete: CompleteJson, limit: AbortSignal): CompleteJson {
 
 /** Returns whether a host should compact early: the raw part has reached observer plus retained tail. */
 export function isCompactionDue(rawTokens: number, settings: ObserveSettings): boolean {
-  const { auto, mode, observerTokens, retainTokens } = settings;
-  return auto && mode === "buffered" && rawTokens >= observerTokens + retainTokens;
+  const isOn = settings.auto && settings.mode === "buffered";
+  return isOn && rawTokens >= settings.observerTokens + settings.retainTokens;
 }

@@ -1,6 +1,6 @@
 /**
- * A session's conversation and ledger as they are read: the whole, or only what is not observed yet, where the index has
- * a mark of how far the last look came.
+ * Reads a session's conversation and ledger: all of it, or only what is not observed yet where the index knows how far
+ * the last look came.
  */
 
 import { statSync } from "node:fs";
@@ -18,7 +18,7 @@ import type { ObserveSettings } from "./observe.ts";
 import { observeSettings } from "./observe-state.ts";
 import { rawTokens, uncovered } from "./observe-step.ts";
 
-/** A session with all that its memory is made of. */
+/** A session with everything that its memory is made of. */
 export interface SessionMemoryState {
   session: Session;
   /** The conversation with tool results. */
@@ -44,7 +44,7 @@ interface ReadingOptions {
   from?: Cursor | undefined;
 }
 
-/** A transcript larger than this is read lean. */
+/** Larger transcripts are read without what is covered and within a limit of characters. */
 const LEAN_BYTES = 128 * 1024 * 1024;
 
 /** Reads a session and its ledger, without the texts that config.json keeps out. */
@@ -65,7 +65,7 @@ export function readSessionMemory(
   return { session, entries, ledger, skipped, isWhole, isTail, settings: observing };
 }
 
-/** pi's huge files are images, which no entry holds; elsewhere they are text. */
+/** Reads a conversation, a huge one lean; pi's huge files are images, which no entry holds. */
 function readConversation(
   session: Session,
   { paths, leafId, from, rules }: Omit<ReadingOptions, "settings"> & { rules: Rules },
@@ -111,7 +111,7 @@ function shortened({ kind, text }: Entry): string {
   return Buffer.from(ends).toString();
 }
 
-/** What a session has grown by since it was last looked at. */
+/** What a session has grown by since the last look. */
 export interface Growth {
   /** Tokens that are not observed, by the estimate. */
   tokens: number;
@@ -142,7 +142,7 @@ export function growthOf(
   return { tokens: noted(mark, "tokens") + rawTokens(entries), from, cursor, ends, coversTo };
 }
 
-/** Notes how far a session was looked at. */
+/** Saves how far a session was read. */
 export function noteGrowth(
   session: Session,
   { store, growth }: { store: Store | undefined; growth: Growth },

@@ -1,4 +1,4 @@
-/** What an agent did between two user messages: decisions, failures and what followed them, commits, commands, files. */
+/** Notes what an agent did between two user messages: decisions, failures and what followed, commits, commands, files. */
 
 import { truncate } from "../base/text.ts";
 import { isDecision, isFinding, sentences } from "../language/speech.ts";
@@ -9,7 +9,7 @@ import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
 const MAX = { decisions: 2, failures: 3, commits: 3, commands: 5, files: 6, after: 4 };
 const DECISION_CHARS = { min: 20, max: 240 };
 
-/** What an agent is about to do, or leaves to the user: nothing of it is done or decided. */
+/** Matches what an agent is about to do or leaves to the user: neither done nor decided. */
 const PLAN =
   /^(?:(?:now|then|please|next),? )?(?:i(?:['’]ll| will| should| need to| can| could|['’]m going to| am going to)\b|let me\b|let['’]s\b|(?:try|run|bump|restart|ready|if|once|to)\b)/i;
 
@@ -18,7 +18,7 @@ export function isPlan(text: string): boolean {
   return PLAN.test(text);
 }
 
-/** An observation to be, with how easily it may be done without: 1 last, 4 first. */
+/** A draft of an observation, and how early it is dropped for want of room: 4 first, 1 last. */
 export interface Note {
   draft: Draft;
   rank: number;
@@ -191,7 +191,7 @@ function baseName(path: string): string {
 }
 
 const CHARS = { command: 80, line: 160, commit: 100, total: 60 };
-/** A script pasted into a command says what it does at its beginning; what a command printed, at its end. */
+/** Of a script pasted into a command the beginning is read; of what a command printed, the end. */
 const READ_CHARS = { command: 4000, output: 20_000 };
 
 /** Commands whose ending is a fact of the project: tests, builds, releases, version control. */
@@ -204,12 +204,12 @@ const LOOKING =
 const FAILED =
   /(?:exited with code|exit(?:ed)?(?: code| status)?:?|returned) [1-9]\d*|\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|FAILED|npm ERR!|error(?:\[\w+\])?:|fatal:|Traceback)/im;
 
-/** What names a failure, and what only may. */
+/** Words that name a failure, and words that may. */
 const STRONG_ERROR = /\b(?:\w*error|failed|failure|\w*exception|fatal|panic|FAIL)\b/i;
 const ERROR_LINE =
   /error|fail|exception|cannot|can't|could not|couldn't|not found|denied|refused|rejected|ignored|conflict|forbidden|fatal|panic|unexpected|undefined|invalid|missing|timed? ?out|no such/i;
 
-/** Lines that frame an error and say nothing of it. */
+/** Matches lines that frame an error without describing it. */
 const FRAME =
   /^(?:[=_*#~-]{3,}|exit code|command exited|process exited|traceback|at |\s*\^|file "|npm err! (?:code|errno|a complete|path)|<\/?|(?:hint|note|tip|help):|please report|(?:use|run|try|see) .*(?:--help|for (?:more|options|details)))/i;
 

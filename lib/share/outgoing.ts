@@ -77,7 +77,7 @@ const COLUMNS = `chunk_index, timestamp, speakers, topic_tags, has_decision, has
 
 type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
 
-/** Makes the function that reads a session out of the index as it may be sent. */
+/** Returns a function that reads a session from the index in the form it may be sent. */
 export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }): Prepare {
   const redacted = redactor(config.settings.redact.extra);
   const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());

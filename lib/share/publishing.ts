@@ -1,4 +1,4 @@
-/** The publishing half of a run: what the hub has of ours, what it is to forget or to lose, what is new. */
+/** Publishes: compares notes with the hub, withdraws what must go, and sends what is new. */
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/hash.ts";
@@ -47,17 +47,17 @@ interface PublishOptions {
 export interface PublishReport {
   sessions: number;
   chunks: number;
-  /** Sessions taken back. */
+  /** Sessions withdrawn. */
   withdrawn: number;
 }
 
 /** One transaction holds about so many chunks. */
 const BATCH_CHUNKS = 1500;
-/** A session weighs as much as these. */
+/** Chunks that a session counts as beside its own. */
 const SESSION_WEIGHT = 15;
 
 /**
- * Greets the hub: registers this machine, and clears the notes when the hub's rows are other ones.
+ * Registers this machine with the hub, and clears the notes when its rows have changed.
  *
  * @throws {SessionMemoryError} `HUB_ERROR` when its tables are of another version.
  */
@@ -114,7 +114,7 @@ function checkVersion(version: number, label: string): void {
   );
 }
 
-/** Sends what is new, and takes back what is not to be there. */
+/** Sends what is new, and withdraws what must not be there. */
 export async function publish(hub: Hub, options: PublishOptions): Promise<PublishReport> {
   const { state, store, config, origin, machine, signal } = options;
   const withdrawn =
@@ -152,7 +152,7 @@ export function dueSessions(
   );
 }
 
-/** Notes the hub's numbers, compared at the next run: other numbers mean other rows. */
+/** Records the hub's counters; if they differ at the next run, so do its rows. */
 async function noteHub(hub: Hub, { state, origin }: PublishOptions): Promise<void> {
   const [row] = await hub.query(
     `SELECT seq, (SELECT count(*) FROM session_memory.sessions WHERE origin = $1 AND owner = current_user) AS count
@@ -165,7 +165,7 @@ async function noteHub(hub: Hub, { state, origin }: PublishOptions): Promise<voi
   });
 }
 
-/** Read as they are sent: years of sessions would not fit into memory. */
+/** Yields sessions as they are sent, since years of them would not fit into memory. */
 function* prepared(due: readonly LocalSession[], options: PublishOptions): Generator<OutgoingSession> {
   const prepare = outgoing(options);
   for (const session of due) yield prepare(options.store, session);
@@ -178,7 +178,7 @@ function forgottenKey({ agent, id }: { agent: string; id: string }): string {
 const KEYS = "jsonb_to_recordset($1::jsonb) AS k(agent text, id text)";
 const KEY_HASH = "sha256(convert_to(k.agent || ' ' || k.id, 'UTF8'))";
 
-/** Sends the hub what was forgotten here, or is wanted back. Returns how many of its sessions were removed. */
+/** Sends the hub what was forgotten or readmitted here. Returns how many of its sessions were removed. */
 async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
   const pending = pendingWithdrawals(state);
   if (pending.length === 0) return 0;
@@ -204,7 +204,7 @@ async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
   return removed;
 }
 
-/** Removes what config.json has come to keep out or to share no more. Returns how many sessions went. */
+/** Removes what config.json excludes or no longer shares. Returns the number of sessions. */
 async function withdrawUnshared(
   hub: Hub,
   state: Store,

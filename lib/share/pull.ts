@@ -95,7 +95,7 @@ function scopeOf({ config, origin }: PullOptions): Scope {
   return { origin, patterns: likePatterns(share?.projects ?? {}), since };
 }
 
-/** Learns which sessions there are. Returns how many are there no more. */
+/** Updates the list of sessions. Returns how many are gone. */
 async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   const { replica } = options;
   const scope = scopeOf(options);

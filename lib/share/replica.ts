@@ -125,7 +125,7 @@ function rowsOf<T>(db: Store["db"], sql: string): T[] {
   return db.prepare(sql).all() as T[];
 }
 
-/** Replaces what is noted of all feeds. */
+/** Replaces all feeds. */
 export function writeFeeds(replica: Store, feeds: readonly Feed[]): void {
   replica.db.exec("DELETE FROM shared_feeds");
   const insert = replica.db.prepare(
@@ -134,7 +134,7 @@ export function writeFeeds(replica: Store, feeds: readonly Feed[]): void {
   for (const { project, origin, seq, count, sum } of feeds) insert.run(project, origin, seq, count, sum);
 }
 
-/** Notes a session that the hub has; one that is another than before is read anew. */
+/** Records a session that the hub has; one that was replaced is read again from its start. */
 export function noteShared(replica: Store, session: Omit<SharedSession, "heldSeq">): void {
   const { db } = replica;
   const key = [session.owner, session.agent, session.id] as const;
@@ -160,13 +160,13 @@ export function noteShared(replica: Store, session: Omit<SharedSession, "heldSeq
   );
 }
 
-/** Removes a session with all that is here of it. */
+/** Removes a session and its contents. */
 export function removeShared(replica: Store, storedId: string): void {
   emptyShared(replica, storedId);
   replica.db.prepare("DELETE FROM shared_sessions WHERE stored_id = ?").run(storedId);
 }
 
-/** Removes what is here of a session; that it exists stays known. */
+/** Removes the contents of a session, but keeps that it exists. */
 export function emptyShared(replica: Store, storedId: string): void {
   const { db } = replica;
   const where = "(SELECT id FROM session_chunks WHERE session_id = ?)";
@@ -259,7 +259,7 @@ export function withdrawForgotten(
   });
 }
 
-/** Notes that what these entries of `exclude` kept out is wanted back. */
+/** Records that these entries of `exclude` no longer keep anything out. */
 export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly string[]): void {
   withExistingState(paths, (state) => undoWithdrawals(state, entries));
 }

@@ -14,7 +14,7 @@ export interface SessionKey {
   id: string;
 }
 
-/** A published session as it was noted. */
+/** What was recorded of a published session. */
 interface PublishedNote extends SessionKey {
   signature: string;
   project: string;
@@ -99,7 +99,7 @@ export function dropPublished(state: Store, keys: readonly SessionKey[]): void {
   });
 }
 
-/** Forgets all notes: the hub is another one than they are about. */
+/** Clears all notes, which are about another hub. */
 export function clearPublished(state: Store): void {
   state.db.exec("DELETE FROM share_published");
 }
@@ -116,7 +116,7 @@ export function pendingWithdrawals(state: Store): Withdrawal[] {
     .map(({ agent, id, undone }) => ({ agent: String(agent), id: String(id), undone: undone === 1 }));
 }
 
-/** Notes that the hub has heard of these. */
+/** Records that the hub has received these. */
 export function settleWithdrawals(state: Store, done: readonly Withdrawal[]): void {
   const where = "WHERE agent = ? AND id = ?";
   for (const { agent, id, undone } of done) {
@@ -133,13 +133,13 @@ export function noteWithdrawals(state: Store, keys: readonly (SessionKey & { ent
   for (const { agent, id, entry } of keys) insert.run(agent, id, entry);
 }
 
-/** Notes that what these entries of `exclude` kept out is wanted back. */
+/** Records that these entries of `exclude` no longer keep anything out. */
 export function undoWithdrawals(state: Store, entries: readonly string[]): void {
   const undo = state.db.prepare("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?");
   for (const entry of entries) undo.run(entry);
 }
 
-/** Returns the text that a session is looked up by. */
+/** Returns a session's key in maps. */
 export function keyOf({ agent, id }: SessionKey): string {
   return `${agent} ${id}`;
 }

@@ -1,4 +1,4 @@
-/** A run of sharing: one at a time, publishing and pulling by one connection, with what became of it noted. */
+/** Runs sharing, one run at a time: publishes and pulls over one connection, and records the outcome. */
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
@@ -52,7 +52,7 @@ export async function shareOnce(options: ShareOptions): Promise<ShareReport> {
   return await withLock(lockFile(options.config), LOCK_WAIT_MS, () => run(share, options));
 }
 
-/** Shares beside other work: not while another run is at it, nor soon after a failure. */
+/** Shares in the background, unless another run is active or the last one failed recently. */
 export async function shareInBackground(options: ShareOptions): Promise<ShareReport | undefined> {
   const share = shareConfig(options.config);
   if (!share || withState(options.config.paths, isResting)) return undefined;
@@ -65,7 +65,7 @@ export async function shareInBackground(options: ShareOptions): Promise<ShareRep
   }
 }
 
-/** Takes all that this machine published from the hub, and deletes the replica. Returns how many sessions went. */
+/** Removes everything this machine published from the hub, and the replica. Returns the number of sessions. */
 export async function leaveHub(config: Config): Promise<{ hub: string; sessions: number }> {
   const share = requireShare(config);
   return await withLock(lockFile(config), LOCK_WAIT_MS, () =>
@@ -153,7 +153,7 @@ async function closing<S extends { close(): unknown }, T>(
   }
 }
 
-/** Returns the sessions that the index has itself, which are not wanted from elsewhere. */
+/** Returns the keys of sessions in the own index, which are not pulled. */
 function ownKeys({ db }: Store): ReadonlySet<string> {
   const rows = db.prepare("SELECT id, agent, parent_id FROM sessions").all();
   return new Set(
@@ -185,7 +185,7 @@ function noteSuccess(state: Store, { publish, pull }: ShareOptions): void {
   });
 }
 
-/** Twice as long after each failure, an hour at most. */
+/** Records a failure; the wait doubles with each, up to an hour. */
 function noteFailure(state: Store, error: SessionMemoryError): void {
   const failures = Number(readShareFact(state, "failures") ?? 0) + 1;
   const rest = Math.min(REST_MS * 2 ** (failures - 1), REST_MAX_MS);

@@ -18,7 +18,7 @@ import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { pickSteps, type Step } from "../transcripts/steps.ts";
 
-/** A session that somebody else shares. */
+/** A session that someone else shares. */
 export interface FoundShared {
   /** Its id in the replica, and its reference: `alice@desk:<id>`. */
   reference: string;
@@ -136,7 +136,7 @@ function select(replica: Store, where: string, values: string[]): FoundShared[] 
     });
 }
 
-/** A transcript of this machine or what others share of theirs, by what a reference means. */
+/** What a reference means: a transcript of this machine, or a session that others share. */
 type AnySession = ReturnType<typeof resolvePlace> | { shared: FoundShared };
 
 /**
