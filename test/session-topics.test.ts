@@ -119,6 +119,10 @@ describe("a session's topics", () => {
     expect(await topics()).toEqual(["TurnstileSensor 6", "ticket-gate 6"]);
     home.configure({ redact: { extra: ["(?i:turnstile ?sensor)"] } });
     expect(await topics()).toEqual(["ticket-gate 6"]);
+    await runScript("forget", ["--yes", "--pattern", "ticket-gate"], { env: home.env });
+    const left = openHomeStore(home);
+    expect(held(left, ONE)).toEqual([]);
+    left.close();
     await runScript("forget", ["--yes", ONE], { env: home.env });
     const store = openHomeStore(home);
     expect(held(store, ONE)).toEqual([]);
