@@ -213,7 +213,8 @@ function look(
 ): Partial<Output> {
   const output: Partial<Output> = {};
   const { session } = state;
-  const style = { timezone: context.settings.timezone, redact: redactor(context.settings.redact.extra) };
+  const { timezone, participants, redact } = context.settings;
+  const style = { timezone, participants, redact: redactor(redact.extra) };
   if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
   if (input.render) output.rendered = renderObservations(state.ledger, { maxChars: input.maxChars }) ?? null;
   if (input.status) output.status = observationStatus(state, context, observing);

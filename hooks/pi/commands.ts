@@ -84,7 +84,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
       const observations =
         words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
       const raw = words.includes("raw")
-        ? rawLines(memory, { timezone: config.settings.timezone, redact: common.redact })
+        ? rawLines(memory, { ...config.settings, redact: common.redact })
         : [];
       return [...observations, ...raw].slice(-lines).join("\n") || "nothing observed yet";
     },
@@ -208,7 +208,7 @@ export function registerTools(state: PiState, config: Config): void {
     const { memory, common } = await requireObserving(state, config, context);
     const { recallObservation } = await import("../../lib/observe/observe-view.ts");
     const id = stringOf(input.id) ?? "";
-    return recallObservation(memory, { id, timezone: settings.timezone, redact: common.redact }).text;
+    return recallObservation(memory, { ...settings, id, redact: common.redact }).text;
   });
 }
 

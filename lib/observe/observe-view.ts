@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import { PARTICIPANTS, type Participants, type Paths, type Settings } from "../config/config.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { describeSession } from "../sessions/sessions.ts";
 import { assertNotExcluded } from "../sessions/unlisted.ts";
@@ -141,6 +141,8 @@ export function statusText(status: ObservationStatus): string {
 interface LineStyle {
   /** IANA name. */
   timezone: string;
+  /** What the two who talk are called. @default User and Assistant */
+  participants?: Participants | undefined;
   redact: (text: string) => string;
 }
 
@@ -197,17 +199,11 @@ export function recallObservation(
   };
 }
 
-const SPEAKERS: Record<Entry["kind"], string> = {
-  user: "User",
-  assistant: "Assistant",
-  tool: "Tool",
-  result: "Result",
-  summary: "Summary",
-};
+const SPEAKERS = { ...PARTICIPANTS, tool: "Tool", result: "Result", summary: "Summary" };
 
-function entryLine({ line, at, kind, text }: Entry, { timezone, redact }: LineStyle): string {
+function entryLine({ line, at, kind, text }: Entry, { timezone, participants, redact }: LineStyle): string {
   const time = at ? ` [${formatLocal(at, timezone)}]` : "";
-  return `${line}:${time} ${SPEAKERS[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
+  return `${line}:${time} ${{ ...SPEAKERS, ...participants }[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
 }
 
 /** Shorter beginnings of ids are too likely to be words. */
