@@ -9,6 +9,8 @@
  */
 
 import { asCalled } from "../lib/base/command.ts";
+import { counted } from "../lib/base/text.ts";
+import { formatLocal } from "../lib/base/time.ts";
 import { type Run, runScript } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -38,21 +40,34 @@ function main({ config, configError, cwd, show }: Run<Record<never, never>>): vo
   const checked = checkHealth({ config, configError, sessions, cwd, now: new Date() });
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));
   const health = { ...checked, findings };
-  show(health, describe(health));
+  show(health, describe(health, config.settings.timezone));
   if (health.status === "ERROR") process.exitCode = 1;
 }
 
-function* describe({ status, findings, metrics, hooks, sends, runtime }: Health): Generator<string> {
+function* describe(
+  { status, findings, metrics, hooks, sends, runtime }: Health,
+  timezone: string,
+): Generator<string> {
+  const minute = (iso: string) => formatLocal(iso, timezone).slice(0, 16);
   yield status;
   for (const { level, what, remedy } of findings) yield `${level}: ${what} · ${remedy}`;
-  const { behind, ...numbers } = metrics;
-  const parts = Object.entries(numbers).map(([name, value]) => `${name} ${value ?? "-"}`);
-  yield `index: ${parts.join(", ")}, behind ${behind.sessions} sessions ${behind.bytes} bytes`;
+  const { lastIndexed, redactions, spendToday, avgIndexTimePerSession: indexing } = metrics;
+  const size = `${counted(metrics.totalSessions, "session")}, ${counted(metrics.totalChunks, "chunk")}, ${metrics.storageUsedMB} MB`;
+  const took = indexing === null ? "" : `, ${indexing} ms a session`;
+  yield `index: ${size}, ${describeBehind(metrics.behind)}; ${lastIndexed ? `last written ${minute(lastIndexed)}${took}` : "not written yet"}`;
+  const each = metrics.avgSearchLatency === null ? "" : `, ${metrics.avgSearchLatency} ms each`;
+  yield `searches within a day: ${metrics.searchCount24h}${each}`;
   for (const { event, lastRun, failures24h } of hooks) {
-    yield `hook ${event}: last ${lastRun}, ${failures24h} failures within a day`;
+    yield `hook ${event}: last ${minute(lastRun)}, ${counted(failures24h, "failure")} within a day`;
   }
+  yield `redacted: ${counted(redactions, "secret")} in what is stored · spent today: $${spendToday.toFixed(2)}`;
   yield `sends: ${sends}`;
   yield `runtime: ${runtime}`;
+}
+
+function describeBehind({ sessions, bytes }: Health["metrics"]["behind"]): string {
+  if (sessions === 0) return "up to date";
+  return `behind by ${counted(sessions, "session")} (${(bytes / 1e6).toFixed(1)} MB)`;
 }
 
 if (import.meta.main)
