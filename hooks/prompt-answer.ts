@@ -8,7 +8,6 @@ import type { Updates } from "../lib/activity/updates.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
-import { hasReference } from "../lib/sessions/references.ts";
 import { logFailure, type Prompt } from "./hook.ts";
 
 interface Settled {
@@ -88,29 +87,33 @@ async function updatesOf(
 }
 
 /** Returns what is known of the sessions that a prompt mentions. A failure is logged. */
-export async function referencesIn(
-  { text: words, session }: Prompt,
-  { paths, settings, model }: Sources,
-  maxChars?: number,
-): Promise<Injection> {
-  const text = hasReference(words) ? await context() : undefined;
+export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: number): Promise<Injection> {
+  const { paths } = sources;
+  const text = prompt.text.includes("@@") ? await contextOf(prompt, sources, maxChars) : undefined;
   return {
     text,
     delivered() {
-      if (text !== undefined) logEvent(paths.log, { event: "injected", ok: true, session: session.id, text });
+      if (text === undefined) return;
+      logEvent(paths.log, { event: "injected", ok: true, session: prompt.session.id, text });
     },
   };
+}
 
-  async function context(): Promise<string | undefined> {
-    try {
-      const { referenceContext } = await import("../scripts/session-reference.ts");
-      const signal = AbortSignal.timeout(QUESTION_MS);
-      const options = { paths, settings, cwd: session.cwd, current: session.id, maxChars, model, signal };
-      return (await referenceContext(words, options)).text || undefined;
-    } catch (error) {
-      await logFailure(paths, "references", error);
-      return undefined;
-    }
+async function contextOf(
+  { text, session }: Prompt,
+  { paths, settings, model }: Sources,
+  maxChars: number | undefined,
+): Promise<string | undefined> {
+  try {
+    const { hasReference } = await import("../lib/sessions/references.ts");
+    if (!hasReference(text)) return undefined;
+    const { referenceContext } = await import("../scripts/session-reference.ts");
+    const signal = AbortSignal.timeout(QUESTION_MS);
+    const options = { paths, settings, cwd: session.cwd, current: session.id, maxChars, model, signal };
+    return (await referenceContext(text, options)).text || undefined;
+  } catch (error) {
+    await logFailure(paths, "references", error);
+    return undefined;
   }
 }
 

@@ -54,6 +54,7 @@ async function inPi(): Promise<BenchRow[]> {
       return performance.now() - started;
     };
     const without = ["--no-extensions", "--no-skills"];
+    await whole(without); // pi's own first start after its installation is not ours
     const afterInstall = (await whole([])) - (await whole(without));
     const { ours, bare } = await interleaved({ ours: () => run([]), bare: () => run(without) }, REPETITIONS);
     const runs = await interleaved({ ours: () => whole([]), bare: () => whole(without) }, REPETITIONS);

@@ -392,13 +392,20 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     const { home, rpc } = await lab({ bun: false, underModules: true });
     const pi = rpc();
     await pi.prompt("Please keep the port 8443 for the gateway.");
-    await eventually("the index", () => existsSync(join(home.state, "memory.db")));
-    await Bun.sleep(500);
-    await pi.end();
     const { PATH: _, ...env } = home.env;
     const options = { env: { ...env, PATH: process.env.PATH }, cwd: home.project };
-    const { stdout } = await runScript("search", ["gateway port", "--no-index"], options);
-    expect(stdout).toContain("8443");
+    await eventually("the index", async () => {
+      if (!existsSync(join(home.state, "memory.db"))) return false;
+      return (await runScript("search", ["gateway port", "--no-index"], options)).stdout.includes("8443");
+    });
+    expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
+  });
+
+  test("transpiles no file of ours but index.ts, which imports the rest natively", async () => {
+    const { home, ask } = await lab();
+    await ask("Please keep the port 8443 for the gateway.");
+    const transpiled = readdirSync(join(home.root, "tmp", "jiti"));
+    expect(transpiled.map((name) => name.split(".")[0])).toEqual(["pi-index"]);
   });
 
   test("runs on as if we were not there when config.json is broken, and says so once", async () => {

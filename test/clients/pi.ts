@@ -42,13 +42,11 @@ export interface PiOptions {
 /** A fresh home for pi; the package is installed by `pi install`. */
 export async function piHome(options: PiOptions): Promise<PiHome> {
   const root = mkdtempSync(join(tmpdir(), "session-memory-pi-"));
-  const [home, project, agent, bin] = ["home", "shop", "agent", "bin"].map((name) => join(root, name)) as [
-    string,
-    string,
-    string,
-    string,
-  ];
-  for (const folder of [home, join(project, ".git"), agent, bin]) mkdirSync(folder, { recursive: true });
+  const [home, project, agent, bin, temporary] = ["home", "shop", "agent", "bin", "tmp"].map((name) =>
+    join(root, name),
+  ) as [string, string, string, string, string];
+  for (const folder of [home, join(project, ".git"), agent, bin, temporary])
+    mkdirSync(folder, { recursive: true });
   writeFileSync(join(project, ".git", "HEAD"), "ref: refs/heads/main\n");
   const hasBun = options.bun ?? true;
   if (hasBun) symlinkSync(process.execPath, join(bin, "bun"));
@@ -75,6 +73,8 @@ export async function piHome(options: PiOptions): Promise<PiHome> {
     // The machine may have a Bun of its own beside everything else.
     PATH: hasBun ? `${bin}:/usr/bin:/bin` : bin,
     HOME: home,
+    // pi keeps there what it has transpiled.
+    TMPDIR: temporary,
     PI_CODING_AGENT_DIR: agent,
     PI_OFFLINE: "1",
     PI_SKIP_VERSION_CHECK: "1",
