@@ -60,7 +60,7 @@ function* describe(
   for (const { event, lastRun, failures24h } of hooks) {
     yield `hook ${event}: last ${minute(lastRun)}, ${counted(failures24h, "failure")} within a day`;
   }
-  yield `redacted: ${counted(redactions, "secret")} in what is stored · spent today: $${spendToday.toFixed(2)}`;
+  yield `redacted: ${counted(redactions, "secret")} in what is stored · spent today: $${spendToday.toFixed(4)}`;
   yield `sends: ${sends}`;
   yield `runtime: ${runtime}`;
 }

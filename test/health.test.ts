@@ -357,7 +357,7 @@ describe("health.ts", () => {
     expect(lines.slice(3, -3)).toEqual([
       "index: 0 sessions, 0 chunks, 0 MB, behind by 1 session (0.0 MB); not written yet",
       "searches within a day: 0",
-      "redacted: 0 secrets in what is stored · spent today: $0.00",
+      "redacted: 0 secrets in what is stored · spent today: $0.0000",
     ]);
     expect(lines.slice(-3)[0]).toBe("sends: nothing");
   });
