@@ -173,7 +173,7 @@ async function refineTopicsOf({ session, config }: Work, store: Store): Promise<
   const complete = await model(config);
   if (!complete) return;
   const [{ refineTopics }, { redactor }, { tryLock }] = await Promise.all([
-    import("../lib/index/topic-run.ts"),
+    import("../lib/index/topics.ts"),
     import("../lib/redact/redact.ts"),
     import("../lib/base/locks.ts"),
   ]);

@@ -6,7 +6,7 @@ import type { Config } from "../lib/config/config.ts";
 import { indexRecipe } from "../lib/index/freshness.ts";
 import { catchUp } from "../lib/index/indexing.ts";
 import { pending } from "../lib/index/pending.ts";
-import { updateSessionTopics } from "../lib/index/session-topics.ts";
+import { updateSessionTopics } from "../lib/index/topics.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";

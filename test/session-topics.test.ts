@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
-import { updateSessionTopics } from "../lib/index/session-topics.ts";
+import { updateSessionTopics } from "../lib/index/topics.ts";
 import { keyTerms } from "../lib/language/vocabulary.ts";
 import type { Store } from "../lib/store/store.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";

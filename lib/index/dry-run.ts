@@ -13,7 +13,7 @@ import { type PricedModel, type Tokens, tokenUpperBound } from "../model/prices.
 import { pricePlan } from "../model/spend.ts";
 import { copyDatabase, openStore, type Store } from "../store/store.ts";
 import { embedSessions, type RunOptions } from "./index-run.ts";
-import { CHUNKS_PER_CALL } from "./topic-run.ts";
+import { CHUNKS_PER_CALL } from "./topics.ts";
 
 /** The requests that one model would receive. */
 interface Planned {

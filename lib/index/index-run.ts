@@ -15,7 +15,7 @@ import type { EmbeddingReport } from "./embedding-run.ts";
 import { hasLeftOut, indexRecipe, isCurrent, markSources } from "./freshness.ts";
 import { dataVersion, hasUnread, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
 import type { IndexOptions, IndexReport } from "./indexing.ts";
-import type { TopicReport } from "./topic-run.ts";
+import type { TopicReport } from "./topics.ts";
 
 export interface RunOptions {
   store: Store;
@@ -54,15 +54,14 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const { paths } = options.config;
   tendIndexes(paths, new Date());
   if (hasLeftOut(options.store, paths)) (await import("./clean-rows.ts")).removeLeftOut(options.store, paths);
-  const progress = options.progress ?? (() => ({ update() {}, end() {} }));
-  const { report, gone, pruned } = await readTranscripts(options, progress);
+  const { report, gone, pruned } = await readTranscripts(options);
   // Of all there are, those that a search asks about are described by it.
   if (!options.isComplete) {
     const ids = options.sessions.map(({ id }) => id);
-    await (await import("./session-topics.ts")).updateSessionTopics(options.store, { ids, signal });
+    await (await import("./topics.ts")).updateSessionTopics(options.store, { ids, signal });
   }
-  const topics = options.topics && !signal?.aborted ? await refine(options, progress) : undefined;
-  const vectors = await embed(options, progress);
+  const topics = options.topics && !signal?.aborted ? await refine(options) : undefined;
+  const vectors = await embed(options);
   return {
     ...report,
     gone,
@@ -86,7 +85,6 @@ export function failureOf({ vectors, topics }: RunReport): SessionMemoryError | 
 /** Updates the full text and the record of files. A listing equal to the last one is not compared again. */
 async function readTranscripts(
   options: RunOptions,
-  progress: Progress,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {
   const { store, sessions, config, isComplete, all, prune } = options;
   const listing = await digestOf(sessions, config.settings);
@@ -96,7 +94,7 @@ async function readTranscripts(
   }
   const version = dataVersion(store);
   const files = readIndexedFiles(store);
-  const report = await readChanged(options, { known: { files, version }, progress });
+  const report = await readChanged(options, { files, version });
   if (!isComplete) return { report, gone: 0, pruned: 0 };
   const gone = markSources(store, sessions, files);
   if (prune) {
@@ -127,10 +125,10 @@ async function digestOf(sessions: readonly Session[], settings: Settings): Promi
 /** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
 async function readChanged(
   options: RunOptions,
-  { known, progress }: { known: NonNullable<IndexOptions["known"]>; progress: Progress },
+  known: NonNullable<IndexOptions["known"]>,
 ): Promise<IndexReport> {
-  const { config } = options;
-  const { paths, settings } = config;
+  const { config, progress = NO_PROGRESS } = options;
+  const { settings } = config;
   const isCarried = isCarriedOver(options.store);
   const all = options.all || isCarried;
   const recipe = indexRecipe(settings);
@@ -145,8 +143,14 @@ async function readChanged(
   const { indexInTurn } = await import("./indexing.ts");
   const reading = progress("sessions");
   try {
-    const { home } = paths;
-    return await indexInTurn({ ...options, home, settings, sessions, known, onProgress: reading.update });
+    return await indexInTurn({
+      ...options,
+      home: config.paths.home,
+      settings,
+      sessions,
+      known,
+      onProgress: reading.update,
+    });
   } finally {
     reading.end();
   }
@@ -171,12 +175,10 @@ const NOTHING_TO_EMBED: EmbeddingReport = {
   stopped: undefined,
 };
 
-type Progress = NonNullable<RunOptions["progress"]>;
+const NO_PROGRESS: NonNullable<RunOptions["progress"]> = () => ({ update() {}, end() {} });
 
-async function refine(
-  { store, config, signal, models }: RunOptions,
-  progress: Progress,
-): Promise<TopicReport | string> {
+async function refine(options: RunOptions): Promise<TopicReport | string> {
+  const { store, config, signal, models } = options;
   const { configuredModel } = await import("../model/configured-model.ts");
   const configured = await configuredModel(config);
   const complete = configured && (models?.complete ?? configured);
@@ -185,39 +187,17 @@ async function refine(
       hint: "add an llm block to config.json, or leave --topics out",
     });
   }
-  // Its schema costs four empty starts.
   const [{ refineTopics }, { redactor }] = await Promise.all([
-    import("./topic-run.ts"),
+    import("./topics.ts"),
     import("../redact/redact.ts"),
   ]);
-  return await runExclusively(join(config.paths.home, "topics.lock"), async () => {
-    const tagging = progress("topics");
-    try {
-      return await refineTopics({
-        store,
-        complete,
-        redact: redactor(config.settings.redact.extra),
-        signal,
-        onProgress: tagging.update,
-      });
-    } finally {
-      tagging.end();
-    }
-  });
+  const redact = redactor(config.settings.redact.extra);
+  return await runExclusively(options, "topics", (onProgress) =>
+    refineTopics({ store, complete, redact, signal, onProgress }),
+  );
 }
 
-/** Runs paid work alone: two runs would pay for the same chunks, so the next one takes what this one has added. */
-async function runExclusively<T>(lock: string, work: () => Promise<T>): Promise<T | string> {
-  const release = tryLock(lock);
-  if (!release) return `skipped: another run is at work (${lockHolder(lock)?.who ?? "it has just ended"})`;
-  try {
-    return await work();
-  } finally {
-    release();
-  }
-}
-
-async function embed(options: RunOptions, progress: Progress): Promise<EmbeddingReport | string> {
+async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
   const { store, config, all, signal } = options;
   const { embedding } = config.settings;
   if (!embedding) return "off (no embedding in config.json)";
@@ -228,21 +208,27 @@ async function embed(options: RunOptions, progress: Progress): Promise<Embedding
     import("./embedding-run.ts"),
     import("../model/configured-model.ts"),
   ]);
-  const embedTexts = options.models?.embed ?? (await configuredEmbedder(config));
-  if (!embedTexts) return "off (no embedding in config.json)";
-  return await runExclusively(join(config.paths.home, "vectors.lock"), async () => {
-    const sending = progress("vectors");
-    try {
-      return await embedChunks({
-        store,
-        embedding,
-        embed: embedTexts,
-        all,
-        signal,
-        onProgress: sending.update,
-      });
-    } finally {
-      sending.end();
-    }
-  });
+  const embed = options.models?.embed ?? (await configuredEmbedder(config));
+  if (!embed) return "off (no embedding in config.json)";
+  return await runExclusively(options, "vectors", (onProgress) =>
+    embedChunks({ store, embedding, embed, all, signal, onProgress }),
+  );
+}
+
+/** Runs paid work alone: two runs would pay for the same chunks, so the next one takes what this one has added. */
+async function runExclusively<T>(
+  { config, progress = NO_PROGRESS }: RunOptions,
+  what: "topics" | "vectors",
+  work: (onProgress: (done: number, total: number) => void) => Promise<T>,
+): Promise<T | string> {
+  const lock = join(config.paths.home, `${what}.lock`);
+  const release = tryLock(lock);
+  if (!release) return `skipped: another run is at work (${lockHolder(lock)?.who ?? "it has just ended"})`;
+  const shown = progress(what);
+  try {
+    return await work(shown.update);
+  } finally {
+    shown.end();
+    release();
+  }
 }

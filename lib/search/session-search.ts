@@ -138,7 +138,7 @@ export async function sessionTopics(
 const TOPICS_MS = 1000;
 
 async function describeSessions(store: Store, signal: AbortSignal | undefined): Promise<void> {
-  const { updateSessionTopics } = await import("../index/session-topics.ts");
+  const { updateSessionTopics } = await import("../index/topics.ts");
   await updateSessionTopics(store, { deadlineMs: TOPICS_MS, signal });
 }
 
