@@ -258,7 +258,7 @@ describe("on made-up sessions", () => {
     }
     const indexed = await index();
     const all = everyChunk(indexed);
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 40; round++) {
       const filter = randomFilter(random, all);
       const word = random.pick(words);
       const wanted = all.filter(

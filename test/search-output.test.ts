@@ -155,7 +155,7 @@ describe("on made-up sessions", () => {
 
   test("--brief, --by-session and whole exchanges keep to their limits of code points, whatever these are", () => {
     const random = seeded(fuzzSeed("search budgets"));
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 25; round++) {
       const maxChars = random.integer(200, 5000);
       const limit = random.integer(1, 30);
       const isWhole = random.chance(0.3);
@@ -189,7 +189,7 @@ describe("on made-up sessions", () => {
       " ",
     );
     const phrasing = () => Array.from({ length: random.integer(1, 5) }, () => random.pick(words)).join(" ");
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 30; round++) {
       const texts = [phrasing()];
       let isStrong = false;
       let isFound = false;

@@ -14,15 +14,15 @@ import {
   type Postgres,
   startPostgres,
 } from "./support/postgres.ts";
-import { BUN_FLAGS, type Finished, runCommand, runScript, scriptPath } from "./support/run.ts";
+import { type Finished, runCommand, runScript, scriptPath } from "./support/run.ts";
 import { PROJECT, say, uuid } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(120_000);
 
 /** The runtimes that are here: CI names the other two. */
-const RUNTIMES: [name: string, command: string[]][] = [
-  ["Bun", [process.execPath, ...BUN_FLAGS]],
+const RUNTIMES: [name: string, command: string[] | undefined][] = [
+  ["Bun", undefined],
   ...[process.env.SESSION_MEMORY_TEST_NODE]
     .filter((node) => node !== undefined)
     .map((node): [string, string[]] => ["Node", [node]]),
@@ -43,8 +43,10 @@ function home(url: string, share: Partial<ShareConfig> = {}): TemporaryHome {
   return made;
 }
 
-function share(runtime: string[], { env, project }: TemporaryHome, ...args: string[]): Promise<Finished> {
-  return runCommand([...runtime, scriptPath("share"), ...args], { env, cwd: project });
+/** Runs share.ts on a runtime, or in this process. */
+function share(runtime: string[] | undefined, home: TemporaryHome, ...args: string[]): Promise<Finished> {
+  if (runtime === undefined) return home.run("share", ...args);
+  return runCommand([...runtime, scriptPath("share"), ...args], { env: home.env, cwd: home.project });
 }
 
 describe.skipIf(!hasPostgres())("the hub's certificate", () => {
