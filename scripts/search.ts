@@ -35,7 +35,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
 
   --limit <n>           Results (default: 5; 20 with --brief and --by-session)
   --max-chars <n>       Characters of all output (default: 2500; --brief and --by-session 4000, --full 10000)
-  --brief, --by-session One line a result, or a session with its places
+  --brief, --by-session One line a result; or a session, with its places and best row
   --full, --context <n> Whole exchanges; exchanges before and after each result (default: 0)
   --after, --before <t> Only then: 2026-02-03, 2026-02, yesterday, 7d, "last week"
   --speaker <who>       What user, assistant or a participant said; --about <who>: what was said of somebody

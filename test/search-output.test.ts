@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { cutUnits } from "../lib/search/choose.ts";
-import type { FoundHit } from "../lib/search/hit.ts";
-import { findHits, type HitOptions } from "../lib/search/hits.ts";
+import type { FoundHit, HitOptions } from "../lib/search/hit.ts";
+import { findHits } from "../lib/search/hits.ts";
 import { printBrief, printBySession, printFull, printHits } from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { hasCodebench, indexCodebench, readQuestions } from "./bench/search/codebench.ts";
@@ -122,6 +122,27 @@ describe("on made-up sessions", () => {
   test("a short reply of the user is shown with the proposal it settles", () => {
     const text = printHits(ask(store, ["astrolabe layout proposed"], { maxChars: 240 }), PRINT);
     expect(text).toContain("User: no, that is horrible");
+  });
+
+  test("--by-session names the row that says it best, with its line", () => {
+    const found = ask(store, ["quadrant scale"], { isBrief: true, limit: 100, maxChars: 4000 });
+    const lines = printBySession(found, { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      /^1\. 00000005 · .* · strong · 3 places: 1-3, 7-9, 13-15 · L\d+ (?:User|Assistant): .*quadrant scale/i,
+    );
+  });
+
+  test("what the session says later, where no hit shows it, follows the rows with its line", () => {
+    const [first] = ask(store, ["quadrant scale"], { limit: 1 });
+    const text = printHits([first as FoundHit], PRINT);
+    expect(first?.hit.also.map(([from]) => from)).toEqual([7, 13]);
+    expect(text.split("\n").at(-1)).toMatch(/^ {3}later L(?:7|13) User: turn [36] on the quadrant scale$/);
+    expect(ask(store, ["quadrant scale"]).map(({ later }) => later)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   test("a hit without rows of its own is named at its session's first hit", () => {

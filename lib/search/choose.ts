@@ -22,6 +22,8 @@ interface ChosenRow {
   row: Row;
   /** Its chosen sentences in order, with `…` where words are left out. */
   text: string;
+  /** True if it holds what was chosen first of its hit. */
+  isBest: boolean;
 }
 
 /** A sentence or line of a row; a tool call's first unit is its head alone, its output has none. */
@@ -48,10 +50,10 @@ const DONE_TOGETHER = 320;
 const AGAIN = 0.25;
 /** Worth against length: so many characters count as nothing, so that a short line is not the best one. */
 const FREE_CHARACTERS = 220;
-/** Each further hit is a little less likely to answer. */
-const NEXT_HIT = 0.92;
+/** Each further hit is less likely to answer. */
+const NEXT_HIT = 0.8;
 /** Of rows around the passage. */
-const OUTSIDE = 0.8;
+const OUTSIDE = 0.9;
 /** The worth of a word in a tool call when it was also said. */
 const DONE = 0.4;
 /** Parts of its neighbours' worth that go to sentences by what they do. */
@@ -60,7 +62,7 @@ const OPENS = 0.1;
 const CLOSES = 0.15;
 const SETTLES = 0.15;
 const ASKED = 0.1;
-const REPLIES = 0.2;
+const REPLIES = 0.25;
 /** A longer message of the user asks for something new. */
 const REPLY_MAX = 200;
 /** The share of the budget that the first hit may take. */
@@ -76,12 +78,13 @@ export function chooseRows(hits: readonly (readonly Row[])[], options: ChooseOpt
   const units = readUnits(hits, options.worths);
   addSurroundings(units, hits, options.worths);
   const chosen = spend(units, hits, options);
-  return hits.map((rows, hit) =>
-    rows.flatMap((row, i) => {
+  return hits.map((rows, hit) => {
+    const best = chosen.find((unit) => unit.hit === hit);
+    return rows.flatMap((row, i) => {
       const own = chosen.filter((unit) => unit.hit === hit && unit.row === i);
-      return own.length > 0 ? [{ row, text: textOf(row, own) }] : [];
-    }),
-  );
+      return own.length > 0 ? [{ row, text: textOf(row, own), isBest: best?.row === i }] : [];
+    });
+  });
 }
 
 /** Cuts a text into lines, long ones into sentences. */

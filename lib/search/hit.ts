@@ -1,6 +1,9 @@
 /** Search results: the shape of a hit, as `--json` prints it and as text is made from it. */
 
+import type { SessionRow } from "../index/index-state.ts";
+import type { Nearest } from "./nearest.ts";
 import type { Passage } from "./passages.ts";
+import type { RetrievalOptions } from "./retrieval.ts";
 
 /** A row of a hit that answers. */
 export interface HitLine {
@@ -55,7 +58,31 @@ export interface FoundHit {
   shortId: string;
   /** Names of the sessions that hold a copy. */
   copies: string[];
+  /** The row that says most, where rows were chosen. */
+  best?: HitLine | undefined;
+  /** What its session says of it later, where no hit shows it. */
+  later?: HitLine | undefined;
   passage: Passage;
+}
+
+export interface HitOptions extends RetrievalOptions {
+  /** Chunks by meaning, for each phrasing best first. */
+  nearest?: readonly (readonly Nearest[])[] | undefined;
+  /** Redacts what was stored under older rules. */
+  clean: (text: string) => string;
+  /** Returns the current name of a session. */
+  nameOf: (session: SessionRow) => string | undefined;
+  /** Returns the machine whose transcript of the session is synced to this one. @default none */
+  machineOf?: ((session: SessionRow) => string | undefined) | undefined;
+  /** Code points that the rows of all hits may take together with their heads. */
+  maxChars: number;
+  /** True if each hit is shown on one line. @default {false} */
+  isBrief?: boolean | undefined;
+  /** True if whole exchanges are shown, not the rows that answer. @default {false} */
+  isWhole?: boolean | undefined;
+  /** Exchanges wanted before and after. */
+  around: number;
+  explain: boolean;
 }
 
 /** The origin of a score. */

@@ -1,63 +1,23 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
 import { headerContext } from "../index/header.ts";
-import type { SessionRow } from "../index/index-state.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
-import {
-  type ChunkRow,
-  keepMatching,
-  readChunkRange,
-  sessionsWithCopy,
-  speakersOf,
-  topicsOf,
-} from "./candidates.ts";
-import { chooseRows } from "./choose.ts";
+import { type ChunkRow, sessionsWithCopy, speakersOf, topicsOf } from "./candidates.ts";
 import { isSourceGone, uniquePrefix } from "./corpus.ts";
-import { deedRowsOf } from "./deeds.ts";
-import { exchangesAround } from "./exchanges.ts";
-import type { Explanation, FoundHit, Hit } from "./hit.ts";
+import type { Explanation, FoundHit, Hit, HitOptions } from "./hit.ts";
+import { chunksAround, fillRows } from "./hit-rows.ts";
 import { nearestOutliers, readNear } from "./near.ts";
 import type { Nearest } from "./nearest.ts";
 import { mergeRanges, type Passage, toPassages } from "./passages.ts";
-import { footLines, headOf, rowPrefix } from "./print.ts";
-import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve, TIMELY } from "./retrieval.ts";
-import { isNew, joinChunks, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
+import { type RankedChunk, type Retrieved, retrieve, TIMELY } from "./retrieval.ts";
+import { exchangesAround, joinChunks } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";
-import { fillWhole } from "./whole.ts";
-
-export interface HitOptions extends RetrievalOptions {
-  /** Chunks by meaning, for each phrasing best first. */
-  nearest?: readonly (readonly Nearest[])[] | undefined;
-  /** Redacts what was stored under older rules. */
-  clean: (text: string) => string;
-  /** Returns the current name of a session. */
-  nameOf: (session: SessionRow) => string | undefined;
-  /** Returns the machine whose transcript of the session is synced to this one. @default none */
-  machineOf?: ((session: SessionRow) => string | undefined) | undefined;
-  /** Code points that the rows of all hits may take together with their heads. */
-  maxChars: number;
-  /** True if each hit is shown on one line. @default {false} */
-  isBrief?: boolean | undefined;
-  /** True if whole exchanges are shown, not the rows that answer. @default {false} */
-  isWhole?: boolean | undefined;
-  /** Exchanges wanted before and after. */
-  around: number;
-  explain: boolean;
-}
 
 /** Chunks of each phrasing's own list, and of the fused one, that are measured. */
 const MEASURED_OF_EACH = 15;
 const MEASURED = 30;
-/** Code points of a hit that is shown on one line, its head included. */
-const LINE_CHARS = 300;
 const NAME_MAX = 60;
-/** The part of the characters that is spent: a little less for the same answer. */
-const FILLED = 0.98;
-/** A range grows by a few digits when its rows are known. */
-const RANGE_SLACK = 4;
-/** Rows so many lines before and behind a passage may be shown with it. */
-const AROUND_LINES = 40;
 
 /** Finds what answers a question, given in one or several phrasings; strong hits first, best first. */
 export function findHits(
@@ -85,29 +45,11 @@ export function findHits(
       also: otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others }),
     }),
   );
-  const isStrong = ({ hit }: FoundHit) => hit.strength === "strong";
-  if (options.isWhole) {
-    fillWhole(hits, options);
-    return hits;
-  }
-  const ofALine = hits.filter((one) => options.isBrief || !isStrong(one));
-  if (!options.isBrief)
-    fillLines(hits.filter(isStrong), { found, options, budget: FILLED * options.maxChars });
-  for (const one of ofALine) fillLines([one], { found, options, budget: LINE_CHARS });
-  return foldEmpty(hits);
-}
-
-/** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */
-function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
-  const kept: FoundHit[] = [];
-  for (const one of hits) {
-    const { session_id, lines, first_line, last_line, also, before, after } = one.hit;
-    const first = kept.find(({ hit }) => hit.session_id === session_id);
-    if (first && lines.length + before.length + after.length === 0) {
-      first.hit.also = mergeRanges([[first_line, last_line], ...first.hit.also, ...also]);
-    } else kept.push(one);
-  }
-  return kept;
+  return fillRows(hits, {
+    found,
+    options,
+    others: others.filter((passage) => strengthOf(passage) >= STRONG),
+  });
 }
 
 /** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */
@@ -218,77 +160,6 @@ function placeInSession(
   const share = index / count;
   const when = share < 0.25 ? "early in" : share < 0.75 ? "midway through" : "late in";
   return `${when} a longer discussion about "${name}": ${said}`;
-}
-
-/** Chooses the rows of hits that are shown together, and widens each hit's range to them. */
-function fillLines(
-  hits: readonly FoundHit[],
-  { found, options, budget }: { found: Retrieved; options: HitOptions; budget: number },
-): void {
-  const taken = new Set<string>();
-  const wanted = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
-  const rows = hits.map(({ passage }) =>
-    rowsOf(passage, options, wanted).filter(isNew(passage.best.row.sessionId, taken)),
-  );
-  const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
-  const left = budget - rest.reduce((sum, line) => sum + [...line].length + 1, RANGE_SLACK * hits.length);
-  const chosen = chooseRows(rows, {
-    worths: worthsOf(found),
-    budget: left,
-    rowCost: (row) => [...rowPrefix(toLine(row, ""))].length + 1,
-  });
-  for (const [i, { hit }] of hits.entries()) {
-    const own = chosen[i] ?? [];
-    hit.lines = own.map(({ row, text }) => toLine(row, text));
-    hit.first_line = Math.min(hit.first_line, ...own.map(({ row }) => row.line));
-    hit.last_line = Math.max(hit.last_line, ...own.map(({ row }) => row.line));
-  }
-}
-
-/** Returns the rows of a passage and of the chunks around it, words and deeds. */
-function rowsOf(passage: Passage, { clean, filter }: HitOptions, wanted: ReadonlySet<string>): Row[] {
-  const { from, to, best } = passage;
-  const near = chunksAround(passage, 1);
-  const beside = near.filter(({ index }) => index < from || index > to).map(({ id }) => id);
-  const { caller, session, speaker } = filter;
-  const kept = new Set(keepMatching(best.row.store, beside, { caller, session, subagents: true }));
-  const chunks = near.filter(({ id, index }) => (index >= from && index <= to) || kept.has(id));
-  const said = messagesOf(chunks, ({ index }) => index >= from && index <= to).map((row) => ({
-    ...row,
-    text: clean(row.text),
-    isInside: row.isInside && (speaker === undefined || speaker === row.who),
-  }));
-  const lines = { from: passage.firstLine - AROUND_LINES, to: passage.lastLine + AROUND_LINES };
-  const done = deedRowsOf(best.row.store, best.session, {
-    ...lines,
-    clean,
-    isWanted: ({ session, line }) => wanted.has(`${session} ${line}`),
-  }).map((row) => ({
-    ...row,
-    isInside: row.line >= passage.firstLine && row.line <= passage.lastLine,
-  }));
-  const rows: Row[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
-  markRewound(rows, best.row.store, best.session.number);
-  return rows.sort((a, b) => a.line - b.line);
-}
-
-function chunksAround({ best, from, to }: Passage, reach: number): ChunkRow[] {
-  return readChunkRange(best.row.store, best.row.sessionId, [from - reach, to + reach]);
-}
-
-/** Returns the worth of each stem of the phrasings; one that several use is worth more. */
-function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
-  const worths = new Map<string, number>();
-  const uses = new Map<string, number>();
-  for (const { question } of phrasings) {
-    const weighed = asked.weigh(question.terms);
-    for (const [i, { stem }] of question.terms.entries()) {
-      worths.set(stem, weighed[i]?.worth ?? 0);
-      uses.set(stem, (uses.get(stem) ?? 0) + 1);
-    }
-  }
-  for (const [stem, worth] of worths) worths.set(stem, worth * Math.sqrt(uses.get(stem) ?? 1));
-  return worths;
 }
 
 function explainBest(

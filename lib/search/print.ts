@@ -19,8 +19,11 @@ const COPIES_MAX = 3;
 /** Code points of an exchange before or after a hit. */
 const AROUND_MAX = 700;
 const WEAK_HITS = 3;
-const WEAK_LINE = 144;
+const WEAK_LINE = 140;
 const BRIEF_LINE = 160;
+/** A session's line, where there is room, and the places named in it. */
+const SESSION_LINE = 320;
+const PLACES_NAMED = 3;
 const NOTHING_CERTAIN = "nothing certain; nearest:";
 
 /** Prints the strong hits, or one line for each of the nearest where none is strong. */
@@ -69,21 +72,22 @@ export function printBrief(
   );
 }
 
-/** Prints one line a session: where it is spoken of, how often, and since when. */
+/** Prints one line a session: where it is spoken of, how often, and the row that says it best. */
 export function printBySession(
   found: readonly FoundHit[],
-  { maxChars, timezone, limit }: PrintOptions & { limit: number },
+  { maxChars, timezone, participants, limit }: PrintOptions & { limit: number },
 ): string {
   const firsts = found.filter(
     ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
   );
-  const lines = firsts.slice(0, limit).map(({ hit, shortId }, i) => {
+  const shown = firsts.slice(0, limit);
+  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, Math.floor(maxChars / shown.length) - 1));
+  const lines = shown.map((one, i) => {
+    const { hit, shortId } = one;
     const own = found.filter((one) => one.hit.session_id === hit.session_id);
-    const places = [
-      ...own.map(({ hit: { first_line: from, last_line: to } }) => [from, to] as const),
-      ...hit.also,
-    ];
-    const named = places.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
+    const shownPlaces = own.map(({ hit: { first_line: from, last_line: to } }) => [from, to] as const);
+    const places = withoutContained([...shownPlaces, ...hit.also]);
+    const named = places.slice(0, PLACES_NAMED).map(([from, to]) => rangeOf(from, to));
     const counted = `${places.length} ${places.length === 1 ? "place" : "places"}`;
     const facts = [
       shortId,
@@ -92,13 +96,20 @@ export function printBySession(
       timeOf(hit.timestamp, timezone),
       hit.strength,
       ...goneMark(hit),
+      `${counted}: ${named.join(", ")}`,
+      bestRow(one, participants),
     ];
-    return cut(
-      `${i + 1}. ${facts.filter(Boolean).join(" · ")} · ${counted}: ${named.join(", ")}`,
-      BRIEF_LINE,
-    );
+    return cut(`${i + 1}. ${facts.filter(Boolean).join(" · ")}`, most);
   });
   return linesWithin(lines, maxChars);
+}
+
+/** Returns ranges without those that lie in another one. */
+function withoutContained(ranges: readonly (readonly [number, number])[]): (readonly [number, number])[] {
+  return ranges.filter(
+    ([from, to], i) =>
+      !ranges.some(([a, b], k) => a <= from && to <= b && (b - a > to - from || k < i) && k !== i),
+  );
 }
 
 /** Returns the head line of a hit; a session that was named above is not named again. */
@@ -168,9 +179,9 @@ function printWeak(found: readonly FoundHit[], { maxChars, timezone, participant
   return linesWithin([NOTHING_CERTAIN, ...lines], maxChars);
 }
 
-/** Returns a hit on one line: its place and its first row. */
+/** Returns a hit on one line: its place and its best row. */
 function lineOf(
-  { hit, shortId }: FoundHit,
+  one: FoundHit,
   {
     position,
     timezone,
@@ -178,17 +189,23 @@ function lineOf(
     max,
   }: Pick<PrintOptions, "timezone" | "participants"> & { position: number; max: number },
 ): string {
-  const [row] = hit.lines;
-  const said = row ? `${rowPrefix(row, participants).trimStart()}${row.text}` : hit.context;
+  const { hit, shortId } = one;
+  const said = bestRow(one, participants) ?? hit.context;
   const facts = [placeOf(hit, shortId), nameOf(hit.name), timeOf(hit.timestamp, timezone).slice(0, 10), said];
   return cut(`${position}. ${facts.filter(Boolean).join(" · ")}`, max);
 }
 
+function bestRow({ hit, best }: FoundHit, participants: PrintOptions["participants"]): string | undefined {
+  const row = best ?? hit.lines[0];
+  return row && `${rowPrefix(row, participants).trimStart()}${row.text}`;
+}
+
 /** Lists other places in the session, copies of it, and why it was found. */
-export function footLines({ hit, copies }: FoundHit): string[] {
+export function footLines({ hit, copies, later }: FoundHit): string[] {
   const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
   const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];
   const rest = places.length > 0 ? [`   also ${[...places, ...more].join(", ")}`] : [];
+  if (later) rest.push(`   later ${rowPrefix(later).trimStart()}${later.text}`);
   if (copies.length > 0) {
     rest.push(
       `   copied in ${copies
