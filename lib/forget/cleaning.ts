@@ -20,7 +20,7 @@ import { isAsWritten, recordWritten, writtenFiles } from "../store/state.ts";
 import { allIndexes, openStore, readFact, type Store, tendIndexes, writeFact } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 
-export interface CleanOptions {
+interface CleanOptions {
   paths: Paths;
   settings: Pick<Settings, "redact" | "exclude">;
 }

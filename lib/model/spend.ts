@@ -150,7 +150,7 @@ export function formatCost(usd: number | null, tokens: number): string {
 }
 
 /** `about $0.0012`, or what it counts as where the price is unknown. */
-export function formatPrice({ usd, isKnown }: Price): string {
+function formatPrice({ usd, isKnown }: Price): string {
   return isKnown
     ? `about $${usd.toFixed(4)}`
     : `counted as $${usd.toFixed(4)}, the dearest known model's price, its own being unknown`;

@@ -262,7 +262,7 @@ function wordsOf({ at, priority, sources, text }: Draft): string {
 }
 
 /** Returns a time as people there would write it, with the zone's name; undefined for what is no time. */
-export function localMinute(at: string, timezone: string): string | undefined {
+function localMinute(at: string, timezone: string): string | undefined {
   if (Number.isNaN(Date.parse(at))) return undefined;
   return `${formatLocal(at, timezone).slice(0, 16)} ${timezone}`;
 }

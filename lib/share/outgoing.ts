@@ -54,7 +54,7 @@ export interface ChunkBody {
 }
 
 /** The metadata that a model or a rule made of a session. */
-export interface SharedMeta {
+interface SharedMeta {
   description: string;
   summary: string;
   tags: string[];

@@ -10,17 +10,6 @@ import type { OutgoingChunk, OutgoingSession } from "./outgoing.ts";
 import { keyOf } from "./share-state.ts";
 import { batchesBy } from "./shared-rows.ts";
 
-interface PublishedBatch {
-  /** Sessions that were added or changed. */
-  sessions: number;
-  chunks: number;
-}
-
-interface Target {
-  origin: string;
-  machine: string;
-}
-
 /** A session that the hub has. */
 interface Held {
   number: number;
@@ -32,50 +21,49 @@ interface Held {
 const SESSION_COLUMNS = `agent text, id text, machine text, audience text, project text, parent_id text, name text,
   folder text, started_at text, updated_at text, lines integer, chunks integer, meta jsonb, observations text`;
 
-/** Publishes some sessions in one transaction. */
+/** Publishes some sessions in one transaction, and returns how many were added or changed. */
 export function publishSessions(
   hub: Hub,
   outgoing: readonly OutgoingSession[],
-  { origin, machine }: Target,
-): Promise<PublishedBatch> {
+  { origin, machine }: { origin: string; machine: string },
+): Promise<{ sessions: number; chunks: number }> {
   return hub.transaction(async () => {
     const seq = await nextSeq(hub, origin);
     const held = await readHeld(hub, outgoing);
-    const ours = outgoing.filter((session) => isOurs(session, held.get(keyOf(session.session)), origin));
-    const rows = ours.map((session) => ({ session, row: sessionRow(session, machine) }));
+    const ours = outgoing
+      .map((session) => ({
+        session,
+        row: sessionRow(session, machine),
+        before: held.get(keyOf(session.session)),
+      }))
+      // a longer one replaces another machine's copy, an equal one never does
+      .filter(({ session, before }) => !before || before.origin === origin || session.lines > before.lines);
+    const isNew = ours.filter(({ before }) => before === undefined);
     const added = await addSessions(
       hub,
-      rows.filter(({ session }) => !held.has(keyOf(session.session))).map(({ row }) => row),
+      isNew.map(({ row }) => row),
       { origin, seq },
     );
-    const known = rows.flatMap(({ session, row }) => {
-      const before = held.get(keyOf(session.session));
-      return before ? [{ session, row, before }] : [];
-    });
-    const changes = chunkChanges(
-      known,
-      await readHashes(
-        hub,
-        known.map(({ before }) => before.number),
-      ),
+    const hashes = await readHashes(
+      hub,
+      ours.flatMap(({ before }) => before?.number ?? []),
     );
-    const changed = known.filter(
-      ({ row, before }) => before.origin !== origin || changes.has(before.number) || !isSame(row, before.row),
+    const changes = ours.flatMap(({ session, row, before }) => {
+      const number = before?.number ?? added.get(keyOf(row));
+      return number === undefined
+        ? []
+        : [{ number, row, before, ...difference(session, hashes.get(number)) }];
+    });
+    const changed = changes.filter(
+      ({ row, before, put, gone }) =>
+        before && (before.origin !== origin || put.length + gone.length > 0 || !isSame(row, before.row)),
     );
     await changeSessions(hub, changed, { origin, seq });
-    const adopted = changed
-      .filter(({ before }) => before.origin !== origin)
-      .map(({ before }) => before.number);
+    const adopted = changed.filter(({ before }) => before?.origin !== origin);
     if (adopted.length > 0) await renumber(hub, adopted, seq);
-    const puts = [
-      ...[...changes].flatMap(([number, { put }]) => put.map((chunk) => ({ session: number, ...chunk }))),
-      ...rows.flatMap(({ session, row }) => {
-        const number = added.get(`${row.agent} ${row.id}`);
-        return number === undefined ? [] : session.chunks.map((chunk) => ({ session: number, ...chunk }));
-      }),
-    ];
+    const puts = changes.flatMap(({ number, put }) => put.map((chunk) => ({ session: number, ...chunk })));
     await putChunks(hub, puts, seq);
-    const gone = [...changes].flatMap(([session, { gone }]) => gone.map((idx) => ({ session, idx })));
+    const gone = changes.flatMap(({ number, gone }) => gone.map((idx) => ({ session: number, idx })));
     if (gone.length > 0) await emptyChunks(hub, gone, seq);
     return { sessions: added.size + changed.length, chunks: puts.length + gone.length };
   });
@@ -107,11 +95,6 @@ async function readHeld(hub: Hub, outgoing: readonly OutgoingSession[]): Promise
       { number: Number(row.number), origin: String(row.origin), lines: Number(row.lines), row },
     ]),
   );
-}
-
-/** Returns whether a session is ours to write: a longer one replaces another machine's copy, an equal one never does. */
-function isOurs({ lines }: OutgoingSession, held: Held | undefined, origin: string): boolean {
-  return held === undefined || held.origin === origin || lines > held.lines;
 }
 
 function sessionRow({ session, folder, ...rest }: OutgoingSession, machine: string) {
@@ -163,11 +146,11 @@ async function addSessions(
 
 async function changeSessions(
   hub: Hub,
-  changed: readonly { row: SessionRow; before: Held }[],
+  changed: readonly { number: number; row: SessionRow }[],
   { origin, seq }: { origin: string; seq: number },
 ): Promise<void> {
   if (changed.length === 0) return;
-  const rows = changed.map(({ row, before }) => ({ number: before.number, ...row }));
+  const rows = changed.map(({ number, row }) => ({ number, ...row }));
   await hub.query(
     `UPDATE session_memory.sessions s SET origin = $2::uuid, seq = $3::bigint, machine = r.machine,
        audience = r.audience, project = r.project, parent_id = r.parent_id, name = r.name, folder = r.folder,
@@ -179,11 +162,10 @@ async function changeSessions(
 }
 
 /** Gives the chunks of adopted sessions our numbers: with another origin's, readers would miss them. */
-async function renumber(hub: Hub, sessions: readonly number[], seq: number): Promise<void> {
-  await hub.query("UPDATE session_memory.chunks SET seq = $2::bigint WHERE session = ANY($1::bigint[])", [
-    sessions,
-    seq,
-  ]);
+async function renumber(hub: Hub, sessions: readonly { number: number }[], seq: number): Promise<void> {
+  const numbers = sessions.map(({ number }) => number);
+  const sql = "UPDATE session_memory.chunks SET seq = $2::bigint WHERE session = ANY($1::bigint[])";
+  await hub.query(sql, [numbers, seq]);
 }
 
 async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<number, Map<number, string>>> {
@@ -198,25 +180,16 @@ async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<nu
   return hashes;
 }
 
-interface ChunkChanges {
-  put: OutgoingChunk[];
-  gone: number[];
-}
-
-/** Returns the differences of each session from the hub's; sessions without any are left out. */
-function chunkChanges(
-  known: readonly { session: OutgoingSession; before: Held }[],
-  hashes: ReadonlyMap<number, Map<number, string>>,
-): Map<number, ChunkChanges> {
-  const changes = new Map<number, ChunkChanges>();
-  for (const { session, before } of known) {
-    const there = hashes.get(before.number) ?? new Map<number, string>();
-    const put = session.chunks.filter(({ idx, hash }) => there.get(idx) !== hash);
-    const here = new Set(session.chunks.map(({ idx }) => idx));
-    const gone = [...there.keys()].filter((idx) => !here.has(idx));
-    if (put.length + gone.length > 0) changes.set(before.number, { put, gone });
-  }
-  return changes;
+/** Returns the chunks of a session that the hub lacks or has otherwise, and the indexes of those to empty there. */
+function difference(
+  { chunks }: OutgoingSession,
+  there: ReadonlyMap<number, string> = new Map(),
+): { put: OutgoingChunk[]; gone: number[] } {
+  const here = new Set(chunks.map(({ idx }) => idx));
+  return {
+    put: chunks.filter(({ idx, hash }) => there.get(idx) !== hash),
+    gone: [...there.keys()].filter((idx) => !here.has(idx)),
+  };
 }
 
 /** So much JSON goes in one statement: more would not answer in time on a slow line. */
