@@ -116,7 +116,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     command: wordsFlag("--command", values.command),
   };
   if (values.topics) {
-    const { topics, text } = await sessionTopics(options);
+    const { topics, text } = await sessionTopics({ ...options, subagents: values.subagents });
     show({ topics }, lines(text));
     return;
   }
@@ -165,10 +165,11 @@ function speakerFlag(value: string | undefined, { settings }: Config): "user" | 
   );
 }
 
-function phrasings(words: string[], { about, file, error, command }: SearchFilters): string[] {
+function phrasings(words: string[], { about, topics, file, error, command }: SearchFilters): string[] {
   const said = words.map((word) => word.trim()).filter((word) => word !== "");
   if (said.length === 0 && about !== undefined) return REPORTING.map((verb) => `${about} ${verb}`);
   if (said.length > 0 || [file, error, command].some((asked) => asked !== undefined)) return said;
+  if (topics) return topics;
   throw usageError(
     "Expected a phrasing of what you look for",
     'try bun scripts/search.ts "why WAL" "sqlite journal mode"',

@@ -103,6 +103,8 @@ describe("a session's topics", () => {
       const { results } = JSON.parse(found.stdout) as { results: { session_id: string }[] };
       expect(new Set(results.map(({ session_id }) => session_id))).toEqual(new Set([ONE]));
     }
+    const alone = await runScript("search", ["--topic", "turnstile sensor", "--json"], { env: home.env });
+    expect(JSON.parse(alone.stdout).results[0]).toMatchObject({ session_id: ONE, strength: "strong" });
     const none = await runScript("search", ["barrier", "--topic", "turnstile", "--json"], { env: home.env });
     expect(JSON.parse(none.stdout).results).toEqual([]);
   });

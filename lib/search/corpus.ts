@@ -157,18 +157,24 @@ export interface TopicCount {
  * Returns the topics there are, most frequent first: those of chunks, and of sessions their own words. A word
  * taken as a chunk's topic because no rule or model named one comes last.
  */
-export function countTopics({ db }: Store, names: readonly string[]): TopicCount[] {
+export function countTopics(
+  { db }: Store,
+  { names, subagents }: { names: readonly string[]; subagents: boolean },
+): TopicCount[] {
   return db
     .prepare(
-      `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions,
+      `WITH shown AS (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
+       SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions,
          min(value NOT IN (SELECT value FROM json_each($names))
            AND NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)) AS is_word
-       FROM session_chunks c, json_each(topic_tags) WHERE value <> $none GROUP BY value
+       FROM session_chunks c, json_each(topic_tags)
+       WHERE value <> $none AND session_id IN (SELECT id FROM shown) GROUP BY value
        UNION ALL
-       SELECT min(topic), sum(chunks), count(*), 0 FROM session_topics GROUP BY key
+       SELECT min(topic), sum(chunks), count(*), 0 FROM session_topics
+       WHERE session_id IN (SELECT id FROM shown) GROUP BY key
        ORDER BY is_word, chunks DESC, topic`,
     )
-    .all({ names: JSON.stringify(names), none: NO_TOPIC })
+    .all({ names: JSON.stringify(names), none: NO_TOPIC, subagents: subagents ? 1 : 0 })
     .filter(({ chunks, is_word }, at) => at < FEW_TOPICS || !is_word || Number(chunks) > 1)
     .map(({ topic, chunks, sessions }) => ({
       topic: String(topic),

@@ -115,16 +115,16 @@ export async function searchAsText(
 
 /** Returns the topics there are with the number of chunks and sessions on each, most frequent first. */
 export async function sessionTopics(
-  resources: SearchResources = {},
+  resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
 ): Promise<{ topics: TopicCount[]; text: string }> {
-  const { index = true, signal } = resources;
+  const { index = true, subagents = false, signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const store = openStore(config.paths.database, { create: index });
   try {
     await updateIndex(store, { config, index, signal });
     const { TOPIC_NAMES } = await import("../language/topics.ts");
     if (index) await describeSessions(store, signal);
-    const topics = countTopics(store, TOPIC_NAMES);
+    const topics = countTopics(store, { names: TOPIC_NAMES, subagents });
     const lines = topics.map(
       ({ topic, chunks, sessions }) => `${topic} ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`,
     );
