@@ -112,19 +112,6 @@ describe("an excluded session", () => {
     expect(keptTitles(store)).toEqual([]);
     store.close();
   });
-
-  test("keeps an excluded text out of names: of the list, of a resolved session and of candidates", () => {
-    const paths = excluding(home, { patterns: ["falcon"] });
-    const names = new Map(listSessions(paths, { described: true }).map(({ id, name }) => [id, name]));
-    expect(names).toEqual(
-      new Map([
-        [out, undefined],
-        [kept, "shop plan"],
-      ]),
-    );
-    expect(resolveSession(out, { paths, cwd: home.project }).name).toBeUndefined();
-    expect(() => resolveSession("falcon plan", { paths, cwd: home.project })).toThrow("Cannot find session");
-  });
 });
 
 describe("addExclusions()", () => {

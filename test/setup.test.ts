@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { ROOT, runCommand, runScript, startScript } from "./support/run.ts";
+import { ROOT, runCommand, startScript } from "./support/run.ts";
 
 let home: TemporaryHome;
 beforeEach(() => {
@@ -25,10 +25,11 @@ function host(name: string, exitCode = 0): string {
   return file;
 }
 
+/** A process of its own, whose streams its children inherit. */
 function setup(...args: string[]) {
   mkdirSync(bin(), { recursive: true });
   const env = { ...home.env, PATH: [bin(), dirname(process.execPath), "/usr/bin", "/bin"].join(":") };
-  return runScript("setup", args, { env, cwd: home.home });
+  return startScript("setup", args, { env, cwd: home.home });
 }
 
 const called = () => readFileSync(calls(), "utf8").trimEnd().split("\n");

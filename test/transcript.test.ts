@@ -2,12 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/listing.ts";
-import { numberLines } from "../lib/transcripts/backward.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 import { entryKey } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
-import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
+import { readActiveBranch, readEntries } from "./support/entries.ts";
 import { allFixtures, FIXTURES, FIXTURES_CWD } from "./support/fixtures.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
@@ -144,17 +143,6 @@ describe("readEntries()", () => {
     expect(said(readEntries(mixed))).toEqual(["1 user deploy it"]);
   });
 
-  test("leaves a half-written last line for later and goes on from the cursor", () => {
-    const path = file([user("one"), '{"type":"user","message":{"role":"user","con'], "");
-    const progress = { offset: 0, line: 0, skipped: 0 };
-    expect(said(readEntries(path, { progress }))).toEqual(["1 user one"]);
-    expect(progress.line).toBe(1);
-    const from = { ...progress };
-    writeFileSync(path, `${JSON.stringify(user("one"))}\n${JSON.stringify(user("two"))}\n`);
-    expect(said(readEntries(path, { from, progress }))).toEqual(["2 user two"]);
-    expect(progress).toEqual({ offset: from.offset * 2, line: 2, skipped: 0 });
-  });
-
   test("takes a whole last line without newline only when asked to", () => {
     const path = file([user("one"), user("two")], "");
     expect(said(readEntries(path))).toEqual(["1 user one"]);
@@ -254,19 +242,6 @@ describe("readEntries()", () => {
       { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
       { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
     ]);
-  });
-});
-
-describe("readLastEntries()", () => {
-  test("gives the end of what readEntries() gives, and its line numbers once they are counted", () => {
-    for (const { file } of allFixtures()) {
-      const all = [...readEntries(file, { unterminated: "accept" })];
-      for (const count of [1, 3, 1000]) {
-        const { entries } = readLastEntries(file, { count });
-        numberLines(file, entries);
-        expect(entries).toEqual(all.slice(-count));
-      }
-    }
   });
 });
 
