@@ -394,10 +394,10 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     await pi.prompt("Please keep the port 8443 for the gateway.");
     const { PATH: _, ...env } = home.env;
     const options = { env: { ...env, PATH: process.env.PATH }, cwd: home.project };
-    await eventually("the index", async () => {
-      if (!existsSync(join(home.state, "memory.db"))) return false;
-      return (await runScript("search", ["gateway port", "--no-index"], options)).stdout.includes("8443");
-    });
+    // pi transpiles each of our files here.
+    await eventually("the index", () => existsSync(join(home.state, "memory.db")), 60);
+    const search = () => runScript("search", ["gateway port", "--no-index"], options);
+    await eventually("the rows", async () => (await search()).stdout.includes("8443"));
     expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
   });
 
