@@ -6,10 +6,10 @@
  */
 
 import { takeLook } from "../lib/activity/look.ts";
-import { type Environment, type Paths, resolvePaths, type Settings } from "../lib/config/config.ts";
+import { type Environment, type Paths, resolvePaths } from "../lib/config/config.ts";
 import { currentDirectory, trustedEnvironment } from "../lib/config/environment.ts";
 import { logFailure, readPrompt, requireSettings } from "./hook.ts";
-import { answerPrompt, modelOf } from "./prompt-answer.ts";
+import { answerPrompt, type Injection, modelOf } from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
@@ -43,7 +43,13 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
     try {
       if (ignored.length > 0)
         await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
-      return await answer(input, { env, paths, options, signal: context?.signal });
+      const { text, delivered } = await answer(input, { env, paths, options });
+      // The SDK takes the text within this turn of the event loop, unless the call was aborted.
+      setImmediate(() => {
+        if (!context?.signal?.aborted) delivered();
+      });
+      if (text === undefined) return {};
+      return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: text } };
     } catch (error) {
       await logFailure(paths, HOOK, error);
       return {};
@@ -51,36 +57,15 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
   };
 }
 
-interface Answering {
-  env: Environment;
-  paths: Paths;
-  options: UserPromptSubmitOptions;
-  signal: AbortSignal | undefined;
-}
-
 async function answer(
   input: unknown,
-  { env, paths: places, options, signal }: Answering,
-): Promise<HookOutput> {
+  { env, paths: places, options }: { env: Environment; paths: Paths; options: UserPromptSubmitOptions },
+): Promise<Injection> {
   const prompt = readPrompt(input);
-  if (!prompt) return {};
-  const { paths, ...read } = requireSettings(places, { env, transcript: prompt.session.file });
-  const settings = withOptions(read.settings, options);
-  const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
-  const model = modelOf(env, prompt.session);
-  const { text, delivered } = await answerPrompt(prompt, look, { paths, settings, model });
-  // The SDK takes the text within this turn of the event loop, unless the call was aborted.
-  setImmediate(() => {
-    if (!signal?.aborted) delivered();
-  });
-  if (text === undefined) return {};
-  return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: text } };
-}
-
-function withOptions(settings: Settings, { scope, maxChars }: UserPromptSubmitOptions): Settings {
-  const { activity } = settings;
-  return {
-    ...settings,
-    activity: { ...activity, scope: scope ?? activity.scope, maxChars: maxChars ?? activity.maxChars },
-  };
+  if (!prompt) return { text: undefined, delivered() {} };
+  const { paths, settings: read } = requireSettings(places, { env, transcript: prompt.session.file });
+  const { scope = read.activity.scope, maxChars = read.activity.maxChars } = options;
+  const settings = { ...read, activity: { ...read.activity, scope, maxChars } };
+  const look = takeLook({ paths, viewer: prompt.session, scope });
+  return await answerPrompt(prompt, look, { paths, settings, model: modelOf(env, prompt.session) });
 }

@@ -21,7 +21,7 @@ interface Sources extends Settled {
 }
 
 /** A text for the host, and what to do once it is delivered. */
-interface Injection {
+export interface Injection {
   /** Undefined when there is nothing to add. */
   text: string | undefined;
   delivered(): void;

@@ -255,8 +255,9 @@ function* keysOf(file: string, after: string | undefined): Generator<string> {
 
 function containsText(file: string, text: string, after: string | undefined): boolean {
   const start = offsetSince(file, after);
-  return withFile(file, (descriptor) => {
-    const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
+  return withFile(file, (descriptor, size) => {
+    // No more than the file needs: a megabyte of fresh memory takes longer than reading a small one.
+    const buffer = Buffer.allocUnsafe(Math.max(text.length, Math.min(BLOCK_BYTES, size - start + 1)));
     for (let position = start; ; position += buffer.length - text.length) {
       const read = readSync(descriptor, buffer, 0, buffer.length, position);
       if (buffer.subarray(0, read).includes(text)) return true;
