@@ -128,8 +128,6 @@ interface Known {
 /** Everything that is searched. */
 interface Searched {
   files: readonly TranscriptFile[];
-  /** The files by session id. */
-  byId: ReadonlyMap<string, readonly TranscriptFile[]>;
   names: KnownNames;
   paths: Paths;
 }
@@ -144,16 +142,8 @@ function named(reference: string, context: ResolveContext): Session {
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
   const files = identified(found, subagents);
-  // By hand: grouping thousands by the built-in takes milliseconds before it is compiled.
-  const byId = new Map<string, TranscriptFile[]>();
-  for (const file of files) {
-    const { id = "" } = file;
-    const others = byId.get(id);
-    if (others) others.push(file);
-    else byId.set(id, [file]);
-  }
   const path = pathOf(wanted, cwd);
-  return withNames(paths, (names) => byNames(wanted, { files, byId, names, paths }, { exact, quick, path }));
+  return withNames(paths, (names) => byNames(wanted, { files, names, paths }, { exact, quick, path }));
 }
 
 function byNames(
@@ -193,12 +183,19 @@ function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
 
 /** Identifies files by content where their names do not suffice, and drops temporary Volute sessions. */
 function identified(found: readonly TranscriptFile[], subagents: boolean): TranscriptFile[] {
-  return found.flatMap((file) => {
-    if (file.ephemeral) return [];
+  const files: TranscriptFile[] = [];
+  for (const file of found) {
+    if (file.ephemeral) continue;
     const known = file.agent !== undefined && file.id !== undefined ? file : sessionOf(file);
-    const isSubagent = known?.parentId !== undefined || file.subagent === true;
-    return known?.id === undefined || (!subagents && isSubagent) ? [] : [known];
-  });
+    if (known?.id === undefined) continue;
+    if (subagents || (known.parentId === undefined && !file.subagent)) files.push(known);
+  }
+  return files;
+}
+
+/** Returns the files of some sessions; a prompt waits for this, and mostly one is meant: no index of all is built. */
+function filesOf(ids: ReadonlySet<string>, { files }: Searched): TranscriptFile[] {
+  return ids.size === 0 ? [] : files.filter(({ id = "" }) => ids.has(id));
 }
 
 function withBeginning(wanted: string, searched: Searched): Session[] {
@@ -214,17 +211,15 @@ function withBeginning(wanted: string, searched: Searched): Session[] {
 function withName(wanted: string, searched: Searched): Session[] {
   const folded = foldName(wanted);
   if (folded === "") return [];
-  const { files, byId, names } = searched;
+  const { files, names } = searched;
   const metas = names.metasNamed(folded);
   const titled = names.titled(folded);
+  const ids = new Set(metas.map(({ id }) => id));
   const called = files.filter(
-    ({ file, name }) =>
-      (titled.size > 0 && titled.has(file)) || (name !== undefined && foldName(name) === folded),
+    ({ file, id = "", name }) =>
+      ids.has(id) || titled.has(file) || (name !== undefined && foldName(name) === folded),
   );
-  return sessionsFrom(searched, {
-    metas,
-    files: [...metas.flatMap(({ id }) => byId.get(id) ?? []), ...called],
-  });
+  return sessionsFrom(searched, { metas, files: called });
 }
 
 function sessionsFrom(
@@ -236,9 +231,11 @@ function sessionsFrom(
 }
 
 /** Returns the meta files of sessions without a transcript; none where transcripts are given. */
-function withoutFile(metas: readonly NamedMeta[], { byId, paths }: Searched): Known[] {
-  if (paths.transcripts.length > 0) return [];
-  return metas.filter(({ id }) => !byId.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
+function withoutFile(metas: readonly NamedMeta[], searched: Searched): Known[] {
+  if (searched.paths.transcripts.length > 0) return [];
+  const present = filesOf(new Set(metas.map(({ id }) => id)), searched);
+  const ids = new Set(present.map(({ id = "" }) => id));
+  return metas.filter(({ id }) => !ids.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
 }
 
 /** Returns all sessions with all their names, then those of which only the meta file is left. */
@@ -266,11 +263,10 @@ function nearestTo(wanted: string, all: readonly Named<Known>[], searched: Searc
 }
 
 /** Considers all copies of each session: another one may be newer than the one with the name. */
-function sessionsOf(known: readonly Known[], { byId, paths }: Searched): Session[] {
-  const ids = [...new Set(known.map(({ id }) => id))];
+function sessionsOf(known: readonly Known[], searched: Searched): Session[] {
+  const { paths } = searched;
   const agents = new Set(known.map(({ found }) => found?.agent));
-  const sessions = ids
-    .flatMap((id) => byId.get(id) ?? [])
+  const sessions = filesOf(new Set(known.map(({ id }) => id)), searched)
     .filter(({ agent }) => agents.has(agent))
     .map((file) => sessionOf(file));
   for (const { metaFile } of known) {
