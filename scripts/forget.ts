@@ -137,7 +137,7 @@ async function forgetSessions(words: readonly string[], config: Config, values: 
     values.before === undefined ? undefined : timeFlag("--before", values.before, config.settings.timezone);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
-  if (targets.length === 0) throw nothingMatches(values);
+  if (targets.length === 0 && before === undefined) throw nothingMatches(values);
   const sessions = excludedByName(targets, values);
   const exclude = { sessions, projects: project && !before ? [project] : [], patterns: [] };
   const places = project && !before ? [project] : [];
@@ -180,7 +180,8 @@ async function confirmed(
   targets: readonly Target[],
   values: Flags,
 ): Promise<void> {
-  if (values["dry-run"]) {
+  const isNothingIdle = values.before !== undefined && targets.length === 0;
+  if (values["dry-run"] || isNothingIdle) {
     report(await forget(true), targets, values);
     return;
   }
@@ -235,12 +236,8 @@ async function forgetAll(paths: Config["paths"], values: Flags): Promise<void> {
   else for (const line of show(forgotten, values["dry-run"])) print(line);
 }
 
-function nothingMatches({ project, before }: Flags): SessionMemoryError {
-  const asked = [
-    project === undefined ? "" : `project "${project}"`,
-    before === undefined ? "" : `before ${before}`,
-  ];
-  const what = oneLine(redact(asked.filter(Boolean).join(" ")), 200);
+function nothingMatches({ project }: Flags): SessionMemoryError {
+  const what = oneLine(redact(`project "${project}"`), 200);
   return new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: no stored data matches`, {
     hint: "to exclude it anyway, add it to exclude in config.json",
   });
@@ -248,7 +245,8 @@ function nothingMatches({ project, before }: Flags): SessionMemoryError {
 
 function report(forgotten: Forgotten, targets: readonly Target[], values: Flags): void {
   const { removed, excluded, forks, erased, keptFiles, setAside } = forgotten;
-  if (values.pattern && !isAnything(forgotten)) note("no stored data matches");
+  const isEmpty = values.pattern ? !isAnything(forgotten) : targets.length === 0;
+  if (isEmpty) note("no stored data matches");
   if (values.json) {
     const sessions = targets.map(({ id, agent, name, transcript }) => ({
       id,

@@ -9,7 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { note, type Run, runScript } from "../lib/cli.ts";
+import { note, type Run, runScript, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
@@ -120,6 +120,7 @@ const SCRIPT = {
 async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { paths, settings, currentSession: current } = config;
   const [reference = "", question = ""] = words;
+  if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
   const session = resolveSession(reference, { paths, cwd, current, subagents: values.subagents });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(session, question);

@@ -158,10 +158,14 @@ describe("forget", () => {
     const store = openHomeStore(home);
     expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: uuidFrom("new") }]);
     store.close();
-    expect((await home.run("forget", "--before", "400d")).stderr).toBe(
-      "error: NOT_FOUND: Cannot forget before 400d: no stored data matches\n" +
-        "hint: to exclude it anyway, add it to exclude in config.json\n",
-    );
+    const none = await home.run("forget", "--before", "400d");
+    expect([none.exitCode, none.stderr]).toEqual([0, "no stored data matches\n"]);
+    const asJson = await home.ok("forget", "--before", "400d", "--json");
+    expect(JSON.parse(asJson)).toMatchObject({
+      sessions: [],
+      removed: { chunks: 0 },
+      excluded: { sessions: [] },
+    });
   }, 30_000);
 
   test("forgets a session's subagents with it, and says which forks hold the same rows", async () => {

@@ -225,3 +225,12 @@ test("several entries of one line are one text", () => {
   ];
   expect([...textByLine(entries)]).toEqual([[3, "I will edit Edit src/a.ts"]]);
 });
+
+test("an empty question is wrong usage, whatever the session", async () => {
+  const { stdout, stderr, exitCode } = await home.run("query-session", "nobody", " ");
+  expect({ stdout, stderr, exitCode }).toEqual({
+    stdout: "",
+    stderr: 'error: Expected a question\nhint: try "what did we decide?"\n',
+    exitCode: 2,
+  });
+});
