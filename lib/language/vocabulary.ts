@@ -8,36 +8,35 @@ import { isFunctionWord, splitName } from "./words.ts";
 
 /** Said in every session about code, so no topic of one. */
 const GENERIC = new Set(
-  `absolute accept action activity actual additional agent alias alternative answer app application approach approved argument array article assistant
-attempt attribute automatic available aware backlog backslash based basic behavior behaviour best better block blog body bool boolean border bracket
-branch bug build built builtin button call capability capture case category center change changelog char check claim claude clean cleaner clear close
-code codebase column comma command commit common comparison compile complete completed complex component comprehensive concern condition config
-configuration confirm connection consistent const constant contain contained content context continue convention conversation copy core correct count
-cover create current custom dark data date deal debug decide decided decision deep default defensive define delete deliverable demand demo dependency
-depth describe description design detail detailed development diff different digit directories directory discover discovered discuss display doc
-dockerfile document documentation draft duplicate edge edit element email enable end engine enough ensure entire entry epic error event example
-excellent exclude exist existing exit expect expected explain explicit export express extra face fail failing failure fair fake fallback feasible
-feature field file filter final finish fix flag flow folder follow format formatting found framing fresh full function functionality future general
-generate gets git github gitlab good great group guess handle handler header helper high highlight hold hook hour html human idea identifier identity
-image implement implementation import important improve improvement include index individual info initial inject inline input install instance
-instruction integer integration interface internal intro issue item javascript job json keep key knowledge label large later latest layer learn left
-length level library light line link list live load local log logic lookup loop loses low lowercase main management manager manual map mark master
-match matter max mechanism memory mention merge message metadata method minimal minute missing mode model module month morning move msg msgs multiple
-name native negative nested network nice node normal note notice null number object offer old open operation option optional order original others
-output overall owner package page parallel param parameter parent part pass path pattern people perfect person phase pipeline place plain plan point
-position positive possible post prefix prepare presence present pretty prevent previous primary print prior problem process production program project
-promise prompt proper property proposal protocol provide public pull push quality query question quick raw reach read readme ready real reason recent
-record redacted refactor reference regular related relative release relevant remaining remember remove render rendering replace repo report reporting
-repository request require required requirement research reset resolve resource respond response rest result return reuse review rework right role
-root round row rule run safe sample save scenario schema scope screen script search second section seem select send sent separate sequence serve
-server service session set setting setup share shared short show side signature simple simplify single size skip slash small solution sound source
-space spec specific speed spot standard start startup state static status step steps stop store straight strategy stream string strong structure style
-subdirectory subject success suggest suite summary support sure switch syntax system table tag takes talk task team technical template term test text
-thinking thought ticket time title todo token tomorrow tonight tool top total track tree trigger true turn type typescript underline understand unique
-unit unknown unused update upgrade upper uppercase url usage useful user utils valid value var variable verify version view waiting warning web week
-weekend whole window wire wonder word work worker working world wrap wrapper write written wrong yaml year yesterday`.split(
-    /\s+/,
-  ),
+  `absolute accept action activity actual additional agent alias alternative amazing answer app application approach approved argument array article
+assistant attempt attribute automatic available aware awesome backlog backslash based basic behavior behaviour best better block blog body bool
+boolean border bracket branch bug build built builtin button call capability capture case category center change changelog char check claim claude
+clean cleaner clear close code codebase column comma command commit common comparison compile complete completed complex component comprehensive
+concern condition config configuration confirm connection consistent const constant contain contained content context continue convention conversation
+cool copy core correct count cover create current custom dark data date deal debug decide decided decision deep default defensive define delete
+deliverable demand demo dependency depth describe description design detail detailed development diff different digit directories directory discover
+discovered discuss display doc dockerfile document documentation draft duplicate edge edit element email enable end engine enough ensure entire entry
+epic error event example excellent excited exclude exist existing exit expect expected explain explicit export express extra face fail failing failure
+fair fake fallback feasible feature feel feeling field file filter final finish fix flag flow folder follow format formatting found framing fresh full
+function functionality future general generate gets git github gitlab good great group guess handle handler happy hard header helper high highlight
+hold hook hope hour html human idea identifier identity image implement implementation import important improve improvement include incredible index
+individual info initial inject inline input inspiring install instance instruction integer integration interface internal intro issue item javascript
+job json keep key knowledge label large later latest layer learn left length level library light line link list live load local log logic lookup loop
+loses love low lowercase main management manager manual map mark master match matter max mechanism memory mention merge message metadata method
+minimal minute missing mode model module moment month morning move msg msgs multiple name native negative nested network nice node normal note notice
+null number object offer old open operation option optional order original others output overall owner package page parallel param parameter parent
+part pass path pattern people perfect person phase pipeline place plain plan point position positive possible post prefix prepare presence present
+pretty prevent previous primary print prior problem process production program project promise prompt proper property proposal protocol proud provide
+public pull push quality query question quick raw reach read readme ready real reason recent record redacted refactor reference regular related
+relative release relevant remaining remember remove render rendering replace repo report reporting repository request require required requirement
+research reset resolve resource respond response rest result return reuse review rework right role root round row rule run safe sample save scenario
+schema scope screen script search second section seem select send sent separate sequence serve server service session set setting setup share shared
+short show side signature simple simplify single size skip slash small solution sound sounds source space spec specific speed spot standard start
+startup state static status step steps stop store straight strategy stream string strong structure style subdirectory subject success suggest suite
+summary support sure switch syntax system table tag takes talk task team technical template term test text thinking thought ticket time title todo
+token tomorrow tonight tool top total track tree trigger true turn type typescript underline understand unique unit unknown unused update upgrade
+upper uppercase url usage useful user utils valid value var variable verify version view waiting warning web week weekend whole window wire wonder
+word work worker working world wow wrap wrapper write written wrong yaml yeah year yesterday`.split(/\s+/),
 );
 /** Words that name what another word says more of: `plan mode`, `thinking level`; such a pair must come more often. */
 const HEADS = new Set(
