@@ -5,7 +5,7 @@
  */
 
 import { truncate } from "../base/text.ts";
-import { estimateTokens, mostTokens } from "../language/tokens.ts";
+import { estimateTokens, mostTokens, positionWithin } from "../language/tokens.ts";
 import { describeText } from "../language/topics.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
@@ -247,14 +247,15 @@ function findCuts(text: string): number[] {
   return ends;
 }
 
-/** Returns how far a text goes from `start` within `tokens` tokens, to within a few characters. */
+/** Returns how far a text goes from `start` within `tokens` tokens, by halves: where chunks are cut must never change. */
 function positionAfter(text: string, start: number, tokens: number): number {
   let low = start + 1;
   let high = Math.min(text.length, start + tokens * 10);
-  if (estimateTokens(text, start, high) <= tokens) return wholePosition(text, high);
+  const fits = positionWithin(text, { start, end: high, tokens });
+  if (fits === high) return wholePosition(text, high);
   while (high - low > 8) {
     const middle = (low + high) >> 1;
-    if (estimateTokens(text, start, middle) <= tokens) low = middle;
+    if (middle <= fits) low = middle;
     else high = middle;
   }
   return Math.max(wholePosition(text, low), start + 1);

@@ -96,6 +96,37 @@ export function estimateTokens(text: string, start = 0, end = text.length): numb
   return Math.ceil((cost + (word > FREE ? word - FREE : 0)) / 98);
 }
 
+/** Returns how far `text` goes from `start` within so many tokens, at most to `end`: one pass, up to there. */
+export function positionWithin(
+  text: string,
+  { start, end, tokens }: { start: number; end: number; tokens: number },
+): number {
+  const most = tokens * 98;
+  let cost = 0;
+  let word = 0;
+  let previous = 10;
+  for (let i = start; i < end; i++) {
+    const c = text.charCodeAt(i);
+    const before = word > FREE ? word - FREE : 0;
+    if (c > 127) {
+      cost += before;
+      word = 0;
+      cost += c >= 0x2500 && c < 0x2580 && text.charCodeAt(i - 1) === c ? 50 : (BEYOND_COST[c] as number);
+      previous = BEYOND;
+    } else {
+      const step = STEPS[(previous << 7) | c] as number;
+      previous = c;
+      if (step >= IN_WORD) word += step - IN_WORD;
+      else {
+        cost += step + before;
+        word = 0;
+      }
+    }
+    if (cost + (word > FREE ? word - FREE : 0) > most) return i;
+  }
+  return end;
+}
+
 function asciiSteps(): Uint16Array {
   const steps = new Uint16Array(128 * 128);
   for (let before = 0; before < 128; before++) {
