@@ -114,6 +114,20 @@ test("what the user said and the model passed over is kept by rule", async () =>
   ]);
 });
 
+test("an approval that the model passed over says what it approves", async () => {
+  const records: LedgerRecord[] = [];
+  const only = { observations: [{ priority: "red", text: "Request: clean up", sources: [2] }] };
+  const turns: Turn[] = [
+    ["user", "clean up"],
+    ["assistant", "Shall I delete the old tables?"],
+    ["user", "yes"],
+  ];
+  await observe(observing(conversation(turns), { records, complete: answering(only) }));
+  expect(linesOf(observationsOf(records)).at(-1)).toBe(
+    "- 🔴 (10:04) User: yes (to: Shall I delete the old tables?)",
+  );
+});
+
 test("an observation that cites no given line or brings a date of its own is left out and counted", async () => {
   const records: LedgerRecord[] = [];
   const answer = {

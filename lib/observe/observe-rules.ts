@@ -102,9 +102,10 @@ export function observeByRule(entries: readonly Entry[], context: RuleContext): 
   };
 }
 
-/** Returns the observation of one user message, for an observer that passed it over. */
-export function observePrompt(prompt: Entry, clean: Clean): Draft[] {
-  return promptNotes(prompt, { earlier: undefined, clean }).map(({ draft }) => draft);
+/** Returns the observations of a user's message that an observer left out, as the answer to what came before it. */
+export function observePrompt(prompt: Entry, entries: readonly Entry[], clean: Clean): Draft[] {
+  const earlier = entries.findLast((entry) => isSpoken(entry) && entry.line < prompt.line)?.text;
+  return promptNotes(prompt, { earlier, clean }).map(({ draft }) => draft);
 }
 
 /** Gives rows without a time that of the row before them. */

@@ -270,6 +270,6 @@ function withPrompts(drafts: Draft[], step: Step, clean: (text: string) => strin
   const cited = new Set(drafts.flatMap(({ sources }) => sources));
   const missed = step.entries.filter(({ kind, line }) => kind === "user" && !cited.has(line));
   if (missed.length === 0) return drafts;
-  const added = missed.flatMap((prompt) => observePrompt(prompt, clean));
+  const added = missed.flatMap((prompt) => observePrompt(prompt, step.entries, clean));
   return [...drafts, ...added].toSorted((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
 }
