@@ -11,8 +11,6 @@ import { splitJoined } from "../language/words.ts";
 import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
 import { headerWords, writeHeader } from "./header.ts";
 
-export { estimateTokens };
-
 /** The hard limit; cl100k tokens of a chunk's content. */
 const MAX_TOKENS = 500;
 /** Messages are gathered up to this many tokens; by the estimate, which is a quarter high. */
