@@ -7,7 +7,7 @@ import { basename, join } from "node:path";
 import { claudeUser } from "./support/claude.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
 import { jsonl } from "./support/rows.ts";
-import { ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
+import { ROOT, runCommand, runScript, scriptPath, startScript } from "./support/run.ts";
 
 const home = temporaryHome();
 const SCRIPTS = readdirSync(join(ROOT, "scripts")).map((file) => basename(file, ".ts"));
@@ -33,7 +33,8 @@ describe("flags", () => {
       ["--quiet", "--", "--lines"],
       ["--", "--help"],
     ]) {
-      const { stdout, stderr, exitCode } = await run("session-reader", args);
+      // Bun drops the first one of a process.
+      const { stdout, stderr, exitCode } = await startScript("session-reader", args, { env: home.env });
       expect({ args, stdout, exitCode }).toEqual({ args, stdout: "", exitCode: 1 });
       expect(stderr).toStartWith(`error: NOT_FOUND: Cannot find session "${args.at(-1)}"\n`);
     }
@@ -52,7 +53,9 @@ describe("flags", () => {
 });
 
 test.each(SCRIPTS)("the help of %s has at most 25 lines", async (script) => {
-  const { stdout, stderr, exitCode } = await run(script, ["--help"]);
+  const process = await startScript(script, ["--help"], { env: home.env, cwd: home.project });
+  expect(await run(script, ["--help"])).toEqual(process);
+  const { stdout, stderr, exitCode } = process;
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(25);
 });
@@ -79,7 +82,8 @@ test("no message repeats more than 200 characters of what was given", async () =
 test("nothing is coloured outside of a terminal", async () => {
   for (const variables of [{}, { NO_COLOR: "1" }, { FORCE_COLOR: "1" }]) {
     for (const args of [["--frob"], ["--list"], ["--help"]]) {
-      const { stdout, stderr } = await run("session-reader", args, { ...home.env, ...variables });
+      const env = { ...home.env, ...variables };
+      const { stdout, stderr } = await startScript("session-reader", args, { env });
       expect(stdout + stderr).not.toContain("\u001b");
     }
   }
