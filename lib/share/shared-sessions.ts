@@ -5,8 +5,7 @@ import { recordOf } from "../base/json.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { storedSteps } from "../index/held-sessions.ts";
-import type { Ledger, Observation, Priority } from "../observe/observations.ts";
-import { filesIn } from "../observe/render-observations.ts";
+import type { Files, Ledger, Observation, Priority } from "../observe/observations.ts";
 import type { SessionMemoryState } from "../observe/session-memory.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
@@ -215,20 +214,22 @@ export async function sharedMemory(
   shared: FoundShared,
   { paths, settings }: { paths: Paths; settings: Settings },
 ): Promise<SessionMemoryState> {
-  const [{ redactLedger }, { observeSettings }] = await Promise.all([
+  const [{ redactLedger }, { observeSettings }, { filesIn }] = await Promise.all([
     import("../observe/ledger.ts"),
     import("../observe/observe-state.ts"),
+    import("../observe/render-observations.ts"),
   ]);
+  const files = filesIn(shared.observations ?? "");
   return {
     session: asSession(shared),
-    ledger: redactLedger(sharedLedger(shared), settings.redact.extra),
+    ledger: redactLedger(sharedLedger(shared, files), settings.redact.extra),
     settings: observeSettings(paths, settings.observe),
     ...{ entries: [], skipped: 0, isWhole: true, isTail: false },
   };
 }
 
 /** Returns the rendered observations as a ledger: lines and files, without transcript lines. */
-function sharedLedger({ observations: text = "", reference }: FoundShared): Ledger {
+function sharedLedger({ observations: text = "", reference }: FoundShared, files: Files): Ledger {
   const threads = new Set([...text.matchAll(/^- (?!🔴|🟡|🟢).*\[(\w{6})\]$/gmu)].map(([, id]) => id));
   const observations: Observation[] = [];
   let day = "";
@@ -249,7 +250,7 @@ function sharedLedger({ observations: text = "", reference }: FoundShared): Ledg
   }
   return observations.length === 0
     ? []
-    : [{ kind: "observed", observations, coversTo: 0, covers: "", by: reference, files: filesIn(text) }];
+    : [{ kind: "observed", observations, coversTo: 0, covers: "", by: reference, files }];
 }
 
 /** Returns the steps that are asked for: the last ones, or those at some lines with a few beside them. */
