@@ -3,14 +3,19 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePaths } from "../lib/config/config.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
-import { commandHistory } from "../lib/search/command-history.ts";
-import { commandKey, commandsIn, hasWords, isLooking, programOf } from "../lib/search/commands.ts";
+import {
+  commandHistory,
+  commandKey,
+  commandsIn,
+  hasWords,
+  isLooking,
+  programOf,
+} from "../lib/search/command-history.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
 import { errorLines, lineLike, lineWith } from "../lib/search/error-text.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { Find, FindScope } from "../lib/search/finds.ts";
-import { findDeeds } from "../lib/search/histories.ts";
-import { findJson, printCommands, printFinds } from "../lib/search/print-finds.ts";
+import { findDeeds, findJson, printCommands, printFinds } from "../lib/search/histories.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";

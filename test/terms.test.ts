@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findStems, stemWords } from "../lib/search/terms.ts";
+import { findStems, stemWords } from "../lib/search/query.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 test("stemWords() gives each word the stem that the index has for it", () => {

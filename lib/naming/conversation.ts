@@ -141,7 +141,7 @@ export async function relevanceTo(
   const [{ readQuestions }, { inverseFrequency }, { findStems }] = await Promise.all([
     import("../search/query.ts"),
     import("../search/rank.ts"),
-    import("../search/terms.ts"),
+    import("../search/query.ts"),
   ]);
   const [{ terms, literals } = { terms: [], literals: [] }] = readQuestions([question]);
   const stems = terms.map(({ stem }) => stem);

@@ -5,8 +5,8 @@
 
 import { isDecision, isFinding } from "../language/speech.ts";
 import { splitJoined } from "../language/words.ts";
+import { findStems } from "./query.ts";
 import type { Row } from "./rows.ts";
-import { findStems } from "./terms.ts";
 
 interface ChooseOptions {
   /** The worth of each stem of the question. */

@@ -1,13 +1,14 @@
-/** Chunks as ranking sees them: how often the asked terms occur in each, and which chunks adjoin. */
+/** Chunks as ranking sees them: candidates with their neighbours, and how often the asked terms occur in each. */
 
 import type { StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { splitJoined } from "../language/words.ts";
-import type { ChunkRow } from "./candidates.ts";
+import type { Store } from "../store/store.ts";
+import { type ChunkFilter, type ChunkRow, keepMatching, readChunks, readChunksAt } from "./candidates.ts";
 import { readOccurrences } from "./corpus.ts";
-import { deedText } from "./deeds.ts";
+import { findStems } from "./query.ts";
 import type { RankedDocument } from "./rank.ts";
-import { findStems } from "./terms.ts";
+import { deedText } from "./rows.ts";
 
 interface DocumentOptions {
   /** The number of each asked stem. */
@@ -124,4 +125,44 @@ function saidBy(speaker: "user" | "assistant", content: string): string[] {
   const parts = content.split(/\n(?=(?:User|Assistant): )/).filter((part) => part.startsWith(label));
   const said = parts.map((part) => part.slice(label.length)).join("\n");
   return [said, splitJoined(said)];
+}
+
+interface NeighbourOptions {
+  /** Ids of the chunks that may be results; those beside the adjoining ones are added. */
+  candidates: ReadonlySet<number>;
+  /** Candidates whose neighbours are candidates too. */
+  adjoining: ReadonlySet<number>;
+  filter: ChunkFilter;
+  /** True if chunks that only lend their words are read too. */
+  isLending: boolean;
+}
+
+/** Returns the candidates with the chunks around them, which lend them words or may be the answer beside them. */
+export function readWithNeighbours(
+  store: Store,
+  { candidates, adjoining, filter, isLending }: NeighbourOptions,
+): { rows: ChunkRow[]; candidates: Set<ChunkRow> } {
+  const rows = new Map(readChunks(store, [...candidates]).map((row) => [row.id, row]));
+  const wanted = new Map<string, Set<number>>();
+  const beside: ChunkRow[] = [];
+  for (const row of rows.values()) {
+    const indexes = wanted.get(row.sessionId) ?? new Set();
+    wanted.set(row.sessionId, indexes);
+    const reach = (adjoining.has(row.id) ? 1 : 0) + (isLending ? 1 : 0);
+    for (let index = row.index - reach; index <= row.index + reach; index++) indexes.add(index);
+  }
+  for (const row of readChunksAt(store, wanted)) if (!rows.has(row.id)) beside.push(row);
+  const near = beside.filter((row) => isBeside(row, rows, adjoining)).map(({ id }) => id);
+  const kept = new Set([...candidates, ...keepMatching(store, near, filter)]);
+  for (const row of beside) rows.set(row.id, row);
+  const all = [...rows.values()];
+  return { rows: all, candidates: new Set(all.filter(({ id }) => kept.has(id))) };
+}
+
+function isBeside(row: ChunkRow, rows: Map<number, ChunkRow>, adjoining: ReadonlySet<number>): boolean {
+  for (const id of adjoining) {
+    const candidate = rows.get(id);
+    if (candidate?.sessionId === row.sessionId && Math.abs(candidate.index - row.index) === 1) return true;
+  }
+  return false;
 }

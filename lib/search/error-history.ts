@@ -4,7 +4,7 @@ import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
-import { commandKey, isLooking, programOf } from "./commands.ts";
+import { commandKey, isLooking, programOf } from "./command-history.ts";
 import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";
 import {
   deedRow,

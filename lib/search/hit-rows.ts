@@ -2,12 +2,10 @@
 
 import { type ChunkRow, keepMatching, readChunkRange } from "./candidates.ts";
 import { chooseRows } from "./choose.ts";
-import { deedRowsOf } from "./deeds.ts";
-import type { FoundHit, HitLine, HitOptions } from "./hit.ts";
-import { mergeRanges, type Passage } from "./passages.ts";
+import { type FoundHit, type HitLine, type HitOptions, mergeRanges, type Passage } from "./hit.ts";
 import { footLines, headOf, rowPrefix, wholeRow } from "./print.ts";
 import type { Retrieved } from "./retrieval.ts";
-import { exchangeOf, isNew, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
+import { deedRowsOf, exchangeOf, isNew, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
 
 /** Code points of a hit that is shown on one line, its head included. */
 const LINE_CHARS = 300;
@@ -152,7 +150,7 @@ function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
 }
 
 /** Shows whole exchanges: of a long one its first row, and the rows around the passage as far as its share goes. */
-export function fillWhole(
+function fillWhole(
   hits: readonly FoundHit[],
   { clean, maxChars }: { clean: (text: string) => string; maxChars: number },
 ): void {

@@ -5,11 +5,17 @@ import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, sessionsWithCopy, speakersOf, topicsOf } from "./candidates.ts";
 import { isSourceGone, uniquePrefix } from "./corpus.ts";
-import type { Explanation, FoundHit, Hit, HitOptions } from "./hit.ts";
+import {
+  type Explanation,
+  type FoundHit,
+  type Hit,
+  type HitOptions,
+  mergeRanges,
+  type Passage,
+  toPassages,
+} from "./hit.ts";
 import { chunksAround, fillRows } from "./hit-rows.ts";
-import { nearestOutliers, readNear } from "./near.ts";
-import type { Nearest } from "./nearest.ts";
-import { mergeRanges, type Passage, toPassages } from "./passages.ts";
+import { type Nearest, nearestOutliers, readNear } from "./nearest.ts";
 import { type RankedChunk, type Retrieved, retrieve, TIMELY } from "./retrieval.ts";
 import { exchangesAround, joinChunks } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";

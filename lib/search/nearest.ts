@@ -1,11 +1,16 @@
 /**
- * The chunks whose vectors are nearest to a question's: candidates by their bits (vec0, Hamming), rescored exactly; or
+ * Results by meaning, where vectors are configured and at hand. The chunks whose vectors are nearest to a question's: candidates by their bits (vec0, Hamming), rescored exactly; or
  * a scan over the exact vectors where sqlite-vec cannot be loaded. Filters hold inside the search, not after it.
  */
 
+import { SessionMemoryError } from "../base/errors.ts";
+import type { Config } from "../config/config.ts";
 import type { VectorSource } from "../index/chunk-vectors.ts";
 import type { Store } from "../store/store.ts";
-import { type ChunkFilter, filterSelect, keepMatching } from "./candidates.ts";
+import { readRules } from "../transcripts/rules.ts";
+import { type ChunkFilter, filterSelect, keepMatching, readChunks } from "./candidates.ts";
+import { readSessionRows } from "./corpus.ts";
+import type { RankedChunk } from "./retrieval.ts";
 
 interface NearestOptions {
   source: VectorSource;
@@ -110,4 +115,86 @@ function floatsOf(bytes: Uint8Array): Float32Array {
 
 function bytesOf(vector: Float32Array): Uint8Array {
   return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+}
+
+/** Chunks by meaning that take part, for each phrasing. */
+const NEAREST = 50;
+
+interface Meaning {
+  /** For each phrasing, best first. */
+  nearest?: Nearest[][];
+  /** `on`, or `off: ` and why. */
+  semantic: string;
+}
+
+/** Embeds the phrasings and finds the nearest chunks; says why where it cannot. */
+export async function findByMeaning(
+  store: Store,
+  texts: string[],
+  { config, filter, signal }: { config: Config; filter: ChunkFilter; signal: AbortSignal | undefined },
+): Promise<Meaning> {
+  const { embedding } = config.settings;
+  if (embedding === undefined) return { semantic: "off: no embedding in config.json" };
+  const { vectorSource } = await import("../index/chunk-vectors.ts");
+  const source = vectorSource(store, embedding);
+  if (source.mode === "off") return { semantic: `off: ${source.why}` };
+  // the model client costs five empty starts
+  const [{ embedTexts }, { openSpendLedger }] = await Promise.all([
+    import("../model/llm.ts"),
+    import("../model/spend.ts"),
+  ]);
+  try {
+    const spend = openSpendLedger(config.paths.home, config.settings);
+    const redact = readRules(config.settings).clean;
+    const { vectors } = await embedTexts(texts, {
+      config: embedding,
+      env: config.env,
+      spend,
+      redact,
+      signal,
+    });
+    const nearest = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
+    return { nearest, semantic: "on" };
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    return { semantic: `off: ${error.message}` };
+  }
+}
+
+/** Outliers are this many spreads above the middle of their list, and at least this much nearer. */
+const SPREADS = 4;
+const NEARER = 0.15;
+/** In a short list there is no spread to measure: so near is near. */
+const SHORT_LIST = 8;
+const NEAR_ALONE = 0.6;
+/** Chunks that meaning adds at most. */
+const ADDED = 3;
+
+/** Returns the outliers in the lists of the phrasings, nearest first. */
+export function nearestOutliers(lists: readonly (readonly Nearest[])[]): Nearest[] {
+  const found: Nearest[] = [];
+  for (const near of lists.flatMap(outliers).sort((a, b) => b.similarity - a.similarity)) {
+    if (!found.some(({ store, id }) => store === near.store && id === near.id)) found.push(near);
+  }
+  return found.slice(0, ADDED);
+}
+
+/** Reads chunks found by meaning as ranked chunks; `phrasings` is how many lists of words there are before theirs. */
+export function readNear(near: readonly Nearest[], phrasings: number): RankedChunk[] {
+  return near.flatMap(({ store, id, similarity }) => {
+    const [row] = readChunks(store, [id]);
+    const session = row && readSessionRows(store, [row.sessionId]).get(row.sessionId);
+    if (!row || !session) return [];
+    const none = Array.from({ length: phrasings }, () => 0);
+    return [{ row, session, score: similarity, ranks: [], coverage: none, fits: none }];
+  });
+}
+
+function outliers(list: readonly Nearest[]): Nearest[] {
+  const at = (share: number) => list[Math.floor(share * (list.length - 1))]?.similarity ?? 0;
+  if (list.length < SHORT_LIST) return list.filter(({ similarity }) => similarity >= NEAR_ALONE);
+  const middle = at(0.5);
+  const spread = at(0.25) - at(0.75);
+  const least = middle + Math.max(NEARER, SPREADS * spread);
+  return list.filter(({ similarity }) => similarity >= least);
 }

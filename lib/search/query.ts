@@ -1,6 +1,6 @@
 /**
- * A question as the search reads it: its content words, names whole and in parts, and the full-text expression that
- * finds candidates. Words are OR-ed: a natural question AND-ed finds nothing.
+ * A question as the search reads it: its content words by the stems of the index's own tokenizer, what each is worth,
+ * and the full-text expression that finds candidates. Words are OR-ed: a natural question AND-ed finds nothing.
  */
 
 import { synonymsOf } from "../language/synonyms.ts";
@@ -12,7 +12,10 @@ import {
   splitName,
   wordsOf,
 } from "../language/words.ts";
-import { stemWords } from "./terms.ts";
+import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { documentFrequencies } from "./corpus.ts";
+import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 
 /** One thing asked for. */
 export interface Term {
@@ -146,4 +149,99 @@ function literalsOf(text: string): string[] {
   return [...new Set([...namesIn(text), ...quoted].map((name) => foldText(name).trim()))].filter(
     (name) => name.length > 2,
   );
+}
+
+/** Called for each occurrence of a word: the text it is in, by number and column, and the position among its words. */
+type TermVisitor = (stem: string, text: number, column: number, position: number) => void;
+
+/** Columns of a text that are counted apart. */
+const TEXT_COLUMNS = 6;
+
+const COLUMNS = Array.from({ length: TEXT_COLUMNS }, (_, i) => `c${i}`);
+const SCHEMA = `
+CREATE VIRTUAL TABLE texts USING fts5(${COLUMNS.join(", ")}, tokenize = 'porter unicode61', content = '');
+CREATE VIRTUAL TABLE occurrences USING fts5vocab(texts, instance);`;
+
+let scratch: SqlDatabase | undefined;
+
+/** Returns the stem of each word; a word that the tokenizer cuts has that of its first part. */
+export function stemWords(words: Iterable<string>): Map<string, string> {
+  const unique = [...new Set(words)];
+  const stems = new Map(unique.map((word) => [word, word]));
+  const rows = fill(unique.map((word) => [word]))
+    .prepare("SELECT term, doc FROM occurrences WHERE offset = 0")
+    .all();
+  for (const { term, doc } of rows) stems.set(unique[Number(doc) - 1] as string, String(term));
+  return stems;
+}
+
+/** Finds stems in texts, each given by columns. */
+export function findStems(
+  stems: Iterable<string>,
+  texts: readonly (readonly string[])[],
+  visit: TermVisitor,
+): void {
+  const find = fill(texts).prepare("SELECT doc, col, offset FROM occurrences WHERE term = ?");
+  for (const stem of new Set(stems)) {
+    for (const { doc, col, offset } of find.all(stem)) {
+      visit(stem, Number(doc) - 1, Number(String(col).slice(1)), Number(offset));
+    }
+  }
+}
+
+/** Puts texts into the scratch table in place of those before. */
+function fill(texts: readonly (readonly string[])[]): SqlDatabase {
+  if (!scratch) {
+    scratch = openDatabase(":memory:");
+    scratch.exec(SCHEMA);
+  }
+  const db = scratch;
+  const insert = db.prepare(
+    `INSERT INTO texts (rowid, ${COLUMNS.join(", ")}) VALUES (?${", ?".repeat(TEXT_COLUMNS)})`,
+  );
+  db.transaction(() => {
+    db.exec("INSERT INTO texts (texts) VALUES ('delete-all')");
+    for (const [i, columns] of texts.entries()) {
+      insert.run(i + 1, ...COLUMNS.map((_, column) => columns[column] ?? ""));
+    }
+  });
+  return db;
+}
+
+/** The terms of all phrasings, each once, by number. */
+export interface AskedTerms {
+  /** The number of each stem. */
+  numbers: ReadonlyMap<string, number>;
+  /** Returns terms with their weights. */
+  weigh(terms: readonly Term[]): WeightedTerm[];
+  /** Returns whether a term occurs in so many chunks that it finds nothing by itself. */
+  isCommon(term: Term): boolean;
+}
+
+/** A word in more than this share of the chunks finds nothing by itself, and costs time where they are many. */
+const COMMON_SHARE = 0.2;
+const MANY_CHUNKS = 2000;
+
+/** Weighs the terms of phrasings by how rare they are among the stores' chunks. */
+export function weighTerms(
+  stores: readonly Store[],
+  questions: readonly Question[],
+  chunks: number,
+): AskedTerms {
+  const weights = new Map<string, number>();
+  for (const { stem, weight } of questions.flatMap(({ terms, guesses }) => [...terms, ...guesses])) {
+    weights.set(stem, Math.max(weight, weights.get(stem) ?? 0));
+  }
+  const frequencies = documentFrequencies(stores, weights.keys());
+  const numbers = new Map([...weights.keys()].map((stem, number) => [stem, number]));
+  const having = (stem: string) => Math.min(chunks, frequencies.get(stem) ?? 0);
+  return {
+    numbers,
+    weigh: (terms) =>
+      terms.map(({ stem }) => ({
+        number: numbers.get(stem) as number,
+        worth: (weights.get(stem) ?? 0) * inverseFrequency(chunks, having(stem)),
+      })),
+    isCommon: ({ stem }) => having(stem) > Math.max(MANY_CHUNKS, chunks * COMMON_SHARE),
+  };
 }

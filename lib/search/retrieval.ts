@@ -7,14 +7,12 @@ import type { StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/time-cues.ts";
 import type { Store } from "../store/store.ts";
-import { type AskedTerms, weighTerms } from "./asked-terms.ts";
 import { type ChunkFilter, type ChunkRow, chunksBetween, matchingChunks } from "./candidates.ts";
 import { type Corpus, readCorpus, readCoveredTime, readLastIndexes, readSessionRows } from "./corpus.ts";
-import { type FoundDeed, matchingDeeds } from "./deeds.ts";
-import { COLUMN_WEIGHTS, countLiterals, toDocuments } from "./documents.ts";
-import { readWithNeighbours } from "./neighbours.ts";
-import { matchExpression, type Question, readQuestions } from "./query.ts";
+import { COLUMN_WEIGHTS, countLiterals, readWithNeighbours, toDocuments } from "./documents.ts";
+import { type AskedTerms, matchExpression, type Question, readQuestions, weighTerms } from "./query.ts";
 import { bestFirst, fuse, type RankedDocument, type Ranking, rankDocuments } from "./rank.ts";
+import { type FoundDeed, matchingDeeds } from "./rows.ts";
 
 export interface RetrievalOptions {
   filter: ChunkFilter;

@@ -4,7 +4,10 @@ import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
+import type { SessionRow } from "../index/index-state.ts";
+import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import {
@@ -14,6 +17,7 @@ import {
   readSessionRows,
   sessionIds,
   sessionsWithin,
+  uniquePrefix,
 } from "./corpus.ts";
 
 export interface SearchFilters {
@@ -37,10 +41,7 @@ export interface SearchFilters {
   command?: string | undefined;
 }
 
-interface FilterContext {
-  store: Store;
-  /** The sessions that others share, where they are searched too. */
-  shared: Store | undefined;
+interface FilterContext extends Stores {
   config: Config;
   subagents: boolean;
 }
@@ -87,8 +88,6 @@ function givenSessions({ store, shared }: Stores, { paths }: Config): string[] {
   return [...sessionsWithin(store, paths.transcripts), ...(shared ? sessionIds(shared) : [])];
 }
 
-type Stores = Pick<FilterContext, "store" | "shared">;
-
 /** Resolves a session, which only an index may know: its transcript was deleted since, or is another's. */
 async function sessionId(reference: string, config: Config, { store, shared }: Stores): Promise<string> {
   if (readSessionRows(store, [reference]).size > 0) return reference;
@@ -103,4 +102,36 @@ async function sessionId(reference: string, config: Config, { store, shared }: S
     if (gone !== undefined) return gone;
     throw error;
   }
+}
+
+/** The user's own index and the replica of what others share, where that is searched too. */
+export interface Stores {
+  store: Store;
+  shared: Store | undefined;
+}
+
+export function listOf({ store, shared }: Stores): Store[] {
+  return shared ? [store, shared] : [store];
+}
+
+/** Returns the shortest start of an id that is unique in its store. */
+export function shortIdIn({ store, shared }: Stores, session: { id: string; file: string }): string {
+  const from = sharedBy(session);
+  if (!from || !shared) return uniquePrefix(store, session.id);
+  return uniquePrefix(shared, session.id, session.id.length - from.id.length);
+}
+
+/** Returns a test for shared sessions to hide: those in the index itself, or excluded since the last pull. */
+export function hiddenShared(
+  store: Store,
+  { settings }: Pick<Config, "settings">,
+): (session: Pick<SessionRow, "id" | "file" | "name" | "project">) => boolean {
+  const { hasSession } = readExclusion(settings.exclude);
+  return (session) => {
+    const from = sharedBy(session);
+    if (!from) return false;
+    const { id, name, project } = session;
+    if (hasSession({ id: from.id, name, project }) || hasSession({ id })) return true;
+    return readSessionRows(store, [from.id]).size > 0;
+  };
 }

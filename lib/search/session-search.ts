@@ -13,10 +13,9 @@ import type { ChunkFilter } from "./candidates.ts";
 import { countTopics, logSearch, readIndexSize, type TopicCount } from "./corpus.ts";
 import type { FoundHit, Hit } from "./hit.ts";
 import { findHits } from "./hits.ts";
-import { findByMeaning } from "./meaning.ts";
+import { findByMeaning } from "./nearest.ts";
 import { linesWithin, type PrintOptions, printBrief, printBySession, printFull, printHits } from "./print.ts";
-import { type SearchFilters, toFilter } from "./search-filters.ts";
-import { hiddenShared, listOf, shortIdIn } from "./stores.ts";
+import { hiddenShared, listOf, type SearchFilters, shortIdIn, toFilter } from "./search-filters.ts";
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
@@ -187,7 +186,9 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   if (file === undefined && error === undefined && command === undefined) {
     return await answerHits(store, texts, { request, filter, ...surroundings });
   }
-  const { findDeeds, scopeOf, sessionsOf } = await import("./histories.ts");
+  const { findDeeds, findJson, printCommands, printFinds, scopeOf, sessionsOf } = await import(
+    "./histories.ts"
+  );
   const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
   const isHidden = hiddenShared(store, config);
@@ -198,7 +199,6 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
     const among = sessionsOf(finds);
     return await answerHits(store, texts, { request, filter: { ...filter, among }, ...surroundings });
   }
-  const { findJson, printCommands, printFinds } = await import("./print-finds.ts");
   const isList = error === undefined && file === undefined;
   const limit = request.limit ?? (error === undefined ? LIMIT_OF_DEEDS : LIMIT_DEFAULT);
   const shown = finds.slice(0, limit);
@@ -252,7 +252,7 @@ function namer({ paths }: Config) {
 }
 
 /** Returns the number of results when none is requested. */
-export function defaultLimit(mode: SearchMode): number {
+function defaultLimit(mode: SearchMode): number {
   return mode === "rows" || mode === "full" ? LIMIT_DEFAULT : LIMIT_OF_LINES;
 }
 

@@ -6,11 +6,9 @@
 import type { StoredDeed } from "../index/deed-rows.ts";
 import { readHeader } from "../index/header.ts";
 import { splitJoined } from "../language/words.ts";
-import type { AskedTerms } from "./asked-terms.ts";
 import type { ChunkRow } from "./candidates.ts";
-import { deedText } from "./deeds.ts";
-import type { Question } from "./query.ts";
-import { findStems } from "./terms.ts";
+import { type AskedTerms, findStems, type Question } from "./query.ts";
+import { deedText } from "./rows.ts";
 
 /** Words further apart than this are not said together. */
 const WINDOW_WORDS = 65;

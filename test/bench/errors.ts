@@ -6,7 +6,7 @@ import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
 import { errorHistory } from "../../lib/search/error-history.ts";
-import { printFinds } from "../../lib/search/print-finds.ts";
+import { printFinds } from "../../lib/search/histories.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { settingsWith } from "../support/index.ts";
