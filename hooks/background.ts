@@ -1,7 +1,7 @@
 /**
- * What is due after a turn, in a process of its own that outlives its host: index the session, observe it, name it,
- * save it as a note when it was cleared, and share; when a session begins, share and follow the sessions there were
- * before. One job's failure leaves the others their turn.
+ * Does the work that is due after a turn, in a process that outlives its host: indexes the session, observes it, names it,
+ * saves it as a note when it was cleared, and shares. When a session begins, shares and catches up on older sessions. A job
+ * that fails does not stop the others.
  */
 
 import { existsSync } from "node:fs";
@@ -17,18 +17,18 @@ import { holdingTail, reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
 
-/** Hosts write rows late: the turn's last ones may still be on their way. */
+/** Hosts write rows late: the last ones of a turn may not be in the file yet. */
 const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000;
-/** A model that failed at naming a session is not asked for it again after each turn. */
+/** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;
 
-/** Read of every transcript: the head, which identifies the agent, and the end, which may hold a title. */
+/** Bytes read of every transcript: the head, which identifies the agent, and the end, which may hold a title. */
 const HEAD_BYTES = 16 * 1024;
 const TAIL_BYTES = 64 * 1024;
-/** Read before a cursor, to check that the file is the one that was read. */
+/** Bytes read before a cursor, to check that the file has not been replaced. */
 const HASHED_BYTES = 4096;
-/** A first reading of more goes straight to the file. */
+/** More than this is read from the file each time. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What the host asks for. */
@@ -46,7 +46,7 @@ interface Work {
   job: Job;
   session: Session;
   config: Config;
-  /** Undefined where the index cannot be opened: the rest does without. */
+  /** Undefined when the index cannot be opened; the other jobs work without it. */
   store: Store | undefined;
 }
 
@@ -67,7 +67,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Runs a job; its failure leaves the others their turn. */
+/** Runs a job and logs its outcome. Never throws. */
 async function perform(
   name: string,
   { job: { id, source }, config: { paths } }: Pick<Work, "job" | "config">,
@@ -87,11 +87,11 @@ async function perform(
 async function followTurn(job: Job, config: Config): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
   if (!existsSync(job.file)) return; // nothing was said
-  // The head says which session it is, again and again.
+  // Every job reads the head to identify the session.
   await holdingTail(job.file, { head: HEAD_BYTES, from: Number.MAX_SAFE_INTEGER }, async () => {
     const { paths, settings } = config;
     const session = sessionAt(job.file, paths);
-    // Nothing was said, or nothing of it is to be kept.
+    // Nothing was said, or the session is excluded.
     if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
     await workOn({ job, session, config, store: undefined });
     await clean(config);
@@ -118,7 +118,7 @@ async function workOn(work: Work): Promise<void> {
   }
 }
 
-/** What older redaction rules let in; once for each version of the rules. */
+/** Removes what older redaction rules let in, once for each version of the rules. */
 async function clean(config: Config): Promise<void> {
   try {
     await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
@@ -127,7 +127,7 @@ async function clean(config: Config): Promise<void> {
   }
 }
 
-/** Holds in memory what none of the jobs has seen, so that it is read once for all of them. */
+/** Holds the unread part of the transcript in memory, so that all jobs together read it once. */
 async function readingOnce(session: Session, store: Store, work: () => Promise<void>): Promise<void> {
   const { firstPendingByte } = await import("../lib/index/pending.ts");
   const from = Math.min(firstPendingByte(store, session), session.size - TAIL_BYTES);
@@ -168,7 +168,7 @@ async function observe({ session, store, config }: Work): Promise<void> {
   await observeSession(session, { store, paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
 }
 
-/** Asks the model once a turn at most, and not before a call is full. */
+/** Calls the model at most once a turn, and only with a full batch. */
 async function refineTopicsOf({ session, config }: Work, store: Store): Promise<void> {
   const complete = await model(config);
   if (!complete) return;
@@ -223,7 +223,7 @@ async function save({ job: { id, file, cwd, source }, session, config }: Work): 
   if (path === null) throw new Error("Cannot save the session: the event before this one says why");
 }
 
-/** Automatic notes stay out of the project unless the user wants them there: they would be committed. */
+/** Automatic notes stay out of the project unless the user wants them there, since they would be committed. */
 function notesFolder(cwd: string, { paths, settings, env }: Config): string {
   const { dir } = settings.notes;
   if (dir !== undefined) return expandPath(dir, env, cwd);
@@ -235,7 +235,7 @@ async function followOld(config: Config): Promise<void> {
   await followOldSessions(config);
 }
 
-/** Not while another run is at it, nor soon after a failure. */
+/** Shares, unless another run is sharing or the last attempt has just failed. */
 async function share(config: Config): Promise<void> {
   const { shareInBackground } = await import("../scripts/share.ts");
   await shareInBackground({ config, publish: true, pull: true });

@@ -19,7 +19,7 @@ import {
 import { readHookSettings } from "../lib/config/config-file.ts";
 import { currentDirectory, hookEnvironment } from "../lib/config/environment.ts";
 
-/** What a hook of Claude Code works with. */
+/** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {
   paths: Paths;
   env: Environment;
@@ -27,7 +27,7 @@ export interface HookCall {
 }
 
 export interface Prompt {
-  /** The session in which it is written. */
+  /** The session in which it was written. */
   session: Viewer;
   text: string;
 }
@@ -38,7 +38,7 @@ export interface Recorded extends Viewer {
 }
 
 const STDIN = 0;
-/** Begins prompts that the host writes itself. */
+/** Prefix of prompts that the host writes itself. */
 const NOT_TYPED = "<task-notification>";
 
 /** Runs a hook's work on its input. No failure reaches the host. */
@@ -103,7 +103,7 @@ export function requireSettings(
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }
 
-/** Whether a transcript is Codex's, which runs the same hooks as Claude Code. */
+/** Returns whether a transcript is Codex's, which runs the same hooks as Claude Code. */
 export function isOfCodex(file: string | undefined): boolean {
   return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file);
 }
@@ -134,7 +134,7 @@ export async function startBackground(
   return startDetached("hooks/background.ts", [...about, ...flags], { env, cwd });
 }
 
-/** Starts what is due when a session begins: sharing, and the sessions that were there before. */
+/** Starts the work that is due when a session begins: sharing, and catching up on older sessions. */
 export async function startBeginning(cwd: string, env: Environment): Promise<void> {
   const { startDetached } = await import("../lib/base/runtime.ts");
   startDetached("hooks/background.ts", ["--begin", "--cwd", cwd], { env, cwd });

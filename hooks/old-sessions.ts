@@ -1,4 +1,4 @@
-/** Indexes and names the sessions that nobody followed: newest first, a slice at a time, by rule. */
+/** Indexes and names sessions that no hook has followed: newest first, a slice at a time, by rule. */
 
 import { join } from "node:path";
 import { tryLock } from "../lib/base/locks.ts";
@@ -14,10 +14,10 @@ import { isExcluded } from "../lib/sessions/unlisted.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
-/** Work and rest: the user is at work on the same machine. */
+/** Alternates work and rest, since the user works on the same machine. */
 const SLICE_MS = 1000;
 const PAUSE_MS = 500;
-/** What is left then is done when the next session starts. */
+/** Whatever is left is done when the next session starts. */
 const TOTAL_MS = 10 * 60_000;
 
 interface Limits {
@@ -26,7 +26,7 @@ interface Limits {
   totalMs?: number;
 }
 
-/** Works until all is current or the time is over. False: another process is doing it. */
+/** Works until everything is current or time is up. Returns false when another process is already doing this. */
 export async function followOldSessions(config: Config, limits: Limits = {}): Promise<boolean> {
   const { paths, settings } = config;
   const { sliceMs = SLICE_MS, pauseMs = PAUSE_MS, totalMs = TOTAL_MS } = limits;
@@ -44,7 +44,7 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
       const { home } = paths;
       const left = await catchUp({ store, home, sessions, settings, deadlineMs: sliceMs });
       await updateSessionTopics(store, { deadlineMs: sliceMs / 2 });
-      // What cannot be indexed stays behind for ever.
+      // A transcript that cannot be indexed never catches up.
       const isDone = left.sessions === 0 || left.sessions + left.bytes >= behind;
       if (isDone && nameless.length === 0) break;
       behind = left.sessions + left.bytes;

@@ -20,7 +20,7 @@ interface Sources extends Settled {
   model: () => Promise<CompleteJson | undefined>;
 }
 
-/** A text for the host, and what to do once it is delivered. */
+/** A text for the host, with a callback for when it has been delivered. */
 export interface Injection {
   /** Undefined when there is nothing to add. */
   text: string | undefined;
@@ -31,7 +31,7 @@ export interface Injection {
 const OUTPUT_MAX_CHARS = 9990;
 /** The time limit for answers. Claude Code gives a hook 30 s and then drops its whole output. */
 export const QUESTION_MS = 20_000;
-/** The time limit for reading other sessions; the rest follows with the next prompt. */
+/** The time limit for reading other sessions; the rest is reported with the next prompt. */
 const READING_MS = 3000;
 
 /** Builds everything that is added to a prompt. */
@@ -69,7 +69,7 @@ export async function activityOf(look: Look, { paths, settings }: Settled): Prom
   };
 }
 
-/** Reads what the look found. Where no file has changed, nothing is loaded that reads transcripts. */
+/** Reads the sessions that the look found. Loads nothing that reads transcripts when none has changed. */
 async function updatesOf(
   look: Look,
   { paths, settings }: Settled,

@@ -42,7 +42,7 @@ export interface WordCount {
   max?: number;
 }
 
-/** What a script's `main` receives. */
+/** The argument of a script's `main`. */
 export interface Run<T extends Options> {
   args: string[];
   values: ReturnType<typeof parseFlags<T & typeof SHARED_FLAGS>>["values"];
@@ -191,10 +191,10 @@ export function useConfig({ settings, ignored }: Pick<Config, "settings" | "igno
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }
 
-/** Dresses what is printed for a person; undefined where no terminal shows it. */
+/** Formats what is printed for a person; undefined when no terminal shows it. */
 let dress: ((text: string) => string) | undefined;
 
-/** Prints for a person from here on, where a terminal shows it. What is piped loads nothing of this. */
+/** Formats all further output for a person, if a terminal shows it. Otherwise nothing of this is loaded. */
 async function useTerminal(args: readonly string[], settings: Config["settings"]): Promise<void> {
   if (!isTerminal(STDOUT)) return;
   const [{ dresser }, { painter, wantsColour }, { wordsToMark }] = await Promise.all([
@@ -220,17 +220,17 @@ export function printJson(value: unknown): boolean {
   return writeFully(`${JSON.stringify(value, cleaned, 2)}\n`);
 }
 
-/** Not `console.error`: Bun paints its lines red wherever FORCE_COLOR stands, also in a file. */
+/** Writes to stderr. Not by `console.error`, whose lines Bun colours red whenever FORCE_COLOR is set, even in a file. */
 function say(line: string): void {
   writeFully(`${clean(line)}\n`, STDERR);
 }
 
-/** A warning on stderr; nothing with `--quiet`. */
+/** Prints a warning on stderr, unless `--quiet` is given. */
 export function warn(message: string): void {
   if (!quiet) say(asCalled(`warning: ${message}`));
 }
 
-/** A remark on stderr (freshness, what was left out); nothing with `--quiet`. */
+/** Prints a remark on stderr (freshness, what was left out), unless `--quiet` is given. */
 export function note(message: string): void {
   if (!quiet) say(asCalled(message));
 }

@@ -109,12 +109,12 @@ interface Report {
 }
 
 const QUESTIONS = 3;
-/** Sessions looked at for names that make a question, the longest of them first. */
+/** The newest sessions, of which the longest make the questions. */
 const NEWEST = 50;
-/** A session of fewer messages of the user, and no more bytes, is no work to ask about. */
+/** A session with fewer user messages, and no more bytes, is not worth a question. */
 const MESSAGES_MIN = 3;
 const WORK_BYTES = 200_000;
-/** Searches made to find questions that have an answer. */
+/** At most this many searches are made to find questions that have an answer. */
 const TRIES = 12;
 
 const SCRIPT = {
@@ -189,7 +189,7 @@ function piPackages(pi: string): string[] {
   });
 }
 
-/** Runs a command; what it prints is a remark where a result in JSON is wanted. */
+/** Runs a command. With `--json` its output goes to stderr. */
 function succeeds([program = "", ...args]: readonly string[], json: boolean): boolean {
   return spawnSync(program, args, { stdio: ["ignore", json ? 2 : "inherit", "inherit"] }).status === 0;
 }
@@ -247,7 +247,7 @@ function isPlain(name: string): boolean {
   return words.length >= 3 && !/[0-9a-f]{7,}|\d{4,}|["/\\@_~$`{}<>|]|[A-Z]{4,}/.test(name);
 }
 
-/** Returns whether hardly anything was said: a long transcript is work, however little the user said. */
+/** Returns whether hardly anything was said. A long transcript holds work, however little the user said. */
 function isToy({ file, size }: Session, paths: Paths): boolean {
   if (size > WORK_BYTES) return false;
   let messages = 0;

@@ -18,7 +18,7 @@ import { isOfCodex, type Recorded, readRecorded, runHook } from "../hook.ts";
 const OUTPUT_MAX_CHARS = 10_000;
 /** The maximum wait for the observer of the last turn, which may still be running. */
 const OBSERVER_WAIT_MS = 600;
-/** A larger transcript is not read before a compaction: what was observed after each turn has to do. */
+/** A larger transcript is not read before a compaction: what was observed after each turn must do. */
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 await runHook("pre-compact", async ({ paths, env, input }) => {

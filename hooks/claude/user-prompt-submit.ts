@@ -28,7 +28,7 @@ interface Answering {
   env: Environment;
   paths: Paths;
   settings: Settings;
-  /** Whether the host has no title for the session. */
+  /** True if the host has no title for the session. */
   isUntitled: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * pi's extension interface as far as we use it, by shape: nothing of pi is imported, so one extension fits all its
- * versions. What a version lacks is optional here and asked for before use.
+ * The part of pi's extension interface that we use, by shape: nothing of pi is imported, so one extension fits all its
+ * versions. What a version may lack is optional here and checked before use.
  */
 
 /** A model of pi's registry. */
@@ -27,7 +27,7 @@ export interface PiReply {
   usage?: PiUsage;
 }
 
-/** A row of a session, as far as we look at it. */
+/** The fields of a session row that we read. */
 export interface PiEntry {
   id: string;
   type?: string;
@@ -90,7 +90,7 @@ export interface PiTool {
   ): Promise<{ content: { type: "text"; text: string }[]; details: unknown; isError?: boolean }>;
 }
 
-/** An event, with the fields we look at; each event has some of them. */
+/** The fields of an event that we read; each event has some of them. */
 export interface PiEvent {
   prompt?: string;
   reason?: string;

@@ -1,6 +1,6 @@
 /**
- * What people and the model call in pi: the `/obs-…` commands, which show observations, make them and control when they are
- * made, and the tools, which search past conversation, ask a session and recall an observation.
+ * Registers the `/obs-…` commands, which show observations, make them and control when they are made, and the model's tools,
+ * which search past conversation, ask a session and recall an observation.
  */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
@@ -13,9 +13,9 @@ import { observing, rawInContext } from "./observations.ts";
 import { exclusively, on, type PiState, pathsOf } from "./state.ts";
 
 const VIEW_LINES = 160;
-/** A longer text is looked at where it can be scrolled. */
+/** A longer text opens where it can be scrolled. */
 const NOTICE_LINES = 24;
-/** A question to a session costs tens of thousands of tokens: in a loop that would be a bill. */
+/** A question to a session costs tens of thousands of tokens, so a model in a loop must not ask many. */
 const QUERIES_PER_TURN = 3;
 const LIMIT_MAX = 20;
 
@@ -30,7 +30,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
         const redact = await redactorOf(config);
         try {
           const text = redact(await run(args.split(/\s+/).filter(Boolean), context));
-          // pi's editor is the one thing of its terminal that scrolls; what is typed into it is dropped.
+          // pi's editor is the only part of its terminal that scrolls; what is typed into it is dropped.
           if (text.split("\n").length > NOTICE_LINES && context.mode === "tui" && context.ui.editor)
             await context.ui.editor(name, text);
           else context.ui.notify(text, "info");

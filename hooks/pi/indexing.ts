@@ -1,6 +1,6 @@
 /**
- * After a turn: brings the search index up to date, in a process of its own or in small slices where none can be started,
- * and names the session when that is due or asked for (meta file, status line with the cost, telemetry entry).
+ * Indexes the session after each turn, in a process of its own or in small slices when none can be started, and names it when
+ * that is due or requested (meta file, status line with the cost, telemetry entry).
  */
 
 import { describeError } from "../../lib/base/errors.ts";
@@ -11,13 +11,13 @@ import type { PiContext } from "./api.ts";
 import { namingModel, namingModelName } from "./models.ts";
 import { afterTurn, currentSession, on, type PiState, showStatus } from "./state.ts";
 
-/** Longer slices would be felt while typing. */
+/** Longer slices would be noticed while typing. */
 const SLICE_MS = 20;
 const PAUSE_MS = 50;
 const TELEMETRY = "session-index:index";
-/** A model that failed at naming a session is not asked for it again after each turn. */
+/** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;
-/** Rules read the whole session: one that has hardly grown has hardly another summary. */
+/** Rules read the whole session, and one that has hardly grown gets nearly the same summary. */
 const GROWTH_SHARE = 0.05;
 
 /** Registers the indexing after a turn, and the note that `/new` leaves behind. */
@@ -73,7 +73,7 @@ interface Looked {
 
 /** Registers the command and the naming after a turn. */
 export function registerMeta(state: PiState, config: Config): void {
-  /** Each session at its last look: reading it again before there is enough that is new is in vain. */
+  /** The state of each session when it was last read; it is not read again before it has grown enough. */
   const looks = new Map<string, Looked>();
   afterTurn(state, "meta", async (context) => {
     const users = userMessages(context);
@@ -101,7 +101,7 @@ export function registerMeta(state: PiState, config: Config): void {
   });
 }
 
-/** Returns whether there is enough for a model; without one, whether the session has grown enough. */
+/** Returns whether there are enough new messages for a model; without a model, whether the session has grown enough. */
 function isMetaDue(
   last: Looked,
   now: Looked,
@@ -118,7 +118,7 @@ interface Making {
   force: boolean;
 }
 
-/** Makes the session's meta when it is due, and says so; undefined for a session that is not kept. */
+/** Makes the session's meta when it is due, and reports it; undefined for a session that is not kept. */
 async function makeMeta({ state, config, context, force }: Making): Promise<MetaOutcome | undefined> {
   const session = await currentSession(context);
   if (!session) return undefined;

@@ -1,4 +1,6 @@
-/** The models of pi's registry that we ask, with the user's own authorisation, counted and capped: for names and questions, and for observing. */
+/**
+ * Asks models of pi's registry for names, answers and observations, with the user's own authorisation, counted and capped.
+ */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config, Settings } from "../../lib/config/config.ts";
@@ -8,12 +10,12 @@ import type { PiContext, PiModel } from "./api.ts";
 /** The session's own model, as a `modelKeys` entry and as `observe.model`. */
 const ACTIVE_MODEL = "active";
 const NO_MODEL = "none";
-/** Starts of a provider's error that refused the request before any work: 408 and 499 come during it. */
+/** Matches the errors of providers that refused a request before doing any work; 408 and 499 come during it. */
 const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** For names and questions without an `llm` block. */
 const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
-/** Asks for names and answers: a model of `modelKeys`, else the `llm` block's. Undefined: rules are used. */
+/** Returns the model for names and answers: one of `modelKeys`, else the `llm` block's. Undefined when rules are to be used. */
 export function namingModel(config: Config, context: PiContext): CompleteJson | undefined {
   const { settings } = config;
   const model = keyedModel(settings, context);
@@ -31,7 +33,7 @@ export function namingModelName({ settings }: Config, context: PiContext): strin
   return model ? nameOf(model) : settings.llm?.model;
 }
 
-/** Observes the conversation, under a cap and a timeout of its own. Undefined: no model may or can. */
+/** Returns the model that observes, with its own cap and timeout. Undefined when none may or can. */
 export function observingModel(config: Config, context: PiContext): CompleteJson | undefined {
   const { observe } = config.settings;
   const model = observer(observe, context);
@@ -54,7 +56,7 @@ export function missingModels(
   return keys.filter((key) => (key === ACTIVE_MODEL ? !model : !modelOf(key, modelRegistry)));
 }
 
-/** Returns a completer that is made when it is first asked: most prompts ask none. */
+/** Returns a completer that is made on first use: most prompts need none. */
 function asking(make: () => Promise<CompleteJson | undefined>): CompleteJson {
   let made: Promise<CompleteJson | undefined> | undefined;
   return async <T>(request: JsonRequest<T>) => {
@@ -170,13 +172,13 @@ function pricesOf({ id, cost: { input, output } = {} }: PiModel, { llm }: Settin
   return input === undefined || output === undefined ? own : { [id]: { input, output }, ...own };
 }
 
-/** Returns the caller's signal, or the end of the time a model is given. */
+/** Returns a signal for the caller's abort or the model's timeout, whichever comes first. */
 function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
   const limit = AbortSignal.timeout(timeoutMs);
   return signal ? AbortSignal.any([signal, limit]) : limit;
 }
 
-/** Rejects when a signal ends: a provider may not heed it. */
+/** Rejects when a signal is aborted, since a provider may ignore it. */
 function endOf(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);

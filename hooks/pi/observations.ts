@@ -1,7 +1,7 @@
 /**
- * Observational memory in pi: steps after a turn, a compaction before pi must, and the rendered observations in place of
- * history when it is compacted or a branch is left. The ledger is custom entries of the session, so branches and forks
- * carry their own.
+ * Observational memory in pi: observes after a turn, compacts before pi has to, and replaces history with the rendered
+ * observations when it is compacted or a branch is left. The ledger is custom entries of the session, so branches and
+ * forks carry their own.
  */
 
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
@@ -14,7 +14,7 @@ import type { PiContext, PiEntry, PiEvent } from "./api.ts";
 import { observingModel, observingModelName } from "./models.ts";
 import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } from "./state.ts";
 
-/** A token is more than two bytes of transcript: what cannot hold a step or a compaction is not looked at. */
+/** A token takes at least two bytes of transcript: growth too small for a step or a compaction is not read. */
 const BYTES_PER_TOKEN_MIN = 2;
 
 interface Turn {
@@ -61,7 +61,7 @@ async function settingsOf({ paths, settings }: Config) {
   return observeSettings(paths, settings.observe);
 }
 
-/** Says once per session who observes, and what that costs at most: nobody was asked. */
+/** Announces once per session which model observes and its daily cap, since nobody was asked. */
 function announceOnce(announced: Set<string>, { config, context }: Turn): void {
   const model = observingModelName(config, context);
   const id = context.sessionManager.getSessionId();
@@ -73,8 +73,8 @@ function announceOnce(announced: Set<string>, { config, context }: Turn): void {
 }
 
 /**
- * Observes what is due, reflects, and compacts when enough has come together. Returns the tokens that are raw;
- * undefined: come again soon.
+ * Observes what is due, reflects, and compacts when enough has accumulated. Returns the number of raw tokens; undefined when
+ * it was interrupted and should run again soon.
  */
 async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined> {
   const now = await observing(state, turn);
@@ -91,14 +91,14 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
   const raw = await rawInContext(turn.context, memory.entries);
   if (backoff && Date.now() < backoff.notBefore) return raw;
   const { entries } = memory;
-  // A compaction or a command waits for the step under way, not for all that are due.
+  // A compaction or a command waits for the current step, not for all that are due.
   const shouldStop = () => state.observer.waiting > 0 || state.abort.signal.aborted;
   const step = new AbortController();
   state.observer.step = step;
   const signal = AbortSignal.any([state.abort.signal, step.signal]);
   const append: typeof common.append = async (record) => {
     await common.append(record);
-    await new Promise((resolve) => setTimeout(resolve)); // rules take no pause by themselves: the user types on
+    await new Promise((resolve) => setTimeout(resolve)); // rules never yield by themselves, and the user is typing
   };
   const failures = backoff?.failures;
   const outcome = await observe({ ...common, append, signal, entries, shouldStop, failures });
@@ -109,10 +109,10 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
   if (!state.abort.signal.aborted) await showSteps(turn, outcome);
   if (shouldStop() || signal.aborted) return undefined;
   await reflect({ ...common, signal, ledger });
-  // After a failure pi's own summary would be used, earlier than necessary.
+  // After a failure a compaction would use pi's own summary, earlier than necessary.
   if (failure !== undefined || shouldStop()) return raw;
   const { context } = turn;
-  // A prompt may have come while the model observed.
+  // The user may have sent a prompt while the model observed.
   if (isCompactionDue(raw, memory.settings) && context.isIdle() && !context.hasPendingMessages?.())
     context.compact({});
   return raw;
@@ -130,7 +130,7 @@ async function showSteps(
   showStatus(context, remark, { config, beside: "observations" });
 }
 
-/** Returns all that observing the present session needs; undefined when it is not kept, or when nothing may observe it. */
+/** Returns what is needed to observe the current session; undefined when it is not kept or is excluded. */
 export async function observing(state: PiState, { config, context }: Turn) {
   const session = await currentSession(context);
   if (!session) return undefined;
@@ -143,7 +143,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
     ]);
   const { paths, settings } = config;
   if (isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
-  // By pi's own leaf: where two pi work on one file, its last row may be the other's.
+  // From pi's own leaf: when two instances write one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });
   const common: ObserveContext = {
@@ -159,7 +159,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
   return { session, memory, common, canObserve: common.complete !== undefined || memory.settings.rules };
 }
 
-/** Returns tokens of the rows that the model sees as they are: the tail that the last compaction kept, and all since. */
+/** Counts the tokens of the rows that the model sees unchanged: the tail that the last compaction kept, and all since. */
 export async function rawInContext(
   { sessionManager }: PiContext,
   entries: readonly Entry[],
@@ -219,8 +219,8 @@ interface Replaced {
 }
 
 /**
- * Renders the observations in place of what is replaced. Waits at most `observe.timeoutMs`: half of it for a step under
- * way, the rest for what is not observed yet.
+ * Renders the observations that replace history. Waits at most `observe.timeoutMs`: half of it for the current step, the rest
+ * for what is not observed yet.
  */
 async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replaced }: Replaced) {
   const { config, context, event } = turn;

@@ -7,9 +7,9 @@ import { logFailure } from "../hook.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
 import { missingModels } from "./models.ts";
 
-/** The time that pi's shutdown waits for running work; the rest is done another time. */
+/** How long pi's shutdown waits for running work; the rest is left for another time. */
 const SHUTDOWN_GRACE_MS = 1500;
-/** The time after `agent_end` at which versions without `agent_settled` count as idle. */
+/** How long after `agent_end` a version without `agent_settled` counts as idle. */
 const SETTLE_MS = 500;
 
 export interface PiState {
@@ -21,11 +21,11 @@ export interface PiState {
   abort: AbortController;
   /** Running background work. */
   pending: Set<Promise<void>>;
-  /** Ends when nobody observes this session any more, and how many wait for that. */
+  /** A promise for the time when nobody observes this session, and how many wait for it. */
   observer: {
     idle: Promise<unknown>;
     waiting: number;
-    /** Ends the step under way: a compaction has waited for it long enough. */
+    /** Aborts the current step once a compaction has waited for it long enough. */
     step: AbortController | undefined;
   };
 }
@@ -82,8 +82,8 @@ export function on(
 }
 
 /**
- * Starts work once a turn, and whatever pi does by itself after it, is over; not while the last turn's still runs. pi does
- * not wait for it.
+ * Starts work when a turn, and whatever pi does by itself after it, is over, unless the work of an earlier turn is still
+ * running. pi does not wait for it.
  */
 export function afterTurn(state: PiState, name: string, work: (context: PiContext) => Promise<void>): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,7 +104,7 @@ export function afterTurn(state: PiState, name: string, work: (context: PiContex
   });
 }
 
-/** Runs work that ends with pi. */
+/** Runs work without waiting for it; it ends with pi. */
 function inBackground(state: PiState, name: string, work: () => Promise<void>): void {
   const running = work()
     .catch(async (error: unknown) => {

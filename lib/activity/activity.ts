@@ -17,7 +17,7 @@ import { type Advance, holds, markAt } from "./cursors.ts";
 import { type ActivityStats, addEntry, emptyStats, isNews } from "./digest.ts";
 import type { Mark, Marks } from "./look.ts";
 
-/** What one session did since the viewer last looked. */
+/** The activity of one session since the viewer last looked. */
 export interface SessionActivity {
   session: Session;
   stats: ActivityStats;
@@ -31,7 +31,7 @@ interface ReadingOptions {
   marks: Marks | undefined;
   /** ISO time: older rows of a session without a mark are left out. */
   firstLookSince: string;
-  /** ISO time of the viewer's first look ever: a session begun before it was visible then. */
+  /** ISO time of the viewer's first look ever: a session that began before it was visible then. */
   lookedSince?: string | undefined;
   /** ISO time: only newer rows count, whatever the marks say. */
   since?: string | undefined;
@@ -142,11 +142,11 @@ function read(
     offset > 0 && mark ? () => false : copiesIn({ file: session.file, head, offset, after }, originals);
   const stats = emptyStats();
   const progress = { offset, line: 0, skipped: 0 };
-  let at = session.updatedAt; // stands in for rows without a time
+  let at = session.updatedAt; // for rows without a time
   let line: number | undefined;
   for (const entry of readEntries(session.file, { rules, head, from: { offset, line: 0 }, progress })) {
     if (line !== undefined && line !== entry.line && Date.now() > deadline) {
-      // Files that were only read usually wait for the edits that follow; here they would wait for ever.
+      // Files that were only read are reported with the edits that follow; after a deadline none may follow.
       if (!isNews(stats)) stats.read.clear();
       break;
     }
@@ -174,7 +174,7 @@ function order(a: string, b: string): number {
 /** Each probe reaches back four times as far as the one before. */
 const PROBE_BYTES = 256 * 1024;
 
-/** Returns the start of a line before everything newer than an ISO time, assuming rows in order of time. */
+/** Returns the start of a line before everything newer than an ISO time, assuming that rows are in order of time. */
 function offsetSince(file: string, since: string | undefined, head?: Head): number {
   if (since === undefined) return 0;
   const { size } = statSync(file);

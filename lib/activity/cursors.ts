@@ -1,6 +1,6 @@
 /**
- * Writes the marks after a look, how far the others were seen and where the viewer itself is, so that two hooks at once keep
- * what the other has written.
+ * Writes marks after a look: how far the others were seen, and where the viewer itself is. Two hooks at once keep what the
+ * other has written.
  *
  * A mark points behind a complete line and fingerprints the bytes before it, which distinguishes a file that was
  * truncated, replaced or rotated from one that grew.
@@ -40,7 +40,7 @@ const STALE_MS = 30 * 86_400_000;
 const LOCK_WAIT_MS = 500;
 const LOCK_RETRY_MS = 5;
 
-/** Whether the bytes before a mark are unchanged. */
+/** Returns whether the bytes before a mark are unchanged. */
 export function holds(file: string, { offset, fingerprint }: Mark): boolean {
   return withOpen(file, (descriptor) => {
     if (fstatSync(descriptor).size < offset) return false;
@@ -108,7 +108,7 @@ export function setMarks(
 }
 
 /**
- * Whether only the viewer's mark of itself changes, in a file that holds no other: the usual case of a silent prompt.
+ * Returns whether only the viewer's mark of itself changes, in a file that holds no other: the usual case of a silent prompt.
  * Replacing that file needs no lock.
  */
 function isOwnAlone({ path, viewer }: CursorFile, advances: readonly Advance[]): boolean {

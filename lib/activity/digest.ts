@@ -4,7 +4,7 @@ import { counted, FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Entry } from "../transcripts/session.ts";
 
-/** What a session did since the viewer last looked. Texts and paths are as in the transcript. */
+/** The activity of a session since the viewer last looked. Texts and paths are as in the transcript. */
 export interface ActivityStats {
   /** User and assistant messages with text. */
   messages: number;
@@ -44,7 +44,7 @@ export interface Overlap {
 }
 
 const HEADER = `[Session Activity] ${FOREIGN_LABEL}`;
-/** Warnings may take this share of the space: the more there are, the less each matters. */
+/** The share of the space that warnings may take: the more there are, the less each matters. */
 const WARNING_SHARE = 0.5;
 
 export function emptyStats(): ActivityStats {
@@ -59,7 +59,7 @@ export function addEntry(stats: ActivityStats, entry: Entry): void {
   if (entry.at !== undefined && entry.at > (stats.latest ?? "")) stats.latest = entry.at;
 }
 
-/** Whether there is anything to report: words, edits or commands. Reading alone is not news. */
+/** Returns whether there is anything to report: words, edits or commands. Reading alone is not news. */
 export function isNews({ messages, edited, ran }: ActivityStats): boolean {
   return messages > 0 || edited.size > 0 || ran > 0;
 }

@@ -13,7 +13,7 @@ import type { Paths } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 
-/** The session in which the others are looked at. */
+/** The session that looks at the others. */
 export interface Viewer {
   id: string;
   /** Its transcript, which may not exist yet. @default found by the id */
@@ -50,7 +50,7 @@ export interface Look {
   changed: Sighting[];
   /** All files of the last hour, changed or not. */
   recent: string[];
-  /** Whether others' sessions were pulled since the viewer last looked. */
+  /** True if others' sessions were pulled since the viewer last looked. */
   mayHaveShared: boolean;
 }
 
@@ -110,19 +110,19 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   return look;
 }
 
-/** The file with what others who share did lately, which each pull writes beside the replica. */
+/** Returns the file with the recent activity of others who share, which each pull writes beside the replica. */
 export function sharedNewsFile({ home }: Pick<Paths, "home">): string {
   return join(home, "shared-news.json");
 }
 
-/** Whether anything was pulled since the viewer last looked. */
+/** Returns whether anything was pulled since the viewer last looked. */
 function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): boolean {
   const pulled = statOf(sharedNewsFile(paths))?.mtimeMs;
   if (pulled === undefined) return false;
   return pulled > Math.max(statOf(path)?.mtimeMs ?? 0, statOf(ownMarksFile(path))?.mtimeMs ?? 0);
 }
 
-/** A moved session may have two files: the newer one counts, with the name of either. */
+/** Returns whether a file is the newer one of a session that was moved, and gives it the name of either. */
 function isNewestCopy({ found, modifiedAt }: Sighting, all: readonly TranscriptFile[]): boolean {
   if (!isIdentified(found)) return true;
   for (const other of all) {
@@ -136,7 +136,7 @@ function isNewestCopy({ found, modifiedAt }: Sighting, all: readonly TranscriptF
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
 
 function changeDetector({ viewer, now, cursors, marks }: Look): Detector {
-  // Of sessions that were old at the first look, only later changes are news.
+  // For sessions that were old at the first look, only later changes are news.
   const since = Date.parse(marks?.get(viewer.id)?.since ?? "") || now;
   const firstLook = Math.min(now - FIRST_LOOK_MS, since);
   // Without an id no mark can be found, so every change counts.
@@ -156,7 +156,7 @@ function isIdentified({ agent, id }: TranscriptFile): boolean {
   return agent !== undefined && id !== undefined;
 }
 
-/** Whether the viewer's mark of itself is missing or outdated. */
+/** Returns whether the viewer's mark of itself is missing or outdated. */
 export function isDue({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
   const own = marks?.get(viewer.id);
   const stat = viewer.file === undefined ? undefined : statOf(viewer.file);
@@ -220,7 +220,7 @@ export function ownMarksFile(path: string): string {
   return `${path}${OWN_MARKS}`;
 }
 
-/** Whether a file of this size and time may have rows behind the mark. Opens nothing. */
+/** Returns whether a file of this size and time may have rows behind the mark. Opens nothing. */
 export function hasMoved(
   { offset, fingerprint }: Mark,
   { size, modifiedAt }: { size: number; modifiedAt: number },

@@ -1,6 +1,6 @@
 /**
- * What others who share this project did lately, from a small file that each pull writes beside the replica: a prompt
- * must not wait for a database.
+ * Reads what others who share this project have done lately from a small file that each pull writes beside the replica: a
+ * prompt must not wait for a database.
  */
 
 import { resolve } from "node:path";
@@ -13,7 +13,7 @@ import type { Advance } from "./cursors.ts";
 import type { Activity } from "./digest.ts";
 import { FIRST_LOOK_MS, type Marks, sharedNewsFile } from "./look.ts";
 
-/** What somebody did in a session within the last hour. */
+/** The activity of a shared session within the last hour. */
 export interface SharedNews {
   /** `alice@desk:<id>` */
   id: string;
@@ -33,7 +33,7 @@ export interface SharedNews {
   ran: number;
 }
 
-/** News as a digest has them, with how far they are seen then. */
+/** News as a digest shows it, with the mark to set once it is seen. */
 export interface SeenNews {
   session: Session;
   activity: Activity;
@@ -45,9 +45,9 @@ export interface SeenNews {
 export interface SharedLook {
   now: number;
   marks: Marks | undefined;
-  /** Whether a session stays out. */
+  /** Returns whether a session is excluded. */
   isOut: (session: Pick<SharedNews, "id" | "name" | "project">) => boolean;
-  /** Redacts, on one line of at most so many characters. */
+  /** Redacts a text, and cuts it to one line of at most `max` characters. */
   show: (text: string, max: number) => string;
 }
 
@@ -55,7 +55,7 @@ const TEXT_MAX = 100;
 const NAME_MAX = 60;
 const PATH_MAX = 120;
 
-/** Reads what is new since the marks, at the first look of the last hour. */
+/** Reads what is new since the marks; at the first look, what is newer than an hour. */
 export function readSharedNews(
   { paths, cwd, scope }: { paths: Pick<Paths, "home">; cwd: string; scope: "project" | "all" },
   look: SharedLook,

@@ -20,7 +20,7 @@ import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look, takeLook, type Viewer } from "./look.ts";
 import type { readSharedNews, SeenNews, SharedLook, SharedNews } from "./shared-news.ts";
 
-/** A look, with the sessions of its changed files. */
+/** A look with the sessions of its changed files. */
 interface View extends Omit<Look, "changed" | "mayHaveShared"> {
   sessions: readonly Session[];
   /** Adds a session's name; called only for those with news. */
@@ -168,7 +168,7 @@ export function updatesOf(view: View, { settings, maxChars, since, deadline }: D
 
 type Show = (text: string, max: number) => string;
 
-/** Whether a shared session is excluded, by its host's id or as it is shared. */
+/** Returns whether a shared session is excluded, by its host's id or by the one it is shared under. */
 function isSharedOut(
   { id, name, project }: Pick<SharedNews, "id" | "name" | "project">,
   rules: Rules,

@@ -1,6 +1,6 @@
 /**
- * The command line: its words as they were typed, parsed strictly; and our commands named the way this process was called,
- * for the hints that name one.
+ * Reads the command line as it was typed and parses it strictly, and names our commands in hints the way this process was
+ * called.
  */
 
 import { readFileSync } from "node:fs";

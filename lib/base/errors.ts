@@ -1,6 +1,6 @@
 /**
- * The only error class: what could not be done, the next step, and an exit code derived from its type; and refusals of the
- * file system as such errors.
+ * The only error class, with what could not be done, the next step, and an exit code derived from its type; and file system
+ * errors as instances of it.
  */
 
 import { resolve } from "node:path";
@@ -75,7 +75,7 @@ export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && codes.includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** Refusals of the file system by error code: the reason, and what can be done. */
+/** Errors of the file system by code: the reason, and what can be done. */
 const REFUSALS: Record<string, [reason: string, hint: string]> = {
   EACCES: ["permission denied", "see who owns it and who may use it"],
   EPERM: ["not permitted", "see who owns it and who may use it"],

@@ -1,6 +1,6 @@
 /**
- * Whole files, and questions about paths that may lead nowhere: what is missing reads as nothing, and a write is seen whole
- * or not at all. On the prompt hook's silent path.
+ * Reads and writes whole files, and checks paths that may lead nowhere: what is missing reads as nothing, and a write is seen
+ * whole or not at all. On the prompt hook's silent path.
  */
 
 import {
@@ -44,7 +44,7 @@ interface WriteOptions {
 
 /** Returns a file's text, or undefined when there is none. */
 export function readIfExists(path: string): string | undefined {
-  // Asked first: an exception costs more than a call, and most of these files are optional.
+  // Checked first: an exception costs more than a call, and most of these files are optional.
   try {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (!stat) return undefined;
@@ -79,7 +79,7 @@ export function ensureDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
 }
 
-/** Writes a whole file such that a reader or a crash sees the old content or the new, never a part. */
+/** Writes a whole file atomically: a reader, or a crash, sees the old content or the new, never a part. */
 export function replaceFile(path: string, content: string | Uint8Array, options: WriteOptions = {}): void {
   const temporary = writeTemporary(path, content, options);
   try {
@@ -136,7 +136,7 @@ function writeTemporary(
   return temporary;
 }
 
-/** Returns what a folder holds; nothing when it is not there, no folder, or not ours to read. */
+/** Returns the entries of a folder; none when it is missing, no folder, or not ours to read. */
 export function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -145,7 +145,7 @@ export function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** Returns the sorted names in a folder; none when it is not there, no folder, or not ours to read. */
+/** Returns the sorted names in a folder; none when it is missing, no folder, or not ours to read. */
 export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();

@@ -1,6 +1,6 @@
 /**
- * Writes what leaves this process: output whose arrival matters, since news counts as delivered only once a reader has it,
- * and the event log `log.ndjson` (what hooks did, what was injected, what failed).
+ * Writes output whose arrival matters, since news counts as delivered only once a reader has it, and the event log
+ * `log.ndjson` (what hooks did, what was injected, what failed).
  */
 
 import { appendFileSync, fstatSync, renameSync, statSync, writeSync } from "node:fs";
@@ -31,7 +31,7 @@ export function writeFully(text: string, descriptor = STDOUT): boolean {
   return true;
 }
 
-/** Whether a descriptor is a terminal. Only a character device is asked: the module costs more than starting Bun. */
+/** Returns whether a descriptor is a terminal. node:tty is asked only about a character device: it costs more than starting Bun. */
 export function isTerminal(descriptor = STDOUT): boolean {
   try {
     return (

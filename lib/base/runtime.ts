@@ -1,7 +1,7 @@
 /**
- * Which runtime runs our scripts in the background, and starting one there so that it outlives whoever asked.
+ * Finds the runtime for our scripts, and starts one in the background so that it outlives its caller.
  *
- * Nothing of a project folder decides: its `node_modules/.bin` may be on PATH, its `.env` and `bunfig.toml` in the
+ * Nothing in a project folder decides this: its `node_modules/.bin` may be on PATH, its `.env` and `bunfig.toml` in the
  * working directory.
  */
 
@@ -35,7 +35,7 @@ interface DetachOptions extends RuntimeOptions {
 
 /** This package's folder, also for the build in its `dist/`. */
 export const ROOT = resolve(import.meta.dirname, "..", "..").replace(/[/\\]dist$/, "");
-/** From here on Node strips types by itself. */
+/** The first Node that strips types by itself. */
 const NODE_MIN = [22, 18];
 const DENO_FLAGS = ["run", "-A", "--quiet"];
 const VERSION_TIMEOUT_MS = 2000;
@@ -58,7 +58,7 @@ export function findRuntime({ env, cwd, root = ROOT }: RuntimeOptions): Runtime 
   return deno ? { name: "deno", command: deno, flags: DENO_FLAGS } : undefined;
 }
 
-/** The program that a shell would start by this name, relative folders of PATH aside. */
+/** Returns the program that a shell would start by this name, ignoring relative folders of PATH. */
 export function findProgram(name: string, env: Environment): string | undefined {
   return firstProgram(name, (env.PATH ?? "").split(delimiter).filter(isAbsolute));
 }
@@ -68,7 +68,7 @@ export function bunFlags(root: string = ROOT): string[] {
   return ["--no-env-file", "--no-install", `--config=${join(root, "bunfig.toml")}`];
 }
 
-/** The command line on which this process's runtime runs a script of ours (`scripts/search.ts`), for a reader to copy. */
+/** Returns the command line with which this process's runtime runs a script of ours (`scripts/search.ts`), for a reader to copy. */
 export function ownCommand(script: string): string[] {
   const name = process.versions.bun ? "bun" : "deno" in process.versions ? "deno" : "node";
   const flags = { bun: bunFlags(), deno: DENO_FLAGS, node: [] }[name];
@@ -98,7 +98,7 @@ export function startDetached(script: string, args: readonly string[], options: 
   return true;
 }
 
-/** The file a runtime runs for a script: Bun the source, the others the build where there is one. */
+/** Returns the file that a runtime runs for a script: Bun the source, the others the build if there is one. */
 function programFile({ name }: Runtime, root: string, script: string): string {
   const built = join(root, "dist", script.replace(/\.ts$/, ".js"));
   return name !== "bun" && existsSync(built) ? built : join(root, script);
@@ -113,8 +113,8 @@ function trustedPath(env: Environment, cwd: string, root: string): string[] {
 }
 
 /**
- * Tells whether a folder of PATH is the project's: it lies in the project, or it is in a `node_modules` of a folder
- * above, as `npx` and the like put them there for every folder up to the root.
+ * Returns a check whether a folder of PATH belongs to the project: it lies in the project, or in a `node_modules` of a
+ * folder above, since `npx` and the like add those of every folder up to the root.
  */
 function projectCheck(cwd: string, home: string | undefined): (folder: string) => boolean {
   const directory = realPathOf(cwd) ?? cwd;
@@ -127,7 +127,7 @@ function projectCheck(cwd: string, home: string | undefined): (folder: string) =
   return (folder) => isInside(folder) || isInside(realPathOf(folder) ?? folder);
 }
 
-/** The repository around a directory, else the directory; undefined for one that holds the user's home. */
+/** Returns the repository around a directory, else the directory; undefined for one that holds the user's home. */
 function projectTop(directory: string, home: string | undefined): string | undefined {
   const isProject = (path: string) => home === undefined || !isWithin(home, path);
   for (let path = directory; isProject(path); path = dirname(path)) {
@@ -142,7 +142,7 @@ function isWithin(path: string, folder: string): boolean {
   return inside === "" || (inside !== ".." && !inside.startsWith(`..${sep}`) && !isAbsolute(inside));
 }
 
-/** This very process where it is Node, since its version is known; else the one on PATH, asked for its version. */
+/** Returns this process's Node if it is one, since its version is known; else the one on PATH, asked for its version. */
 function nodeProgram(path: readonly string[]): string | undefined {
   const own = process.versions;
   if (!own.bun && !("deno" in own) && isRecent(own.node)) return process.execPath;

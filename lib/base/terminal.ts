@@ -1,11 +1,11 @@
 /**
- * How text looks to a person at a terminal: colours by meaning, widths in columns, times as people say them. Where
- * output is piped, or `NO_COLOR` is set, every colour is the text itself.
+ * Formats text for a person at a terminal: colours by meaning, widths in columns, times as people say them. When output is
+ * piped, or `NO_COLOR` is set, nothing is coloured.
  *
- * `dresser` works on the plain lines that scripts print, so what is piped and what is counted stays the plain text.
+ * `dresser` works on the plain lines that scripts print, so what is piped or counted stays plain text.
  */
 
-/** What a part of a line is. */
+/** The meaning of a part of a line. */
 type Meaning = "name" | "time" | "user" | "assistant" | "tool" | "match" | "good" | "bad" | "faint";
 
 export type Paint = (meaning: Meaning, text: string) => string;
@@ -47,12 +47,12 @@ export function painter(isColoured: boolean): Paint {
   };
 }
 
-/** Whether a stream's reader wants colours. https://no-color.org: any value but the empty one turns them off. */
+/** Returns whether a stream's reader wants colours. https://no-color.org: any value but the empty one turns them off. */
 export function wantsColour(stream: { isTTY?: boolean }, env: Record<string, string | undefined>): boolean {
   return stream.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
-/** Paints each of some words wherever it begins a word of the text, case aside. */
+/** Paints the given words wherever they begin a word of the text, ignoring case. */
 export function highlight(text: string, words: readonly string[], paint: Paint): string {
   const wanted = words.filter(Boolean).sort((a, b) => b.length - a.length);
   if (wanted.length === 0) return text;
@@ -62,7 +62,7 @@ export function highlight(text: string, words: readonly string[], paint: Paint):
   );
 }
 
-/** The columns a text takes: wide scripts and emoji two, combining and invisible characters none. */
+/** Returns the columns that a text takes: wide scripts and emoji two, combining and invisible characters none. */
 export function columnsOf(text: string): number {
   let columns = 0;
   for (const character of text.replace(/\x1b\[[0-9;]*m/g, "")) columns += columnsOfOne(character);
@@ -113,7 +113,7 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** A time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
+/** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
 export function sayTime(time: Date, { now, timezone }: { now: Date; timezone: string }): string {
   const days = dayOf(now, timezone) - dayOf(time, timezone);
   const part = (options: Intl.DateTimeFormatOptions) =>
@@ -126,7 +126,7 @@ export function sayTime(time: Date, { now, timezone }: { now: Date; timezone: st
   return part({ day: "numeric", month: "short", ...(isThisYear ? {} : { year: "numeric" }) });
 }
 
-/** Days since 1970 of a time's local date. */
+/** Returns the days since 1970 of a time's local date. */
 function dayOf(time: Date, timezone: string): number {
   const format = new Intl.DateTimeFormat("en-CA", { timeZone: timezone });
   return Date.parse(`${format.format(time)}T00:00:00Z`) / 86_400_000;

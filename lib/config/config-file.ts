@@ -17,7 +17,7 @@ const KEYS = ["sessions", "projects", "patterns"] as const;
 /** Matches machine names, in config.json and in references (`<session>@<machine>`). */
 export const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Fills in the settings that the prompt hook needs; undefined when config.json exists and is invalid. */
+/** Fills in the settings that the prompt hook needs. Returns undefined when config.json exists and is invalid. */
 export function readHookSettings(config: string, settings: Settings): Settings | undefined {
   const text = readIfExists(config);
   if (text === undefined) return settings;

@@ -199,7 +199,7 @@ export function withFolders(
 }
 
 function userHome(env: Environment): string {
-  // Asked for, not imported: the module costs a tenth of an empty start, and the variable is always there.
+  // Not imported: the module costs a tenth of an empty start, and the variable is nearly always set.
   return env.HOME || env.USERPROFILE || process.getBuiltinModule("node:os").homedir();
 }
 

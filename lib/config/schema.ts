@@ -31,7 +31,7 @@ export interface ShareConfig {
   caFile?: string | undefined;
   /** The name of this machine. @default its host name */
   machine?: string | undefined;
-  /** The role that may read a project, by its normalised origin URL; `*` stands for any characters. */
+  /** The role that may read a project, by its normalised origin URL; `*` matches any characters. */
   projects: Record<string, string>;
   /** Sessions idle for longer are not pulled. */
   days: number;
