@@ -2,7 +2,7 @@
 
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import os, { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const root = mkdtempSync(join(tmpdir(), "session-memory-test-"));
@@ -10,6 +10,8 @@ for (const name of Object.keys(process.env)) {
   if (/^(SESSION_MEMORY_(?!TEST_)|OPENAI_|ANTHROPIC_|CLAUDE|PI_|CODEX_)/.test(name)) delete process.env[name];
 }
 process.env.HOME = join(root, "home");
+// Bun asks the system once, for the home it was started with.
+os.homedir = () => process.env.HOME ?? "/";
 process.env.CLAUDE_CONFIG_DIR = join(root, "claude");
 process.env.PI_CODING_AGENT_DIR = join(root, "pi");
 process.env.CODEX_HOME = join(root, "codex");

@@ -6,7 +6,6 @@
 
 import { mock } from "bun:test";
 import * as fs from "node:fs";
-import os from "node:os";
 import type { Finished, RunOptions } from "./run.ts";
 
 interface Streams {
@@ -45,9 +44,6 @@ const replaced = {
     streams && file === STDIN ? streams.stdin : readFileSync(file, options)) as typeof readFileSync,
 };
 mock.module("node:fs", () => ({ ...fs, ...replaced, default: { ...fs, ...replaced } }));
-
-// Bun asks the system once, a process of its own would ask its HOME.
-os.homedir = () => process.env.HOME ?? "/";
 
 let last: Promise<unknown> = Promise.resolve();
 let number = 0;
