@@ -154,9 +154,3 @@ export function sessionsWithCopies(store: Store, ownerId: string): string[] {
     .all(ownerId)
     .map((row) => String(row.session_id));
 }
-
-/** Releases a session's rows, and forgets what it copied and who copied it. */
-export function forgetRows(store: Store, { number, id }: Claimant): void {
-  store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(number);
-  store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id });
-}

@@ -114,8 +114,8 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
 }
 
 function startRun(options: IndexOptions): Run {
-  const { store, settings, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
-  const end = performance.now() + deadlineMs;
+  const { store, settings, deadlineMs, signal } = options;
+  const end = performance.now() + (deadlineMs ?? 0);
   const recipe = indexRecipe(settings);
   return {
     options,
@@ -131,7 +131,8 @@ function startRun(options: IndexOptions): Run {
       settings: { participants: settings.participants, timezone: settings.timezone },
       recipe,
       rules: readRules(settings),
-      isOver: () => signal?.aborted === true || performance.now() > end,
+      // Asked before each entry: without a deadline the clock is not read.
+      isOver: () => signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
     },
     report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
