@@ -36,7 +36,6 @@ const PROPOSAL =
 const OFFER_SENTENCES = 3;
 const UNCLEAR_CHARS = 80;
 const UNCLEAR_WORDS = 1;
-const ANSWER_WORDS = 3;
 const POINTING = /\b(?:it|that|this|these|those|them|they|one|start|proceed|continue)\b/i;
 const OPEN_QUESTION = /^(?:which|what|who|where|when|how)\b/i;
 const YES_OR_NO =
@@ -205,12 +204,9 @@ function isUnclear(text: string): boolean {
 function answers(text: string, earlier: string): boolean {
   if (YES_OR_NO.test(text)) return true;
   if (text.length > UNCLEAR_CHARS || text.startsWith("/")) return false;
-  const own = contentWords(text);
-  const [first] = own.length <= ANSWER_WORDS ? own : [];
+  const [first = ""] = /\p{L}+/u.exec(text.toLowerCase()) ?? [];
   const offered = contentWords(sentences(earlier).slice(-OFFER_SENTENCES).join(" "));
-  return (
-    OPEN_QUESTION.test(pendingQuestion(earlier) ?? "") || (first !== undefined && offered.includes(first))
-  );
+  return OPEN_QUESTION.test(pendingQuestion(earlier) ?? "") || offered.includes(first);
 }
 
 /** Returns the words of the last observation, split where it was shortened. */
