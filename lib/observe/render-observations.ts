@@ -66,9 +66,7 @@ export function filesIn(text: string): { read: string[]; modified: string[] } {
   return { read: lines("read-files"), modified: lines("modified-files") };
 }
 
-function join(sections: string[]): string {
-  return sections.filter(Boolean).join("\n\n");
-}
+const join = (sections: string[]): string => sections.filter(Boolean).join("\n\n");
 
 function observationsSection(observations: readonly Observation[]): string {
   let group: string | undefined;
