@@ -101,12 +101,12 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
       lines.push(leftOutLine(reference.written, REFERENCES_MAX, clean));
       continue;
     }
-    const { outcome, lines: told } = await follow(reference, clean, options);
+    const { outcome, lines: found } = await follow(reference, clean, options);
     const before = references.find(
       ({ sessionId }) => sessionId !== undefined && sessionId === outcome.sessionId,
     );
     const isNew = !before || reference.question !== undefined || reference.ancestors > 0;
-    lines.push(...(isNew ? told : [sameLine(outcome.reference, before.reference, clean)]));
+    lines.push(...(isNew ? found : [sameLine(outcome.reference, before.reference, clean)]));
     references.push(outcome);
   }
   return { references, text: referenceBlock(lines, options.maxChars) };
@@ -142,7 +142,7 @@ async function follow(
   }
 }
 
-/** What others share is looked for where there is any; it brings its description along. */
+/** Resolves a name, also among what others share where there is any; that brings its description along. */
 async function resolve(
   name: string,
   options: ReferenceOptions,

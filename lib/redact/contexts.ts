@@ -39,7 +39,7 @@ function password(literals: string, pattern: RegExp, value: Context["value"] = "
   return context("password", literals, pattern, value);
 }
 
-/** An option that takes a password, of the commands that have it. */
+/** Returns the context of an option that takes a password, of the commands that have it. */
 function option(literals: string, flags: string, commands = literals.replaceAll(" ", "|")): Context {
   return password(literals, new RegExp(`(\\b(?:${commands})${ARGUMENTS}(?:${flags})${OPTION}${WORD}`, "g"));
 }

@@ -154,7 +154,7 @@ export function inspect(text: string): number {
   return found & (CONTROL | TOKEN | ASSIGNMENT | CREDENTIAL | CONTEXT | SURROGATE);
 }
 
-/** Beginnings of the words for a password in other scripts, and surrogates. */
+/** Returns what a character beyond Latin may begin: a word for a password in another script, or half a pair. */
 function beyondLatin(code: number): number {
   if (code >= 0xd800 && code <= 0xdfff) return SURROGATE;
   return code === 0x43f || code === 0x41f || code === 0x5bc6 || code === 0x30d1 ? CONTEXT : 0;

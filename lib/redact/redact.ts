@@ -184,7 +184,7 @@ function replaceOutsideMarkers(text: string, pattern: RegExp): string {
 }
 
 /**
- * Escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls. Joiners and
+ * Removes escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls. Joiners and
  * a variation selector stay where scripts and emoji need them: beside a character beyond ASCII.
  */
 function removeControls(text: string): string {
@@ -202,9 +202,9 @@ function removeControls(text: string): string {
 const STRING_SEQUENCE =
   /(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f\n]*(?:\x07|\x1b\\|\x9c)/g;
 /** Joiners and selectors between ASCII characters, which need none. */
-// biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
+// biome-ignore lint/suspicious/noMisleadingCharacterClass: each is a character of its own
 const JOINED = /(?<=^|[\n -~])[\u200c\u200d\ufe00-\ufe0f]+(?=[\n -~]|$)/g;
 /** Characters that are never visible; plane 14 contains nothing else. */
 const INVISIBLE =
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each stands for itself
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is a character of its own
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\udb40-\udb43][\udc00-\udfff]|\ud834[\udd73-\udd7a]|\ud80d[\udc30-\udc3f]|\ud82f[\udca0-\udca3]/g;

@@ -19,17 +19,17 @@ export interface Format {
 /** Not inside a word; a letter that belongs to an escape such as `\n` does not count. */
 export const LEFT = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
 
-/** Prefixes that occur nowhere else and therefore count inside a longer word, too. */
+/** Returns a format of prefixes that occur nowhere else and therefore count inside a longer word, too. */
 function distinct(kind: string, prefixes: string, rest: string): Format {
   return { kind, literals: prefixes.split(" "), start: "literal", rest };
 }
 
-/** Prefixes that end or start ordinary words, too. */
+/** Returns a format of prefixes that end or start ordinary words, too. */
 function word(kind: string, prefixes: string, rest: string): Format {
   return { kind, literals: prefixes.split(" "), start: "bounded literal", rest };
 }
 
-/** Prefixes with which names begin, too. */
+/** Marks a format with whose prefixes names begin, too. */
 function ambiguous(format: Format): Format {
   return { ...format, random: true };
 }
@@ -44,7 +44,7 @@ const BASE62 = "[A-Za-z0-9]";
 const URL64 = "[A-Za-z0-9_-]";
 const BASE64 = "[A-Za-z0-9+/]";
 
-/** Specific formats come before those that would match a part of them. */
+/** Lists all formats, specific ones before those that would match a part of them. */
 export function listFormats(): Format[] {
   return [
     // model providers

@@ -50,7 +50,7 @@ const [NAME_MIN, FOLDER_MAX, FOLDER_NARROW, NARROW] = [20, 28, 16, 100];
 const HEADER_TITLE_MAX = 160;
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
-/** A session's cells in a listing: date of its last row, name or first words, short id, agent, folder, size. */
+/** Returns a session's cells in a listing: date of its last row, name or first words, short id, agent, folder, size. */
 function listingCells(
   session: Session,
   { rules, timezone }: Pick<ListStyle, "rules" | "timezone">,
@@ -86,7 +86,7 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): st
   });
 }
 
-/** A listed session as JSON has it. */
+/** Converts a listed session to JSON. */
 export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, "rules" | "resume">) {
   const listed = { ...sessionJson(session, rules), size: session.size };
   return resume ? { ...listed, resume: resumeLine(session, rules) ?? null } : listed;
@@ -144,7 +144,7 @@ export function howToResume(session: Session, rules: Rules): string {
   });
 }
 
-/** The line above a session's log. Ids and folders come from files: they may hold line breaks too. */
+/** Returns the line above a session's log. Ids and folders come from files: they may hold line breaks too. */
 export function sessionHeader(session: Session, { clean }: Rules): string {
   const { name, agent, cwd = "?" } = session;
   const id = onMachine(session.id, session);
@@ -152,7 +152,7 @@ export function sessionHeader(session: Session, { clean }: Rules): string {
   return `# ${[title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX))].join(" · ")}`;
 }
 
-/** A session as JSON has it. */
+/** Converts a session to JSON. */
 export function sessionJson(session: Session, { clean }: Rules) {
   const { id, name, agent, cwd, file, startedAt, updatedAt } = session;
   const shown = (text: string | undefined) => (text === undefined ? null : clean(text));
@@ -167,7 +167,7 @@ export function sessionJson(session: Session, { clean }: Rules) {
   };
 }
 
-/** A session's name, or the words it began with in quotes: an id alone says nothing of what it was about. */
+/** Returns a session's name, or the words it began with in quotes: an id alone says nothing of what it was about. */
 function titleOf({ name, file }: Session, rules: Rules): string {
   if (name !== undefined) return oneLine(rules.clean(name), TITLE_MAX);
   const words = firstWords(file, rules);

@@ -187,7 +187,7 @@ export function readMetaName(file: string): MetaName | undefined {
   };
 }
 
-/** Whether the files still have the name that was found. */
+/** Returns whether the files still have the name that was found. */
 export function isCalled(session: Session, wanted: string, paths: Paths): boolean {
   const folded = foldName(wanted);
   const isSame = (name: string | undefined) => name !== undefined && foldName(name) === folded;

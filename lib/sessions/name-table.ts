@@ -1,7 +1,8 @@
 /**
  * The names of thousands of sessions as rows of state.db, so that a reference in a prompt costs reading few files.
  *
- * Forgetting takes sessions, or what holds a text, out of it and out of the meta files. Derived: each name is kept with the state of the file that it was read from.
+ * Derived: each name is kept with the state of the file that it was read from. Forgetting takes sessions, or what holds a
+ * text, out of it and out of the meta files.
  */
 
 import { existsSync } from "node:fs";
@@ -28,7 +29,7 @@ export interface KeptTitle {
   title: string | undefined;
 }
 
-/** A meta file with the id and the name that stand in it. */
+/** A meta file with its id and name. */
 export interface NamedMeta {
   id: string;
   name: string;
@@ -61,7 +62,7 @@ export function forgetNames({ db }: Store): void {
   db.exec(SOURCES_CHANGED);
 }
 
-/** The state of a source when names were last read from it. */
+/** Returns the state of a source when names were last read from it. */
 export function sourceState({ db }: Store, path: string): string | undefined {
   const row = db.prepare("SELECT state FROM name_sources WHERE path = ?").get(path);
   return row && String(row.state);
@@ -71,7 +72,7 @@ export function keepSource({ db }: Store, path: string, state: string): void {
   db.prepare("INSERT OR REPLACE INTO name_sources (path, state) VALUES (?, ?)").run(path, state);
 }
 
-/** The titles of the transcripts that had changed last, or of all. */
+/** Returns the titles of the transcripts that had changed last, or of all. */
 export function keptTitles({ db }: Store, limit = -1): KeptTitle[] {
   return db.prepare("SELECT * FROM titles ORDER BY changed DESC LIMIT ?").all(limit).map(toTitle);
 }
@@ -95,7 +96,7 @@ export function dropTitle({ db }: Store, file: string): void {
   db.prepare("DELETE FROM titles WHERE file = ?").run(file);
 }
 
-/** The meta files of a folder with the state they were read in. */
+/** Returns the meta files of a folder with the state they were read in. */
 export function metasIn({ db }: Store, folder: string): Map<string, string> {
   const rows = db.prepare("SELECT file, state FROM meta_names WHERE folder = ?").all(folder);
   return new Map(rows.map(({ file, state }) => [String(file), String(state)]));
@@ -169,7 +170,7 @@ function toMeta({ id, name, file }: Row): NamedMeta {
   return { id: String(id), name: String(name), file: String(file) };
 }
 
-/** Changes when the file does; empty when there is none. */
+/** Returns a text that changes when the file does; empty when there is none. */
 export function stateOf(file: string): string {
   const stat = statOf(file);
   return stat ? `${stat.size} ${stat.mtimeMs} ${stat.ino}` : "";
@@ -190,7 +191,7 @@ export async function forgetMetas(
   return found;
 }
 
-/** Whether there is a meta file about a session. */
+/** Returns whether there is a meta file about a session. */
 export function hasMeta(id: string, paths: Paths): boolean {
   return metasAbout(new Set([id]), paths).length > 0;
 }

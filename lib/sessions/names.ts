@@ -45,7 +45,7 @@ export interface KnownNames extends NameLookup {
 const ACTIVE_COUNT = 100;
 /** A folder changed twice within a tick of its clock looks the same after both. */
 const SETTLED_MS = 2000;
-/** Under this name stands the key of the rules that names were read by. */
+/** The source whose state is the key of the rules that names were read by. */
 const RULES = "rules";
 const META_SUFFIX = ".meta.json";
 
@@ -137,7 +137,7 @@ function updateTitles(
   );
 }
 
-/** One transaction, and none where nothing is to be written: a prompt waits for it. */
+/** Writes in one transaction, and in none where there is nothing to write: a prompt waits for it. */
 function writeAll({ db }: Store, writes: readonly (() => void)[], { isCurrent }: NameRules): void {
   if (writes.length === 0) return;
   db.transaction(() => {
@@ -146,7 +146,7 @@ function writeAll({ db }: Store, writes: readonly (() => void)[], { isCurrent }:
   });
 }
 
-/** What was kept where it is still so. */
+/** Returns a transcript's title: the kept one while it is current. */
 function readTitle(
   { file, agent }: Pick<KeptTitle, "file" | "agent">,
   { kept, rules }: { kept: KeptTitle | undefined; rules: NameRules },

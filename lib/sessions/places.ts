@@ -65,7 +65,7 @@ export function encodePiCwd(directory: string): string {
     .replace(/[/\\:]/g, "-")}--`;
 }
 
-/** Claude Code: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions, beside it. */
+/** Lists Claude Code's transcripts: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions, beside it. */
 export function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
   const found: TranscriptFile[] = [];
   const root = join(paths.claude, "projects");
@@ -105,17 +105,17 @@ export function claudeTranscriptsOf(paths: Paths, id: string): TranscriptFile[] 
   return files.filter(isPlainFile).map((file) => ({ file, agent: "claude", id }));
 }
 
-/** Whether a Claude Code file stem is a subagent's. */
+/** Returns whether a Claude Code file stem is a subagent's. */
 export function isClaudeSubagent(id: string): boolean {
   return id.startsWith("agent-");
 }
 
-/** Whether a Claude Code file stem is that of the summariser's own log: it repeats the session it summarises. */
+/** Returns whether a Claude Code file stem is that of the summariser's own log: it repeats the session it summarises. */
 function isCompactionLog(id: string): boolean {
   return id.startsWith("agent-acompact-");
 }
 
-/** pi: `sessions/--<folder>--/<time>_<id>.jsonl`, and flat files where the user moved them to. */
+/** Lists pi's transcripts: `sessions/--<folder>--/<time>_<id>.jsonl`, and flat files where the user moved them to. */
 export function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptFile[] {
   const root = join(paths.pi, "sessions");
   const isWanted = directories === undefined ? () => true : piFolderOf(directories);
@@ -128,13 +128,13 @@ export function piTranscripts(paths: Paths, { directories }: PlaceOptions): Tran
   return files.map(piTranscript);
 }
 
-/** Extensions put other files there: where the name is not pi's own, the content decides. */
+/** Returns a file among pi's transcripts. Extensions put other files there: where the name is not pi's own, the content decides. */
 export function piTranscript(file: string): TranscriptFile {
   const id = PI_NAME.exec(basename(file))?.[1];
   return { file, agent: "pi", id };
 }
 
-/** OpenClaw writes pi's format. */
+/** Lists OpenClaw's transcripts, in pi's format. */
 export function openclawTranscripts(paths: Paths): TranscriptFile[] {
   const root = join(paths.openclaw, "agents");
   return foldersIn(root).flatMap((agent) => {
@@ -145,7 +145,7 @@ export function openclawTranscripts(paths: Paths): TranscriptFile[] {
   });
 }
 
-/** Codex: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, and `archived_sessions`. */
+/** Lists Codex's transcripts: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, and `archived_sessions`. */
 export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): TranscriptFile[] {
   const folders = recent
     ? recentDays(paths)
@@ -189,7 +189,7 @@ export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
 }
 
 /**
- * Transcripts of other machines, in folders that the user's own tool keeps in sync: a copy of one agent's place, of
+ * Lists transcripts of other machines, in folders that the user's own tool keeps in sync: a copy of one agent's place, of
  * several, or of a whole home. Place and name give agent and id of most: those are not opened.
  */
 export function syncedTranscripts({ synced }: Paths, { subagents }: PlaceOptions): TranscriptFile[] {
@@ -284,7 +284,7 @@ const MARKS: readonly RegExp[] = [
 const ORDINARY = /^[0-9A-Za-z][\w.-]*$/;
 const FOLDERS = new Set([".stversions", ".stfolder", ".sync", "@eaDir", ".dropbox.cache", ".Trash"]);
 
-/** Whether a transcript's file name is that of a sync tool's copy. */
+/** Returns whether a transcript's file name is that of a sync tool's copy. */
 export function isConflictCopy(name: string): boolean {
   if (BEHIND_ID.test(name)) return true;
   // Nearly every name there is: trying each mark would cost a prompt hook milliseconds.
@@ -292,7 +292,7 @@ export function isConflictCopy(name: string): boolean {
   return MARKS.some((mark) => mark.test(name));
 }
 
-/** Whether a folder holds what a sync tool keeps for itself: old versions, deleted files. */
+/** Returns whether a folder holds what a sync tool keeps for itself: old versions, deleted files. */
 function isSyncFolder(name: string): boolean {
   return FOLDERS.has(name);
 }

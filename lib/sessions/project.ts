@@ -38,21 +38,21 @@ export function projectKeys(): (directory: string) => string {
   return remembering(projectKey);
 }
 
-/** A directory's path within its repository's worktree, empty for its top; undefined outside of a repository. */
+/** Returns a directory's path within its repository's worktree, empty for its top; undefined outside of a repository. */
 export function folderInProject(directory: string): string | undefined {
   const real = realDirectory(directory);
   const repository = findRepository(real);
   return repository && relative(repository.top, real).replaceAll(sep, "/");
 }
 
-/** The address that git fetches a directory's project from, as its settings have it; undefined where there is none. */
+/** Returns the address that git fetches a directory's project from, as its settings have it; undefined where there is none. */
 function remoteOf(directory: string): string | undefined {
   const repository = findRepository(realDirectory(directory));
   if (!repository) return undefined;
   return originIn(textOf(join(repository.commonDirectory, "config")));
 }
 
-/** The first `url` of `[remote "origin"]` in the text of a git config file. */
+/** Returns the first `url` of `[remote "origin"]` in the text of a git config file. */
 function originIn(config: string): string | undefined {
   let isOrigin = false;
   for (const line of config.split("\n")) {
@@ -108,7 +108,7 @@ function commonDirectoryOf(top: string): string | undefined {
   return worktreeRepository(own, top) ?? (isSubmoduleAt(own, top) ? own : git);
 }
 
-/** The repository that has a worktree at `top`, whose own folder in it is `own`. */
+/** Returns the repository that has a worktree at `top`, whose own folder in it is `own`. */
 function worktreeRepository(own: string, top: string): string | undefined {
   const common = textOf(join(own, "commondir")).trim();
   const listed = textOf(join(own, "gitdir")).trim();
@@ -117,7 +117,7 @@ function worktreeRepository(own: string, top: string): string | undefined {
   return dirname(own) === join(repository, "worktrees") ? repository : undefined;
 }
 
-/** Whether `top` is what a submodule's folder inside the outer repository names as its worktree. */
+/** Returns whether `top` is what a submodule's folder inside the outer repository names as its worktree. */
 function isSubmoduleAt(own: string, top: string): boolean {
   const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(textOf(join(own, "config")))?.[1]?.trim();
   return worktree !== undefined && realDirectory(resolve(own, worktree.replace(/^"(.*)"$/, "$1"))) === top;
@@ -138,7 +138,7 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
   return tops;
 }
 
-/** The origin of the repository that holds a directory. */
+/** Returns the origin of the repository that holds a directory. */
 export function originOf(directory: string): string | undefined {
   const remote = remoteOf(directory);
   return remote === undefined ? undefined : normalizeRemote(remote);
@@ -149,7 +149,7 @@ export function origins(): (directory: string) => string | undefined {
   return remembering(originOf);
 }
 
-/** For callers with few directories and many questions. */
+/** Returns a function that remembers its answers, for callers with few directories and many questions. */
 function remembering<T>(answer: (directory: string) => T): (directory: string) => T {
   const known = new Map<string, { value: T }>();
   return (directory) => {

@@ -43,7 +43,7 @@ const SQL_NAME =
 /** `def x`, `end`, a comment: a line of Ruby or the like beside the variable. */
 const CODE_LINE = /^\s*(?:def|class|module|attr_\w+|return|puts|unless|end)\b|[;{}]\s*$/;
 
-/** Whether a prompt mentions any session. */
+/** Returns whether a prompt mentions any session. */
 export function hasReference(prompt: string): boolean {
   return findReferences(prompt).length > 0;
 }
@@ -112,21 +112,21 @@ const PLACE = /^([\s\S]+):([\d-]+)$/;
 const LINES = /^([1-9]\d{0,9})(?:-([1-9]\d{0,9}))?$/;
 const ID_BEGINNING = /^[0-9a-f][0-9a-f-]{7,}$/i;
 
-/** The session and the lines of a place; undefined for anything else. */
+/** Returns the session and the lines of a place; undefined for anything else. */
 export function placeIn(wanted: string): { session: string; lines: LineRange; isId: boolean } | undefined {
   const [, session, after = ""] = PLACE.exec(wanted) ?? [];
   const lines = linesIn(after);
   return session === undefined || !lines ? undefined : { session, lines, isId: ID_BEGINNING.test(session) };
 }
 
-/** A line or a range of lines; undefined for anything else. */
+/** Reads a line or a range of lines; undefined for anything else. */
 export function linesIn(text: string): LineRange | undefined {
   const [, first, last = first] = LINES.exec(text) ?? [];
   const lines = { from: Number(first), to: Number(last), isRange: text.includes("-") };
   return lines.from <= lines.to ? lines : undefined;
 }
 
-/** A path is told by its suffix, so that no other file is ever touched on a reference's word. */
+/** Returns the path that a reference is. Only the suffix of a transcript makes it one, so that a reference reaches no other file. */
 export function pathOf(wanted: string, cwd: string): string | undefined {
   if (!wanted.endsWith(".jsonl")) return undefined;
   if (!wanted.startsWith("~/")) return resolve(cwd, wanted);
@@ -134,7 +134,7 @@ export function pathOf(wanted: string, cwd: string): string | undefined {
   return join(process.getBuiltinModule("node:os").homedir(), wanted.slice(2));
 }
 
-/** `<session>@<machine>`: a session of another machine whose transcripts are synced to this one. */
+/** Splits `<session>@<machine>`: a session of another machine whose transcripts are synced to this one. */
 export function splitMachine(
   reference: string,
   synced: Paths["synced"],
@@ -226,7 +226,7 @@ function mistyped<T>(wanted: string, all: readonly Named<T>[]): T[] {
   return limit > 0 ? found : [];
 }
 
-/** One typo in a short word, at most three. */
+/** Returns how many typos are allowed: one in a short word, at most three. */
 function mistakesAllowed(length: number): number {
   if (length < 4) return 0;
   if (length < 8) return 1;
@@ -251,7 +251,7 @@ function pairs(text: string): Set<string> {
   return found;
 }
 
-/** Whether an id begins with a lower-case prefix. Compares one character before folding the rest. */
+/** Returns whether an id begins with a lower-case prefix. Compares one character before folding the rest. */
 export function startsAlike(id: string, prefix: string): boolean {
   return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
 }

@@ -132,7 +132,7 @@ interface Searched {
   paths: Paths;
 }
 
-/** Searches in order of cost: file names, stored names, every name read again. */
+/** Finds a named session, searching in order of cost: file names, stored names, every name read again. */
 function named(reference: string, context: ResolveContext): Session {
   const { paths, cwd, subagents = false, exact, quick } = context;
   const { wanted, machine } = splitMachine(reference, paths.synced);

@@ -97,7 +97,7 @@ export function sessionAt(file: string, paths?: Paths): Session | undefined {
   return session && paths ? describeSession(session, paths) : session;
 }
 
-/** Whether anything was said yet. Exact for small files; larger ones are assumed to have conversation. */
+/** Returns whether anything was said yet. Exact for small files; larger ones are assumed to have conversation. */
 export function hasConversation({ file, size }: Session): boolean {
   if (size > SMALL_BYTES) return true;
   try {
@@ -163,7 +163,7 @@ export function inProjectOf(directory: string, cwd: string): (session: Session) 
 
 const HOME = /^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Za-z]:[/\\]Users[/\\][^/\\]+)(?=[/\\]|$)/;
 
-/** The origin of a session's repository: as its host noted it, else by its directory. */
+/** Returns the origin of a session's repository: as its host noted it, else by its directory. */
 function sessionOrigin(
   session: Pick<Session, "file" | "cwd" | "machine">,
   originAt: (directory: string) => string | undefined,
@@ -176,7 +176,7 @@ function sessionOrigin(
   return originAt(session.machine === undefined ? cwd : directoryHere(cwd));
 }
 
-/** Where another machine's directory is on this one: at the same place, or at the same place below the user's home. */
+/** Returns where another machine's directory is on this one: at the same place, or at the same place below the user's home. */
 function directoryHere(cwd: string): string {
   if (existsSync(cwd)) return cwd;
   const home = HOME.exec(cwd)?.[0];

@@ -81,7 +81,7 @@ export function isExclusionCurrent(paths: Pick<Paths, "config" | "rules">): bool
 }
 
 /**
- * Whether a session is excluded by id, name or project; name and project are looked up only when they matter. Without
+ * Returns whether a session is excluded by id, name or project; name and project are looked up only when they matter. Without
  * `paths` the name is not looked up.
  */
 export function isExcluded(
@@ -96,7 +96,11 @@ export function isExcluded(
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
 }
 
-/** @throws {SessionMemoryError} `NOT_FOUND` for an excluded session. */
+/**
+ * Refuses an excluded session.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND`
+ */
 export function assertNotExcluded(session: Session, paths: Paths): void {
   if (!isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
   throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {

@@ -11,7 +11,7 @@ import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
 import { type ReadProgress, readEntries } from "./transcript.ts";
 
 /**
- * The last `count` entries of a transcript, oldest first, read from its end. `line` is 0 in them: counting lines
+ * Reads the last `count` entries of a transcript, oldest first, from its end. `line` is 0 in them: counting lines
  * means reading the file (`numberLines`).
  */
 export function readLastEntries(
@@ -73,7 +73,7 @@ export function* readBackward(
   }
 }
 
-/** Tells, of lines from the last to the first, whether results were met whose calls were not. */
+/** Watches lines from the last to the first for results whose calls have not been met. */
 function openCalls(): { areOpen(found: readonly RawEntry[]): boolean } {
   const open = new Map<string, number>();
   let line = 0;
@@ -193,7 +193,7 @@ function isRecent(at: string | undefined, { since }: StepFilter): boolean {
 }
 
 /**
- * The steps on some lines, `around` steps before and after them, as far as the filter lets them through; undefined
+ * Reads the steps on some lines, `around` steps before and after them, as far as the filter lets them through; undefined
  * when the file has fewer lines.
  */
 export function readStepsAt(

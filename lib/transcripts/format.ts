@@ -86,7 +86,7 @@ export function isoTime(value: unknown): string | undefined {
 /** The year 10000, in ms. */
 const FAR_OFF = 253_402_300_800_000;
 
-/** Only years of four digits: others sort before or after all sessions, and are shown cut. */
+/** Converts milliseconds to ISO UTC, of years with four digits only: others sort before or after all sessions. */
 function isoOf(ms: number): string | undefined {
   return ms >= 0 && ms < FAR_OFF ? new Date(ms).toISOString() : undefined;
 }

@@ -13,7 +13,7 @@ import type { Agent } from "./session.ts";
 
 /** Most sessions say all within their first rows. */
 const FIRST_BYTES = 16 * 1024;
-/** Read to tell the agent; enough for every host's header unless its first line is longer. */
+/** Read to detect the agent; enough for every host's header unless its first line is longer. */
 const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
 const HEAD_MAX_BYTES = 1024 * 1024;
@@ -24,7 +24,7 @@ const CWD_KEY = '"cwd"';
 const HOSTS: readonly Format[] = [claude, pi, codex];
 
 /**
- * Tells which agent wrote a file and what its first rows say of the session.
+ * Detects which agent wrote a file and what its first rows say of the session.
  *
  * @returns undefined when the file holds no transcript.
  */
@@ -71,7 +71,7 @@ export function holdsEntry(file: string): boolean {
   });
 }
 
-/** Takes lines one by one, and tells the head once a row of a host has shown whose file it is. */
+/** Takes lines one by one, and has the head once a row of a host shows whose file it is. */
 function headReader() {
   const records: JsonRecord[] = [];
   let format: Format | undefined;

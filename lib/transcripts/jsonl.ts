@@ -131,7 +131,7 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
 }
 
 /**
- * The JSON objects of one line: one, none for a blank line, several when lines were fused.
+ * Returns the JSON objects of one line: one, none for a blank line, several when lines were fused.
  * `damaged` is set when some of the line was not JSON.
  */
 export function parseLine(bytes: Buffer): { records: JsonRecord[]; damaged: boolean } {
@@ -175,7 +175,7 @@ function recover(text: string): { records: JsonRecord[]; damaged: boolean } {
 }
 
 /**
- * Whether an object is a part of a torn record rather than a record: hosts put whole messages of others inside rows
+ * Returns whether an object is a part of a torn record rather than a record: hosts put whole messages of others inside rows
  * (a subagent's inside a progress row), and those are no rows of the conversation.
  */
 function isNested(text: string, start: number, end: number): boolean {
@@ -269,7 +269,7 @@ function fileKey(descriptor: number): string {
   return `${dev}:${ino}`;
 }
 
-/** `readSync` from what is held, else from the file. */
+/** Reads as `readSync` does: from what is held, else from the file. */
 export function readAt(
   descriptor: number,
   buffer: Buffer,

@@ -46,7 +46,7 @@ const FRAME =
 const PACKAGE_MAX_BYTES = 1024 * 1024;
 
 /**
- * A command line without our own commands; undefined when nothing else is in it.
+ * Returns a command line without our own commands; undefined when nothing else is in it.
  *
  * @param cwd where it was run
  */

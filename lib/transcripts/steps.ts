@@ -58,7 +58,7 @@ export function isWanted(
   return words.every((word) => text.includes(word));
 }
 
-/** The last wanted steps, or those on some lines with as many more on both sides. */
+/** Picks the last wanted steps, or those on some lines with as many more on both sides. */
 export function pickSteps(
   steps: readonly Step[],
   {

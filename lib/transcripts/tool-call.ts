@@ -222,7 +222,7 @@ function linesOf(text: string): string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
 }
 
-/** By the longest common subsequence. */
+/** Compares two lists of lines by their longest common subsequence. */
 function changedLines(old: readonly string[], now: readonly string[]): string[] {
   const width = now.length + 1;
   if (old.length * now.length > CELLS_MAX)

@@ -149,7 +149,7 @@ function callsBefore(file: string, { head, offset }: { head: Head; offset: numbe
   });
 }
 
-/** On the way from the leaf to its root; everything, when that way breaks off. */
+/** Returns a check whether a row is on the way from the leaf to its root; all are when that way breaks off. */
 export function onPath(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
   const path = new Set<string>();
   for (let id = leafId; id !== undefined; id = nodes.get(id)?.parentId) {
@@ -159,7 +159,7 @@ export function onPath(nodes: Map<string, TreeNode>, leafId: string | undefined)
   return (id) => path.size === 0 || path.has(id);
 }
 
-/** Not below a prompt that has a living sibling prompt. */
+/** Returns a check whether a row is not below a prompt that has a live sibling prompt. */
 function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
   const ancestors = new Set<string>();
   for (let id = leafId; id !== undefined && !ancestors.has(id); id = nodes.get(id)?.parentId)
@@ -253,7 +253,7 @@ function conversationTree(agent: Agent) {
   };
 }
 
-/** Tells, row by row, whether the conversation went on from a row that was not its last. */
+/** Watches, row by row, whether the conversation went on from a row that was not its last. */
 export interface BranchWatch {
   see(node: TreeNode): void;
   /** Whether it did, or may have done so before what was seen. */
