@@ -80,6 +80,7 @@ test("a hit says so as soon as the transcript is gone, whether or not the index 
   expect(await gone("port of the gateway")).toBe(false);
   rmSync(file);
   expect(await gone("port of the gateway")).toBe(true);
+  expect(await gone("port of the gateway", "--session", ID)).toBe(true);
 });
 
 test.each([[true], [false]])(

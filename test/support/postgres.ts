@@ -237,60 +237,17 @@ export function makeCertificates(
 ): { ca: string; certificate: string; key: string } {
   mkdirSync(folder, { recursive: true });
   const at = (file: string) => join(folder, file);
-  const openssl = (...args: string[]) => {
-    const { status, stderr } = spawnSync("openssl", args, { encoding: "utf8" });
+  const openssl = (line: string) => {
+    const { status, stderr } = spawnSync("openssl", line.split(" "), { encoding: "utf8" });
     if (status !== 0) throw new Error(stderr);
   };
   const subject = /^[\d.:]+$/.test(name) ? `IP:${name}` : `DNS:${name}`;
-  openssl(
-    "req",
-    "-x509",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-days",
-    "2",
-    "-subj",
-    "/CN=test ca",
-    "-keyout",
-    at("ca.key"),
-    "-out",
-    at("ca.pem"),
-  );
-  openssl(
-    "req",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-subj",
-    `/CN=${name}`,
-    "-keyout",
-    at("server.key"),
-    "-out",
-    at("server.csr"),
-  );
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+  openssl(`req -x509 ${key} -days 2 -subj /CN=test-ca -keyout ${at("ca.key")} -out ${at("ca.pem")}`);
+  openssl(`req ${key} -subj /CN=${name} -keyout ${at("server.key")} -out ${at("server.csr")}`);
   writeFileSync(at("server.ext"), `subjectAltName=${subject}\n`);
-  openssl(
-    "x509",
-    "-req",
-    "-in",
-    at("server.csr"),
-    "-CA",
-    at("ca.pem"),
-    "-CAkey",
-    at("ca.key"),
-    "-CAcreateserial",
-    "-days",
-    "2",
-    "-extfile",
-    at("server.ext"),
-    "-out",
-    at("server.pem"),
-  );
+  const signed = `-CA ${at("ca.pem")} -CAkey ${at("ca.key")} -CAcreateserial -extfile ${at("server.ext")}`;
+  openssl(`x509 -req -days 2 -in ${at("server.csr")} ${signed} -out ${at("server.pem")}`);
   return { ca: at("ca.pem"), certificate: at("server.pem"), key: at("server.key") };
 }
 
