@@ -324,6 +324,29 @@ describe("indexSessions()", () => {
     expect(chunksOf(store, TWO)).toEqual(["User: open\nAssistant: file"]);
   });
 
+  test("leaves nothing of a file that goes while it is read, so that a fork's rows are its own", async () => {
+    const store = openHomeStore(home);
+    const rows = turn("shared question", "shared answer", { sessionId: ONE });
+    const file = writeClaude(home, { id: ONE, rows: [rows, turn("more", "yes", { minute: 1 })] });
+    let entries = 0;
+    const signal = {
+      get aborted() {
+        if (++entries === 4) rmSync(file); // it is open
+        return false;
+      },
+    } as AbortSignal;
+    const sessions = listSessions(home.paths, { subagents: true });
+    await indexSessions({ store, sessions, settings: settingsWith(), signal });
+    const copied = rows.map((row) => ({ ...row, sessionId: TWO }));
+    writeClaude(home, { id: TWO, rows: [turn("first", "yes", { minute: 2, sessionId: TWO }), copied] });
+    await indexHome(home, store);
+    expect(chunksOf(store, TWO)).toEqual([
+      "User: first\nAssistant: yes",
+      "User: shared question\nAssistant: shared answer",
+    ]);
+    expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: TWO }]);
+  });
+
   test("keeps the newest 2,000 chunks of a session, says so, and stays there as it grows", async () => {
     const store = openHomeStore(home);
     const rows = Array.from({ length: 2100 }, (_, i) => turn(`question number${i}`, "ok", { minute: i }));

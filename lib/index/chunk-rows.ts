@@ -6,7 +6,6 @@ import type { Chunk } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { removeDeeds } from "./deed-rows.ts";
-import { releaseRows } from "./entries.ts";
 import { LISTING_FACT, removeRewound } from "./index-state.ts";
 
 const HASH_BYTES = 16;
@@ -108,9 +107,10 @@ export function removeSession(store: Store, session: { number: number; id: strin
     removeChunks(store, session.id);
     removeDeeds(store, session.number);
     removeRewound(store, session.number);
-    releaseRows(store, [session.id]);
     forgetTopics(store, session.id);
-    store.db.prepare("DELETE FROM copies WHERE owner_id = ?").run(session.id);
+    // by number: one whose file went while it was read has no row of its own yet
+    store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(session.number);
+    store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id: session.id });
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM read_marks WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM sessions WHERE number = ?").run(session.number);
