@@ -382,6 +382,7 @@ describe("embed.ts", () => {
     expect(run.exitCode).toBe(1);
     const store = openHomeStore(home);
     expect(countMatches(store, "question")).toBe(1);
+    expect([vectorsIn(store), server.embeddings().length]).toEqual([[], 1]);
     store.close();
     expect(readFileSync(home.paths.log, "utf8")).toContain('"event":"embed","ok":false');
   });
