@@ -1,7 +1,7 @@
 /** The scripts on the other runtimes: the same words and results as on Bun, from any directory. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { FIXTURES } from "./support/fixtures.ts";
@@ -37,11 +37,11 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
     [0, posting.id, "--dry-run"],
     [1, posting.id],
     [0, posting.id, "--yes", "--json"],
-    [1, "--before", "2020-01-01"],
+    [0, "--before", "2020-01-01"],
     [2, posting.id, "--pattern", "x"],
   ],
   share: [
-    [1, "--status", "--json"],
+    [0, "--status", "--json"],
     [2, "--nowhere"],
   ],
   setup: [
@@ -80,6 +80,24 @@ function onRuntime(command: string[]): void {
     },
     60_000,
   );
+
+  test("finds what Bun has indexed up to date", async () => {
+    using home = temporaryHome();
+    layFixtures(home);
+    // most of a millisecond more than a whole one
+    for (const name of readdirSync(home.paths.claude, { recursive: true, encoding: "utf8" })) {
+      if (name.endsWith(".jsonl"))
+        utimesSync(join(home.paths.claude, name), 1_770_000_000, 1_770_000_000.0008);
+    }
+    const run = async (runtime: string[], ...args: string[]) => {
+      const [script = "", ...flags] = args;
+      const env = { ...home.env, DENO_DIR, DENO_NO_UPDATE_CHECK: "1" };
+      return await runCommand([...runtime, scriptPath(script), ...flags], { env, cwd: home.project });
+    };
+    await run([process.execPath], "embed");
+    const { stdout } = await run(command, "search", "deploy", "--no-index", "--json");
+    expect(JSON.parse(stdout).index.behind).toEqual({ sessions: 0, bytes: 0 });
+  }, 60_000);
 
   test("loads every file that others import", async () => {
     using home = temporaryHome();

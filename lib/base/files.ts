@@ -219,8 +219,8 @@ export function realPathOf(path: string): string | undefined {
   }
 }
 
-/** Returns when a file was last changed, as ISO time. Rounded here, since Bun's and Node's `stat.mtime` round differently. */
+/** Returns when a file was last changed, as ISO time in whole milliseconds: Deno cuts the rest off, Bun and Node have it. */
 export function changedAt({ mtimeMs }: { mtimeMs: number }): string {
   // `stat.mtime` alone takes a quarter of the time of the stat
-  return new Date(Math.round(mtimeMs)).toISOString();
+  return new Date(Math.trunc(mtimeMs)).toISOString();
 }

@@ -256,7 +256,7 @@ export function publishedExclusion({ settings }: Pick<Config, "settings">) {
 
 function stateOf(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
-  return stat ? `${stat.size}:${Math.round(stat.mtimeMs)}` : "-";
+  return stat ? `${stat.size}:${Math.trunc(stat.mtimeMs)}` : "-";
 }
 
 function textOf(value: Row[string] | undefined): string | undefined {
