@@ -23,13 +23,13 @@ test("findStems() says in which text, in which column and at which word each ste
   const found: unknown[] = [];
   findStems(
     ["run", "Index"],
-    [["a run", "index"], [], ["nothing"], ["", "", "it was running: RUN!"]],
+    [["a run", "index"], [], ["nothing"], ["", "it was running: RUN!"]],
     (...occurrence) => found.push(occurrence),
   );
   expect(found).toEqual([
     ["run", 0, 0, 1],
-    ["run", 3, 2, 2],
-    ["run", 3, 2, 3],
+    ["run", 3, 1, 2],
+    ["run", 3, 1, 3],
   ]);
 });
 

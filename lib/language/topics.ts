@@ -111,10 +111,10 @@ const CUES: Cue[] = [];
 /** Open addressing: a word's hash and, beside it, its cue. */
 const HASHES = new Int32Array(TABLE_SIZE);
 const CUE_OF_HASH = new Int16Array(TABLE_SIZE).fill(-1);
-fillTable();
 
 /** Tells topics, decision and action by rule. */
 export function describeText(text: string): Description {
+  if (CUES.length === 0) fillTable();
   const counts = new Uint16Array(TOPIC_NAMES.length);
   let hasDecision = false;
   let hasAction = false;

@@ -3,7 +3,7 @@
  * settle it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
  */
 
-import { isDecision, isFinding } from "../language/speech.ts";
+import { isFinding } from "../language/speech.ts";
 import { splitJoined } from "../language/words.ts";
 import { findStems } from "./query.ts";
 import type { Row } from "./rows.ts";
@@ -201,8 +201,7 @@ function addSurroundings(
     if (unit.isLast) unit.around += CLOSES * here;
     if (row.who === "user") unit.around += ASKED * Math.max(here, after);
     if (row.who === "user" && unit.isFirst && row.text.length <= REPLY_MAX) unit.around += REPLIES * before;
-    const said = row.text.slice(unit.start, unit.end);
-    if (isDecision(said) || isFinding(said)) unit.around += SETTLES * Math.max(here, before);
+    if (isFinding(row.text.slice(unit.start, unit.end))) unit.around += SETTLES * Math.max(here, before);
   }
 }
 

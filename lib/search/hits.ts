@@ -34,8 +34,8 @@ export function findHits(
   const found = retrieve(stores, texts, options);
   const strengths = strengthsOf(found);
   const passages = toPassages(found.chunks);
-  const strengthOf = (passage: Passage) =>
-    Math.max(0, ...passage.found.map(({ row }) => strengths.get(row) ?? 0));
+  const measured = new Map(passages.map((passage) => [passage, strengthIn(passage, strengths)]));
+  const strengthOf = (passage: Passage) => measured.get(passage) ?? strengthIn(passage, strengths);
   const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
   const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
   const near = toPassages(readNear(nearestOutliers(options.nearest ?? []), texts.length));
@@ -56,6 +56,10 @@ export function findHits(
     options,
     others: others.filter((passage) => strengthOf(passage) >= STRONG),
   });
+}
+
+function strengthIn({ found }: Passage, strengths: ReadonlyMap<ChunkRow, number>): number {
+  return found.reduce((most, { row }) => Math.max(most, strengths.get(row) ?? 0), 0);
 }
 
 /** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */

@@ -155,7 +155,7 @@ function literalsOf(text: string): string[] {
 type TermVisitor = (stem: string, text: number, column: number, position: number) => void;
 
 /** Columns of a text that are counted apart. */
-const TEXT_COLUMNS = 6;
+const TEXT_COLUMNS = 2;
 
 const COLUMNS = Array.from({ length: TEXT_COLUMNS }, (_, i) => `c${i}`);
 const SCHEMA = `
@@ -193,7 +193,7 @@ export function findStems(
 function fill(texts: readonly (readonly string[])[]): SqlDatabase {
   if (!scratch) {
     scratch = openDatabase(":memory:");
-    scratch.exec(SCHEMA);
+    scratch.exec(`PRAGMA journal_mode = OFF; ${SCHEMA}`);
   }
   const db = scratch;
   const insert = db.prepare(

@@ -194,7 +194,7 @@ export function matchingDeeds(
        CROSS JOIN sessions s ON s.number = d.session
        CROSS JOIN session_chunks c ON c.id = (SELECT id FROM session_chunks
          WHERE session_id = s.id AND first_line <= d.line ORDER BY first_line DESC, chunk_index DESC LIMIT 1)
-       WHERE ${where} ORDER BY f.score LIMIT $limit`,
+       WHERE ${where} LIMIT $limit`,
     )
     .all({ ...values, match, limit, wanted: limit * OVERFETCH })
     .map((row) => ({ chunk: Number(row.chunk), deed: deedFrom(row) }));
