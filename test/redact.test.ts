@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { compilePatterns, containsSecret, countRedactions, oneLine, redact } from "../lib/redact/redact.ts";
+import { compilePatterns, countRedactions, oneLine, redact } from "../lib/redact/redact.ts";
 import { readEntries } from "./support/entries.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { ROOT } from "./support/run.ts";
@@ -69,12 +69,10 @@ test("compilePatterns() names the pattern that is no regular expression", () => 
   expect(() => compilePatterns(["("])).toThrow('Cannot use pattern "(": it is no regular expression');
 });
 
-test("countRedactions() and containsSecret() agree", () => {
+test("countRedactions() counts what was replaced", () => {
   const [secret] = secretsOf("github-token", seeded(1));
   const text = `${secret?.text} and ${secret?.text}`;
-  expect(containsSecret(text)).toBe(true);
   expect(countRedactions(redact(text))).toBe(2);
-  expect(containsSecret(redact(text))).toBe(false);
   expect(countRedactions("nothing here")).toBe(0);
 });
 

@@ -39,11 +39,6 @@ export function redact(text: string, extra: readonly RegExp[] = []): string {
   return result;
 }
 
-/** Returns whether `redact` would replace anything in a text. */
-export function containsSecret(text: string): boolean {
-  return countRedactions(redact(text)) > countRedactions(text);
-}
-
 /** Counts the secrets replaced in a redacted text. */
 export function countRedactions(text: string): number {
   return text.includes("[redacted:") ? (text.match(MARKER)?.length ?? 0) : 0;

@@ -120,21 +120,21 @@ const SUMMARIES_MAX = 32;
 
 /** Returns the host's title of a session; undefined when it has none. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
-  try {
-    if (session.agent === "claude") return claudeTitle(session);
-    return session.agent === "pi" ? piTitle(session) : undefined;
-  } catch {
-    return undefined; // gone since it was listed, or not ours to read
-  }
+  return titleIn(session, claudeTitle);
 }
 
 /** Returns the title the user set in the host; undefined when there is none, or it may be the host's own. */
 export function givenTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
+  return titleIn(session, (parts) => lastTitle(parts, "custom-title", "customTitle"));
+}
+
+function titleIn(
+  { agent, file, size }: Pick<Session, "agent" | "file" | "size">,
+  ofClaude: (parts: readonly Buffer[]) => string | undefined,
+): string | undefined {
   try {
-    if (session.agent === "pi") return piTitle(session);
-    if (session.agent !== "claude") return undefined;
-    const kept = keptTitle(claudeTitleFile(session.file));
-    return kept ?? lastTitle(readEnds(session.file, session.size), "custom-title", "customTitle");
+    if (agent === "claude") return keptTitle(claudeTitleFile(file)) ?? ofClaude(readEnds(file, size));
+    return agent === "pi" ? piTitle(readEnds(file, size)) : undefined;
   } catch {
     return undefined; // gone since it was listed, or not ours to read
   }
@@ -200,10 +200,7 @@ export function cleanName(name: unknown): string | undefined {
 }
 
 /** The user's title wins over the client's, and of each the last one. */
-function claudeTitle({ file, size }: Pick<Session, "file" | "size">): string | undefined {
-  const kept = keptTitle(claudeTitleFile(file));
-  if (kept !== undefined) return kept;
-  const parts = readEnds(file, size);
+function claudeTitle(parts: readonly Buffer[]): string | undefined {
   return (
     lastTitle(parts, "custom-title", "customTitle") ??
     lastTitle(parts, "agent-name", "agentName") ??
@@ -240,8 +237,8 @@ function ownSummary(parts: readonly Buffer[]): string | undefined {
 }
 
 /** The last entry counts; an empty name removes an earlier one. */
-function piTitle({ file, size }: Pick<Session, "file" | "size">): string | undefined {
-  for (const row of rowsBackward(readEnds(file, size), '"session_info"')) {
+function piTitle(parts: readonly Buffer[]): string | undefined {
+  for (const row of rowsBackward(parts, '"session_info"')) {
     if (row.type === "session_info") return cleanName(row.name);
   }
   return undefined;

@@ -80,7 +80,7 @@ export function directoriesOf(directory: string): string[] {
   return [...new Set([directory, ...projectDirectories(directory)])];
 }
 
-export interface VoluteSessions {
+interface VoluteSessions {
   /** Names of Claude Code sessions by their id. */
   names: Map<string, string>;
   /** Ids of temporary sessions. */

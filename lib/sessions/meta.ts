@@ -118,25 +118,9 @@ function readShape(value: unknown): ReadMeta {
   }
   const wrong = TEXT_FIELDS.find((field) => typeof value[field] !== "string");
   if (wrong) return { meta: undefined, problem: `${wrong} is not a text` };
-  const text = (field: (typeof TEXT_FIELDS)[number]) => String(value[field]);
-  return {
-    meta: {
-      schemaVersion,
-      sessionId: text("sessionId"),
-      sessionFile: text("sessionFile"),
-      parentSessionFile,
-      name: text("name"),
-      description: text("description"),
-      summary: text("summary"),
-      tags,
-      cwd: text("cwd"),
-      createdAt: text("createdAt"),
-      updatedAt: text("updatedAt"),
-      model: text("model"),
-      lastIndexedLeafId: text("lastIndexedLeafId"),
-    },
-    problem: undefined,
-  };
+  const texts = Object.fromEntries(TEXT_FIELDS.map((field) => [field, value[field]]));
+  const meta = { schemaVersion, parentSessionFile, tags, ...texts } as SessionMeta; // each checked above
+  return { meta, problem: undefined };
 }
 
 const TEXT_FIELDS = [

@@ -58,7 +58,7 @@ export function openNameTable(paths: Pick<Paths, "state" | "config">): Store {
 }
 
 /** Forgets every name: they are read again, without those that are excluded by then. */
-export function forgetNames({ db }: Store): void {
+function forgetNames({ db }: Store): void {
   db.exec(SOURCES_CHANGED);
 }
 

@@ -34,7 +34,7 @@ export function readLastEntries(
  * Yields a transcript's entries in parts from its end to its start, each in file order and whole in itself: results
  * with their calls. `line` is 0 in them. `skipped` counts the damaged lines so far.
  */
-export function* readBackward(
+function* readBackward(
   file: string,
   { rules, head = readHead(file), results = false, before }: ReadBackwardOptions,
 ): Generator<{ entries: Entry[]; skipped: number }> {
@@ -91,7 +91,7 @@ function openCalls(): { areOpen(found: readonly RawEntry[]): boolean } {
   };
 }
 
-export interface ReadBackwardOptions {
+interface ReadBackwardOptions {
   /** What is redacted in the entries, and which are left out. */
   rules: Rules;
   /** Byte offset of a line's start to read back from. @default the file's end */
@@ -129,7 +129,7 @@ export function countLines(descriptor: number, from: number, to: number): number
 }
 
 /** Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. */
-export function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
+function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
   if (line <= 1) return size > 0 ? 0 : undefined;
   let newlines = 0;
   const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);

@@ -159,19 +159,19 @@ const MANY_LINES = /PRIVATE KEY|Private-Lines/;
 const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}]/;
 
 /** Returns the beginning of a text. */
-export function headOf(text: string): string {
+function headOf(text: string): string {
   if (text.length <= HEAD_CHARS + TAIL_CHARS || MANY_LINES.test(text)) return text;
   return copyOf(text.slice(0, wordEnd(text, HEAD_CHARS)));
 }
 
 /** Returns the end of a text. */
-export function tailOf(text: string): string {
+function tailOf(text: string): string {
   if (text.length <= 2 * DONE_CHARS || MANY_LINES.test(text)) return text;
   return copyOf(text.slice(wordStart(text, text.length - DONE_CHARS)));
 }
 
 /** Returns both ends of a text, on lines of their own. */
-export function bothEnds(text: string): string {
+function bothEnds(text: string): string {
   if (text.length <= 2 * HEAD_CHARS || MANY_LINES.test(text)) return text;
   const [head, tail] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
   return head < tail ? copyOf(`${text.slice(0, head)}\n…\n${text.slice(tail)}`) : text;

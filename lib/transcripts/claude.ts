@@ -1,6 +1,6 @@
 /** Claude Code's transcripts: one row per content block, a tree by `parentUuid`, and much that is not conversation. */
 
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import {
   type Answer,
   answerText,
@@ -12,6 +12,7 @@ import {
   optionLabels,
   type Place,
   type RawEntry,
+  sumTokens,
   textOf,
 } from "./format.ts";
 import type { Entry, ToolCall } from "./session.ts";
@@ -208,13 +209,7 @@ function withoutPutIn(text: string): string {
 
 /** Sums what was in the model's context and what it said. Each row of one message repeats the same usage. */
 function contextTokens(usage: unknown): number | undefined {
-  if (!isRecord(usage)) return undefined;
-  const parts = [
-    usage.input_tokens,
-    usage.cache_creation_input_tokens,
-    usage.cache_read_input_tokens,
-    usage.output_tokens,
-  ];
-  const sum = parts.reduce<number>((total, part) => total + (numberOf(part) ?? 0), 0);
-  return sum > 0 ? sum : undefined;
+  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } =
+    recordOf(usage);
+  return sumTokens([input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens]);
 }

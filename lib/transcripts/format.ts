@@ -1,6 +1,6 @@
 /** What every transcript format gives, and what several of them write alike. */
 
-import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import type { Agent, Entry, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
@@ -105,6 +105,12 @@ export function textOf(content: unknown): string {
 /** Returns whether a content block holds words of the conversation. */
 export function isTextBlock(block: JsonRecord): boolean {
   return block.type === "text" || block.type === "input_text" || block.type === "output_text";
+}
+
+/** Sums parts of a message's usage; undefined when the host reports none. */
+export function sumTokens(parts: readonly unknown[]): number | undefined {
+  const sum = parts.reduce<number>((total, part) => total + (numberOf(part) ?? 0), 0);
+  return sum > 0 ? sum : undefined;
 }
 
 const CALL_TYPES = new Set(["tool_use", "server_tool_use", "toolCall"]);

@@ -196,7 +196,7 @@ function baseName(path: string): string {
 }
 
 /** One command of a line and the separator after it. */
-export interface ShellPart {
+interface ShellPart {
   text: string;
   separator: string;
 }
@@ -245,7 +245,7 @@ export function shellWords(command: string): string[] {
 }
 
 /** Returns what a command runs inside parentheses, `$(…)` or backticks. */
-export function substitutions(command: string): string[] {
+function substitutions(command: string): string[] {
   const found: string[] = [];
   for (const [, inner] of command.matchAll(/`([^`]*)`/g)) if (inner) found.push(inner);
   for (let at = command.indexOf("("); at !== -1; at = command.indexOf("(", at + 1)) {

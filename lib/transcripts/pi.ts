@@ -10,6 +10,7 @@ import {
   isoTime,
   optionLabels,
   type Place,
+  sumTokens,
   textOf,
 } from "./format.ts";
 import type { Entry } from "./session.ts";
@@ -156,12 +157,8 @@ function withoutSkillPage(text: string): string {
 }
 
 function contextTokens(usage: unknown): number | undefined {
-  if (!isRecord(usage)) return undefined;
-  const total = numberOf(usage.totalTokens);
-  if (total) return total;
-  const parts = [usage.input, usage.output, usage.cacheRead, usage.cacheWrite];
-  const sum = parts.reduce<number>((all, part) => all + (numberOf(part) ?? 0), 0);
-  return sum > 0 ? sum : undefined;
+  const { totalTokens, input, output, cacheRead, cacheWrite } = recordOf(usage);
+  return numberOf(totalTokens) || sumTokens([input, output, cacheRead, cacheWrite]);
 }
 
 /** Returns the data of an extension's custom entry of one type; undefined for any other record. */

@@ -121,7 +121,7 @@ export function deedKind(name: string, action: ToolAction): DeedKind {
 }
 
 /** Returns the whole input of a call as text. */
-export function inputText(name: string, action: ToolAction, input: unknown): string {
+function inputText(name: string, action: ToolAction, input: unknown): string {
   if (typeof input === "string") return input;
   if (!isRecord(input)) return "";
   if (action === "run") return commandOf(input);
