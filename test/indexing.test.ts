@@ -347,6 +347,20 @@ describe("indexSessions()", () => {
     expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: TWO }]);
   });
 
+  test("a paste of megabytes leaves the rest of its session searchable, and its own ends", async () => {
+    const store = openHomeStore(home);
+    const paste = `pastebegin ${"QWxhZGRpbjpvcGVuIHNlc2FtZQ".repeat(80_000)} pasteend`;
+    const rows = [turn("earlierquestion", "ok"), turn(paste, "laterdone", { minute: 1 })];
+    writeClaude(home, { id: ONE, rows });
+    const warnings: string[] = [];
+    await indexHome(home, store, { onWarning: (text) => warnings.push(text) });
+    const found = ["earlierquestion", "pastebegin", "pasteend", "laterdone"].map(
+      (word) => countMatches(store, word) > 0,
+    );
+    expect({ found, warnings }).toEqual({ found: [true, true, true, true], warnings: [] });
+    store.close();
+  });
+
   test("keeps the newest 2,000 chunks of a session, says so, and stays there as it grows", async () => {
     const store = openHomeStore(home);
     const rows = Array.from({ length: 2100 }, (_, i) => turn(`question number${i}`, "ok", { minute: i }));

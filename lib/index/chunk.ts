@@ -27,6 +27,8 @@ const LABEL_TOKENS = 4;
 const CONTEXT_CHARACTERS = 160;
 /** Characters of one tool call that are searchable. */
 const TOOL_CHARACTERS = 240;
+/** Characters of one message that are searchable: a longer one is a paste, which would push all else out of the session. */
+const MESSAGE_CHARACTERS = 200_000;
 
 export interface ChunkContext {
   sessionId: string;
@@ -100,7 +102,7 @@ function readMessages(entries: readonly Entry[]): Message[] {
       continue;
     }
     if (entry.kind !== "user" && entry.kind !== "assistant") continue;
-    const text = entry.text.trimEnd();
+    const text = endsOf(entry.text.trimEnd());
     if (text.trim() === "") continue;
     attachTools(messages.at(-1));
     messages.push({
@@ -115,6 +117,13 @@ function readMessages(entries: readonly Entry[]): Message[] {
   }
   attachTools(messages.at(-1));
   return messages;
+}
+
+/** Returns the beginning and the end of a message that is too long to be all searchable. */
+function endsOf(text: string): string {
+  if (text.length <= MESSAGE_CHARACTERS) return text;
+  const half = MESSAGE_CHARACTERS / 2;
+  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`.toWellFormed();
 }
 
 /** Formats calls, one per line. */
