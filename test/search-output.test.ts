@@ -83,6 +83,15 @@ describe("on made-up sessions", () => {
         0: [{ name: "Bash", input: { command: "oven --preheat 230 --steam\nsleep 600 # crust_marker_77" } }],
       },
     });
+    say([
+      ["/them", "Themes."],
+      [
+        `ok, i think the gnomon component does not keep to the invariant that every line it gives back is no wider than
+        the width that it was passed, so please look at what truncates there, and say which of the two it is`,
+        "",
+      ],
+      ["continue", "Done."],
+    ]);
     for (let i = 0; i < 30; i++) {
       say([
         [
@@ -129,7 +138,7 @@ describe("on made-up sessions", () => {
     const lines = printBySession(found, { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(
-      /^1\. 00000005 · .* · strong · 3 places: 1-3, 7-9, 13-15 · L\d+ (?:User|Assistant): .*quadrant scale/i,
+      /^1\. 00000005 · .* · strong · 3 places: 1-2, 7-8, 13-14 · L\d+ (?:User|Assistant): .*quadrant scale/i,
     );
   });
 
@@ -143,6 +152,21 @@ describe("on made-up sessions", () => {
       undefined,
       undefined,
     ]);
+  });
+
+  test("the first hit says so where nothing later in its session answers", () => {
+    const said = (text: string) =>
+      printHits(ask(store, [text]), PRINT).includes("later nothing on it in this session");
+    expect([said("crust_marker_77 oven"), said("quadrant scale")]).toEqual([true, false]);
+  });
+
+  test("a hit on one line shows the row that says most, however long", () => {
+    const text = printBrief(
+      ask(store, ["gnomon layout rule complaint"], { isBrief: true, limit: 20 }),
+      PRINT,
+    );
+    expect(text).toContain("L3 User: ok, i think the gnomon component");
+    expect(text).not.toContain("continue");
   });
 
   test("a hit without rows of its own is named at its session's first hit", () => {

@@ -7,8 +7,8 @@ import { footLines, headOf, rowPrefix, wholeRow } from "./print.ts";
 import type { Retrieved } from "./retrieval.ts";
 import { deedRowsOf, exchangeOf, isNew, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
 
-/** Code points of a hit that is shown on one line, its head included. */
-const LINE_CHARS = 300;
+/** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */
+const LINE_CHARS = 1000;
 /** The part of the characters that is spent on hits; the rest is for what is said later. */
 const FILLED = 0.93;
 /** A range grows by a few digits when its rows are known. */
@@ -26,6 +26,11 @@ interface Filling {
   others: readonly Passage[];
 }
 
+/** What rows are chosen by, and code points for them. */
+interface Spending extends Pick<Filling, "found" | "options"> {
+  budget: number;
+}
+
 /** Fills hits with their rows; returns those that have any to show. */
 export function fillRows(hits: FoundHit[], { found, options, others }: Filling): FoundHit[] {
   if (options.isWhole) {
@@ -35,8 +40,15 @@ export function fillRows(hits: FoundHit[], { found, options, others }: Filling):
   const isTogether = ({ hit }: FoundHit) => hit.strength === "strong" && !options.isBrief;
   const together = hits.filter(isTogether);
   fillLines(together, { found, options, budget: FILLED * options.maxChars });
-  for (const one of together.slice(0, LATER_HITS)) one.later = laterLine(one, { found, options, others });
-  for (const one of hits) if (!isTogether(one)) fillLines([one], { found, options, budget: LINE_CHARS });
+  for (const one of together.slice(0, LATER_HITS)) {
+    const later = laterLine(one, { found, options, others });
+    if (!together.some((other) => other.later?.line === later?.line)) one.later = later;
+  }
+  const [first, ...rest] = together;
+  if (first) first.isLast = first.later === undefined && !rest.some((one) => isAfter(one, first));
+  for (const one of hits) {
+    if (!isTogether(one)) fillLines([one], { found, options, budget: LINE_CHARS, isOneLine: true });
+  }
   return foldEmpty(hits);
 }
 
@@ -48,6 +60,11 @@ function laterLine({ hit, passage }: FoundHit, { found, options, others }: Filli
   if (!later) return undefined;
   const [answer] = answeringLines([later], { found, options, budget: LATER_CHARS });
   return answer?.lines.find(({ who }) => who === "user") ?? answer?.best;
+}
+
+/** Whether a hit is of the same session as another and after it. */
+function isAfter({ hit }: FoundHit, first: FoundHit): boolean {
+  return hit.session_id === first.hit.session_id && hit.first_line > first.hit.last_line;
 }
 
 /** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */
@@ -66,7 +83,7 @@ function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
 /** Chooses the rows of hits that are shown together, and widens each hit's range to them. */
 function fillLines(
   hits: readonly FoundHit[],
-  { found, options, budget }: { found: Retrieved; options: HitOptions; budget: number },
+  { found, options, budget, isOneLine = false }: Spending & { isOneLine?: boolean },
 ): void {
   const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
   const left = budget - rest.reduce((sum, line) => sum + [...line].length + 1, RANGE_SLACK * hits.length);
@@ -76,15 +93,16 @@ function fillLines(
     const { hit } = one;
     hit.lines = answers[i]?.lines ?? [];
     one.best = answers[i]?.best;
-    hit.first_line = Math.min(hit.first_line, ...hit.lines.map(({ line }) => line));
-    hit.last_line = Math.max(hit.last_line, ...hit.lines.map(({ line }) => line));
+    const shown = isOneLine && one.best ? [one.best] : hit.lines;
+    hit.first_line = Math.min(hit.first_line, ...shown.map(({ line }) => line));
+    hit.last_line = Math.max(hit.last_line, ...shown.map(({ line }) => line));
   }
 }
 
 /** Returns the rows of passages that answer, within code points for all. */
 function answeringLines(
   passages: readonly Passage[],
-  { found, options, budget }: { found: Retrieved; options: HitOptions; budget: number },
+  { found, options, budget }: Spending,
 ): { lines: HitLine[]; best: HitLine | undefined }[] {
   const taken = new Set<string>();
   const wanted = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));

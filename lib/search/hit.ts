@@ -62,6 +62,8 @@ export interface FoundHit {
   best?: HitLine | undefined;
   /** What its session says of it later, where no hit shows it. */
   later?: HitLine | undefined;
+  /** Whether its session is known to say nothing of it later. */
+  isLast?: boolean;
   passage: Passage;
 }
 

@@ -19,7 +19,7 @@ const COPIES_MAX = 3;
 /** Code points of an exchange before or after a hit. */
 const AROUND_MAX = 700;
 const WEAK_HITS = 3;
-const WEAK_LINE = 140;
+const WEAK_LINE = 136;
 const BRIEF_LINE = 160;
 /** A session's line, where there is room, and the places named in it. */
 const SESSION_LINE = 320;
@@ -201,11 +201,12 @@ function bestRow({ hit, best }: FoundHit, participants: PrintOptions["participan
 }
 
 /** Lists other places in the session, copies of it, and why it was found. */
-export function footLines({ hit, copies, later }: FoundHit): string[] {
+export function footLines({ hit, copies, later, isLast }: FoundHit): string[] {
   const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
   const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];
   const rest = places.length > 0 ? [`   also ${[...places, ...more].join(", ")}`] : [];
   if (later) rest.push(`   later ${rowPrefix(later).trimStart()}${later.text}`);
+  if (isLast) rest.push("   later nothing on it in this session");
   if (copies.length > 0) {
     rest.push(
       `   copied in ${copies
