@@ -18,6 +18,7 @@ import { formatCost, pricePlan } from "../lib/model/spend.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
+import { RULES } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -112,12 +113,26 @@ async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void>
     progress.end();
     return;
   }
-  const outcomes = await indexSessions(sessions, { ...options, complete: await configuredModel(config) });
+  const complete = await configuredModel(config);
+  const outcomes = await indexSessions(sessions, { ...options, complete });
   progress.end();
   for (const { warning } of outcomes) if (warning) warn(warning);
   if (values.json) printJson({ sessions: outcomes.map(toJson) });
   else report(outcomes, { all: values.all || words.length > 0 });
+  if (complete) noteByRule(outcomes, config);
   refuseFailures(outcomes);
+}
+
+/** Says why a model that is configured was not asked. */
+function noteByRule(outcomes: readonly MetaOutcome[], { settings }: Config): void {
+  const byRule = outcomes.filter(
+    ({ status, model, error }) => status === "indexed" && model === RULES && error === undefined,
+  );
+  if (byRule.length === 0) return;
+  const from = counted(settings.minNewUserMessages, "user message");
+  note(
+    `${counted(byRule.length, "session")} named by rule: the model is asked from ${from} on, or with --force`,
+  );
 }
 
 /** Names the sessions whose words would be sent, and the price of one answer for each. */

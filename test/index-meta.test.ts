@@ -496,3 +496,16 @@ test("a name of first words keeps its quotation marks, and gives way to a better
   say("hello there", requests[0] ?? "");
   expect(await name()).not.toContain("hello");
 });
+
+test("says why a configured model was not asked", async () => {
+  configure({});
+  writeClaude(home, { id: ID, rows: turns(2) });
+  const short = await home.run("index-meta", ID);
+  expect([short.stderr, server.requests.length]).toEqual([
+    "1 indexed, 0 not due, 0 failed\n1 session named by rule: the model is asked from 5 user messages on, or with --force\n",
+    0,
+  ]);
+  expect((await home.run("index-meta", ID, "--force")).stderr).toMatch(
+    /^1 indexed, 0 not due, 0 failed · \$\d\.\d+\n$/,
+  );
+});
