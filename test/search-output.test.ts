@@ -86,8 +86,8 @@ describe("on made-up sessions", () => {
     say([
       ["/them", "Themes."],
       [
-        `ok, i think the gnomon component does not keep to the invariant that every line it gives back is no wider than
-        the width that it was passed, so please look at what truncates there, and say which of the two it is`,
+        "ok, i think the gnomon component does not keep to the invariant that every line it gives back is no wider than " +
+          "the width that it was passed, so please look at what truncates there, and say which of the two it is, the one that pads or the one that cuts, before you go on",
         "",
       ],
       ["continue", "Done."],
