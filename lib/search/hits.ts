@@ -16,7 +16,8 @@ import {
 } from "./hit.ts";
 import { chunksAround, fillRows } from "./hit-rows.ts";
 import { type Nearest, nearestOutliers, readNear } from "./nearest.ts";
-import { type RankedChunk, type Retrieved, retrieve, TIMELY } from "./retrieval.ts";
+import { bestFirst } from "./rank.ts";
+import { type RankedChunk, type Retrieved, retrieve } from "./retrieval.ts";
 import { exchangesAround, joinChunks } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";
 
@@ -24,6 +25,8 @@ import { measureStrength, STRONG } from "./strength.ts";
 const MEASURED_OF_EACH = 15;
 const MEASURED = 30;
 const NAME_MAX = 60;
+/** An explanation gives positions up to this one. */
+const RANKS_SHOWN = 100;
 
 /** Finds what answers a question, given in one or several phrasings; strong hits first, best first. */
 export function findHits(
@@ -38,7 +41,7 @@ export function findHits(
   const strengthOf = (passage: Passage) => measured.get(passage) ?? strengthIn(passage, strengths);
   const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
   const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
-  const near = toPassages(readNear(nearestOutliers(options.nearest ?? []), texts.length));
+  const near = toPassages(readNear(nearestOutliers(options.nearest ?? [])));
   for (const { best } of near) strengths.set(best.row, STRONG);
   const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
   const ordered = [...withNear(strong, near, options.limit), ...weak.filter((passage) => !isNear(passage))];
@@ -46,6 +49,7 @@ export function findHits(
   const others = ordered.slice(options.limit);
   const hits = shown.map((passage, i) =>
     toFoundHit(passage, {
+      found,
       options,
       score: strengthOf(passage),
       also: otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others }),
@@ -85,8 +89,8 @@ function strengthsOf({ chunks, rows, phrasings, asked, deeds }: Retrieved): Map<
   const questions = phrasings.map(({ question }) => question);
   const strengths = measureStrength([...measured], questions, { asked, deeds });
   // an exchange at a requested time is an answer even with few words in common
-  for (const { row, fits } of chunks) {
-    if (fits.some((fit) => fit >= TIMELY)) strengths.set(row, Math.max(STRONG, strengths.get(row) ?? 0));
+  for (const { row, isTimely } of chunks) {
+    if (isTimely) strengths.set(row, Math.max(STRONG, strengths.get(row) ?? 0));
   }
   return strengths;
 }
@@ -108,7 +112,12 @@ function otherPlaces(
 
 function toFoundHit(
   passage: Passage,
-  { options, score, also }: { options: HitOptions; score: number; also: [number, number][] },
+  {
+    found,
+    options,
+    score,
+    also,
+  }: { found: Retrieved; options: HitOptions; score: number; also: [number, number][] },
 ): FoundHit {
   const { clean, nameOf, around, explain } = options;
   const { row, session } = passage.best;
@@ -143,7 +152,7 @@ function toFoundHit(
     first_line: passage.firstLine,
     last_line: passage.lastLine,
     source_gone: from ? session.sourceGone : isSourceGone(session),
-    ...(explain ? { explain: explainBest(passage.best, options.nearest) } : {}),
+    ...(explain ? { explain: explainBest(passage.best, found, options.nearest) } : {}),
   };
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);
   // sessions differ only after the names of owner and machine
@@ -173,15 +182,20 @@ function placeInSession(
 }
 
 function explainBest(
-  { row, ranks, coverage, fits }: RankedChunk,
+  { row, isTimely }: RankedChunk,
+  { rows, phrasings }: Retrieved,
   nearest: HitOptions["nearest"] = [],
 ): Explanation {
-  const isIt = (near: Nearest) => near.store === row.store && near.id === row.id;
+  const isIt = (one: Pick<Nearest, "store" | "id">) => one.store === row.store && one.id === row.id;
+  const at = rows.findIndex(isIt);
+  const rankIn = (scores: Float64Array) => bestFirst(scores).slice(0, RANKS_SHOWN).indexOf(at) + 1 || null;
   return {
-    ranks: coverage.map((_, i) => ranks[i] ?? null),
+    ranks: phrasings.map(({ ranking }) => rankIn(ranking.scores)),
     nearest: nearest.map((list) => list.findIndex(isIt) + 1 || null),
-    coverage: coverage.map((part) => Math.round(part * 100) / 100),
-    timely: fits.some((fit) => fit >= TIMELY),
+    coverage: phrasings.map(({ ranking: { own, total } }) =>
+      total > 0 ? Math.round((100 * (own[at] ?? 0)) / total) / 100 : 0,
+    ),
+    timely: isTimely,
   };
 }
 

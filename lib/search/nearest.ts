@@ -179,14 +179,13 @@ export function nearestOutliers(lists: readonly (readonly Nearest[])[]): Nearest
   return found.slice(0, ADDED);
 }
 
-/** Reads chunks found by meaning as ranked chunks; `phrasings` is how many lists of words there are before theirs. */
-export function readNear(near: readonly Nearest[], phrasings: number): RankedChunk[] {
+/** Reads chunks found by meaning as ranked chunks. */
+export function readNear(near: readonly Nearest[]): RankedChunk[] {
   return near.flatMap(({ store, id, similarity }) => {
     const [row] = readChunks(store, [id]);
     const session = row && readSessionRows(store, [row.sessionId]).get(row.sessionId);
     if (!row || !session) return [];
-    const none = Array.from({ length: phrasings }, () => 0);
-    return [{ row, session, score: similarity, ranks: [], coverage: none, fits: none }];
+    return [{ row, session, score: similarity, isTimely: false }];
   });
 }
 

@@ -33,12 +33,8 @@ export interface RankedChunk {
   session: SessionRow;
   /** Comparable within one search only. */
   score: number;
-  /** Its position in each phrasing's list, from 1; undefined beyond the first hundred. */
-  ranks: (number | undefined)[];
-  /** By phrasing: the part of it that occurs in the chunk itself, 0 to 1. */
-  coverage: number[];
-  /** By phrasing: how well its time fits, 0 to 1. */
-  fits: number[];
+  /** True if it is of the time that was asked for. */
+  isTimely: boolean;
 }
 
 export interface Retrieved {
@@ -68,11 +64,10 @@ const CANDIDATES_PER_RESULT = 3;
 const DEEDS = 30;
 /** The neighbours of so many of them are candidates too. */
 const WITH_NEIGHBOURS = 30;
-const RANKS_SHOWN = 100;
 /** Only the first and last tenths of a session are its ends. */
 const END_SHARPNESS = 4;
 /** From this fit on, a chunk is of the time that was asked for. */
-export const TIMELY = 0.5;
+const TIMELY = 0.5;
 /** Among equals the project of the working directory leads. */
 const OWN_PROJECT = 1.1;
 
@@ -245,29 +240,13 @@ function fuseChunks(
       if (own !== undefined && project.includes(own)) fused[i] = (fused[i] as number) * OWN_PROJECT;
     }
   }
-  const ranks = lists.map(
-    ({ scores }) =>
-      new Map(
-        bestFirst(scores)
-          .slice(0, RANKS_SHOWN)
-          .map((i, rank) => [i, rank + 1]),
-      ),
-  );
   const chunks: RankedChunk[] = [];
   for (const i of bestFirst(fused)) {
     const row = rows[i] as ChunkRow;
     const session = sessions.get(row.sessionId);
     if (session === undefined) continue;
-    chunks.push({
-      row,
-      session,
-      score: fused[i] as number,
-      ranks: ranks.map((list) => list.get(i)),
-      coverage: phrasings.map(({ ranking }) =>
-        ranking.total > 0 ? (ranking.own[i] as number) / ranking.total : 0,
-      ),
-      fits: phrasings.map(({ cues }) => (cues ? timeFit(cues, row.timestamp) : 0)),
-    });
+    const isTimely = phrasings.some(({ cues }) => cues && timeFit(cues, row.timestamp) >= TIMELY);
+    chunks.push({ row, session, score: fused[i] as number, isTimely });
   }
   return chunks;
 }
