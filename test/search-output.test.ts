@@ -258,9 +258,11 @@ describe("on made-up sessions", () => {
     const places = [[one?.hit.first_line, one?.hit.last_line], ...(one?.hit.also ?? [])];
     for (const { passage } of all) {
       const isNamed = places.some(
-        ([from = 0, to = 0]) => passage.firstLine >= from && passage.lastLine <= to,
+        ([from = 0, to = 0]) => passage.first.firstLine >= from && passage.last.lastLine <= to,
       );
-      expect({ from: passage.firstLine, to: passage.lastLine, isNamed }).toMatchObject({ isNamed: true });
+      expect({ from: passage.first.firstLine, to: passage.last.lastLine, isNamed }).toMatchObject({
+        isNamed: true,
+      });
     }
   });
 });

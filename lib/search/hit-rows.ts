@@ -2,7 +2,7 @@
 
 import { type ChunkRow, keepMatching, readChunkRange } from "./candidates.ts";
 import { chooseRows } from "./choose.ts";
-import { type FoundHit, type HitLine, type HitOptions, mergeRanges, type Passage } from "./hit.ts";
+import { type FoundHit, type HitLine, type HitOptions, isWithin, mergeRanges, type Passage } from "./hit.ts";
 import { footLines, headOf, rowPrefix, wholeRow } from "./print.ts";
 import type { Retrieved } from "./retrieval.ts";
 import { deedRowsOf, exchangeOf, isNew, markRewound, messagesOf, type Row, toLine } from "./rows.ts";
@@ -55,7 +55,7 @@ export function fillRows(hits: FoundHit[], { found, options, others }: Filling):
 /** Returns a row of the best later passage of a hit's session, the user's first: what was decided may be taken back. */
 function laterLine({ hit, passage }: FoundHit, { found, options, others }: Filling): HitLine | undefined {
   const later = others.find(
-    ({ best, firstLine }) => best.row.sessionId === passage.best.row.sessionId && firstLine > hit.last_line,
+    ({ first }) => first.sessionId === passage.first.sessionId && first.firstLine > hit.last_line,
   );
   if (!later) return undefined;
   const [answer] = answeringLines([later], { found, options, budget: LATER_CHARS });
@@ -122,25 +122,25 @@ function answeringLines(
 
 /** Returns the rows of a passage and of the chunks around it, words and deeds. */
 function rowsOf(passage: Passage, { clean, filter }: HitOptions, wanted: ReadonlySet<string>): Row[] {
-  const { from, to, best } = passage;
+  const { best, first, last } = passage;
   const near = chunksAround(passage, 1);
-  const beside = near.filter(({ index }) => index < from || index > to).map(({ id }) => id);
+  const beside = near.filter((chunk) => !isWithin(chunk, passage)).map(({ id }) => id);
   const { caller, session, speaker } = filter;
   const kept = new Set(keepMatching(best.row.store, beside, { caller, session, subagents: true }));
-  const chunks = near.filter(({ id, index }) => (index >= from && index <= to) || kept.has(id));
-  const said = messagesOf(chunks, ({ index }) => index >= from && index <= to).map((row) => ({
+  const chunks = near.filter((chunk) => isWithin(chunk, passage) || kept.has(chunk.id));
+  const said = messagesOf(chunks, (chunk) => isWithin(chunk, passage)).map((row) => ({
     ...row,
     text: clean(row.text),
     isInside: row.isInside && (speaker === undefined || speaker === row.who),
   }));
-  const lines = { from: passage.firstLine - AROUND_LINES, to: passage.lastLine + AROUND_LINES };
+  const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
   const done = deedRowsOf(best.row.store, best.session, {
     ...lines,
     clean,
     isWanted: ({ session, line }) => wanted.has(`${session} ${line}`),
   }).map((row) => ({
     ...row,
-    isInside: row.line >= passage.firstLine && row.line <= passage.lastLine,
+    isInside: row.line >= first.firstLine && row.line <= last.lastLine,
   }));
   const rows: Row[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
   markRewound(rows, best.row.store, best.session.number);
@@ -148,8 +148,8 @@ function rowsOf(passage: Passage, { clean, filter }: HitOptions, wanted: Readonl
 }
 
 /** Returns the chunks of a passage and so many before and after. */
-export function chunksAround({ best, from, to }: Passage, reach: number): ChunkRow[] {
-  return readChunkRange(best.row.store, best.row.sessionId, [from - reach, to + reach]);
+export function chunksAround({ first, last }: Passage, reach: number): ChunkRow[] {
+  return readChunkRange(first.store, first.sessionId, [first.index - reach, last.index + reach]);
 }
 
 /** Returns the worth of each stem of the phrasings; one that several use is worth more. */
@@ -180,7 +180,7 @@ function fillWhole(
       (from[0] as ChunkRow).index,
       (to.at(-1) as ChunkRow).index,
     ]);
-    const rows = messagesOf(chunks, ({ index }) => index >= passage.from && index <= passage.to)
+    const rows = messagesOf(chunks, (chunk) => isWithin(chunk, passage))
       .map((row) => ({ ...row, text: clean(row.text) }))
       .filter(isNew(hit.session_id, taken));
     markRewound(rows, passage.best.row.store, passage.best.session.number);

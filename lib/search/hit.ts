@@ -107,11 +107,6 @@ export interface Passage {
   found: RankedChunk[];
   first: ChunkRow;
   last: ChunkRow;
-  /** Indexes of its first and last chunk. */
-  from: number;
-  to: number;
-  firstLine: number;
-  lastLine: number;
 }
 
 /** A passage is no longer than this, in lines of the transcript. */
@@ -128,7 +123,7 @@ export function toPassages(ranked: readonly RankedChunk[]): Passage[] {
     const joined = own.find((passage) => joins(chunk, passage));
     if (joined) extend(joined, chunk);
     else {
-      const passage = { best: chunk, found: [chunk], first: chunk.row, last: chunk.row, ...placeOf(chunk) };
+      const passage = { best: chunk, found: [chunk], first: chunk.row, last: chunk.row };
       passages.push(passage);
       bySession.set(chunk.row.sessionId, [...own, passage]);
     }
@@ -153,26 +148,25 @@ export function mergeRanges(ranges: readonly (readonly [number, number])[]): [nu
   return merged;
 }
 
+/** Returns whether a chunk is one of a passage's. */
+export function isWithin({ store, sessionId, index }: ChunkRow, { first, last }: Passage): boolean {
+  return (
+    first.store === store && first.sessionId === sessionId && index >= first.index && index <= last.index
+  );
+}
+
 function joins({ row, score }: RankedChunk, passage: Passage): boolean {
-  if (row.store !== passage.best.row.store) return false;
-  const isInside = row.index >= passage.from && row.index <= passage.to;
-  const isBeside = row.index === passage.from - 1 || row.index === passage.to + 1;
-  if (!isInside && !(isBeside && score >= JOINING_SHARE * passage.best.score)) return false;
-  const lines = Math.max(row.lastLine, passage.lastLine) - Math.min(row.firstLine, passage.firstLine);
+  const { best, first, last } = passage;
+  if (row.store !== first.store) return false;
+  const isBeside = row.index === first.index - 1 || row.index === last.index + 1;
+  if (!isWithin(row, passage) && !(isBeside && score >= JOINING_SHARE * best.score)) return false;
+  const lines = Math.max(row.lastLine, last.lastLine) - Math.min(row.firstLine, first.firstLine);
   return lines < PASSAGE_LINES;
 }
 
 function extend(passage: Passage, chunk: RankedChunk): void {
   const { row } = chunk;
   passage.found.push(chunk);
-  if (row.index < passage.from) passage.first = row;
-  if (row.index > passage.to) passage.last = row;
-  passage.from = Math.min(passage.from, row.index);
-  passage.to = Math.max(passage.to, row.index);
-  passage.firstLine = Math.min(passage.firstLine, row.firstLine);
-  passage.lastLine = Math.max(passage.lastLine, row.lastLine);
-}
-
-function placeOf({ row }: RankedChunk): Pick<Passage, "from" | "to" | "firstLine" | "lastLine"> {
-  return { from: row.index, to: row.index, firstLine: row.firstLine, lastLine: row.lastLine };
+  if (row.index < passage.first.index) passage.first = row;
+  if (row.index > passage.last.index) passage.last = row;
 }

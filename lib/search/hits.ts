@@ -10,6 +10,7 @@ import {
   type FoundHit,
   type Hit,
   type HitOptions,
+  isWithin,
   mergeRanges,
   type Passage,
   toPassages,
@@ -74,10 +75,6 @@ function withNear(strong: readonly Passage[], near: readonly Passage[], limit: n
   return [...strong.slice(0, at), first, ...strong.slice(at), ...rest];
 }
 
-function isWithin({ store, sessionId, index }: ChunkRow, { best, from, to }: Passage): boolean {
-  return best.row.store === store && best.row.sessionId === sessionId && index >= from && index <= to;
-}
-
 function strengthsOf({ chunks, rows, phrasings, asked, deeds }: Retrieved): Map<ChunkRow, number> {
   const measured = new Set(chunks.slice(0, MEASURED).map(({ row }) => row));
   for (const { ranking } of phrasings) {
@@ -107,7 +104,7 @@ function otherPlaces(
 ): [number, number][] {
   if (!isFirst) return [];
   const own = others.filter((other) => other.best.row.sessionId === best.row.sessionId);
-  return mergeRanges(own.map(({ firstLine, lastLine }) => [firstLine, lastLine] as const));
+  return mergeRanges(own.map(({ first, last }) => [first.firstLine, last.lastLine] as const));
 }
 
 function toFoundHit(
@@ -149,8 +146,8 @@ function toFoundHit(
     also_in: copies.map(({ id }) => id),
     ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
     file: from ? session.id : session.file,
-    first_line: passage.firstLine,
-    last_line: passage.lastLine,
+    first_line: passage.first.firstLine,
+    last_line: passage.last.lastLine,
     source_gone: from ? session.sourceGone : isSourceGone(session),
     ...(explain ? { explain: explainBest(passage.best, found, options.nearest) } : {}),
   };
