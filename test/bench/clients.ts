@@ -41,7 +41,8 @@ async function inPi(): Promise<BenchRow[]> {
     join(modules, "node/bin/node"),
     join(modules, "@earendil-works/pi-coding-agent/dist/cli.js"),
   ];
-  const home = await piHome({ command, url: model.url });
+  // As an installer lays the published package.
+  const home = await piHome({ command, url: model.url, underModules: true, isBuilt: true });
   try {
     const run = async (flags: string[]) => {
       const started = Date.now();

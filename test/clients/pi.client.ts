@@ -401,8 +401,11 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
   });
 
-  test("transpiles no file of ours but index.ts, which imports the rest natively", async () => {
-    const { home, ask } = await lab();
+  test.each([
+    ["a clone", {}],
+    ["a published package", { underModules: true, isBuilt: true }],
+  ])("transpiles of %s index.ts alone, which imports the rest natively", async (_what, options) => {
+    const { home, ask } = await lab(options);
     await ask("Please keep the port 8443 for the gateway.");
     const transpiled = readdirSync(join(home.root, "tmp", "jiti"));
     expect(transpiled.map((name) => name.split(".")[0])).toEqual(["pi-index"]);

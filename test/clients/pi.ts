@@ -37,6 +37,8 @@ export interface PiOptions {
   bun?: boolean;
   /** Whether the package lies under a `node_modules`, where Node strips no types. @default {false} */
   underModules?: boolean;
+  /** Whether that package has its build, as a published one has. @default {false} */
+  isBuilt?: boolean;
 }
 
 /** A fresh home for pi; the package is installed by `pi install`. */
@@ -98,19 +100,26 @@ export async function piHome(options: PiOptions): Promise<PiHome> {
   };
   const installed = await runPi(options.command, made, [
     "install",
-    options.underModules ? copyUnderModules(root) : ROOT,
+    options.underModules ? copyUnderModules(root, options.isBuilt ?? false) : ROOT,
   ]);
   if (installed.exitCode !== 0) throw new Error(`Cannot install the package into pi: ${installed.stderr}`);
   return made;
 }
 
 /** The package as an installer would lay it: a copy in a `node_modules`, with its dependencies. */
-function copyUnderModules(root: string): string {
+function copyUnderModules(root: string, isBuilt: boolean): string {
   const copy = join(root, "node_modules", "session-memory");
   for (const name of ["package.json", "bunfig.toml", "hooks", "lib", "scripts", "skills"]) {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   }
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  if (isBuilt) {
+    const compiler = join(ROOT, "test", "node_modules", ".bin", "tsc");
+    const built = Bun.spawnSync([compiler, "-p", "tsconfig.build.json", "--outDir", join(copy, "dist")], {
+      cwd: ROOT,
+    });
+    if (!built.success) throw new Error(`Cannot build the package: ${built.stdout}`);
+  }
   return copy;
 }
 
