@@ -210,6 +210,13 @@ describe("session-reader", () => {
     expect(tight[0]).toMatch(/^L20 \[.*\] User: row 20 x+…$/);
   });
 
+  test("says of an entry that is read alone and cut that it is cut", async () => {
+    using own = temporaryHome();
+    writeClaude(own, { id: ID, rows: [claudeUser({ text: `one row ${"x".repeat(900)}` })] });
+    const { stdout } = await own.run("session-reader", `${SHORT}:1-1`, "--max-chars", "500");
+    expect(stdout).toMatch(/\nL1 \[.*\] User: one row x+…\n\[the rest is cut to fit\]\n$/);
+  });
+
   test("gives a session's outline on one page, whatever its size", async () => {
     const { stdout } = await read(SHORT, "--outline");
     expect(stdout.split("\n").slice(1)).toEqual([

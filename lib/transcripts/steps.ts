@@ -213,6 +213,7 @@ export function fitSteps(texts: readonly string[], { maxChars, lines, range, id 
   const leftOut = (from: number, to: number) => {
     const count = from + end - to;
     const places = [...(from > 0 ? [placeOf(0, from - 1)] : []), ...(to < end ? [placeOf(to + 1, end)] : [])];
+    if (count === 0) return "[the rest is cut to fit]";
     return `[${count} ${count === 1 ? "entry" : "entries"} left out; go on with ${places.join(" or ")}]`;
   };
   const longest = asked
