@@ -23,7 +23,7 @@ export function readLastEntries(
   const entries: Entry[] = [];
   let skipped = 0;
   for (const part of readBackward(file, options)) {
-    entries.push(...part.entries.reverse());
+    for (const entry of part.entries.reverse()) entries.push(entry); // a part can be the whole session
     skipped = part.skipped;
     if (entries.length >= count) break;
   }
