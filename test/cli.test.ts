@@ -150,7 +150,7 @@ describe("what the file system refuses", () => {
     );
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
     expect(stderr).toBe(
-      `error: STORAGE_ERROR: Cannot mkdir "${own.paths.cursors}": a part of the path is no folder\nhint: correct the path\n`,
+      `error: STORAGE_ERROR: Cannot mkdir "${own.paths.cursors}": a part of the path is not a folder\nhint: correct the path\n`,
     );
   });
 
@@ -228,7 +228,7 @@ describe("what the file system refuses", () => {
     );
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
     expect(stderr).toBe(
-      "error: NOT_FOUND: Cannot work here: the current folder has been removed\nhint: change to a folder that is there\n",
+      "error: NOT_FOUND: Cannot work here: the current folder has been removed\nhint: change to an existing folder\n",
     );
   });
 });

@@ -203,7 +203,7 @@ export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
   const marks = new Map<string, Mark>();
   const self = markOf(readOwnMarks(path)[viewer]);
   if (self) marks.set(viewer, self);
-  for (const [id, value] of Object.entries(isRecord(own) ? own : broken(path, "an entry is no object"))) {
+  for (const [id, value] of Object.entries(isRecord(own) ? own : broken(path, "an entry is not an object"))) {
     marks.set(id, markOf(value) ?? broken(path, `the mark of "${id}" has no offset`));
   }
   return marks;
@@ -238,7 +238,7 @@ export function readCursorFile(path: string): Record<string, unknown> {
   } catch (error) {
     return broken(path, describeError(error));
   }
-  return isRecord(value) ? value : broken(path, "it is no object");
+  return isRecord(value) ? value : broken(path, "it is not an object");
 }
 
 /** Parses a mark; undefined when it is not one. */

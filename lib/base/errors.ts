@@ -77,16 +77,16 @@ export function hasCode(error: unknown, ...codes: string[]): boolean {
 
 /** Errors of the file system by code: the reason, and what can be done. */
 const REFUSALS: Record<string, [reason: string, hint: string]> = {
-  EACCES: ["permission denied", "see who owns it and who may use it"],
-  EPERM: ["not permitted", "see who owns it and who may use it"],
+  EACCES: ["permission denied", "check its owner and permissions"],
+  EPERM: ["not permitted", "check its owner and permissions"],
   EROFS: ["the file system is read-only", "set SESSION_MEMORY_HOME to a folder that can be written to"],
   ENOSPC: ["no space left on the device", "free some space and try again"],
   EDQUOT: ["the disk quota is used up", "free some space and try again"],
-  ENOTDIR: ["a part of the path is no folder", "correct the path"],
+  ENOTDIR: ["a part of the path is not a folder", "correct the path"],
   EEXIST: ["a file of that name is in the way", "move it away, or correct the path"],
   EISDIR: ["it is a folder", "name a file"],
   ENOENT: ["no such file or folder", "correct the path"],
-  ELOOP: ["its symlinks go round in a circle", "correct the path"],
+  ELOOP: ["its symlinks form a loop", "correct the path"],
   ENAMETOOLONG: ["the name is too long", "correct the path"],
   EMFILE: ["too many open files", "raise the limit (ulimit -n)"],
 };
@@ -109,7 +109,7 @@ export function refusalOf(error: unknown): SessionMemoryError | undefined {
   if (syscall === undefined) return undefined;
   if (syscall === "uv_cwd") {
     return new SessionMemoryError("NOT_FOUND", "Cannot work here: the current folder has been removed", {
-      hint: "change to a folder that is there",
+      hint: "change to an existing folder",
       cause: error,
     });
   }
