@@ -262,3 +262,12 @@ test("a line end in a transcript's name begins no line of ours", async () => {
     expect([name, lines.some((line) => line.includes(" valid forged"))]).toEqual([name, true]);
   }
 });
+
+test("last on a machine without sessions says that there is none", async () => {
+  using own = temporaryHome();
+  const { stderr, exitCode } = await run("session-reader", ["last"], own.env);
+  expect([exitCode, stderr.split("\n")[0]]).toEqual([
+    1,
+    'error: NOT_FOUND: Cannot find session "last": there is no other session yet',
+  ]);
+});

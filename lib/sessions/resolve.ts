@@ -98,7 +98,7 @@ function last({ paths, cwd, current, prefersProject }: ResolveContext): Session 
   const session =
     (prefersProject ? lastSession(paths, { cwd, current, project: cwd }) : undefined) ??
     lastSession(paths, { cwd, current });
-  if (!session) throw notFound("last");
+  if (!session) throw notFound("last", { reason: "there is no other session yet" });
   return session;
 }
 
