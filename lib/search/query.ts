@@ -221,6 +221,8 @@ export interface AskedTerms {
 /** A word in more than this share of the chunks finds nothing by itself, and costs time where they are many. */
 const COMMON_SHARE = 0.2;
 const MANY_CHUNKS = 2000;
+/** A synonym in more chunks says little, and each of them costs. */
+const GUESS_CHUNKS = 500;
 
 /** Weighs the terms of phrasings by how rare they are among the stores' chunks. */
 export function weighTerms(
@@ -233,15 +235,19 @@ export function weighTerms(
     weights.set(stem, Math.max(weight, weights.get(stem) ?? 0));
   }
   const frequencies = documentFrequencies(stores, weights.keys());
+  for (const { stem } of questions.flatMap(({ guesses }) => guesses)) {
+    if ((frequencies.get(stem) ?? 0) > GUESS_CHUNKS) weights.delete(stem);
+  }
   const numbers = new Map([...weights.keys()].map((stem, number) => [stem, number]));
   const having = (stem: string) => Math.min(chunks, frequencies.get(stem) ?? 0);
   return {
     numbers,
     weigh: (terms) =>
-      terms.map(({ stem }) => ({
-        number: numbers.get(stem) as number,
-        worth: (weights.get(stem) ?? 0) * inverseFrequency(chunks, having(stem)),
-      })),
-    isCommon: ({ stem }) => having(stem) > Math.max(MANY_CHUNKS, chunks * COMMON_SHARE),
+      terms.flatMap(({ stem }) => {
+        const number = numbers.get(stem);
+        const worth = (weights.get(stem) ?? 0) * inverseFrequency(chunks, having(stem));
+        return number === undefined ? [] : [{ number, worth }];
+      }),
+    isCommon: ({ stem }) => !numbers.has(stem) || having(stem) > Math.max(MANY_CHUNKS, chunks * COMMON_SHARE),
   };
 }
