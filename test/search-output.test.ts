@@ -147,11 +147,13 @@ describe("on made-up sessions", () => {
     const text = printHits([first as FoundHit], PRINT);
     expect(first?.hit.also.map(([from]) => from)).toEqual([7, 13]);
     expect(text.split("\n").at(-1)).toMatch(/^ {3}later L(?:7|13) User: turn [36] on the quadrant scale$/);
-    expect(ask(store, ["quadrant scale"]).map(({ later }) => later)).toEqual([
-      undefined,
-      undefined,
-      undefined,
+    const hits = ask(store, ["quadrant scale"]);
+    expect(hits.map(({ later, laterHit }) => [later, laterHit])).toEqual([
+      [undefined, 2],
+      [undefined, 3],
+      [undefined, undefined],
     ]);
+    expect(printHits(hits, PRINT)).toContain("\n   later hit 2\n");
   });
 
   test("the first hit says so where nothing later in its session answers", () => {

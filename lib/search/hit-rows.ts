@@ -44,12 +44,17 @@ export function fillRows(hits: FoundHit[], { found, options, others }: Filling):
     const later = laterLine(one, { found, options, others });
     if (!together.some((other) => other.later?.line === later?.line)) one.later = later;
   }
-  const [first, ...rest] = together;
-  if (first) first.isLast = first.later === undefined && !rest.some((one) => isAfter(one, first));
   for (const one of hits) {
     if (!isTogether(one)) fillLines([one], { found, options, budget: LINE_CHARS, isOneLine: true });
   }
-  return foldEmpty(hits);
+  const shown = foldEmpty(hits);
+  for (const one of together.slice(0, LATER_HITS)) {
+    const later = shown.findIndex((other) => isAfter(other, one)) + 1;
+    if (!one.later && later > 0) one.laterHit = later;
+  }
+  const [first] = together;
+  if (first) first.isLast = first.later === undefined && first.laterHit === undefined;
+  return shown;
 }
 
 /** Returns a row of the best later passage of a hit's session, the user's first: what was decided may be taken back. */

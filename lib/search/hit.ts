@@ -62,6 +62,8 @@ export interface FoundHit {
   best?: HitLine | undefined;
   /** What its session says of it later, where no hit shows it. */
   later?: HitLine | undefined;
+  /** The position, from 1, of the first hit that is later in the same session. */
+  laterHit?: number;
   /** Whether its session is known to say nothing of it later. */
   isLast?: boolean;
   passage: Passage;

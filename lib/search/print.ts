@@ -201,11 +201,12 @@ function bestRow({ hit, best }: FoundHit, participants: PrintOptions["participan
 }
 
 /** Lists other places in the session, copies of it, and why it was found. */
-export function footLines({ hit, copies, later, isLast }: FoundHit): string[] {
+export function footLines({ hit, copies, later, laterHit, isLast }: FoundHit): string[] {
   const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
   const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];
   const rest = places.length > 0 ? [`   also ${[...places, ...more].join(", ")}`] : [];
   if (later) rest.push(`   later ${rowPrefix(later).trimStart()}${later.text}`);
+  if (laterHit !== undefined) rest.push(`   later hit ${laterHit}`);
   if (isLast) rest.push("   later nothing on it in this session");
   if (copies.length > 0) {
     rest.push(
