@@ -160,6 +160,11 @@ describe("on made-up sessions", () => {
     const said = (text: string) =>
       printHits(ask(store, [text]), PRINT).includes("later nothing on it in this session");
     expect([said("crust_marker_77 oven"), said("quadrant scale")]).toEqual([true, false]);
+    const later = ask(store, ["quadrant scale"], { limit: 1 }).map(({ hit, isLast }) => [
+      hit.also.length,
+      isLast,
+    ]);
+    expect(later).toEqual([[2, false]]);
   });
 
   test("a hit on one line shows the row that says most, however long", () => {

@@ -3,7 +3,7 @@
  * settle it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
  */
 
-import { isFinding } from "../language/speech.ts";
+import { isFinding, isGoOn, isThanks } from "../language/speech.ts";
 import { splitJoined } from "../language/words.ts";
 import { findStems } from "./query.ts";
 import type { Row } from "./rows.ts";
@@ -200,9 +200,14 @@ function addSurroundings(
     if (unit.isFirst) unit.around += OPENS * Math.max(here, before);
     if (unit.isLast) unit.around += CLOSES * here;
     if (row.who === "user") unit.around += ASKED * Math.max(here, after);
-    if (row.who === "user" && unit.isFirst && row.text.length <= REPLY_MAX) unit.around += REPLIES * before;
+    if (unit.isFirst && isReply(row)) unit.around += REPLIES * before;
     if (isFinding(row.text.slice(unit.start, unit.end))) unit.around += SETTLES * Math.max(here, before);
   }
+}
+
+/** Returns whether a row may settle the one before it: not thanks, and not "continue". */
+function isReply({ who, text }: Row): boolean {
+  return who === "user" && text.length <= REPLY_MAX && !isGoOn(text) && !isThanks(text);
 }
 
 /** Takes the unit that is worth most for its length, again and again, until the budget is spent. */

@@ -48,12 +48,13 @@ export function fillRows(hits: FoundHit[], { found, options, others }: Filling):
     if (!isTogether(one)) fillLines([one], { found, options, budget: LINE_CHARS, isOneLine: true });
   }
   const shown = foldEmpty(hits);
+  const printed = shown.filter(isTogether);
   for (const one of together.slice(0, LATER_HITS)) {
-    const later = shown.findIndex((other) => isAfter(other, one)) + 1;
+    const later = printed.findIndex((other) => isAfter(other, one)) + 1;
     if (!one.later && later > 0) one.laterHit = later;
   }
   const [first] = together;
-  if (first) first.isLast = first.later === undefined && first.laterHit === undefined;
+  if (first) first.isLast = !first.later && !goesOn(first) && !shown.some((other) => isAfter(other, first));
   return shown;
 }
 
@@ -65,6 +66,11 @@ function laterLine({ hit, passage }: FoundHit, { found, options, others }: Filli
   if (!later) return undefined;
   const [answer] = answeringLines([later], { found, options, budget: LATER_CHARS });
   return answer?.lines.find(({ who }) => who === "user") ?? answer?.best;
+}
+
+/** Whether a weaker place of a hit's session is after it. */
+function goesOn({ hit: { also, last_line } }: FoundHit): boolean {
+  return also.some(([from]) => from > last_line);
 }
 
 /** Whether a hit is of the same session as another and after it. */
