@@ -114,18 +114,14 @@ function refuseContradictions(values: Flags, words: readonly string[]): void {
 }
 
 function assertUsefulPattern(pattern: string): void {
-  let isFit = false;
+  let problem = "it matches everything";
   try {
     // A pattern that matches the empty text matches everything.
-    isFit = !new RegExp(pattern, "u").test("");
+    if (!new RegExp(pattern, "u").test("")) return;
   } catch {
-    // reported below
+    problem = "not a regular expression";
   }
-  if (isFit) return;
-  throw usageError(
-    `Cannot use --pattern "${pattern}": expected a regular expression that does not match everything`,
-    "try --pattern 'Project Falcon'",
-  );
+  throw usageError(`Cannot use --pattern "${pattern}": ${problem}`, "try --pattern 'Project Falcon'");
 }
 
 async function forgetSessions(words: readonly string[], config: Config, values: Flags): Promise<void> {

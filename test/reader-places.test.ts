@@ -217,6 +217,23 @@ describe("session-reader", () => {
     expect(stdout).toMatch(/\nL1 \[.*\] User: one row x+…\n\[the rest is cut to fit\]\n$/);
   });
 
+  test("shows the call whose output is on the lines asked for", async () => {
+    using own = temporaryHome();
+    const rows = [
+      claudeUser({ text: "run the tests" }),
+      ...call("Bash", { command: "npm test" }, "41 passed"),
+      claudeUser({ text: "thanks" }),
+    ];
+    writeClaude(own, { id: ID, rows });
+    const { stdout } = await own.run("session-reader", `${SHORT}:3-3`, "--tools", "--utc");
+    expect(stdout.split("\n").slice(1)).toEqual([
+      expect.stringMatching(/^L2 \[.*\] \[Bash npm test\]$/),
+      "  $ npm test",
+      "  41 passed",
+      "",
+    ]);
+  });
+
   test("gives a session's outline on one page, whatever its size", async () => {
     const { stdout } = await read(SHORT, "--outline");
     expect(stdout.split("\n").slice(1)).toEqual([

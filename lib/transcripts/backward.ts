@@ -219,6 +219,10 @@ export function readStepsAt(
     steps.filter(({ entry }) => entry.line > to),
   ];
   const within = steps.filter(({ entry }) => entry.line >= from && entry.line <= to);
+  // A search names the line of an output, which is shown with its call.
+  const isAnswered = ({ result }: Step) =>
+    result !== undefined && result.offset >= offset && result.offset < end;
+  if (within.length === 0 && around === 0) return first.filter(isAnswered);
   return [...(around > 0 ? first.slice(-around) : []), ...within, ...behind.slice(0, around)];
 }
 
