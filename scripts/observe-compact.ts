@@ -221,10 +221,8 @@ function look(
   if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
   if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
   if (input.recall !== undefined) {
-    const indexed =
-      session.file === ""
-        ? readIndexedSteps(session.id, context.paths)?.map(({ entry }) => entry)
-        : undefined;
+    const steps = session.file === "" ? readIndexedSteps(session.id, context.paths) : undefined;
+    const indexed = steps?.map(({ entry }) => entry);
     output.recalled = recallObservation(state, { id: input.recall, indexed, ...style });
   }
   if (input.dump) output.records = state.ledger;

@@ -135,7 +135,7 @@ describe("addExclusions()", () => {
   test("refuses a file that is no JSON object, and leaves it as it is", async () => {
     write(home.paths.config, "[1]");
     await expect(addExclusions(home.paths.config, { ...NOTHING, sessions: ["a"] })).rejects.toThrow(
-      `Cannot add to "${home.paths.config}": it is not a JSON object`,
+      `Cannot change "${home.paths.config}": it is not a JSON object`,
     );
     expect(readFileSync(home.paths.config, "utf8")).toBe("[1]");
   });

@@ -1,6 +1,7 @@
 /** Others' sessions where one's own are used: found, read, referred to, and told of. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { cleaner, toListed, toSession } from "../lib/share/incoming.ts";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { writeClaude, writeMeta } from "./support/home.ts";
@@ -284,4 +285,27 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(stderr).toStartWith("error: NOT_FOUND: ");
     bob.configure({});
   });
+});
+
+test("a subagent's parent has the id that the parent itself gets, whatever the hub wrote", () => {
+  const row = {
+    number: 1,
+    seq: 1,
+    owner: "alice",
+    machine: "desk",
+    agent: "claude",
+    origin: "o",
+    project: "p",
+    updated_at: "2026-02-03T14:30:00.000Z",
+    started_at: null,
+    chunks: 1,
+    name: null,
+    folder: "",
+    meta: null,
+    observations: null,
+  };
+  const id = "a\n2. forged\u001b[31m";
+  const { id: own } = toListed({ ...row, id });
+  expect(toSession({ ...row, id: "agent-1", parent_id: id }, cleaner([])).parentId).toBe(own);
+  expect(toSession({ ...row, id: "b", parent_id: null }, cleaner([])).parentId).toBeUndefined();
 });

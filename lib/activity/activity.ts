@@ -21,7 +21,7 @@ import type { Mark, Marks } from "./look.ts";
 export interface SessionActivity {
   session: Session;
   stats: ActivityStats;
-  /** The mark behind the last row read; undefined when the file changed meanwhile and must be read again. */
+  /** The mark just past the last row read; undefined when the file changed meanwhile and must be read again. */
   advance: Advance | undefined;
   /** Lines that could not be read. */
   skipped: number;

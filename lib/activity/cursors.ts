@@ -2,7 +2,7 @@
  * Writes marks after a look: how far the others were seen, and where the viewer itself is. Two hooks at once keep what the
  * other has written.
  *
- * A mark points behind a complete line and fingerprints the bytes before it, which distinguishes a file that was
+ * A mark points just past a complete line and fingerprints the bytes before it, which distinguishes a file that was
  * truncated, replaced or rotated from one that grew.
  */
 
@@ -58,7 +58,7 @@ export function markAt(file: string, offset: number): Mark {
   });
 }
 
-/** Returns the mark behind a file's last complete line. */
+/** Returns the mark just past a file's last complete line. */
 export function markAtEnd(file: string): Mark {
   const end = withOpen(file, (descriptor) => {
     const piece = Buffer.alloc(PIECE_BYTES);
@@ -212,7 +212,7 @@ export function saveCursors(look: Looked, seen: readonly Advance[] = []): boolea
   return setMarks(look.cursors, [...seen, ...ownAdvance(look)], look.marks);
 }
 
-/** Edits behind the viewer's mark of itself count as made since it looked. */
+/** Returns the viewer's new mark of itself if its transcript moved: edits after it count as made since it looked. */
 function ownAdvance(look: Looked): Advance[] {
   if (!isDue(look)) return [];
   const { id, file = "" } = look.viewer;

@@ -220,7 +220,7 @@ export function ownMarksFile(path: string): string {
   return `${path}${OWN_MARKS}`;
 }
 
-/** Returns whether a file of this size and time may have rows behind the mark. Opens nothing. */
+/** Returns whether a file of this size and time may have rows after the mark. Opens nothing. */
 export function hasMoved(
   { offset, fingerprint }: Mark,
   { size, modifiedAt }: { size: number; modifiedAt: number },

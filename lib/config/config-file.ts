@@ -37,7 +37,7 @@ export function readHookSettings(config: string, settings: Settings): Settings |
   settings.volute = volute;
   if (activity !== undefined) {
     if (!isRecord(activity)) return undefined;
-    const { scope = "project", maxChars = 500, welcome = true } = activity;
+    const { scope, maxChars, welcome } = { ...settings.activity, ...activity };
     if (scope !== "project" && scope !== "all") return undefined;
     if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
     if (typeof welcome !== "boolean") return undefined;
@@ -134,7 +134,7 @@ function parseConfig(file: string, text: string): Record<string, unknown> {
     value = undefined;
   }
   if (isRecord(value)) return value;
-  throw new SessionMemoryError("CONFIG_INVALID", `Cannot add to "${file}": it is not a JSON object`, {
+  throw new SessionMemoryError("CONFIG_INVALID", `Cannot change "${file}": it is not a JSON object`, {
     hint: "correct the syntax or delete the file",
   });
 }

@@ -155,9 +155,9 @@ function schema(defaults: Settings) {
         .default([]),
       activity: z
         .strictObject({
-          scope: z.enum(["project", "all"]).default("project"),
-          maxChars: positive.default(500),
-          welcome: z.boolean().default(true),
+          scope: z.enum(["project", "all"]).default(defaults.activity.scope),
+          maxChars: positive.default(defaults.activity.maxChars),
+          welcome: z.boolean().default(defaults.activity.welcome),
         })
         .prefault({}),
       observe: z

@@ -28,10 +28,10 @@ const COMMIT_CHARS = 90;
 const OUTCOME_CHARS = 320;
 const FILES_MAX = 6;
 const TAGS_MAX = 5;
-/** Of them by the conversation's own terms. */
+/** At most so many tags are the conversation's own terms. */
 const TERM_TAGS = 3;
 const TOPIC_TEXT_CHARS = 200_000;
-/** Of the words that name a conversation which says nothing of itself. */
+/** Limits of the first words quoted as the name of a conversation without a subject. */
 const QUOTED_WORDS = 6;
 const QUOTED_CHARS = 40;
 /** A conversation with fewer messages was not much more than an exchange. */
@@ -158,7 +158,7 @@ function parseLines(summary: string): Lines {
   return lines;
 }
 
-/** Lines of one part. */
+/** Labels whose text is a single part, never split at BETWEEN. */
 const WHOLE = new Set(["From", "Asked", "Last"]);
 
 function isLabel(label: string, lines: Lines): label is keyof Lines {
@@ -188,12 +188,13 @@ function isRequest({ kind, text }: Entry): boolean {
 function isSlight(entries: readonly Entry[]): boolean {
   if (!entries.some(({ kind }) => kind === "user")) return false;
   return entries.every(({ kind, text, tool }) => {
-    if (kind === "user") return isSlightly(text);
+    if (kind === "user") return isRemark(text);
     return tool ? tool.action !== "edit" : kind !== "assistant" || text.length <= SLIGHT_CHARS;
   });
 }
 
-function isSlightly(text: string): boolean {
+/** Returns whether a message is only a few words, or only says to go on. */
+function isRemark(text: string): boolean {
   const words = text.trim().split(/\s+/).length;
   return words < 3 || isGoOn(text) || (words <= SLIGHT_WORDS && userAct(text) === "remark");
 }

@@ -1,6 +1,7 @@
 /**
  * Rows of the hub on their way into the replica. They are other people's words, written by programs that may be older
- * than ours or not ours at all: each field is checked, redacted by our rules, and left out where config.json says so.
+ * than ours or not ours at all: fields are checked and redacted by our rules here; what config.json excludes,
+ * fetch-sessions.ts leaves out.
  */
 
 import { shortHash } from "../base/hash.ts";
@@ -48,7 +49,7 @@ export function cleaner(extra: readonly string[]): Cleaner {
 export function toListed(row: HubRow): Omit<SharedSession, "heldSeq"> {
   const owner = label(row.owner);
   const machine = label(row.machine);
-  const id = String(row.id).replace(/[\p{Cc}\s]/gu, "_");
+  const id = sessionId(row.id);
   return {
     storedId: `${owner}@${machine}:${id}`,
     owner,
@@ -64,6 +65,11 @@ export function toListed(row: HubRow): Omit<SharedSession, "heldSeq"> {
   };
 }
 
+/** Returns an id fit to be printed; a session and its subagents come to the same. */
+function sessionId(value: unknown): string {
+  return String(value).replace(/[\p{Cc}\s]/gu, "_");
+}
+
 export function toSession(row: HubRow, { text, line }: Cleaner) {
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const name = line(row.name);
@@ -72,7 +78,7 @@ export function toSession(row: HubRow, { text, line }: Cleaner) {
     seq: Number(row.seq),
     name: name === "" ? undefined : name,
     folder: line(row.folder),
-    parentId: stringOf(row.parent_id),
+    parentId: row.parent_id === null ? undefined : sessionId(row.parent_id),
     startedAt: row.started_at === null ? undefined : timeOf(row.started_at),
     updatedAt: timeOf(row.updated_at),
     meta: meta && {

@@ -15,7 +15,7 @@ import {
   publishedExclusion,
   shareRules,
 } from "./outgoing.ts";
-import { publishSessions } from "./publish.ts";
+import { publishSessions } from "./publish-sessions.ts";
 import {
   clearPublished,
   dropPublished,

@@ -1,5 +1,5 @@
 /**
- * Sends what is new of the own sessions to the hub.
+ * Sends what is new of our own sessions to the hub; publishing.ts decides which.
  *
  * The hub is asked for what it has and gets the difference, so a run that is ended anywhere, repeated, or made by two
  * machines at once leaves the same rows. Of two copies of one session the longer one is kept.
