@@ -11,6 +11,7 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { note, type Run, runScript, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
+import { orIndexed } from "../lib/index/held-sessions.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
@@ -22,9 +23,11 @@ import {
   relevanceTo,
   textByLine,
 } from "../lib/naming/conversation.ts";
-import { resolveSession } from "../lib/sessions/resolve.ts";
+import type { ResolveContext } from "../lib/sessions/resolve.ts";
+import { asSession, readSharedSteps, resolveAny } from "../lib/share/shared-sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
+import type { Entry, Session } from "../lib/transcripts/session.ts";
+import type { Step } from "../lib/transcripts/steps.ts";
 import { readActiveBranch } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
@@ -41,8 +44,8 @@ Options:
       --quiet            No remarks on stderr
   -h, --help             Show this help
 
-<session> is an id, a name, last, or a path. Asks the model of the llm block in config.json, at most for its daily budget
-(default: 1.00 USD). Without one: search.ts --session.
+<session> is an id, a name, last, a path, or what somebody shares (alice@desk:<id>). Asks the model of the llm block in
+config.json, at most for its daily budget (default: 1.00 USD). Without one: search.ts --session.
 
 Examples:
   bun scripts/query-session.ts "fix login test" "why did we await refresh?"
@@ -72,16 +75,40 @@ export interface SessionAnswer {
   tokens: number;
 }
 
+/** A session to ask, with its conversation where that is not read from a transcript. */
+export interface AskedSession {
+  session: Session;
+  entries?: readonly Entry[] | undefined;
+}
+
+/** Returns the session that a reference means: of this machine, also one whose transcript is gone, or another's. */
+export function findAsked(reference: string, context: ResolveContext): AskedSession {
+  const { paths } = context;
+  const found = orIndexed(reference, paths, () => resolveAny(reference, context));
+  if (!("shared" in found)) {
+    return { session: found.session, entries: found.indexed && entriesOf(found.indexed) };
+  }
+  const all = { lines: undefined, around: undefined, count: Number.MAX_SAFE_INTEGER, filter: EVERYTHING };
+  const steps = readSharedSteps(found.shared, all, paths);
+  return { session: asSession(found.shared), entries: entriesOf(steps) };
+}
+
+const EVERYTHING = { words: [], tools: true, insideTools: false };
+
+function entriesOf(steps: readonly Step[]): Entry[] {
+  return steps.flatMap(({ entry, result }) => (result ? [entry, result] : [entry]));
+}
+
 /** Asks the model a question about one session. */
 export async function querySession(
-  session: Session,
+  { session, entries: held }: AskedSession,
   question: string,
   { complete, settings, signal, maxBytes = INPUT_MAX_BYTES }: QueryOptions,
 ): Promise<SessionAnswer> {
   const prompts = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
-  const { entries } = readActiveBranch(session.file, { rules, results: true });
+  const entries = held ?? readActiveBranch(session.file, { rules, results: true }).entries;
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes, lines: true, relevance });
@@ -95,7 +122,7 @@ export async function querySession(
     signal,
   });
   const checked = checkCitations(value.citations, value.confidence, textByLine(entries));
-  const citations = checked.citations.map((citation) => ({ file: session.file, ...citation }));
+  const citations = checked.citations.map((citation) => ({ file: session.file || session.id, ...citation }));
   const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
   const isAnswered = value.answer !== prompts.NOT_IN_SESSION;
   const notes = [...(isAnswered ? checked.notes : []), ...left];
@@ -121,11 +148,11 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
   const { paths, settings, currentSession: current } = config;
   const [reference = "", question = ""] = words;
   if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
-  const session = resolveSession(reference, { paths, cwd, current, subagents: values.subagents });
+  const asked = findAsked(reference, { paths, cwd, current, subagents: values.subagents });
   const complete = await configuredModel(config);
-  if (!complete) throw noModel(session, question);
+  if (!complete) throw noModel(asked.session, question);
 
-  const { answer, confidence, citations, notes, usd, tokens } = await querySession(session, question, {
+  const { answer, confidence, citations, notes, usd, tokens } = await querySession(asked, question, {
     complete,
     settings,
   });

@@ -30,6 +30,7 @@ import { resolveSession } from "../lib/sessions/resolve.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import { type Candidate, isExcluded } from "../lib/sessions/unlisted.ts";
 import type { Session } from "../lib/transcripts/session.ts";
+import type { AskedSession } from "./query-session.ts";
 
 const USAGE = `\
 Usage: bun scripts/session-reference.ts [options] [<text> | -]
@@ -126,10 +127,9 @@ async function follow(
   try {
     const found = await resolve(name, options);
     const { session } = found;
-    const { timezone } = options;
     const lines =
       "meta" in found
-        ? sessionLines({ written, session, meta: found.meta }, { timezone, clean })
+        ? await sharedLines(found, reference, { ...options, clean })
         : await linesOf(session, reference, { ...options, clean });
     return { outcome: { reference: written, outcome: "resolved", sessionId: session.id }, lines };
   } catch (error) {
@@ -161,6 +161,19 @@ function unknown(written: string, candidates: Candidate[], clean: (text: string)
   return { outcome: { reference: written, outcome: "not_found", candidates }, lines };
 }
 
+/** Returns the lines about a session that somebody else shares. */
+async function sharedLines(
+  { session, meta }: { session: Session; meta: SessionMeta | undefined },
+  { written, name, question }: Reference,
+  options: ReferenceOptions & { clean: (text: string) => string },
+): Promise<string[]> {
+  const { timezone, clean } = options;
+  if (question === undefined) return sessionLines({ written, session, meta }, { timezone, clean });
+  const { findAsked } = await import("./query-session.ts");
+  const answer = await answerTo(question, findAsked(name, options), options);
+  return sessionLines({ written, session, meta, answer }, { timezone, clean });
+}
+
 /** Returns the lines about a session and, where asked for, its ancestors. */
 async function linesOf(
   session: Session,
@@ -168,7 +181,7 @@ async function linesOf(
   options: ReferenceOptions & { clean: (text: string) => string },
 ): Promise<string[]> {
   const style = { timezone: options.timezone, clean: options.clean };
-  const answer = question === undefined ? undefined : await answerTo(question, session, options);
+  const answer = question === undefined ? undefined : await answerTo(question, { session }, options);
   const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
   if (name === HAND_OVER && question === undefined) {
     lines.push(...(await handOverLines(session, options)));
@@ -199,19 +212,23 @@ async function metaOf(
 /** Asks the model; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
-  session: Session,
+  asked: AskedSession,
   { model, settings, signal }: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
   try {
     const complete = await model?.();
     if (!complete)
-      return { question, answer: undefined, problem: `no model; use search.ts --session ${session.id}` };
+      return {
+        question,
+        answer: undefined,
+        problem: `no model; use search.ts --session ${asked.session.id}`,
+      };
     const { querySession } = await import("./query-session.ts");
     const {
       answer: text,
       confidence,
       citations,
-    } = await querySession(session, question, { complete, settings, signal });
+    } = await querySession(asked, question, { complete, settings, signal });
     return { question, answer: { text, confidence, citations } };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;

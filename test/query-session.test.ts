@@ -122,6 +122,29 @@ test("what the model reads has line numbers and tool results about the question,
   expect(server.requests.map(({ text }) => text).join()).not.toContain(token);
 });
 
+test("a session that fits is sent whole, with what its calls wrote and gave, whatever the question", async () => {
+  const edit = { file_path: "/shop/a.ts", old_string: "let a", new_string: "const a" };
+  const tools = [{ name: "Edit", id: "t2", input: edit }];
+  const rows = [
+    ...conversation(),
+    ...claudeAssistant({ sessionId: ID, tools }),
+    claudeToolResult({ sessionId: ID, toolUseId: "t2", content: "edited" }),
+    claudeUser({ sessionId: ID, text: `${"long ".repeat(4000)}end` }),
+  ];
+  writeClaude(home, { id: ID, rows });
+  reply({ answer: "Not in this session.", confidence: "low", citations: [] });
+  await ask("what about bread?");
+  const prompt: string = server.chats()[0]?.body.messages[1].content;
+  for (const part of [
+    "[Bash sqlite3 memory.db]",
+    "Result: journal_mode is wal",
+    "-let a\n+const a",
+    "long long end",
+  ])
+    expect(prompt).toContain(part);
+  expect(prompt).not.toContain("left out");
+});
+
 test("of a long session the passages about the question are read, wherever they stand", async () => {
   const filler = (i: number) =>
     claudeAssistant({ uuid: `f${i}`, text: `filler ${i} ${"lorem ipsum ".repeat(200)}`, sessionId: ID });

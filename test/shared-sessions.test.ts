@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { cleaner, toListed, toSession } from "../lib/share/incoming.ts";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
 import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
@@ -13,6 +14,7 @@ import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts"
 setDefaultTimeout(60_000);
 
 const ID = uuid(1);
+const server = serverPerFile();
 
 describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
   const postgres = hubPerBlock();
@@ -109,6 +111,28 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
       [6, "user"],
       [7, "assistant"],
     ]);
+  });
+
+  test("answers a question from what is here of it, by query-session and by @@, with places that name it", async () => {
+    const prices = { tiny: { input: 1, output: 1 } };
+    bob.configure({ llm: { baseUrl: server.baseUrl, apiKeyEnv: "OPENAI_API_KEY", model: "tiny", prices } });
+    const citations = [{ line: 5, excerpt: "the key is the refund's id now" }];
+    const answer = { answer: "Its key was random.", confidence: "high", citations };
+    server.script({ kind: "chat", content: JSON.stringify(answer) });
+    const asked = await bob.run(
+      "query-session",
+      `alice@desk:${ID.slice(0, 8)}`,
+      "why were refunds booked twice?",
+    );
+    expect([asked.stdout, asked.exitCode]).toEqual([
+      `Its key was random.\n\nconfidence: high\nalice@desk:${ID}:5 "the key is the refund's id now"\n`,
+      0,
+    ]);
+    expect(server.requests.at(-1)?.text).toContain("1 fail: duplicate key");
+    server.script({ kind: "chat", content: JSON.stringify(answer) });
+    const { stdout } = await bob.run("session-reference", '@@"double refunds": why were they booked twice?');
+    expect(stdout).toContain("Its key was random.");
+    bob.configure({});
   });
 
   test("shows what its owner's machine observed, and lets nobody else observe it", async () => {

@@ -191,15 +191,12 @@ export function registerTools(state: PiState, config: Config): void {
       const message = "Cannot ask a session: config.json names no model: neither modelKeys nor llm";
       throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
     }
-    const [{ querySession }, { resolveSession }] = await Promise.all([
-      import("../../scripts/query-session.ts"),
-      import("../../lib/sessions/resolve.ts"),
-    ]);
+    const { findAsked, querySession } = await import("../../scripts/query-session.ts");
     const current = context.sessionManager.getSessionId();
     const reference = stringOf(input.session) ?? stringOf(input.sessionId) ?? "";
-    const session = resolveSession(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
+    const found = findAsked(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
     const asked = { complete, settings, signal };
-    const answered = await querySession(session, stringOf(input.question) ?? "", asked);
+    const answered = await querySession(found, stringOf(input.question) ?? "", asked);
     const { answer, confidence, citations, notes } = answered;
     return JSON.stringify({ answer, confidence, citations, notes }, null, 1);
   });

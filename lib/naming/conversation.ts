@@ -7,7 +7,7 @@
 import { foldText, isFunctionWord, splitJoined } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 
-/** Shares of the limit, given out in this order; what one leaves over goes to the end of the conversation. */
+/** Shares of the limit where not all fits, given out in this order; what one leaves over goes to the end of the conversation. */
 const SHARES = { head: 0.15, summaries: 0.25, relevant: 0.35 };
 /** No single message takes more than this part of the limit. */
 const MESSAGE_SHARE = 1 / 8;
@@ -59,6 +59,8 @@ function isAside({ kind }: Entry): boolean {
 /** Returns the entries that are shown, by their position, rendered; no others are, however many there are. */
 function choose(entries: readonly Entry[], options: ConversationOptions): Map<number, string> {
   const { maxBytes, relevance } = options;
+  const all = relevance && renderAll(entries, options);
+  if (all) return all;
   const shown = new Map<number, string>();
   let left = maxBytes;
   const take = (indexes: readonly number[], share: number, { whole = false } = {}) => {
@@ -84,6 +86,24 @@ function choose(entries: readonly Entry[], options: ConversationOptions): Map<nu
   return shown;
 }
 
+/** Returns all entries, tool calls with what they wrote among them, if they fit. */
+function renderAll(
+  entries: readonly Entry[],
+  { maxBytes, lines }: ConversationOptions,
+): Map<number, string> | undefined {
+  const shown = new Map<number, string>();
+  let left = maxBytes;
+  for (const [index, entry] of entries.entries()) {
+    const { target = "", input = "" } = entry.tool ?? {};
+    const written = input === "" || input.startsWith(target) ? input : `${target}\n${input}`;
+    const text = framed(entry, entry.kind === "tool" ? written || target : content(entry), lines);
+    left -= Buffer.byteLength(text) + 2;
+    if (left < 0) return undefined;
+    shown.set(index, text);
+  }
+  return shown;
+}
+
 function mostRelevant(entries: readonly Entry[], relevance: (entry: Entry) => number): number[] {
   return entries
     .map((entry, index) => ({ index, score: relevance(entry) }))
@@ -94,8 +114,11 @@ function mostRelevant(entries: readonly Entry[], relevance: (entry: Entry) => nu
 }
 
 function rendered(entry: Entry, { maxBytes, lines }: ConversationOptions): string {
+  return framed(entry, shortened(content(entry), Math.floor(maxBytes * MESSAGE_SHARE)), lines);
+}
+
+function framed(entry: Entry, text: string, lines: boolean | undefined): string {
   const place = lines ? `L${entry.line} ` : "";
-  const text = shortened(content(entry), Math.floor(maxBytes * MESSAGE_SHARE));
   return `${place}${label(entry)}${text}${entry.kind === "tool" ? "]" : ""}`;
 }
 
