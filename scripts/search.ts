@@ -12,8 +12,11 @@ import { readFileSync } from "node:fs";
 import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import { type Config, roleOf } from "../lib/config/config.ts";
+import type { Hit } from "../lib/search/hit.ts";
+import { linesWithin } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
+  MAX_CHARS,
   type SearchAnswer,
   type SearchMode,
   searchAsText,
@@ -35,7 +38,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
 
   --limit <n>           Results (default: 5; 20 with --brief and --by-session)
   --max-chars <n>       Characters of all output (default: 2500; --brief and --by-session 4000, --full 10000)
-  --brief, --by-session One line a result; or a session, with its places and best row
+  --brief, --by-session One line a result; or a session, with its places and best row (--resume: how to go on)
   --full, --context <n> Whole exchanges; exchanges before and after each result (default: 0)
   --after, --before <t> Only then: 2026-02-03, 2026-02, yesterday, 7d, "last week"
   --speaker <who>       What user, assistant or a participant said; --about <who>: what was said of somebody
@@ -68,6 +71,7 @@ const FLAGS = {
   "max-chars": { type: "string" },
   brief: { type: "boolean", default: false },
   "by-session": { type: "boolean", default: false },
+  resume: { type: "boolean", default: false },
   full: { type: "boolean", default: false },
   after: { type: "string" },
   before: { type: "string" },
@@ -93,6 +97,9 @@ const FLAGS = {
 
 async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise<void> {
   const mode = modeFlag(values);
+  if (values.resume && mode !== "sessions") {
+    throw usageError("Cannot use --resume without --by-session", "add --by-session");
+  }
   const limit = integerFlag("--limit", values.limit, 0, { min: 1, max: LIMIT_MAX });
   const maxChars = integerFlag("--max-chars", values["max-chars"], 0, { min: MAX_CHARS_LEAST });
   const options = { config, index: !values["no-index"] };
@@ -136,9 +143,22 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     },
     options,
   );
-  show({ results, index }, lines(text));
+  show({ results, index }, values.resume ? lines(await withResume(text, results, maxChars)) : lines(text));
   if (results.length === 0) note("nothing relevant found");
   note(describeIndex(index, values.sessions));
+}
+
+/** Adds to each session's line the command that goes on with it, where a host of this machine can. */
+async function withResume(text: string, results: readonly Hit[], maxChars: number): Promise<string> {
+  const { resumeCommand } = await import("../lib/sessions/listing.ts");
+  const sessions = text.split("\n").map((line) => {
+    const [, id] = /^\d+\. (\S+) · /.exec(line) ?? [];
+    const hit = id === undefined ? undefined : results.find(({ session_id }) => session_id.startsWith(id));
+    const isHere = hit !== undefined && hit.from === undefined && !hit.source_gone;
+    const command = isHere ? resumeCommand({ ...hit, id: hit.session_id }) : undefined;
+    return command === undefined ? line : `${line}\n   ${command}`;
+  });
+  return linesWithin(sessions, maxChars || MAX_CHARS.sessions);
 }
 
 function lines(text: string): string[] {

@@ -304,6 +304,20 @@ describe("search --file, --error, --command", () => {
     expect(ids).not.toContain(uuidFrom("other"));
   });
 
+  test("say how to go on with each session where that is asked for, within the limit", async () => {
+    const found = await search(["the shop and its rate", "--by-session", "--resume"]);
+    const lines = found.stdout.trimEnd().split("\n");
+    const ids = JSON.parse(
+      (await search(["the shop and its rate", "--by-session", "--json"])).stdout,
+    ).results.map(({ session_id }: { session_id: string }) => session_id);
+    expect(lines.filter((_, i) => i % 2 === 1)).toEqual(
+      [...new Set(ids)].map((id) => `   claude --resume ${id}`),
+    );
+    const short = await search(["the shop and its rate", "--by-session", "--resume", "--max-chars", "250"]);
+    expect([...short.stdout].length).toBeLessThanOrEqual(250);
+    expect((await search(["rate", "--resume"])).exitCode).toBe(2);
+  });
+
   test("find nothing quietly, and refuse what has no words", async () => {
     const none = await search(["--error", "never seen anywhere zzz"]);
     expect({ stdout: none.stdout, exitCode: none.exitCode }).toEqual({ stdout: "", exitCode: 0 });

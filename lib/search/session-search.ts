@@ -22,7 +22,7 @@ const LIMIT_OF_LINES = 20;
 /** Sessions of a file, and distinct commands: all that fit are named. */
 const LIMIT_OF_DEEDS = 100;
 /** Code points of all output, by mode. */
-const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
+export const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
 /** The time allowed for updating the index before an answer. */
 const INDEX_MS = 1000;
 /** Passages looked at for each session that is listed. */
