@@ -204,7 +204,7 @@ async function useTerminal(args: readonly string[], settings: Config["settings"]
   ]);
   const paint = painter(wantsColour({ isTTY: true }, process.env));
   const { timezone } = settings;
-  const { columns } = process.stdout;
+  const columns = process.stdout.columns || undefined; // 0 where nobody set a size
   dress = dresser({ paint, now: new Date(), timezone, words: wordsToMark(args), columns });
 }
 

@@ -121,3 +121,12 @@ test("spansOf() splits a line where its colours change, and ends each as termina
     ["g", ""],
   ]);
 });
+
+test("wrapColumns() ends on a terminal of any size, also one that says it has none", () => {
+  const line = "a line of several words, one of them averyveryverylongone";
+  expect(wrapColumns(line, { columns: 0, indent: 2 })).toBe(line);
+  for (const columns of [1, 2, 3, 7]) {
+    const wrapped = wrapColumns(line, { columns, indent: 2 });
+    expect(wrapped.replace(/\n */g, " ").replaceAll("  ", " ")).toBe(line);
+  }
+});
