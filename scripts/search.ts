@@ -22,6 +22,7 @@ import {
   searchAsText,
   sessionTopics,
 } from "../lib/search/session-search.ts";
+import type { Agent, Session } from "../lib/transcripts/session.ts";
 
 export {
   type SearchAnswer,
@@ -155,10 +156,14 @@ async function withResume(text: string, results: readonly Hit[], maxChars: numbe
     const [, id] = /^\d+\. (\S+) · /.exec(line) ?? [];
     const hit = id === undefined ? undefined : results.find(({ session_id }) => session_id.startsWith(id));
     const isHere = hit !== undefined && hit.from === undefined && !hit.source_gone;
-    const command = isHere ? resumeCommand({ ...hit, id: hit.session_id }) : undefined;
+    const command = isHere ? resumeCommand(sessionOfHit(hit)) : undefined;
     return command === undefined ? line : `${line}\n   ${command}`;
   });
   return linesWithin(sessions, maxChars || MAX_CHARS.sessions);
+}
+
+function sessionOfHit({ session_id: id, agent, file, timestamp }: Hit): Session {
+  return { id, agent: agent as Agent, file, updatedAt: timestamp, modifiedAt: timestamp, size: 0 };
 }
 
 function lines(text: string): string[] {

@@ -180,13 +180,7 @@ function formatSize(bytes: number): string {
 }
 
 /** Returns the command that goes on with a session; undefined where no host of this machine can. */
-export function resumeCommand({
-  agent,
-  id,
-  file,
-  parentId,
-  machine,
-}: Pick<Session, "id" | "file" | "parentId" | "machine"> & { agent: string }): string | undefined {
+export function resumeCommand({ agent, id, file, parentId, machine }: Session): string | undefined {
   const isElsewhere = parentId !== undefined || machine !== undefined;
   // A host would take such an id for an option.
   if (isElsewhere || id.startsWith("-")) return undefined;
