@@ -92,6 +92,16 @@ describe("on made-up sessions", () => {
       ],
       ["continue", "Done."],
     ]);
+    for (const place of ["north", "south"]) {
+      say(
+        Array.from({ length: 6 }, (_, i) => [
+          i % 3 === 0
+            ? `turn ${i} on the clepsydra gauge ${i === 0 ? "sluice" : ""} of the ${place}`
+            : `turn ${i} on the ${place} mill`,
+          `${i % 3 === 0 ? "The clepsydra gauge" : "The mill"} is described. ${`Long ${place} remark ${i}. `.repeat(90)}`,
+        ]),
+      );
+    }
     for (let i = 0; i < 30; i++) {
       say([
         [
@@ -154,6 +164,12 @@ describe("on made-up sessions", () => {
       [undefined, undefined],
     ]);
     expect(printHits(hits, PRINT)).toContain("\n   later hit 2\n");
+  });
+
+  test("two sessions that go on at the same line are both said to", () => {
+    const hits = ask(store, ["clepsydra gauge sluice"], { limit: 2 });
+    expect(new Set(hits.map(({ hit }) => hit.session_id)).size).toBe(2);
+    expect(hits.map(({ later }) => later?.line)).toEqual([7, 7]);
   });
 
   test("the first hit says so where nothing later in its session answers", () => {

@@ -42,7 +42,9 @@ export function fillRows(hits: FoundHit[], { found, options, others }: Filling):
   fillLines(together, { found, options, budget: FILLED * options.maxChars });
   for (const one of together.slice(0, LATER_HITS)) {
     const later = laterLine(one, { found, options, others });
-    if (!together.some((other) => other.later?.line === later?.line)) one.later = later;
+    const isSame = (other: FoundHit) =>
+      other.hit.session_id === one.hit.session_id && other.later?.line === later?.line;
+    if (!together.some(isSame)) one.later = later;
   }
   for (const one of hits) {
     if (!isTogether(one)) fillLines([one], { found, options, budget: LINE_CHARS, isOneLine: true });
