@@ -24,7 +24,7 @@ import {
   textByLine,
 } from "../lib/naming/conversation.ts";
 import type { ResolveContext } from "../lib/sessions/resolve.ts";
-import { asSession, readSharedSteps, resolveAny } from "../lib/share/shared-sessions.ts";
+import { asSession, readAllSharedSteps, resolveAny } from "../lib/share/shared-sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Entry, Session } from "../lib/transcripts/session.ts";
 import type { Step } from "../lib/transcripts/steps.ts";
@@ -88,12 +88,9 @@ export function findAsked(reference: string, context: ResolveContext): AskedSess
   if (!("shared" in found)) {
     return { session: found.session, entries: found.indexed && entriesOf(found.indexed) };
   }
-  const all = { lines: undefined, around: undefined, count: Number.MAX_SAFE_INTEGER, filter: EVERYTHING };
-  const steps = readSharedSteps(found.shared, all, paths);
+  const steps = readAllSharedSteps(found.shared, paths);
   return { session: asSession(found.shared), entries: entriesOf(steps) };
 }
-
-const EVERYTHING = { words: [], tools: true, insideTools: false };
 
 function entriesOf(steps: readonly Step[]): Entry[] {
   return steps.flatMap(({ entry, result }) => (result ? [entry, result] : [entry]));

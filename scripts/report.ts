@@ -28,7 +28,7 @@ import {
   asSession,
   type FoundShared,
   metaOfShared,
-  readSharedSteps,
+  readAllSharedSteps,
   resolveAny,
 } from "../lib/share/shared-sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
@@ -106,12 +106,7 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
 
 /** What somebody else shares has no observations of its own and no rewound rows. */
 function readShared(shared: FoundShared, { paths }: ReportOptions): ReportedSession {
-  const all = { lines: undefined, around: undefined, count: Number.MAX_SAFE_INTEGER };
-  const steps = readSharedSteps(
-    shared,
-    { ...all, filter: { words: [], tools: true, insideTools: false } },
-    paths,
-  );
+  const steps = readAllSharedSteps(shared, paths);
   const session = asSession(shared);
   return {
     session,

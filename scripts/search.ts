@@ -12,17 +12,13 @@ import { readFileSync } from "node:fs";
 import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import { type Config, roleOf } from "../lib/config/config.ts";
-import type { Hit } from "../lib/search/hit.ts";
-import { linesWithin } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
-  MAX_CHARS,
   type SearchAnswer,
   type SearchMode,
   searchAsText,
   sessionTopics,
 } from "../lib/search/session-search.ts";
-import type { Agent, Session } from "../lib/transcripts/session.ts";
 
 export {
   type SearchAnswer,
@@ -141,29 +137,13 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
       // given files and folders are searched alone
       own: values.own || values.sessions !== undefined,
       explain: values.explain,
+      resume: values.resume,
     },
     options,
   );
-  show({ results, index }, values.resume ? lines(await withResume(text, results, maxChars)) : lines(text));
+  show({ results, index }, lines(text));
   if (results.length === 0) note("nothing relevant found");
   note(describeIndex(index, values.sessions));
-}
-
-/** Adds to each session's line the command that goes on with it, where a host of this machine can. */
-async function withResume(text: string, results: readonly Hit[], maxChars: number): Promise<string> {
-  const { resumeCommand } = await import("../lib/sessions/listing.ts");
-  const sessions = text.split("\n").map((line) => {
-    const [, id] = /^\d+\. (\S+) · /.exec(line) ?? [];
-    const hit = id === undefined ? undefined : results.find(({ session_id }) => session_id.startsWith(id));
-    const isHere = hit !== undefined && hit.from === undefined && !hit.source_gone;
-    const command = isHere ? resumeCommand(sessionOfHit(hit)) : undefined;
-    return command === undefined ? line : `${line}\n   ${command}`;
-  });
-  return linesWithin(sessions, maxChars || MAX_CHARS.sessions);
-}
-
-function sessionOfHit({ session_id: id, agent, file, timestamp }: Hit): Session {
-  return { id, agent: agent as Agent, file, updatedAt: timestamp, modifiedAt: timestamp, size: 0 };
 }
 
 function lines(text: string): string[] {

@@ -32,6 +32,7 @@ import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 import {
   AROUND,
+  EVERY_STEP,
   fitSteps,
   formatStep,
   type LogStyle,
@@ -108,7 +109,7 @@ export function readSessionLog(options: {
 }): string {
   const agent: Agent = options.format === "agent-sdk" ? "claude" : options.format;
   const file = options.jsonlPath;
-  const filter = { words: [], tools: true, insideTools: false };
+  const filter = EVERY_STEP;
   const head: Head = { ...readHead(file), agent };
   const { steps } = readLastSteps(file, { rules: ownRules(), filter, head, count: options.lines ?? 50 });
   const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -85,9 +85,8 @@ function shownBy({ clean, hasText }: Rules): (text: string | undefined) => strin
   return (text = "") => (hasText(text) ? "" : clean(text));
 }
 
-/** Returns the page of a session. */
-export function sessionPage(reported: ReportedSession, style: PageStyle): Html {
-  const facts = sessionFacts(reported, style);
+/** Returns the page of a session with these facts. */
+export function sessionPage(reported: ReportedSession, facts: SessionFacts, style: PageStyle): Html {
   const body = [
     `<header>\n${headerHtml(reported, { facts, style })}\n</header>`,
     "<main>",

@@ -12,13 +12,13 @@ import { isInState } from "../store/forgetting.ts";
 import { isAsWritten, recordWritten } from "../store/state.ts";
 import { readLastSteps } from "../transcripts/backward.ts";
 import type { Rules } from "../transcripts/rules.ts";
+import { EVERY_STEP } from "../transcripts/steps.ts";
 import { readRewound } from "../transcripts/transcript.ts";
 import { type LinkedPage, overviewPage } from "./overview-page.ts";
 import { type PageStyle, type ReportedSession, sessionFacts, sessionPage } from "./session-page.ts";
 
 /** A browser shows more slowly, and nobody reads them. */
 const STEPS_MAX = 10_000;
-const EVERY_STEP = { words: [], tools: true, insideTools: false };
 
 export interface ReportOptions extends PageStyle {
   paths: Paths;
@@ -54,8 +54,10 @@ export function writeSessionPage(
   file: string,
   options: ReportOptions,
 ): LinkedPage {
-  writePage({ file, html: sessionPage(reported, options), sessionId: reported.session.id }, options);
-  return { id: reported.session.id, facts: sessionFacts(reported, options) };
+  const { id } = reported.session;
+  const facts = sessionFacts(reported, options);
+  writePage({ file, html: sessionPage(reported, facts, options), sessionId: id }, options);
+  return { id, facts };
 }
 
 /** Writes the overview of pages in the same folder. */

@@ -75,7 +75,13 @@ export function printBrief(
 /** Prints one line a session: where it is spoken of, how often, and the row that says it best. */
 export function printBySession(
   found: readonly FoundHit[],
-  { maxChars, timezone, participants, limit }: PrintOptions & { limit: number },
+  {
+    maxChars,
+    timezone,
+    participants,
+    limit,
+    resumeOf,
+  }: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
 ): string {
   const firsts = found.filter(
     ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
@@ -99,7 +105,9 @@ export function printBySession(
       `${counted}: ${named.join(", ")}`,
       bestRow(one, participants),
     ];
-    return cut(`${i + 1}. ${facts.filter(Boolean).join(" · ")}`, most);
+    const line = cut(`${i + 1}. ${facts.filter(Boolean).join(" · ")}`, most);
+    const command = resumeOf?.(hit);
+    return command === undefined ? line : `${line}\n   ${command}`;
   });
   return linesWithin(lines, maxChars);
 }

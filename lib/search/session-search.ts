@@ -9,6 +9,7 @@ import { projectKey } from "../sessions/project.ts";
 import { openShared, sharedBy } from "../store/replica.ts";
 import { openStore, type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
+import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { countTopics, logSearch, readIndexSize, type TopicCount } from "./corpus.ts";
 import type { FoundHit, Hit } from "./hit.ts";
@@ -22,7 +23,7 @@ const LIMIT_OF_LINES = 20;
 /** Sessions of a file, and distinct commands: all that fit are named. */
 const LIMIT_OF_DEEDS = 100;
 /** Code points of all output, by mode. */
-export const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
+const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
 /** The time allowed for updating the index before an answer. */
 const INDEX_MS = 1000;
 /** Passages looked at for each session that is listed. */
@@ -53,6 +54,8 @@ export interface SearchRequest {
   own?: boolean | undefined;
   /** True if results explain their scores. @default {false} */
   explain?: boolean | undefined;
+  /** True if each session of `sessions` has the command that goes on with it. @default {false} */
+  resume?: boolean | undefined;
 }
 
 export interface SearchResources {
@@ -242,7 +245,7 @@ async function answerHits(
     explain,
   });
   const found = hits.filter(({ hit }) => hit.relevance_score >= minScore);
-  return { text: printed(found, request, config), results: found.map(({ hit }) => hit), semantic };
+  return { text: await printed(found, request, config), results: found.map(({ hit }) => hit), semantic };
 }
 
 /** Returns the current name of a session; its last one when its transcript is gone. */
@@ -260,7 +263,7 @@ function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): nu
   return maxChars ?? MAX_CHARS[context > 0 ? "full" : mode];
 }
 
-function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): string {
+async function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): Promise<string> {
   const options: PrintOptions = {
     maxChars: maxCharsOf(request),
     timezone: ownTimezone(config),
@@ -268,9 +271,17 @@ function printed(found: readonly FoundHit[], request: SearchRequest, config: Con
   };
   if (request.mode === "brief") return printBrief(found, options);
   if (request.mode === "sessions") {
-    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES });
+    const resumeOf = request.resume ? await resumer() : undefined;
+    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES, resumeOf });
   }
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
+}
+
+/** Returns what gives the command that goes on with a hit's session; undefined where no host of this machine can. */
+async function resumer(): Promise<(hit: Hit) => string | undefined> {
+  const { resumeCommand } = await import("../sessions/listing.ts");
+  return ({ session_id: id, agent, file, from, source_gone }) =>
+    from || source_gone ? undefined : resumeCommand(asListed({ id, agent: agent as Agent, file }));
 }
 
 /** Returns the zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */

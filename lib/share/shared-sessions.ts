@@ -255,9 +255,14 @@ function sharedLedger({ observations: text = "", reference }: FoundShared, files
 
 /** Returns the steps that are asked for: the last ones, or those at some lines with a few beside them. */
 export function readSharedSteps(
-  { reference }: FoundShared,
+  shared: FoundShared,
   asked: Parameters<typeof pickSteps>[1],
   paths: Pick<Paths, "shared">,
 ): Step[] {
-  return pickSteps(withShared(paths, (replica) => storedSteps(replica, reference)) ?? [], asked);
+  return pickSteps(readAllSharedSteps(shared, paths), asked);
+}
+
+/** Returns all steps of a shared session that are here. */
+export function readAllSharedSteps({ reference }: FoundShared, paths: Pick<Paths, "shared">): Step[] {
+  return withShared(paths, (replica) => storedSteps(replica, reference)) ?? [];
 }

@@ -32,6 +32,8 @@ export interface StepFilter {
   until?: string | undefined;
 }
 
+export const EVERY_STEP: StepFilter = { words: [], tools: true, insideTools: false };
+
 /** Pairs calls with their results. A result without its call is left out. */
 export function stepsOf(entries: readonly Entry[]): Step[] {
   const results = resultsById(entries);
