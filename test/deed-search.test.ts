@@ -235,6 +235,8 @@ describe("printFinds()", () => {
 test("commands are compared by what they run", () => {
   expect(commandsIn('cd "/a b" && FOO=1 npm test -- x 2>&1 | tail -5; echo done')).toEqual(["npm test -- x"]);
   expect(commandsIn("(source .venv/bin/activate && pytest -x)")).toEqual(["pytest -x"]);
+  const here = `a "b; c" && (d; e) | f 2>&1 &\ng <<EOF\nh; i\nEOF\nj`;
+  expect(commandsIn(here)).toEqual(['a "b; c"', "d", "e", "g", "j"]);
   expect(commandKey("cd x && mix test a.exs 2>&1 | head -3")).toBe(commandKey("mix test a.exs"));
   expect(programOf("cd x && node assets/build.js --watch")).toBe("node build.js");
   expect([isLooking("cd x && grep -rn y . | head"), isLooking("npm test")]).toEqual([true, false]);

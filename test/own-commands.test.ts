@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { withoutOwnOutput } from "../lib/transcripts/calls.ts";
-import { shellParts, shellWords, withoutOwnCommands } from "../lib/transcripts/own-commands.ts";
+import { isOwnCommand } from "../lib/transcripts/calls.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { codexCall, codexCallOutput, codexMeta, codexPrompt } from "./support/codex.ts";
 import { readEntries, readLastEntries } from "./support/entries.ts";
@@ -12,109 +11,48 @@ import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 import { ROOT } from "./support/run.ts";
 
 const home = temporaryHome();
-const clone = join(home.root, "a clone");
-mkdirSync(join(clone, "scripts"), { recursive: true });
-writeFileSync(join(clone, "package.json"), '{"name": "session-memory"}');
-mkdirSync(join(home.project, "scripts"), { recursive: true });
-writeFileSync(join(home.project, "package.json"), '{"name": "shop"}');
-
-const rest = (command: string, cwd = home.project) => withoutOwnCommands(command, cwd);
-
-describe("withoutOwnCommands()", () => {
-  const flags = `--no-env-file --no-install --config=${ROOT}/bunfig.toml`;
-  const ours: [how: string, command: string, cwd?: string][] = [
-    ["by its path", `bun ${ROOT}/scripts/search.ts "why WAL" "journal mode"`],
-    ["with the flags of the skill page", `bun ${flags} ${ROOT}/scripts/search.ts x`],
-    ["on Node", `node ${ROOT}/scripts/session-reader.ts last`],
-    ["on Deno", `deno run -A --quiet ${ROOT}/scripts/session-reader.ts last --lines 5`],
-    ["from a folder with our package.json", "bun scripts/search.ts x", clone],
-    ["behind cd", `cd "${clone}" && bun scripts/search.ts x`],
-    ["behind cd on a line of its own", `cd '${clone}'\nbun scripts/search.ts x`],
-    ["in a subshell", `(cd "${clone}" && bun scripts/search.ts x)`],
-    ["through a variable", `ROOT=${ROOT}; bun $ROOT/scripts/search.ts x`],
-    ["through a variable in braces", `R=${ROOT} && bun "\${R}/scripts/search.ts" x`],
-    ["with the host's variable", `bun "\${CLAUDE_PLUGIN_ROOT}/scripts/search.ts" x`],
-    ["with the skill's variable", `bun \${CLAUDE_SKILL_DIR}/../../scripts/session-reader.ts last`],
+describe("a call is left out whole when its command line starts one of ours", () => {
+  test.each<[how: string, command: string, cwd?: string]>([
+    ["by the starter", `sh ${ROOT}/bin/session-memory search "why WAL" "journal mode"`],
+    ["by a copy's starter", "sh /home/dev/src/session-memory-main/bin/session-memory session-reader last"],
+    ["with the host's variable", `sh "\${CLAUDE_SKILL_DIR}/../../bin/session-memory" search x`],
     ["as our bin", "session-memory search x"],
     ["as our bin by path", "~/.local/bin/session-memory search x"],
     ["by npx", "npx --yes session-memory search x"],
-    ["by bunx", "bunx session-memory search x"],
-    ["with variables before it", `NO_COLOR=1 SESSION_MEMORY_HOME=/tmp/x bun ${ROOT}/scripts/search.ts x`],
-    ["under timeout", `timeout 20 bun ${ROOT}/scripts/search.ts x`],
-    ["under env and time", `time env -i HOME=/tmp bun ${ROOT}/scripts/search.ts x`],
-    ["in another shell", `bash -lc "bun ${ROOT}/scripts/search.ts x"`],
-    ["into a pipe", `bun ${ROOT}/scripts/search.ts x --json | jq '.results[0]' | head -40`],
-    ["out of a pipe", `cat questions.txt | xargs -n1 bun ${ROOT}/scripts/search.ts`],
-    ["inside a substitution", `echo "$(bun ${ROOT}/scripts/search.ts x)"`],
-    ["in a loop", `for q in a b; do bun ${ROOT}/scripts/search.ts "$q"; done`],
+    ["with variables before it", "NO_COLOR=1 SESSION_MEMORY_HOME=/tmp/x session-memory search x"],
+    ["behind another command", "npm test && session-memory search x | head -40"],
+    ["in a loop", 'for q in a b; do session-memory search "$q"; done'],
+    ["in a substitution", 'echo "$(session-memory search x)"'],
+    ["in another shell", 'bash -lc "session-memory search x"'],
+    ["as a script of this folder", `bun ${ROOT}/scripts/search.ts "why WAL"`],
+    ["on Deno under timeout", `timeout 20 deno run -A --quiet ${ROOT}/scripts/session-reader.ts last`],
     [
-      "into a file that is then read",
-      `bun ${ROOT}/scripts/search.ts x > /tmp/found.txt 2>&1; cat /tmp/found.txt`,
-    ],
-    ["as an executable file", `${ROOT}/scripts/search.ts x`],
-    [
-      "from a copy that is gone",
+      "from a plugin's copy",
       "bun /home/dev/.claude/plugins/cache/m/session-memory/1.2.0/scripts/search.ts x",
     ],
-  ];
-  for (const [how, command, cwd] of ours) {
-    test(`leaves nothing of ours started ${how}`, () => expect(rest(command, cwd)).toBeUndefined());
-  }
+    ["behind cd", `cd "/home/dev/session-memory" && bun scripts/search.ts x`],
+    ["through a variable", `R=${ROOT}; node $R/scripts/search.ts x`],
+    ["from a folder of ours", "bun scripts/search.ts x", "/home/dev/session-memory"],
+  ])("%s", (_, command, cwd = home.project) => {
+    expect(isOwnCommand(command, cwd)).toBe(true);
+  });
+
+  test.each(readdirSync(join(ROOT, "scripts")))("for each script: %s", (file) => {
+    expect(isOwnCommand(`session-memory ${file.replace(/\.ts$/, "")} x`, home.project)).toBe(true);
+  });
 
   test.each([
-    `bun test test/search.test.ts`,
-    `bun scripts/search.ts x`,
-    `node scripts/session-reader.ts`,
-    `cat ${ROOT}/scripts/search.ts`,
-    `grep -rn session-memory . | head`,
-    `git commit -m "feat: use session-memory search"`,
-    `cd /srv/session-memory-demo && npm test`,
-    `echo 'bun ${ROOT}/scripts/search.ts'`,
-    `ls; npm test && git push`,
-    `cat <<'EOF' > notes.md\nbun ${ROOT}/scripts/search.ts x\nEOF`,
-  ])("keeps what only looks like it: %s", (command) => {
-    expect(rest(command)).toBe(command);
+    "bun scripts/search.ts x",
+    "node scripts/session-reader.ts",
+    "grep -rn session-memory . | head",
+    'git commit -m "feat: use session-memory search"',
+    "cd /srv/session-memory-demo && npm test",
+    "npm install -g session-memory && npm test",
+    "ls ~/.session-memory/indexes",
+    "ls; npm test && git push",
+  ])("but not where it only looks like it: %s", (command) => {
+    expect(isOwnCommand(command, home.project)).toBe(false);
   });
-
-  test("leaves out only our part of a line", () => {
-    expect(rest(`cd x && bun ${ROOT}/scripts/search.ts y; npm test`)).toBe("cd x && npm test");
-    expect(rest(`npm test | tail -5 && session-memory search "a && b"\ngit status`)).toBe(
-      "npm test | tail -5 && git status",
-    );
-    // What reads our output back goes with it; a file's short name inside a word is no reading.
-    const teed = `cd x && bun ${ROOT}/scripts/search.ts y | tee -a f`;
-    expect(rest(`${teed}; npm test`)).toBe("cd x && npm test");
-    expect(rest(`${teed}; grep z < f | head; npm test -- --file=f`)).toBeUndefined();
-    expect(rest(`bun ${ROOT}/scripts/search.ts y > t 2>&1; npm test`)).toBe("npm test");
-    expect(rest(`bun ${ROOT}/scripts/search.ts y 2>/dev/null | tee "a b" | head; cat "a b"; ls`)).toBe("ls");
-  });
-
-  test("reads no package.json that is no regular file", () => {
-    const folder = join(home.root, "odd");
-    mkdirSync(join(folder, "scripts"), { recursive: true });
-    symlinkSync("/dev/zero", join(folder, "package.json"));
-    expect(rest("bun scripts/search.ts x", folder)).toBe("bun scripts/search.ts x");
-  });
-});
-
-test("shellParts() and shellWords() follow quotes, parentheses and here-documents", () => {
-  expect(shellParts(`a "b; c" && (d; e) | f 2>&1 &\ng <<EOF\nh; i\nEOF\nj`)).toEqual([
-    { text: 'a "b; c"', separator: "&&" },
-    { text: "(d; e)", separator: "|" },
-    { text: "f 2>&1", separator: "&" },
-    { text: "g <<EOF\nh; i\nEOF", separator: "\n" },
-    { text: "j", separator: "" },
-  ]);
-  expect(shellWords(`a 'b c'd "e \\" f" g\\ h`)).toEqual(["a", "b cd", 'e " f', "g h"]);
-});
-
-test("withoutOwnOutput() leaves the lines of other commands", () => {
-  const found = `1. 8463c716:1329-1363 · tests · shop · 2026-02-11 22:46 · strong
-   L1329 Assistant: The issue is clear.
-   also 1142-1199
-12 pass
-0 fail`;
-  expect(withoutOwnOutput(found)).toBe("12 pass\n0 fail");
 });
 
 describe("the reader", () => {
@@ -130,6 +68,8 @@ describe("the reader", () => {
         claudeToolResult({ toolUseId: "t1", content: "1. 7c41f0b2:3-9 · secret plans" }),
         ...call(`${search}; npm test`, "t2"),
         claudeToolResult({ toolUseId: "t2", content: "1. 7c41f0b2:3-9 · plans\n   L3 User: x\n12 pass" }),
+        ...call("npm test", "t3"),
+        claudeToolResult({ toolUseId: "t3", content: "12 pass" }),
         ...claudeAssistant({ text: "At least one post a day." }),
       ],
     });
@@ -174,7 +114,11 @@ describe("the reader", () => {
       jsonl(
         codexMeta(),
         ...codexPrompt({ text: "hi" }),
-        ...call("exec_command", { cmd: "bun scripts/search.ts zebra", workdir: clone }, "c1"),
+        ...call(
+          "exec_command",
+          { cmd: "bun scripts/search.ts zebra", workdir: "/home/dev/session-memory" },
+          "c1",
+        ),
         ...call("shell", { command: ["bash", "-lc", search] }, "c2"),
         ...call("exec_command", { cmd: "npm test" }, "c3"),
       ),

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { Paths, Settings } from "../config/config.ts";
 import { CARRIED_FACT, isCarriedOver, readFact, type Store, writeFact } from "../store/store.ts";
-import { withoutOwnCommands } from "../transcripts/own-commands.ts";
+import { isOwnCommand } from "../transcripts/calls.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import { putTools, remakeChunkText, removeSession, rewriteChunk } from "./chunk-rows.ts";
 import { remakeDeedText, rewriteDeeds } from "./deed-rows.ts";
@@ -165,18 +165,12 @@ function removeOwnCommands(store: Store, { storedId, cwd = "/" }: HeldSession): 
   let changed = 0;
   for (const { id, tools } of rows) {
     const lines = String(tools).split("\n");
-    const after = lines.flatMap((line) => withoutOwn(line, cwd) ?? []).join("\n");
+    const after = lines.filter((line) => !isOwnCommand(line.replace(/^\S+ /, ""), cwd)).join("\n");
     if (after === tools) continue;
     putTools(store, Number(id), after);
     changed++;
   }
   return changed;
-}
-
-function withoutOwn(line: string, cwd: string): string | undefined {
-  const [, tool = "", command = ""] = /^(\S+ )?([\s\S]*)$/.exec(line) ?? [];
-  const kept = withoutOwnCommands(command, cwd);
-  return kept === undefined ? undefined : tool + kept;
 }
 
 /**

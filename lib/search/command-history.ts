@@ -2,8 +2,8 @@
 
 import type { StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
-import { shellParts, shellWords } from "../transcripts/own-commands.ts";
 import { deedsMatching, type Find, type FindScope, isInTime, phraseOf, sessionsInScope } from "./finds.ts";
+import { shellParts, shellWords } from "./shell-words.ts";
 
 const DEEDS_MAX = 20_000;
 const RESULT_CHARS = 160;

@@ -4,7 +4,6 @@ import { isAbsolute, join, normalize, relative } from "node:path";
 import type { StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
-import { shellParts, shellWords } from "../transcripts/own-commands.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import {
   deedRow,
@@ -18,6 +17,7 @@ import {
   saidBefore,
   sessionsInScope,
 } from "./finds.ts";
+import { shellParts, shellWords } from "./shell-words.ts";
 
 type Touch = "edited" | "read" | "ran" | "discussed";
 

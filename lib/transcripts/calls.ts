@@ -3,9 +3,9 @@
  * long results are cut to their ends, and what is left becomes deeds.
  */
 
+import { resolve } from "node:path";
 import { shortHash } from "../base/hash.ts";
 import type { RawEntry, Results } from "./format.ts";
-import { OWN_TOOLS, withoutOwnCommands } from "./own-commands.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
 import { deedKind, defineLazy, onlyChanges } from "./tool-call.ts";
 
@@ -26,9 +26,27 @@ interface Call {
   /** Without its input, which may be large; of a call that is no question, without its target too. */
   tool: ToolCall;
   isOurs: boolean;
-  /** Whether other commands ran beside ours. */
-  isMixed: boolean;
 }
+
+/** Tools that only our own extension registers. */
+const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
+/** A folder of ours: this one, or a copy elsewhere. */
+const FOLDER = `(?:session-memory[\\w.@-]*|${resolve(import.meta.dirname, "..", "..").replace(/[.*+?^${}()|[\]\\]/g, "\\$&")})`;
+const SCRIPTS =
+  "activity|chunk|embed|forget|health|index|observe|query|report|save|search|session|setup|share";
+const OWN_COMMAND = new RegExp(
+  [
+    // Our bin: by its path, or where a command can begin.
+    String.raw`bin[/\\]session-memory(?:\.js)?(?![\w./@-])`,
+    String.raw`(?:^|[;&|({"'${"`"}])\s*(?:[\w=./~-]+ +)*session-memory +["']?(?:${SCRIPTS})\b`,
+    // A script below a folder of ours: by its path, or run by a relative one after the folder was named.
+    String.raw`${FOLDER}(?:["']?[/\\][^\s"']*)?[/\\](?:scripts|hooks)[/\\][\w-]+\.[jt]s\b`,
+    String.raw`${FOLDER}["']?[/\\]?(?:[\s;&)][\s\S]{0,300}?)?\b(?:bun|node|deno)\b[^;&|\n]{0,200}?[\s}"'/]scripts/[\w-]+\.ts\b`,
+  ].join("|"),
+  "m",
+);
+/** What is longer is data. */
+const COMMAND_READ_MAX = 4000;
 
 /** Makes what raw entries are passed through in file order: none for one that does not count. */
 export function callCheck({
@@ -39,12 +57,12 @@ export function callCheck({
   const calls = new Map<number, Call>();
   const ordinary = new Map<string, Call>();
   const take = (callId: string | undefined, tool: ToolCall, workdir: string) => {
-    const { rest, isOurs, isMixed } = checkedCall(tool, workdir);
-    if (callId === undefined) return { rest, isOurs };
-    const isSpecial = isOurs || isMixed || tool.action === "other";
-    const call = isSpecial ? { tool: briefOf(tool), isOurs, isMixed } : ordinaryCall(ordinary, tool);
+    const isOurs = isOwnCall(tool, workdir);
+    if (callId === undefined) return isOurs;
+    const isSpecial = isOurs || tool.action === "other";
+    const call = isSpecial ? { tool: briefOf(tool), isOurs } : ordinaryCall(ordinary, tool);
     hold(calls, shortHash(callId), call);
-    return { rest, isOurs };
+    return isOurs;
   };
   let before = callsBefore;
   const callOf = (callId: string) => {
@@ -60,8 +78,7 @@ export function callCheck({
   return (raw) => {
     const { callId, tool, settle } = raw;
     if (tool) {
-      const { rest, isOurs } = take(callId, tool, raw.workdir ?? cwd);
-      return isOurs ? undefined : callEntry(raw, rest, results);
+      return take(callId, tool, raw.workdir ?? cwd) ? undefined : callEntry(raw, tool, results);
     }
     if (callId === undefined) return raw;
     const call = callOf(callId);
@@ -70,7 +87,6 @@ export function callCheck({
       return text === "" ? undefined : { ...raw, text };
     }
     if (call?.isOurs) return undefined;
-    if (call?.isMixed) raw.text = withoutOwnOutput(raw.text);
     return results === "ends" ? resultEnds(raw) : raw;
   };
 }
@@ -81,23 +97,6 @@ function resultEnds(entry: Entry): Entry {
   if (entry.patch !== undefined) entry.patch = headOf(onlyChanges(entry.patch));
   return entry;
 }
-
-/** Removes the lines that our scripts printed from the output of several commands. */
-export function withoutOwnOutput(text: string): string {
-  let isInside = false;
-  return text
-    .split("\n")
-    .filter((line) => {
-      isInside = OWN_HEAD.test(line) || (isInside && OWN_CONTINUATION.test(line));
-      return !isInside;
-    })
-    .join("\n");
-}
-
-/** First lines of what our scripts print, and the lines that go on below them. */
-const OWN_HEAD =
-  /^(?:\d+\. \S+:\d+(?:-\d+)? · |# .+ · (?:claude|pi|codex|plain) · |L\d+ \[|\[Session Activity\]|nothing certain; nearest:|index: \d+ sessions|nothing relevant found)/;
-const OWN_CONTINUATION = /^(?: {2}|$|- .*\(\d+[smhd] ago|! )/;
 
 /** Holds a call by a number: an object or text that stays among garbage keeps a block of memory alive. */
 function hold(calls: Map<number, Call>, key: number, call: Call): void {
@@ -110,15 +109,20 @@ function ordinaryCall(known: Map<string, Call>, { name, action }: ToolCall): Cal
   let call = known.get(name);
   if (!call) {
     if (known.size >= CALLS_HELD) known.clear();
-    call = { tool: { name, target: "", action, paths: [] }, isOurs: false, isMixed: false };
+    call = { tool: { name, target: "", action, paths: [] }, isOurs: false };
     known.set(name, call);
   }
   return call;
 }
 
-function checkedCall(tool: ToolCall, cwd: string): { rest: ToolCall; isOurs: boolean; isMixed: boolean } {
-  const rest = OWN_TOOLS.test(tool.name) ? undefined : restOf(tool, cwd);
-  return { rest: rest ?? tool, isOurs: rest === undefined, isMixed: rest !== tool };
+/** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
+function isOwnCall({ name, action, input, target }: ToolCall, cwd: string): boolean {
+  return OWN_TOOLS.test(name) || (action === "run" && isOwnCommand(input ?? target, cwd));
+}
+
+/** Returns whether a command line names our bin or a script of ours. */
+export function isOwnCommand(command: string, cwd: string): boolean {
+  return OWN_COMMAND.test(`${cwd}\n${command.slice(0, COMMAND_READ_MAX)}`);
 }
 
 function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
@@ -134,15 +138,6 @@ function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
 
 function briefOf({ name, target, action, paths }: ToolCall): ToolCall {
   return { name, target, action, paths };
-}
-
-/** Removes our own commands from a call: returns the same call when it has none, undefined when nothing else is left. */
-function restOf(tool: ToolCall, cwd: string): ToolCall | undefined {
-  if (tool.action !== "run") return tool;
-  const command = tool.input ?? tool.target;
-  const rest = withoutOwnCommands(command, cwd);
-  if (rest === command) return tool;
-  return rest === undefined ? undefined : { ...tool, target: rest.replace(/\s+/g, " ").trim(), input: rest };
 }
 
 // The ends of long texts are cut before they are redacted, so that no secret is cut: at words, never inside a key.
