@@ -50,6 +50,35 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`]).toHaveLength(2);
   }, 30_000);
 
+  test("refuses rows over the limits, and reads past those of a hub from before them", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    say(alice, uuid(31), ["what wakes the elevator", "the capacitor beside the relay"]);
+    await alice.share();
+    const session = `(SELECT number FROM session_memory.sessions WHERE id = '${uuid(31)}')`;
+    const insert = (idx: number, column: string, value: string) =>
+      `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, ${column})
+       VALUES (${session}, ${idx}, 9, '\\x00', '2026-01-01T00:00:00Z', ${value})`;
+    expect(postgres.refusal(insert(7, "content", "repeat('x', 65537)"), "alice")).toContain("chunks_limits");
+    expect(
+      postgres.refusal(insert(7, "body", "jsonb_build_object('tools', repeat('x', 1048576))"), "alice"),
+    ).toContain("chunks_limits");
+    expect(
+      postgres.refusal("UPDATE session_memory.sessions SET observations = repeat('x', 1048577)", "alice"),
+    ).toContain("sessions_limits");
+    for (const table of ["chunks", "sessions"]) {
+      postgres.sql(`ALTER TABLE session_memory.${table} DROP CONSTRAINT ${table}_limits`);
+    }
+    postgres.sql(insert(7, "content", "repeat('x', 192 * 1024 * 1024)"));
+    postgres.sql(`UPDATE session_memory.sessions SET meta = jsonb_build_object('summary', repeat('x', 20000000)),
+      observations = repeat('x', 20000000), name = repeat('n', 20000000) WHERE number = ${session}`);
+    await bob.share();
+    expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(31)}`]).toEqual([
+      "User: what wakes the elevator\nAssistant: the capacitor beside the relay",
+    ]);
+    postgres.sql(`DELETE FROM session_memory.sessions WHERE id = '${uuid(31)}'`);
+  }, 60_000);
+
   test("keeps one session of a transcript that two machines of one owner have, the longer one", async () => {
     using desk = sharer(postgres, { role: "alice", machine: "desk" });
     using laptop = sharer(postgres, { role: "alice", machine: "laptop" });

@@ -7,6 +7,7 @@ import { SHARED_FILE } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub, HubRow } from "./hub.ts";
+import { CHUNK_MAX_BYTES, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
 import { cleaner, type IncomingChunk, type IncomingSession, toChunk, toSession } from "./incoming.ts";
 import type { SharedSession } from "./replica.ts";
 import { batchesBy, holdsText } from "./shared-rows.ts";
@@ -20,6 +21,8 @@ interface FetchOptions {
 
 /** Chunks of one statement's answer: more would not come in time on a slow line. */
 const PAGE = 1000;
+/** Bytes of one statement's answer: what a member wrote up to every limit still comes in time. */
+const PAGE_BYTES = 16 * 1024 * 1024;
 /** Chunks of one transaction here: the full text merges a segment for each. */
 const WRITE = 5000;
 
@@ -78,8 +81,37 @@ async function fetchBatch(
   return count;
 }
 
-const DESCRIBE_SESSIONS = `SELECT number, seq, name, folder, parent_id, started_at, updated_at, meta, observations
+/**
+ * Returns SQL that is null where a value is over its limit. What is stored is compared first: PostgreSQL tells its size
+ * without reading a value of hundreds of megabytes back.
+ */
+function within(column: string, bytes: number, text = column): string {
+  return `CASE WHEN pg_column_size(${column}) <= ${bytes} AND octet_length(${text}) <= ${bytes} THEN ${column} END`;
+}
+
+const DESCRIBE_SESSIONS = `SELECT number, seq, ${within("name", 4000)} AS name, left(folder, 4096) AS folder,
+    ${within("parent_id", 2048)} AS parent_id, left(started_at, 64) AS started_at, left(updated_at, 64) AS updated_at,
+    ${within("meta", DOCUMENT_MAX_BYTES, "meta::text")} AS meta,
+    ${within("observations", DOCUMENT_MAX_BYTES)} AS observations
   FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
+
+/** A page of chunks: those over a limit as gone, and of the rest as many as stay below the page's bytes. */
+const PAGE_OF_CHUNKS = `WITH page AS MATERIALIZED (
+    SELECT c.session, c.idx, c.hash, c.at, c.body, c.content,
+      ${within("c.content", CHUNK_MAX_BYTES)} IS NOT NULL
+        AND ${within("c.body", DOCUMENT_MAX_BYTES, "c.body::text")} IS NOT NULL
+        AND octet_length(c.hash) <= 64 AND length(c.at) <= 64 AS is_whole
+    FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
+    JOIN session_memory.chunks c ON c.session = w.number AND c.seq > w.after
+    WHERE (c.session, c.idx) > ($2::bigint, $3::integer) ORDER BY c.session, c.idx LIMIT ${PAGE}
+  ), sized AS MATERIALIZED (
+    SELECT *, sum(CASE WHEN is_whole THEN octet_length(body::text) + octet_length(content) ELSE 0 END)
+      OVER (ORDER BY session, idx) AS bytes, row_number() OVER (ORDER BY session, idx) AS nth FROM page
+  )
+  SELECT session, idx, (SELECT count(*) FROM page) AS found, CASE WHEN is_whole THEN encode(hash, 'hex') END AS hash,
+    CASE WHEN is_whole THEN at END AS at, CASE WHEN is_whole THEN body END AS body,
+    CASE WHEN is_whole THEN content END AS content
+  FROM sized WHERE bytes <= ${PAGE_BYTES} OR nth = 1 ORDER BY session, idx`;
 
 /** Returns whether a chunk is gone at the hub or excluded here. */
 function isChunkOut({ hash, header, content, tools }: IncomingChunk, { hasText }: Exclusion): boolean {
@@ -96,16 +128,10 @@ async function* pagesOf(hub: Hub, batch: readonly SharedSession[]): AsyncGenerat
   );
   let last: [number, number] = [-1, -1];
   for (;;) {
-    const page = await hub.query(
-      `SELECT c.session, c.idx, encode(c.hash, 'hex') AS hash, c.at, c.body, c.content
-       FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
-       JOIN session_memory.chunks c ON c.session = w.number AND c.seq > w.after
-       WHERE (c.session, c.idx) > ($2::bigint, $3::integer) ORDER BY c.session, c.idx LIMIT ${PAGE}`,
-      [wanted, ...last],
-    );
+    const page = await hub.query(PAGE_OF_CHUNKS, [wanted, ...last]);
     if (page.length > 0) yield page;
     const end = page.at(-1);
-    if (!end || page.length < PAGE) return;
+    if (!end || (page.length === Number(end.found) && page.length < PAGE)) return;
     last = [Number(end.session), Number(end.idx)];
   }
 }

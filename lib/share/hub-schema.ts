@@ -13,6 +13,11 @@ import { ADMIN_URL_VARIABLE, connectHub, hubAddress } from "./hub.ts";
 /** Every table is in this schema, and named with it: a pooler may refuse a search path. */
 const SCHEMA = "session_memory";
 
+/** Of a chunk's words; ours are below 2 KB (500 tokens). */
+export const CHUNK_MAX_BYTES = 64 * 1024;
+/** Of a chunk's deeds, a session's description or its observations; the largest in real sessions are 100 KB. */
+export const DOCUMENT_MAX_BYTES = 1024 * 1024;
+
 interface InitReport {
   hub: string;
   role: string;
@@ -119,6 +124,20 @@ CREATE POLICY changes ON session_memory.chunks FOR UPDATE USING (
   EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
 CREATE POLICY removes ON session_memory.chunks FOR DELETE USING (
   EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+`,
+  // NOT VALID: rows from before the limits stay, and readers skip them
+  `
+ALTER TABLE session_memory.sessions
+  ADD CONSTRAINT sessions_limits CHECK (
+    coalesce(length(parent_id), 0) <= 512 AND coalesce(length(name), 0) <= 1000 AND length(folder) <= 4096
+    AND coalesce(length(started_at), 0) <= 64 AND length(updated_at) <= 64
+    AND coalesce(octet_length(meta::text), 0) <= ${DOCUMENT_MAX_BYTES}
+    AND coalesce(octet_length(observations), 0) <= ${DOCUMENT_MAX_BYTES}) NOT VALID;
+ALTER TABLE session_memory.chunks
+  ADD CONSTRAINT chunks_limits CHECK (
+    coalesce(octet_length(hash), 0) <= 64 AND coalesce(length(at), 0) <= 64
+    AND coalesce(octet_length(content), 0) <= ${CHUNK_MAX_BYTES}
+    AND coalesce(octet_length(body::text), 0) <= ${DOCUMENT_MAX_BYTES}) NOT VALID;
 `,
 ];
 

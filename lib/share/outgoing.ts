@@ -16,6 +16,7 @@ import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
+import { DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
 import { hubId, keyOf, sharedProject } from "./share-state.ts";
 import {
   cleanRows,
@@ -72,6 +73,8 @@ export interface OutgoingSession {
 }
 
 const HASH_BYTES = 16;
+/** Leaves a quarter of the hub's limit for what stands beside the deeds, and for how PostgreSQL spaces JSON. */
+const DEEDS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
 const COLUMNS = `chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
   exchange_line, token_count, content, context_content, tools, row_lines`;
 
@@ -117,7 +120,8 @@ function readDerived(
   const sent = (text: string) => (hasText(text) ? "" : clean(text));
   const name = sent(meta?.name ?? session.name ?? "");
   const { records } = readLedgerFile(ledgerFile(config.paths, id));
-  const observations = renderObservations(records);
+  // a character is at most four bytes
+  const observations = renderObservations(records, { maxChars: DOCUMENT_MAX_BYTES / 4 });
   return {
     name: name === "" ? undefined : name,
     meta: meta && {
@@ -152,11 +156,20 @@ function toOutgoing(row: Row, deeds: SharedDeed[], clean: (text: string) => stri
       header: clean(context.slice(0, context.length - content.length)),
       tools: withoutForeignPaths(clean(String(row.tools))),
       rows: said.rowLines,
-      deeds,
+      deeds: firstWithin(deeds, DEEDS_MAX_BYTES),
     },
   };
   const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
   return { idx: Number(row.chunk_index), hash: Buffer.from(hash).toString("hex"), ...sent };
+}
+
+/** Returns the first of the deeds whose JSON takes some bytes at most. */
+function firstWithin(deeds: readonly SharedDeed[], maxBytes: number): SharedDeed[] {
+  let left = maxBytes;
+  return deeds.filter((deed) => {
+    left -= Buffer.byteLength(JSON.stringify(deed)) + 1;
+    return left >= 0;
+  });
 }
 
 /** A session on its way to the hub. */

@@ -163,7 +163,7 @@ async function listSessions(
     };
   });
   const rows = await hub.query(
-    `SELECT s.number, s.owner, s.machine, s.agent, s.id, s.origin, s.project, s.seq, s.updated_at, s.chunks
+    `SELECT s.number, s.owner, s.machine, s.agent, s.id, s.origin, s.project, s.seq, left(s.updated_at, 64) AS updated_at, s.chunks
      FROM jsonb_to_recordset($1::jsonb) AS f(project text, origin uuid, after bigint)
      JOIN session_memory.sessions s ON s.project = f.project AND s.origin = f.origin AND s.seq > f.after
      WHERE s.updated_at >= $2`,
