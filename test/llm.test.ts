@@ -169,6 +169,29 @@ test("a server that never answers is given up at the limit, and the call stays c
   expect([today.calls, today.tokens.output]).toEqual([1, 1500]);
 });
 
+test("an answer that never ends is given up at 32 MB", async () => {
+  let sent = 0;
+  const endless: Reply = { kind: "endless", onSent: (bytes) => (sent = bytes) };
+  server.script(endless);
+  expect((await failureOf(ask())).message).toBe("Cannot ask the model: the answer is larger than 32 MB");
+  expect(sent).toBeLessThan(64 << 20);
+  server.scriptEmbeddings(endless);
+  expect((await failureOf(embedTexts(["a"], { config: embedding(), env: key, spend }))).message).toBe(
+    "Cannot embed: the answer is larger than 32 MB",
+  );
+});
+
+test("our key, which a server echoes, is in no message and no answer", async () => {
+  const env = { KEY: "unknown-vendor:qzrtpl" };
+  server.script(
+    { kind: "status", status: 401, body: { error: { message: `no such key ${env.KEY}` } } },
+    { kind: "chat", content: `{"name": "${env.KEY}"}` },
+  );
+  const error = await failureOf(ask({ env }));
+  expect(error.message).toBe("Cannot ask the model: the server answered 401 no such key [REDACTED]");
+  expect((await ask({ env })).value).toEqual({ name: "[REDACTED]" });
+});
+
 test("a caller can give up", async () => {
   server.script({ kind: "hang" });
   const stop = new AbortController();

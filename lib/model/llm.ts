@@ -30,6 +30,10 @@ const REASONING_MODEL = /^(?:.*\/)?(?:o\d|gpt-[5-9])/;
 const REASONING_TOKENS = 4000;
 /** Matches what Bun, Node and Deno report when no server accepted the request. */
 const NOT_REACHED = /refused|ENOTFOUND|EAI_AGAIN|unable to connect|client error \(Connect\)|redirect/i;
+/** A batch of vectors of 4,096 numbers takes 9 MB; a server that never ends would take all memory. */
+const ANSWER_MAX_BYTES = 32 * 1024 * 1024;
+/** A key shorter than this is a placeholder for a local server, and may be an ordinary word. */
+const KEY_MIN_LENGTH = 8;
 /** The only headers we send; the client would add others from the environment. */
 const SENT_HEADERS = ["accept", "authorization", "content-type"];
 
@@ -109,7 +113,12 @@ export function chatSender({ config, env, spend, ...rest }: LlmConnection, tempe
     const reservation = await spend.reserve({ kind: "chat", feature, model, baseUrl, tokens: estimate });
     const completion = await call(
       "MODEL_FAILED",
-      { reservation, timeoutMs: config.timeoutMs, signals: [signal, rest.signal] },
+      {
+        reservation,
+        timeoutMs: config.timeoutMs,
+        signals: [signal, rest.signal],
+        key: env[config.apiKeyEnv],
+      },
       (within) =>
         client.chat.completions.create(
           {
@@ -129,7 +138,7 @@ export function chatSender({ config, env, spend, ...rest }: LlmConnection, tempe
       output: completion.usage?.completion_tokens ?? tokenUpperBound(choice.message.content ?? ""),
     });
     return {
-      text: answerText(choice.message),
+      text: withoutKey(answerText(choice.message), env[config.apiKeyEnv]),
       cut: choice.finish_reason === "length",
       model: config.model,
       ...paid,
@@ -145,7 +154,12 @@ async function embedBatch(client: OpenAI, texts: string[], options: EmbedOptions
   const reservation = await spend.reserve({ kind: "embedding", feature: "embed", model, baseUrl, tokens });
   const response = await call(
     "EMBEDDING_FAILED",
-    { reservation, timeoutMs: EMBEDDING_TIMEOUT_MS, signals: [options.signal] },
+    {
+      reservation,
+      timeoutMs: EMBEDDING_TIMEOUT_MS,
+      signals: [options.signal],
+      key: options.env[config.apiKeyEnv],
+    },
     (within) =>
       client.embeddings.create(
         {
@@ -170,12 +184,14 @@ interface CallOptions {
   reservation: Reservation;
   timeoutMs: number;
   signals: (AbortSignal | undefined)[];
+  /** Taken out of what the server says. */
+  key: string | undefined;
 }
 
 /** Makes one request within its time limit; a failure becomes an error that says whether a retry may help. */
 async function call<T>(
   type: ErrorType,
-  { reservation, timeoutMs, signals }: CallOptions,
+  { reservation, timeoutMs, signals, key }: CallOptions,
   request: (within: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = AbortSignal.timeout(timeoutMs);
@@ -194,7 +210,7 @@ async function call<T>(
     if (caller.aborted || error instanceof APIUserAbortError) {
       throw failed(type, "the call was given up", { cause: error, kind: "aborted" });
     }
-    throw failure(type, error);
+    throw failure(type, error, key);
   }
 }
 
@@ -203,9 +219,9 @@ function isRefusal(status: number): boolean {
   return status < 500 && status !== 408 && status !== 499;
 }
 
-function failure(type: ErrorType, error: unknown): SessionMemoryError {
+function failure(type: ErrorType, error: unknown, key: string | undefined): SessionMemoryError {
   const status = error instanceof APIError ? error.status : undefined;
-  const what = redact(describeError(error))
+  const what = redact(withoutKey(describeError(error), key))
     .replaceAll(".:", ":")
     .replace(/\. For more information, pass .*$/, "")
     .slice(0, 300);
@@ -267,13 +283,31 @@ function connect(type: ErrorType, config: LlmConfig | EmbeddingConfig, env: Envi
     baseURL: config.baseUrl ?? OPENAI_URL,
     maxRetries: 0,
     logLevel: "off",
-    fetch: (url, init) => {
+    fetch: async (url, init) => {
       const all = new Headers(init?.headers);
       const headers = SENT_HEADERS.flatMap((name): [string, string][] => [[name, all.get(name) ?? ""]]);
       const kept = headers.filter(([name, value]) => value !== "" && (key || name !== "authorization"));
-      return fetch(url, { ...init, headers: kept, redirect: "error" });
+      return capped(await fetch(url, { ...init, headers: kept, redirect: "error" }));
     },
   });
+}
+
+/** Returns a response whose body fails once it is larger than any answer. */
+function capped(response: Response): Response {
+  let left = ANSWER_MAX_BYTES;
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      left -= bytes.byteLength;
+      if (left < 0) controller.error(new Error(`the answer is larger than ${ANSWER_MAX_BYTES >> 20} MB`));
+      else controller.enqueue(bytes);
+    },
+  });
+  return new Response(response.body?.pipeThrough(count), response);
+}
+
+/** A server may echo the key it was sent, which no pattern of ours need know. */
+function withoutKey(text: string, key = ""): string {
+  return key.length < KEY_MIN_LENGTH ? text : text.replaceAll(key, "[REDACTED]");
 }
 
 function isOpenAI(baseUrl: string | undefined): boolean {
