@@ -13,7 +13,7 @@ import { PI_SESSION, piAssistant, piEntry, piHeader, piLinked, piUser } from "./
 import { type PiHost, type PiHostOptions, piHost } from "./support/pi-host.ts";
 import type { Row } from "./support/rows.ts";
 
-const WORDS = "The deploy notes say more about it. ".repeat(60);
+const WORDS = "The deploy notes say more about it. ".repeat(68);
 const MODEL = {
   modelKeys: ["active"],
   observe: { observerTokens: 100_000, retainTokens: 0, stepTokens: 600 },

@@ -5,22 +5,18 @@
  */
 
 import { truncate } from "../base/text.ts";
-import { estimateTokens, mostTokens, positionWithin } from "../language/tokens.ts";
+import { estimateTokens, positionWithin } from "../language/tokens.ts";
 import { describeText } from "../language/topics.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
 import { headerWords, writeHeader } from "./header.ts";
 
-/** The hard limit; cl100k tokens of a chunk's content. */
-const MAX_TOKENS = 500;
-/** Messages are gathered up to this many tokens; by the estimate, which is a quarter high. */
-const GATHER_TOKENS = 380;
+/** Messages are gathered up to this many tokens, so that a chunk is about an exchange and rarely near 500. */
+const GATHER_TOKENS = 310;
 /** And no further than this from line to line: between them lie the rows of tool work. */
 const GATHER_LINES = 60;
 /** A message beyond this many is cut. */
-const WHOLE_TOKENS = 470;
-/** Up to this many, even what is no word of any language stays within the limit. */
-const SAFE_TOKENS = 300;
+const WHOLE_TOKENS = 390;
 /** "Assistant: " and the line break. */
 const LABEL_TOKENS = 4;
 /** Characters of the first message that say what an exchange is about. */
@@ -44,8 +40,6 @@ interface Message {
   speaker: "user" | "assistant";
   text: string;
   tokens: number;
-  /** As many as it may have at most, counted when first asked for. */
-  most?: number | undefined;
   line: number;
   id: string | undefined;
   at: string | undefined;
@@ -143,8 +137,8 @@ function gather(messages: readonly Message[]): Message[][] {
   };
   for (const message of messages) {
     const isFar = group[0] !== undefined && message.line - group[0].line > GATHER_LINES;
-    if (isFar || tokens + message.tokens > GATHER_TOKENS || !isWithin([...group, message])) close();
-    if (message.tokens > WHOLE_TOKENS || !isWithin([message])) {
+    if (isFar || tokens + message.tokens > GATHER_TOKENS) close();
+    if (message.tokens > WHOLE_TOKENS) {
       for (const piece of cutMessage(message)) groups.push([piece]);
       continue;
     }
@@ -160,17 +154,8 @@ function cutMessage(message: Message): Message[] {
   const pieces = cutText(message.text);
   return pieces.map((text, i) => {
     const tools = i === pieces.length - 1 ? message.tools : "";
-    return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, most: undefined, tools };
+    return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, tools };
   });
-}
-
-/** Returns whether messages stay within the hard limit together, even where the estimate is low. */
-function isWithin(messages: readonly Message[]): boolean {
-  const tokens = messages.reduce((sum, message) => sum + message.tokens, 0);
-  if (tokens <= SAFE_TOKENS) return true;
-  let most = 0;
-  for (const message of messages) most += message.most ??= mostTokens(message.text, message.tokens);
-  return most <= MAX_TOKENS;
 }
 
 function makeChunk(
@@ -205,10 +190,7 @@ function makeChunk(
       .map(({ tools }) => tools)
       .filter((tools) => tools !== "")
       .join("\n"),
-    tokens: Math.min(
-      MAX_TOKENS,
-      group.reduce((sum, { tokens }) => sum + tokens, 0),
-    ),
+    tokens: group.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }
 
@@ -225,9 +207,9 @@ function firstWords({ speaker, text }: Message): string {
 }
 
 /** The size of the pieces, without what each repeats of the one before. */
-const PIECE_TOKENS = 240;
+const PIECE_TOKENS = 200;
 /** The bounds of what a piece repeats: 10 to 20 % of it. */
-const OVERLAP_TOKENS = 44;
+const OVERLAP_TOKENS = 36;
 
 const BOUNDARIES = [/^[ \t]*```[ \t]*\n/gm, /\n\s*\n/g, /\n/g, /[.!?]["')\]]*\s|[。！？]/g, /\s/g];
 
@@ -245,27 +227,19 @@ function findCuts(text: string): number[] {
   // Even pieces rather than full ones and a short rest.
   const wanted = Math.ceil(total / Math.ceil(total / PIECE_TOKENS));
   for (let from = 0; ; ) {
-    const limit = positionAfter(text, from, wanted + 40);
+    const limit = positionAfter(text, from, wanted + 30);
     if (limit >= text.length) break;
-    from = cutBetween(text, positionAfter(text, from, wanted - 60), limit);
+    from = cutBetween(text, positionAfter(text, from, wanted - 50), limit);
     ends.push(from);
   }
   ends.push(text.length);
   return ends;
 }
 
-/** Returns how far a text goes from `start` within `tokens` tokens, by halves: where chunks are cut must never change. */
+/** Returns how far a text goes from `start` within `tokens` tokens: a character at least, no surrogate pair cut. */
 function positionAfter(text: string, start: number, tokens: number): number {
-  let low = start + 1;
-  let high = Math.min(text.length, start + tokens * 10);
-  const fits = positionWithin(text, { start, end: high, tokens });
-  if (fits === high) return wholePosition(text, high);
-  while (high - low > 8) {
-    const middle = (low + high) >> 1;
-    if (middle <= fits) low = middle;
-    else high = middle;
-  }
-  return Math.max(wholePosition(text, low), start + 1);
+  const fits = positionWithin(text, { start, end: text.length, tokens });
+  return Math.max(wholePosition(text, fits), start + 1);
 }
 
 function cutBetween(text: string, least: number, limit: number): number {

@@ -5,7 +5,7 @@
  */
 
 import type { LlmConfig } from "../config/config.ts";
-import { mostTokens } from "../language/tokens.ts";
+import { estimateTokens } from "../language/tokens.ts";
 
 type Prices = LlmConfig["prices"];
 
@@ -79,7 +79,8 @@ export function priceOf(model: PricedModel, tokens: Tokens, configured: Prices):
 
 /** Returns more tokens than a text has in any usual tokenizer. */
 export function tokenUpperBound(text: string): number {
-  return Math.max(mostTokens(text), Math.ceil(Buffer.byteLength(text) / 3));
+  // The estimate is within 30 %; a rare character beyond ASCII may be as many tokens as it has bytes.
+  return Math.ceil(1.3 * estimateTokens(text) + (Buffer.byteLength(text) - text.length) / 2);
 }
 
 /** Finds a model's price; a dated or prefixed name (`openai/gpt-4o-mini-2024-07-18`) has the price of its model. */
