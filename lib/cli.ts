@@ -10,6 +10,7 @@ import {
   usageError,
 } from "./base/command.ts";
 import { refusalOf, SessionMemoryError } from "./base/errors.ts";
+import { type Line, plainText } from "./base/lines.ts";
 import { isTerminal, writeFully } from "./base/output.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
@@ -53,7 +54,7 @@ export interface Run<T extends Options> {
   configError: SessionMemoryError | undefined;
   cwd: string;
   /** Prints a result: the data with `--json`, else the lines. Returns false when its reader has left. */
-  show(data: unknown, lines: Iterable<string>): boolean;
+  show(data: unknown, lines: Iterable<Line | string>): boolean;
 }
 
 /** Parses the command line, loads the configuration and runs a script, as `runMain` does. */
@@ -70,7 +71,7 @@ export function runScript<T extends Options>(
     const reading = pathsReading(loaded, sessions, cwd);
     const config = { ...loaded, paths: readsAnyVolute ? readingAnyVolute(reading) : reading };
     if (!json) await useTerminal(args, loaded.settings);
-    const show = (data: unknown, lines: Iterable<string>) =>
+    const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
     await main({ args, ...parsed, config, configError, cwd, show });
   });
@@ -192,13 +193,12 @@ export function useConfig({ settings, ignored }: Pick<Config, "settings" | "igno
 }
 
 /** Formats what is printed for a person; undefined when no terminal shows it. */
-let dress: ((text: string) => string) | undefined;
+let dress: ((line: Line) => string) | undefined;
 
 /** Formats all further output for a person, if a terminal shows it. Otherwise nothing of this is loaded. */
 async function useTerminal(args: readonly string[], settings: Config["settings"]): Promise<void> {
   if (!isTerminal(STDOUT)) return;
-  const [{ dresser }, { painter, wantsColour }, { wordsToMark }] = await Promise.all([
-    import("./base/terminal.ts"),
+  const [{ dresser, painter, wantsColour }, { wordsToMark }] = await Promise.all([
     import("./base/terminal.ts"),
     import("./language/words.ts"),
   ]);
@@ -209,9 +209,12 @@ async function useTerminal(args: readonly string[], settings: Config["settings"]
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */
-export function print(text: string): boolean {
+export function print(line: Line | string): boolean {
+  const text = plainText(line);
   const cleaned = clean(text);
-  return writeFully(`${dress?.(cleaned) ?? cleaned}\n`);
+  if (!dress || typeof line === "string") return writeFully(`${cleaned}\n`);
+  // Of a line that holds a secret after all it is not known which part did.
+  return writeFully(`${dress(cleaned === text ? line : { kind: line.kind, parts: [cleaned] })}\n`);
 }
 
 /** Prints the one JSON document of `--json`. */

@@ -9,6 +9,7 @@
  */
 
 import { asCalled } from "../lib/base/command.ts";
+import type { Line } from "../lib/base/lines.ts";
 import { counted } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { type Run, runScript } from "../lib/cli.ts";
@@ -47,10 +48,12 @@ function main({ config, configError, cwd, show }: Run<Record<never, never>>): vo
 function* describe(
   { status, findings, metrics, hooks, sends, runtime }: Health,
   timezone: string,
-): Generator<string> {
+): Generator<Line | string> {
   const minute = (iso: string) => formatLocal(iso, timezone).slice(0, 16);
-  yield status;
-  for (const { level, what, remedy } of findings) yield `${level}: ${what} · ${remedy}`;
+  yield { kind: "text", parts: [[status === "OK" ? "good" : "bad", status]] };
+  for (const { level, what, remedy } of findings) {
+    yield { kind: "text", parts: [[level === "info" ? "time" : "bad", level], `: ${what} · ${remedy}`] };
+  }
   const { lastIndexed, redactions, spendToday, avgIndexTimePerSession: indexing } = metrics;
   const size = `${counted(metrics.totalSessions, "session")}, ${counted(metrics.totalChunks, "chunk")}, ${metrics.storageUsedMB} MB`;
   const took = indexing === null ? "" : `, ${indexing} ms a session`;

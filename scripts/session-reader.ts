@@ -10,6 +10,7 @@
 
 import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { countPoints, type Line, plainText } from "../lib/base/lines.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { onMachine, shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
@@ -114,7 +115,7 @@ export function readSessionLog(options: {
   const { steps } = readLastSteps(file, { rules: ownRules(), filter, head, count: options.lines ?? 50 });
   const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const style = { timezone, full: false, tools: false, isRewound: rewoundIn(file, statSync(file).size) };
-  return steps.map((step) => formatStep(step, style)).join("\n");
+  return steps.map((step) => plainText(formatStep(step, style))).join("\n");
 }
 
 /** A request. */
@@ -231,7 +232,7 @@ async function printShared(
 interface Printed {
   request: Request;
   style: LogStyle;
-  head: string;
+  head: Line;
   /** The name of the session in the hint to continue. */
   id: string;
   data: object;
@@ -249,12 +250,12 @@ async function printSteps(
   }
   if (values.outline) {
     const { outline } = await import("../lib/naming/work.ts");
-    const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - [...head].length - 1;
+    const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
     return void show(undefined, [head, ...outline(steps, { ...style, maxChars })]);
   }
   const texts = steps.map((step) => formatStep(step, style));
   const lines = steps.map(({ entry }) => entry.line);
-  const maxChars = request.maxChars - [...head].length - 1;
+  const maxChars = request.maxChars - countPoints([head]);
   show(undefined, [head, ...fitSteps(texts, { maxChars, lines, range: request.lines, id })]);
 }
 

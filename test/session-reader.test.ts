@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { plainText } from "../lib/base/lines.ts";
 import { columnsOf } from "../lib/base/terminal.ts";
 import { listingColumns, resumeCommand } from "../lib/sessions/listing.ts";
 import { readSessionLog } from "../scripts/session-reader.ts";
@@ -306,7 +307,7 @@ test("at a terminal a row fits 80 columns: folders are short there, and sizes le
   ];
   const dates = [new Date("2020-02-03T14:31:00Z")];
   const shown = (columns: number) =>
-    listingColumns([row], { dates, home: "/home/u", timezone: "UTC", columns })[0] ?? "";
+    plainText(listingColumns([row], { dates, home: "/home/u", timezone: "UTC", columns })[0] ?? "");
   expect(shown(80)).toBe("3 Feb 2020  the name of a session the name…  7c41f0b2  claude  …/a-long-folder…");
   expect(shown(140)).toEndWith("  7c41f0b2  claude  …/a-long-folder-name  1 KiB");
   expect([80, 100, 140].filter((columns) => columnsOf(shown(columns)) > columns)).toEqual([]);

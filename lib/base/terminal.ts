@@ -1,19 +1,20 @@
 /**
- * Formats text for a person at a terminal: colours by meaning, widths in columns, times as people say them. When output is
- * piped, or `NO_COLOR` is set, nothing is coloured.
- *
- * `dresser` works on the plain lines that scripts print, so what is piped or counted stays plain text.
+ * Formats lines for a person at a terminal: colours by meaning, widths in columns, times as people say them. When output
+ * is piped, or `NO_COLOR` is set, nothing is coloured.
  */
 
-/** The meaning of a part of a line. */
-type Meaning = "name" | "time" | "user" | "assistant" | "tool" | "match" | "good" | "bad" | "faint";
+import type { Line, Meaning, Part } from "./lines.ts";
 
-export type Paint = (meaning: Meaning, text: string) => string;
+/** Of what is said only the words that were asked for are painted. */
+type Painted = Exclude<Meaning, "said"> | "match";
+
+export type Paint = (meaning: Painted, text: string) => string;
 
 /** Colours of the terminal's own palette, so that light and dark themes both stay readable. */
-const CODES: Record<Meaning, [on: number, off: number]> = {
+const CODES: Record<Painted, [on: number, off: number]> = {
   name: [1, 22],
   time: [36, 39],
+  place: [2, 22],
   user: [32, 39],
   assistant: [34, 39],
   tool: [33, 39],
@@ -25,18 +26,6 @@ const CODES: Record<Meaning, [on: number, off: number]> = {
 
 /** Columns by which the rest of a broken line is indented. */
 const HANGING = 2;
-
-const RESULT = /^(\d+\. )(\S+)( · .*)?$/;
-const ROW =
-  /^( *)(L\d+)((?: \(rewound\))?)((?: \[\d{4}-\d\d-\d\d[^\]]*\])?) (User:|Assistant:|\[[^\]]*\])?(.*)$/s;
-const LISTED =
-  /^((?:today|yesterday) \d\d:\d\d|\d{1,2} [A-Z][a-z]{2,3}(?: \d{4})?)( {2,})(.*?)( {2,})(\S+)( {2,}(?:claude|pi|codex|plain) .*)$/;
-/** What was done, in an outline. */
-const DONE = /^ {2}(?:edited|wrote|ran|failed|committed|decided)\b/;
-const DIFF = /^ {2,}([+-])/;
-const STATUS = /^(?:OK|DEGRADED|ERROR)$/;
-const FINDING = /^(error|warning|info): /;
-const MINUTE = /\d{4}-\d\d-\d\d \d\d:\d\d/;
 
 /** Returns how to paint, or to leave text as it is. */
 export function painter(isColoured: boolean): Paint {
@@ -99,17 +88,16 @@ export function wrapColumns(line: string, { columns, indent }: { columns: number
   return wrapped;
 }
 
-/** Lines up rows of cells; the last cell of a row keeps its length. */
-export function alignColumns(rows: readonly (readonly string[])[]): string[] {
+/** Lines up rows of cells by filling each up to the next column; the last cell of a row keeps its length. */
+export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columnsOf(cell));
   }
   return rows.map((row) =>
-    row
-      .map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - columnsOf(cell))))
-      .join("  ")
-      .trimEnd(),
+    row.map((cell, i) =>
+      i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - columnsOf(cell) + 2),
+    ),
   );
 }
 
@@ -157,81 +145,24 @@ interface DressOptions {
   columns?: number | undefined;
 }
 
-/** Returns a function that dresses one printed text after the other. */
-export function dresser(options: DressOptions): (text: string) => string {
+/** Returns a function that dresses one printed line after the other. */
+export function dresser(options: DressOptions): (line: Line) => string {
+  const { columns = Number.POSITIVE_INFINITY } = options;
   let isFirst = true;
-  return (text) => {
-    const lines = text.split("\n").flatMap((line) => {
-      const isResult = RESULT.test(line);
-      const gap = isResult && !isFirst ? [""] : [];
-      isFirst = false;
-      return [...gap, dressLine(line, options)];
-    });
-    return lines.join("\n");
+  return ({ kind, parts }) => {
+    const gap = kind === "result" && !isFirst ? "\n" : "";
+    isFirst = false;
+    const dressed = parts.map((part) => dressPart(part, options)).join("");
+    if (kind === "text") return dressed;
+    const indent = (/^ */.exec(dressed)?.[0].length ?? 0) + HANGING;
+    const wrapped = dressed.split("\n").map((each) => wrapColumns(each, { columns, indent }));
+    return gap + wrapped.join("\n");
   };
 }
 
-function dressLine(line: string, options: DressOptions): string {
-  const { paint, words, columns = Number.POSITIVE_INFINITY } = options;
-  const result = RESULT.exec(line);
-  if (result) return wrapColumns(dressResult(result, options), { columns, indent: HANGING + 1 });
-  const row = ROW.exec(line);
-  if (row) {
-    const [, indent = "", place = "", rewound = "", time = "", who = "", said = ""] = row;
-    const start = [paint("faint", place), paint("bad", rewound), paint("time", time)].join("");
-    const rest = who.startsWith("[")
-      ? said.replace(/\bfailed\b/, (word) => paint("bad", word))
-      : highlight(said, words, paint);
-    const dressed = `${indent}${start} ${paint(meaningOf(who), who)}${rest}`;
-    return wrapColumns(dressed, { columns, indent: indent.length + HANGING });
-  }
-  const listed = LISTED.exec(line);
-  if (listed) {
-    const [, time = "", gap = "", name = "", gap2 = "", id = "", rest = ""] = listed;
-    return `${paint("time", time)}${gap}${paint("name", name)}${gap2}${paint("faint", id)}${rest}`;
-  }
-  if (line.startsWith("# ")) return wrapColumns(paint("name", line), { columns, indent: HANGING });
-  if (DONE.test(line)) return wrapColumns(line, { columns, indent: HANGING });
-  const sign = DIFF.exec(line)?.[1];
-  if (sign) return paint(sign === "+" ? "good" : "bad", line);
-  if (STATUS.test(line)) return paint(line === "OK" ? "good" : "bad", line);
-  if (FINDING.test(line)) {
-    return line.replace(/^\w+/, (level) => paint(level === "info" ? "time" : "bad", level));
-  }
-  return /^ {3}also |^… |^nothing certain|^ {2}\(/.test(line) ? paint("faint", line) : line;
-}
-
-function dressResult(
-  [, number = "", place = "", facts = ""]: RegExpExecArray,
-  options: DressOptions,
-): string {
-  const { paint, now, timezone } = options;
-  const cells = facts
-    .split(" · ")
-    .slice(1)
-    .map((cell) => {
-      if (cell === "strong") return paint("good", cell);
-      if (cell === "weak") return paint("faint", cell);
-      const time = MINUTE.exec(cell);
-      if (!time || time[0] !== cell) return cell;
-      return paint("time", sayTime(instant(cell, timezone), { now, timezone }));
-    });
-  return [`${paint("faint", number)}${paint("name", place)}`, ...cells].join(" · ");
-}
-
-function meaningOf(who: string) {
-  if (who === "User:") return "user";
-  return who === "Assistant:" ? "assistant" : "tool";
-}
-
-/** The instant of a local date and minute, as our lines print them. */
-function instant(local: string, timezone: string): Date {
-  const utc = new Date(`${local.replace(" ", "T")}:00Z`);
-  const shown = new Intl.DateTimeFormat("sv-SE", {
-    timeZone: timezone,
-    dateStyle: "short",
-    timeStyle: "short",
-  });
-  const offset = Date.parse(`${shown.format(utc).replace(" ", "T")}:00Z`) - utc.getTime();
-  return new Date(utc.getTime() - offset);
+function dressPart(part: Part, { paint, now, timezone, words }: DressOptions): string {
+  if (typeof part === "string") return part;
+  const [meaning, text, instant] = part;
+  if (meaning === "said") return highlight(text, words, paint);
+  return paint(meaning, instant === undefined ? text : sayTime(new Date(instant), { now, timezone }));
 }

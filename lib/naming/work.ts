@@ -1,5 +1,6 @@
 /** The work done in a session: its plans, tickets, commits and edits; and all of it on one page, under what the user said. */
 
+import { countPoints, type Line, type Part } from "../base/lines.ts";
 import { counted, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
@@ -150,23 +151,21 @@ const DETAILS: readonly Detail[] = [
 type Section = Step[];
 
 /** Returns the lines of an outline, oldest first; of a long session the oldest sections are counted only. */
-export function outline(steps: readonly Step[], options: OutlineOptions): string[] {
+export function outline(steps: readonly Step[], options: OutlineOptions): Line[] {
   const sections = sectionsOf(steps);
-  let lines: string[][] = [];
+  let lines: Line[][] = [];
   for (const detail of DETAILS) {
     lines = sections.map((section) => sectionLines(section, options, detail));
-    if (lines.reduce((sum, section) => sum + lengthOf(section), 0) <= options.maxChars) return lines.flat();
+    if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= options.maxChars)
+      return lines.flat();
   }
   let left = options.maxChars - COUNT_CHARS;
   let from = lines.length;
-  while (from > 0 && lengthOf(lines[from - 1] ?? []) <= left) left -= lengthOf(lines[--from] ?? []);
+  while (from > 0 && countPoints(lines[from - 1] ?? []) <= left) left -= countPoints(lines[--from] ?? []);
   const [first, next] = [sections[0]?.[0], sections[from]?.[0]].map((step) => step?.entry.line ?? 0);
   const end = next ? `-${next - 1}` : " and on";
-  return [`[${counted(from, "message")} before: lines ${first}${end}]`, ...lines.slice(from).flat()];
-}
-
-function lengthOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + [...line].length + 1, 0);
+  const before = `[${counted(from, "message")} before: lines ${first}${end}]`;
+  return [{ kind: "text", parts: [["faint", before]] }, ...lines.slice(from).flat()];
 }
 
 function sectionsOf(steps: readonly Step[]): Section[] {
@@ -183,20 +182,24 @@ function sectionLines(
   steps: Section,
   { timezone, isRewound, participants = PARTICIPANTS }: OutlineOptions,
   detail: Detail,
-): string[] {
-  const lines: string[] = [];
+): Line[] {
+  const lines: Line[] = [];
+  const add = (...parts: Part[]) => lines.push({ kind: "row", parts });
   for (const step of steps) {
     const { line, at, kind, text } = step.entry;
     if (kind !== "user" && kind !== "summary") continue;
     const time = at ? formatLocal(at, timezone).slice(0, 16) : "no time";
-    const start = `L${line} [${time}] ${isRewound(step) ? "(rewound) " : ""}`;
-    const said = kind === "user" ? `${participants.user}: ${oneLine(text, PROMPT_CHARS)}` : "[Compacted]";
-    lines.push(start + said);
+    const rewound: Part[] = isRewound(step) ? [["bad", "(rewound)"], " "] : [];
+    const said: Part[] =
+      kind === "user"
+        ? [["user", `${participants.user}:`], " ", ["said", oneLine(text, PROMPT_CHARS)]]
+        : [["tool", "[Compacted]"]];
+    add(["place", `L${line}`], " ", ["time", `[${time}]`], " ", ...rewound, ...said);
   }
   const work = workLine(steps, detail);
-  if (work !== "") lines.push(`  ${work}`);
+  if (work !== "") add(`  ${work}`);
   const decision = decisionOf(steps);
-  if (decision !== undefined) lines.push(`  decided L${decision.line}: ${decision.text}`);
+  if (decision !== undefined) add("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`);
   return lines;
 }
 

@@ -1,5 +1,6 @@
 /** One session as a page: what it is, what came of it, its contents, and every step with an anchor for its line. */
 
+import { plainText } from "../base/lines.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { outline } from "../naming/work.ts";
@@ -158,10 +159,16 @@ function observationsHtml(memory: Memory | undefined): Html {
 }
 
 function contentsHtml({ steps, isRewound }: ReportedSession, { timezone }: PageStyle): Html {
-  const items = outline(steps, { timezone, maxChars: CONTENTS_CHARS, isRewound }).map((line) => {
-    const part = line.startsWith("  ") ? ' class="part"' : "";
-    const linked = escapeHtml(line.trim()).replace(/^(decided )?L(\d+)/, '$1<a href="#L$2">L$2</a>');
-    return `<li dir="auto"${part}>${linked}</li>`;
+  const items = outline(steps, { timezone, maxChars: CONTENTS_CHARS, isRewound }).map(({ parts }) => {
+    const part = plainText({ kind: "row", parts }).startsWith("  ") ? ' class="part"' : "";
+    const linked = parts.map((each) =>
+      typeof each === "string"
+        ? escapeHtml(each)
+        : each[0] === "place"
+          ? `<a href="#${each[1]}">${each[1]}</a>`
+          : escapeHtml(each[1]),
+    );
+    return `<li dir="auto"${part}>${linked.join("").trim()}</li>`;
   });
   return listHtml("Contents", items, "contents");
 }

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { entriesOf, namesIn } from "../base/files.ts";
+import type { Line } from "../base/lines.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -72,17 +73,16 @@ interface ListStyle {
 }
 
 /** Returns a listing's lines. */
-export function listingLines(sessions: readonly Session[], style: ListStyle): string[] {
+export function listingLines(sessions: readonly Session[], style: ListStyle): Line[] {
   const { terminal, timezone, rules } = style;
   const cells = sessions.map((session) => listingCells(session, style));
   const dates = sessions.map(({ updatedAt }) => new Date(updatedAt));
   const rows = terminal
     ? listingColumns(cells, { ...terminal, dates, timezone })
-    : cells.map((each) => each.filter(Boolean).join(" · "));
-  if (!style.resume) return rows;
-  return sessions.flatMap((session, i) => {
-    const resume = resumeLine(session, rules);
-    return [rows[i] ?? "", ...(resume === undefined ? [] : [`   ${resume}`])];
+    : cells.map((each): Line => ({ kind: "text", parts: [each.filter(Boolean).join(" · ")] }));
+  return rows.flatMap((row, i) => {
+    const resume = style.resume ? resumeLine(sessions[i] as Session, rules) : undefined;
+    return resume === undefined ? [row] : [row, { kind: "text", parts: [`   ${resume}`] }];
   });
 }
 
@@ -96,7 +96,7 @@ export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, 
 export function listingColumns(
   rows: readonly string[][],
   { dates, home, timezone, columns }: { dates: Date[]; home: string; timezone: string; columns: number },
-): string[] {
+): Line[] {
   const now = new Date();
   const isNarrow = columns < NARROW;
   const cells = rows.map(([, title = "", id = "", agent = "", folder = "", size = ""], i) => {
@@ -113,11 +113,15 @@ export function listingColumns(
     ];
   });
   const bare = alignColumns(cells.map(([time = "", , ...rest]) => [time, ...rest]));
-  const room = columns - Math.max(0, ...bare.map(columnsOf)) - 3;
+  const room = columns - Math.max(0, ...bare.map((row) => columnsOf(row.join("")))) - 3;
   const width = Math.max(NAME_MIN, room);
-  return alignColumns(
+  const aligned = alignColumns(
     cells.map(([time = "", title = "", ...rest]) => [time, cutColumns(title, width), ...rest]),
   );
+  return aligned.map(([time = "", title = "", id = "", ...rest]) => ({
+    kind: "text",
+    parts: [["time", time], ["name", title], ["faint", id], rest.join("")],
+  }));
 }
 
 function cutColumns(text: string, columns: number): string {
@@ -145,11 +149,12 @@ export function howToResume(session: Session, rules: Rules): string {
 }
 
 /** Returns the line above a session's log. Ids and folders come from files: they may hold line breaks too. */
-export function sessionHeader(session: Session, { clean }: Rules): string {
+export function sessionHeader(session: Session, { clean }: Rules): Line {
   const { name, agent, cwd = "?" } = session;
   const id = onMachine(session.id, session);
   const title = oneLine(clean(name ?? id), HEADER_TITLE_MAX);
-  return `# ${[title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX))].join(" · ")}`;
+  const facts = [title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX))];
+  return { kind: "row", parts: [["name", `# ${facts.join(" · ")}`]] };
 }
 
 /** Converts a session to JSON. */

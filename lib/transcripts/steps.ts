@@ -1,5 +1,7 @@
 /** A conversation as a log shows it: what was said and each tool call with its result, as text and as JSON. */
 
+import { countPoints, cutLine, type Line, type Part } from "../base/lines.ts";
+import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -137,42 +139,55 @@ export interface LogStyle {
 const TOOL_LINE_MAX = 160;
 /** Characters of an input or a result. */
 const INSIDE_MAX = 4000;
-const REWOUND = "(rewound) ";
 /** A step cut shorter than this says nothing. */
 const CUT_MIN = 40;
 
 /** Formats a step: line, time, text. Continuation lines are indented, so no text can forge another step. */
-export function formatStep(step: Step, style: LogStyle): string {
+export function formatStep(step: Step, style: LogStyle): Line {
   const { entry } = step;
   const time = entry.at ? formatLocal(entry.at, style.timezone) : "no time";
-  const start = `L${entry.line} [${time}] ${style.isRewound(step) ? REWOUND : ""}`;
+  const start: Part[] = [["place", `L${entry.line}`], " ", ["time", `[${time}]`], " "];
+  if (style.isRewound(step)) start.push(["bad", "(rewound)"], " ");
+  return { kind: "row", parts: [...start, ...stepParts(step, style, start)] };
+}
+
+function stepParts(step: Step, style: LogStyle, start: readonly Part[]): Part[] {
+  const { kind, text } = step.entry;
   const { participants = PARTICIPANTS } = style;
-  switch (entry.kind) {
+  switch (kind) {
     case "user":
     case "assistant":
-      return `${start}${participants[entry.kind]}: ${indented(entry.text)}`;
+      return [[kind, `${participants[kind]}:`], " ", ["said", indented(text)]];
     case "summary":
-      if (style.full) return `${start}[Compacted]\n  ${indented(entry.text)}`;
-      return `${start}[Compacted: ${[...entry.text].length} characters, --full to show]`;
+      if (style.full) return [["tool", "[Compacted]"], "\n  ", ["said", indented(text)]];
+      return [["tool", `[Compacted: ${[...text].length} characters, --full to show]`]];
     default:
-      return [`${start}${toolLine(step, start)}`, ...(style.tools ? insideLines(step, style) : [])].join(
-        "\n",
-      );
+      return [...toolParts(step, start), ...(style.tools ? insideParts(step, style) : [])];
   }
 }
 
-function toolLine(step: Step, start: string): string {
+function toolParts(step: Step, start: readonly Part[]): Part[] {
   const word = outcomeWord(step);
   const end = word === "" ? "]" : `] ${word}`;
-  return `[${oneLine(step.entry.text, TOOL_LINE_MAX - [...start].length - 1 - end.length)}${end}`;
+  const room = TOOL_LINE_MAX - countPoints([{ kind: "row", parts: start }]) - end.length;
+  const call: Part = ["tool", `[${oneLine(step.entry.text, room)}]`];
+  return word === "" ? [call] : [call, " ", word === "failed" ? ["bad", word] : word];
 }
 
-function insideLines(step: Step, { full }: LogStyle): string[] {
+function insideParts(step: Step, { full }: LogStyle): Part[] {
   const { input, result } = insideOf(step);
-  const shownInput = step.entry.tool?.action === "run" ? `$ ${input}` : input;
-  return [shownInput, result]
+  const { line, tool } = step.entry;
+  const shown = (text: string) => indented(full ? text : cutMiddle(text, line));
+  const texts = [tool?.action === "run" ? `$ ${input}` : input, result]
     .filter((text) => text.trim() !== "" && text !== "$ ")
-    .map((text) => `  ${indented(full ? text : cutMiddle(text, step.entry.line))}`);
+    .map(shown);
+  if (tool?.action !== "edit") return texts.map((text) => `\n  ${text}`);
+  return texts.flatMap((text) => text.split("\n  ").flatMap((each) => ["\n  ", changed(each)]));
+}
+
+function changed(line: string): Part {
+  const [sign] = line;
+  return sign === "+" ? ["good", line] : sign === "-" ? ["bad", line] : line;
 }
 
 /** Keeps a long text's beginning and end, and says how to see the rest. */
@@ -206,22 +221,23 @@ interface Fit {
  * Returns the formatted steps that fit, in order, and a line that says what is left out: the newest; or where steps were
  * asked for those from the first of them on, then the nearest before and after.
  */
-export function fitSteps(texts: readonly string[], { maxChars, lines, range, id }: Fit): string[] {
-  const lengths = texts.map((text) => [...text].length + 1);
+export function fitSteps(texts: readonly Line[], { maxChars, lines, range, id }: Fit): Line[] {
+  const lengths = texts.map((text) => countPoints([text]));
   if (lengths.reduce((sum, length) => sum + length, 0) <= maxChars) return [...texts];
   const end = texts.length - 1;
   const asked = range && askedIn(lines, range);
   const placeOf = (first: number, last: number) => `${id}:${lines[first]}-${lines[last]}`;
-  const leftOut = (from: number, to: number) => {
+  const leftOut = (from: number, to: number): Line => {
     const count = from + end - to;
     const places = [...(from > 0 ? [placeOf(0, from - 1)] : []), ...(to < end ? [placeOf(to + 1, end)] : [])];
-    if (count === 0) return "[the rest is cut to fit]";
-    return `[${count} ${count === 1 ? "entry" : "entries"} left out; go on with ${places.join(" or ")}]`;
+    const text =
+      count === 0
+        ? "[the rest is cut to fit]"
+        : `[${counted(count, "entry", "entries")} left out; go on with ${places.join(" or ")}]`;
+    return { kind: "text", parts: [["faint", text]] };
   };
-  const longest = asked
-    ? Math.max(leftOut(texts.length, -1).length, leftOut(end, end - 1).length)
-    : leftOut(end, end).length;
-  let left = maxChars - longest - 1;
+  const longest = asked ? [leftOut(texts.length, -1), leftOut(end, end - 1)] : [leftOut(end, end)];
+  let left = maxChars - Math.max(...longest.map((line) => countPoints([line])));
   let [from, to] = asked ? [asked[0], asked[0] - 1] : [texts.length, end];
   const take = (at: number) => {
     if (at < 0 || at > end || (lengths[at] ?? 0) > left) return false;
@@ -258,8 +274,8 @@ function askedIn(
 }
 
 /** Cuts the one step that was asked for and does not fit. */
-function cutStep(text: string | undefined, left: number): string[] {
-  return text === undefined || left < CUT_MIN ? [] : [`${[...text].slice(0, left - 2).join("")}…`];
+function cutStep(text: Line | undefined, left: number): Line[] {
+  return text === undefined || left < CUT_MIN ? [] : [cutLine(text, left - 1)];
 }
 
 /** Converts a step to JSON. */

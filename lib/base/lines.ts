@@ -1,0 +1,52 @@
+/** Printed lines as values: their text is what is piped, and a terminal paints their parts by what they mean. */
+
+/** What a part is to its reader. `place` is an `L` and a transcript's line; in `said` the words asked for are marked. */
+export type Meaning =
+  | "name"
+  | "time"
+  | "place"
+  | "user"
+  | "assistant"
+  | "tool"
+  | "said"
+  | "good"
+  | "bad"
+  | "faint";
+
+/** A part of a line; of a time also its instant, since a terminal says times as people do. */
+export type Part = string | readonly [meaning: Meaning, text: string, instant?: string];
+
+/** A line: the head of a `result`, a `row` that hangs where a terminal breaks it, or `text`. Parts can hold line breaks. */
+export interface Line {
+  kind: "result" | "row" | "text";
+  parts: readonly Part[];
+}
+
+/** Returns a line as it is piped. */
+export function plainText(line: Line | string): string {
+  return typeof line === "string" ? line : line.parts.map(partText).join("");
+}
+
+function partText(part: Part): string {
+  return typeof part === "string" ? part : part[1];
+}
+
+/** Counts the code points of lines, line ends included. */
+export function countPoints(lines: readonly (Line | string)[]): number {
+  return lines.reduce((sum, line) => sum + [...plainText(line)].length + 1, 0);
+}
+
+/** Cuts a line to `max` code points, marked with an ellipsis. */
+export function cutLine({ kind, parts }: Line, max: number): Line {
+  if (countPoints([{ kind, parts }]) - 1 <= max) return { kind, parts };
+  const kept: Part[] = [];
+  let left = Math.max(0, max - 1);
+  for (const part of parts) {
+    const points = [...partText(part)];
+    const text = points.slice(0, left).join("");
+    kept.push(points.length <= left ? part : typeof part === "string" ? text : [part[0], text]);
+    left -= points.length;
+    if (left <= 0) break;
+  }
+  return { kind, parts: [...kept, "…"] };
+}
