@@ -122,7 +122,7 @@ function currentSession(flag: string | undefined, config: Config, cwd: string): 
   try {
     // An excluded session may still look at the others.
     const paths = seeingExcluded(readingAnyVolute(config.paths));
-    const session = resolveSession(reference, { paths, cwd, current: config.currentSession });
+    const session = resolveSession(reference, { paths, cwd, current: config.currentSession, remark: note });
     return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;

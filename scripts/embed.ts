@@ -99,7 +99,7 @@ function refuseContradictions(values: Flags): void {
 
 /** Oldest first: a fork's copies come after what they were copied from. */
 async function chooseSessions({ paths, settings, currentSession }: Config, flags: Flags): Promise<Session[]> {
-  const context = { paths, cwd: process.cwd(), current: currentSession, subagents: true };
+  const context = { paths, cwd: process.cwd(), current: currentSession, subagents: true, remark: note };
   if (flags.session) {
     const { resolveSession } = await import("../lib/sessions/resolve.ts");
     return flags.session.map((reference) => resolveSession(reference, context));

@@ -42,6 +42,7 @@ import {
 } from "../lib/forget/forgetting.ts";
 import { type EverythingForgotten, forgetEverything } from "../lib/forget/state-files.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
+import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
 
@@ -127,14 +128,14 @@ function assertUsefulPattern(pattern: string): void {
 async function forgetSessions(words: readonly string[], config: Config, values: Flags): Promise<void> {
   const { paths, env, currentSession: current } = config;
   const shared = values.before === undefined ? heldShared(paths) : [];
-  const options = { paths, cwd: process.cwd(), current, held: [...readHeld(paths), ...shared] };
+  const options = { paths, cwd: process.cwd(), current, remark: note, held: [...readHeld(paths), ...shared] };
   const project = values.project && projectEntry(projectPath(values.project, env), options.cwd);
   const before =
     values.before === undefined ? undefined : timeFlag("--before", values.before, config.settings.timezone);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
   if (targets.length === 0 && before === undefined) throw nothingMatches(values);
-  const sessions = excludedByName(targets, values);
+  const sessions = excludedByName(targets, project, values);
   const exclude = { sessions, projects: project && !before ? [project] : [], patterns: [] };
   const places = project && !before ? [project] : [];
   const asked = { ...optionsOf(config, values, exclude), places };
@@ -147,11 +148,19 @@ function projectPath(project: string, env: Config["env"]): string {
 }
 
 /**
- * Returns the sessions to exclude by id: none for a project, which is excluded itself; of old sessions only those that a
- * host still has.
+ * Returns the sessions to exclude by id: of a project, which is excluded itself, those that only its origin tells, on other
+ * machines; of old sessions only those that a host still has.
  */
-function excludedByName(targets: readonly Target[], { project, before }: Flags): string[] {
-  if (project !== undefined && before === undefined) return [];
+function excludedByName(
+  targets: readonly Target[],
+  project: string | undefined,
+  { before }: Flags,
+): string[] {
+  if (project !== undefined && before === undefined) {
+    const { hasSession } = readExclusion({ sessions: [], projects: [project], patterns: [] });
+    const isKeptOut = ({ id, cwd }: Target) => hasSession({ id, cwd, project: cwd && projectKey(cwd) });
+    return targets.filter((target) => !isKeptOut(target)).map(({ id }) => id);
+  }
   const ids = new Set(targets.map(({ id }) => id));
   // A subagent is excluded together with its parent.
   const own = targets.filter(({ parentId }) => parentId === undefined || !ids.has(parentId));

@@ -167,7 +167,7 @@ async function showPlan(
 }
 
 function named(references: readonly string[], { paths, currentSession }: Config): Session[] {
-  const context = { paths, cwd: process.cwd(), current: currentSession };
+  const context = { paths, cwd: process.cwd(), current: currentSession, remark: note };
   return references.map((reference) => resolveSession(reference, context));
 }
 

@@ -265,7 +265,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const { config, cwd } = asked;
   const { paths, settings, currentSession: current } = config;
   parseChanges(settings.observe, input.changes);
-  const found = await findObserved(input.reference, { paths, cwd, current, subagents: true });
+  const found = await findObserved(input.reference, { paths, cwd, current, subagents: true, remark: note });
   if ("session" in found && found.session.file === "")
     note("the transcript is gone, its observations are left");
   const progress = startProgress("observed");

@@ -145,7 +145,7 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
   const { paths, settings, currentSession: current } = config;
   const [reference = "", question = ""] = words;
   if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
-  const asked = findAsked(reference, { paths, cwd, current, subagents: values.subagents });
+  const asked = findAsked(reference, { paths, cwd, current, subagents: values.subagents, remark: note });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(asked.session, question);
 

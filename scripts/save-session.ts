@@ -13,7 +13,7 @@ import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { formatLocal } from "../lib/base/time.ts";
-import { integerFlag, type Run, runScript, usageError, warn } from "../lib/cli.ts";
+import { integerFlag, note, type Run, runScript, usageError, warn } from "../lib/cli.ts";
 import {
   type Config,
   defaultSettings,
@@ -214,7 +214,7 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
   const { paths, currentSession: current } = config;
   const reference = words[0] ?? current;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
-  const session = resolveSession(reference, { paths, cwd, current });
+  const session = resolveSession(reference, { paths, cwd, current, remark: note });
   const saved = await saveSession({
     ...described(session, config),
     workspaceDir: cwd,

@@ -183,7 +183,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const { paths, settings, currentSession: current } = config;
   const rules = readRules(settings);
   const { subagents } = values;
-  const resolve = () => resolveAny(reference, { paths, cwd, current, subagents });
+  const resolve = () => resolveAny(reference, { paths, cwd, current, subagents, remark: note });
   const found = orIndexed(reference, paths, resolve);
   if ("shared" in found) return await printShared(run, found.shared, { rules, request });
   const { session, lines, indexed } = found;

@@ -26,7 +26,7 @@ import {
 import { redactor } from "../lib/redact/redact.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, type Reference } from "../lib/sessions/references.ts";
-import { resolveSession } from "../lib/sessions/resolve.ts";
+import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import { type Candidate, isExcluded } from "../lib/sessions/unlisted.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -125,13 +125,15 @@ async function follow(
 ): Promise<Followed> {
   const { written, name } = reference;
   try {
-    const found = await resolve(name, options);
+    const remarks: string[] = [];
+    const found = await resolve(name, { ...options, remark: (text) => remarks.push(`- ${text}`) });
     const { session } = found;
     const lines =
       "meta" in found
         ? await sharedLines(found, reference, { ...options, clean })
         : await linesOf(session, reference, { ...options, clean });
-    return { outcome: { reference: written, outcome: "resolved", sessionId: session.id }, lines };
+    const outcome = { reference: written, outcome: "resolved", sessionId: session.id } as const;
+    return { outcome, lines: [...lines, ...remarks] };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     const candidates = (error.details.candidates ?? []) as Candidate[];
@@ -145,9 +147,9 @@ async function follow(
 /** Resolves a name, also among what others share where there is any; that brings its description along. */
 async function resolve(
   name: string,
-  options: ReferenceOptions,
+  options: ReferenceOptions & Pick<ResolveContext, "remark">,
 ): Promise<{ session: Session } | { session: Session; meta: SessionMeta | undefined }> {
-  const context = { ...options, prefersProject: true, sessionOnly: true };
+  const context = { ...options, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
   const { resolveAny } = await import("../lib/share/shared-sessions.ts");
   const found = resolveAny(name, context);

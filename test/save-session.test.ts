@@ -222,7 +222,7 @@ test("saveSessionToMemory() gives null and logs why, and never throws", async ()
 test("save-session prints the note's absolute path, or one JSON document", async () => {
   writePi(home, {
     rows: [
-      piHeader(),
+      piHeader({ cwd: home.project }),
       piUser({ text: "Fix the flaky login test", at: "2026-02-05T09:00:00.000Z" }),
       piAssistant({ text: "It waits for the refresh now.", at: "2026-02-05T09:10:00.000Z" }),
     ],
@@ -242,7 +242,9 @@ test("save-session prints the note's absolute path, or one JSON document", async
 
 test("save-session takes a name of the user's, and the time of day for one without letters", async () => {
   using home = temporaryHome();
-  writeClaude(home, { rows: [claudeUser({ text: "Deploy it" }), ...claudeAssistant({ text: "Done." })] });
+  writeClaude(home, {
+    rows: [claudeUser({ text: "Deploy it", cwd: home.project }), ...claudeAssistant({ text: "Done." })],
+  });
   const run = (...args: string[]) => home.run("save-session", ...args);
   expect((await run("last", "--slug", "../My Deploy")).stdout).toMatch(
     /\/memory\/\d{4}-\d\d-\d\d-my-deploy\.md\n$/,
@@ -270,7 +272,9 @@ test("save-session without a session saves the one that runs it", async () => {
 
 test("save-session --llm-slug needs a model in config.json and says when it named nothing", async () => {
   using home = temporaryHome({ OPENAI_API_KEY: "k" });
-  writeClaude(home, { rows: [claudeUser({ text: "Deploy it" }), ...claudeAssistant({ text: "Done." })] });
+  writeClaude(home, {
+    rows: [claudeUser({ text: "Deploy it", cwd: home.project }), ...claudeAssistant({ text: "Done." })],
+  });
   const run = () => home.run("save-session", "last", "--llm-slug");
   const without = await run();
   expect(without).toEqual({

@@ -75,7 +75,7 @@ L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it
   test("writes all of a long answer to a pipe and survives a reader that leaves", async () => {
     using own = temporaryHome();
     const rows = Array.from({ length: 3000 }, (_, i) =>
-      claudeUser({ text: `message ${i} ${"x".repeat(300)}` }),
+      claudeUser({ text: `message ${i} ${"x".repeat(300)}`, cwd: own.project }),
     );
     writeClaude(own, { rows });
     const options = { env: own.env, cwd: own.project };

@@ -9,7 +9,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { newestCopies, sessionOf } from "../sessions/discovery.ts";
 import { nameOf } from "../sessions/meta.ts";
-import { projectDirectories, projectKey } from "../sessions/project.ts";
+import { directoryHere, projectDirectories, projectKey } from "../sessions/project.ts";
 import { inProjectOf } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -197,8 +197,9 @@ function newsOf(
   { now, show, topOf }: { now: number; show: Show; topOf: (cwd: string) => string | undefined },
 ): News {
   const latest = stats.latest ?? session.updatedAt;
-  const top = session.cwd === undefined ? undefined : topOf(session.cwd);
-  const absolute = (path: string) => (session.cwd === undefined ? path : resolve(session.cwd, path));
+  const here = directoryHere(session);
+  const top = here === undefined ? undefined : topOf(here);
+  const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
   const shown = (path: string) => show(within(absolute(path), [top, session.cwd]), PATH_MAX);
   const edited = [...new Set([...stats.edited.keys()].map(absolute))];
   const activity: Activity = {

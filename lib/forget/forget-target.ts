@@ -1,17 +1,26 @@
 /** Finds the sessions to forget: those the hosts have, and those that only our own data still knows. */
 
 import { existsSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { cursorFileOf } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { hasMeta } from "../sessions/name-table.ts";
-import { originOf, projectDirectories, projectKey, projectKeys, realDirectory } from "../sessions/project.ts";
+import { machineOf } from "../sessions/places.ts";
+import {
+  directoryHere,
+  originOf,
+  projectDirectories,
+  projectKey,
+  projectLookup,
+  realDirectory,
+  sessionProject,
+} from "../sessions/project.ts";
 import { foldName } from "../sessions/references.ts";
-import { resolveSession } from "../sessions/resolve.ts";
-import { listSessions } from "../sessions/sessions.ts";
-import { readHead } from "../transcripts/head.ts";
+import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
+import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 
@@ -33,6 +42,7 @@ interface TargetOptions {
   /** Base of relative paths. */
   cwd: string;
   current: string | undefined;
+  remark?: ResolveContext["remark"];
   /** The sessions in the indexes. */
   held: readonly HeldSession[];
 }
@@ -54,9 +64,11 @@ export function namedTargets(references: readonly string[], options: TargetOptio
   return distinct([...named, ...children]);
 }
 
-function namedTarget(reference: string, { paths, cwd, current, held }: TargetOptions): Target {
+function namedTarget(reference: string, { paths, cwd, current, remark, held }: TargetOptions): Target {
   try {
-    return fromSession(resolveSession(reference, { paths, cwd, current, subagents: true, exact: true }));
+    return fromSession(
+      resolveSession(reference, { paths, cwd, current, remark, subagents: true, exact: true }),
+    );
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
     const known = heldByReference(reference, held);
@@ -126,18 +138,20 @@ export function targetsWhere(
 ): Target[] {
   const exclude: Settings["exclude"] = { sessions: [], projects: project ? [project] : [], patterns: [] };
   const { hasSession } = readExclusion(exclude);
-  const keyOf = projectKeys();
-  // Shared sessions belong to the same project if they have the same origin.
-  const origin = project?.startsWith("/") ? originOf(project) : undefined;
-  const isWanted = ({ id, cwd, updatedAt, project: known }: Known) =>
+  // Sessions of other machines belong to the same project if they have the same origin.
+  const isDirectory = project !== undefined && isAbsolute(project);
+  const origin = isDirectory ? originOf(project) : undefined;
+  const isWanted = ({ id, here, updatedAt, project: known }: Known) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
     (project === undefined ||
       (origin !== undefined && known === origin) ||
-      hasSession({ id, cwd, project: known ?? (cwd && keyOf(cwd)) }));
+      hasSession({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
   return distinct(allKnown(options, { placed: true }).filter(isWanted));
 }
 
 interface Known extends Target {
+  /** Its directory, where that is one of this machine. */
+  here: string | undefined;
   project: string | undefined;
   updatedAt: string;
 }
@@ -146,13 +160,23 @@ interface Known extends Target {
 function allKnown({ paths, cwd, held }: TargetOptions, { placed = false } = {}): Known[] {
   const listed = listSessions(paths, { subagents: true, cwd, dated: true });
   const there = new Set(listed.map(({ id }) => id));
-  const sessions = listed.map((session) => ({
-    ...fromSession(placed ? { ...session, cwd: session.cwd ?? readHead(session.file)?.cwd } : session),
-    project: undefined,
-    updatedAt: session.updatedAt,
-  }));
+  const lookup = projectLookup();
+  const sessions = listed.map((session) => {
+    const place = placed ? sessionPlace(session) : session;
+    const project = sessionProject(place, lookup);
+    return {
+      ...fromSession({ ...session, cwd: place.cwd }),
+      here: directoryHere(place),
+      project,
+      updatedAt: session.updatedAt,
+    };
+  });
   const gone = held.filter(({ id }) => !there.has(id));
-  return [...sessions, ...gone.map((session) => ({ ...session, ...fromHeld(session) }))];
+  const hereOf = ({ cwd, file }: HeldSession) => directoryHere({ cwd, machine: machineOf(file, paths) });
+  return [
+    ...sessions,
+    ...gone.map((session) => ({ ...session, ...fromHeld(session), here: hereOf(session) })),
+  ];
 }
 
 function fromSession({ id, agent, name, cwd, parentId, file, size }: Session): Target {

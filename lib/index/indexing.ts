@@ -10,7 +10,7 @@ import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
-import { projectKeys } from "../sessions/project.ts";
+import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
 import { isCarriedOver, type Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
@@ -78,7 +78,7 @@ interface Run {
   known: Map<string, IndexedFile>;
   version: number;
   recipe: string;
-  projectOf: (directory: string) => string;
+  projects: ReturnType<typeof projectLookup>;
   pass: PassOptions;
   report: IndexReport;
 }
@@ -122,7 +122,7 @@ function startRun(options: IndexOptions): Run {
     known: new Map(),
     version: -1,
     recipe,
-    projectOf: projectKeys(),
+    projects: projectLookup(),
     pass: {
       store,
       putChunk: chunkPutter(store),
@@ -211,7 +211,7 @@ function factsOf(run: Run, session: Session, head: Head | undefined): SessionFac
   return {
     name: shown(session.name),
     cwd: shown(cwd),
-    project: cwd && shown(run.projectOf(cwd)),
+    project: shown(sessionProject({ cwd, remote: head?.remote, machine: session.machine }, run.projects)),
     startedAt: head?.startedAt,
     parentId: session.parentId,
   };

@@ -1,6 +1,5 @@
 /**
  * Writes one line on a project's last session, for a session that begins: from its meta file, else from its own words.
- * Only the latter loads what reads transcripts, since the host waits.
  */
 
 import { changedAt, statOf } from "../base/files.ts";
@@ -8,12 +7,14 @@ import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { lastTime } from "../sessions/discovery.ts";
+import { lastTime, sessionOf } from "../sessions/discovery.ts";
 import { findTranscripts } from "../sessions/find.ts";
-import { metaFile, readMeta } from "../sessions/meta.ts";
+import { metaFile, nameOf, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { projectKey } from "../sessions/project.ts";
+import { hasConversation, inProjectOf } from "../sessions/sessions.ts";
+import { isExcluded } from "../sessions/unlisted.ts";
 import { type Rules, rulesOf } from "../transcripts/rules.ts";
+import type { Session } from "../transcripts/session.ts";
 
 const LINE_MAX_CHARS = 400;
 const AGE_MAX_MS = 14 * 86_400_000;
@@ -96,48 +97,33 @@ function newestFiles(paths: Paths, cwd: string): { found: TranscriptFile; at: st
   return dated.sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-/** Describes a session by its meta file; without one, or without a known id, by its transcript. */
+/** Describes a session of the project by its meta file, else by its transcript. */
 async function describe(
   found: TranscriptFile,
   { paths, cwd }: { paths: Paths; cwd: string },
 ): Promise<About | undefined> {
-  const { id, agent } = found;
-  const { meta } = id && agent ? readMeta(metaFile(paths, { id, agent })) : { meta: undefined };
-  if (!meta) return await fromTranscript(found, { paths, cwd });
-  // Folder names are ambiguous: the meta file has the directory.
-  const project = projectKey(cwd);
-  if (projectKey(meta.cwd) !== project) return undefined;
-  if (rulesOf(paths).hasSession({ ...meta, id: meta.sessionId, project })) return undefined;
+  const session = sessionOf(found);
+  if (!session || session.parentId !== undefined || !inProjectOf(cwd, cwd)(session)) return undefined;
+  if (isExcluded(session, { paths, exclude: paths.rules.exclude })) return undefined;
+  const { meta } = readMeta(metaFile(paths, session));
+  if (!meta) return await fromTranscript(session, paths);
   const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0];
   const name = found.name ?? meta.name;
   // A name of first words is its own description.
   const described = meta.description === name ? "" : meta.description.replace(/(?<![.!?…])$/, ".");
   const said = [described, open].filter(Boolean).join(" ");
-  return { id: meta.sessionId, name, said };
+  return { id: session.id, name, said };
 }
 
-async function fromTranscript(
-  found: TranscriptFile,
-  { paths, cwd }: { paths: Paths; cwd: string },
-): Promise<About | undefined> {
-  const [
-    { describeSession, hasConversation, inProjectOf, sessionAt },
-    { firstWords },
-    { isExcluded },
-    { readLastEntries },
-  ] = await Promise.all([
-    import("../sessions/sessions.ts"),
+async function fromTranscript(session: Session, paths: Paths): Promise<About | undefined> {
+  if (!hasConversation(session)) return undefined;
+  const [{ firstWords }, { readLastEntries }] = await Promise.all([
     import("../sessions/listing.ts"),
-    import("../sessions/unlisted.ts"),
     import("../transcripts/backward.ts"),
   ]);
-  const session = sessionAt(found.file);
-  if (!session || session.parentId !== undefined || !inProjectOf(cwd, cwd)(session)) return undefined;
-  if (!hasConversation(session) || isExcluded(session, { paths, exclude: paths.rules.exclude }))
-    return undefined;
   const rules = rulesOf(paths);
-  const name = found.name ?? describeSession(session, paths).name ?? firstWords(found.file, rules);
-  const { entries } = readLastEntries(found.file, { rules, count: LAST_ENTRIES });
+  const name = nameOf(session, paths) ?? firstWords(session.file, rules);
+  const { entries } = readLastEntries(session.file, { rules, count: LAST_ENTRIES });
   const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
   return { id: session.id, name, said: answer?.text };
 }

@@ -5,7 +5,7 @@ import { type Behind, hasLeftOut, indexRecipe, isAllIndexed } from "../index/fre
 import type { SessionRow } from "../index/index-state.ts";
 import { nameOf } from "../sessions/meta.ts";
 import { machineOf } from "../sessions/places.ts";
-import { projectKey } from "../sessions/project.ts";
+import { originOf, projectKey } from "../sessions/project.ts";
 import { openShared, sharedBy } from "../store/replica.ts";
 import { openStore, type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -233,7 +233,7 @@ async function answerHits(
     now: new Date(),
     timezone: ownTimezone(config),
     nearest,
-    project: [projectKey(cwd), shared && (await import("../sessions/project.ts")).originOf(cwd)],
+    project: [projectKey(cwd), originOf(cwd)],
     isHidden: shared && hiddenShared(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),

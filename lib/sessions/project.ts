@@ -5,8 +5,9 @@
  * Git is never started: a prompt hook has no time for it, and a project's git settings can run commands.
  */
 
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { entriesOf, isFile, realPathOf, statOf, textOf } from "../base/files.ts";
+import type { Session } from "../transcripts/session.ts";
 
 /** A directory's place in git. */
 interface Repository {
@@ -16,8 +17,54 @@ interface Repository {
   top: string;
 }
 
-/** Returns an absolute path that identifies a directory's project. */
+/**
+ * Returns the directory here that a session's transcript names. A relative path, one of another system, and one of another
+ * machine that does not exist here are names only: resolving them would give a stranger's session a project of ours.
+ */
+export function directoryHere({ cwd, machine }: Pick<Session, "cwd" | "machine">): string | undefined {
+  if (cwd === undefined || !isAbsolute(cwd)) return undefined;
+  return machine === undefined || statOf(cwd) ? cwd : undefined;
+}
+
+/** What a session says of the place it worked in. */
+interface Place extends Pick<Session, "cwd" | "machine"> {
+  /** The address of its repository, where its host noted it. */
+  remote?: string | undefined;
+}
+
+/**
+ * Returns what identifies a session's project: of another machine's the origin of its repository; the key of its directory
+ * here; else the name that it gives, which is no directory of ours.
+ */
+export function sessionProject(
+  place: Place,
+  { keyOf, originAt }: ProjectLookup = { keyOf: projectKey, originAt: originOf },
+): string | undefined {
+  const here = directoryHere(place);
+  return originElsewhere(place, originAt) ?? (here === undefined ? place.cwd : keyOf(here));
+}
+
+function originElsewhere(place: Place, originAt: ProjectLookup["originAt"]): string | undefined {
+  if (place.machine === undefined) return undefined;
+  const here = directoryHere(place);
+  const noted = place.remote === undefined ? undefined : normalizeRemote(place.remote);
+  return noted ?? (here === undefined ? undefined : originAt(here));
+}
+
+/** Looks up projects, for callers with few directories and many questions. */
+interface ProjectLookup {
+  keyOf: (directory: string) => string;
+  originAt: (directory: string) => string | undefined;
+}
+
+/** Returns a lookup that remembers its answers. */
+export function projectLookup(): ProjectLookup {
+  return { keyOf: remembering(projectKey), originAt: remembering(originOf) };
+}
+
+/** Returns an absolute path that identifies a directory's project; a path that is only a name identifies itself. */
 export function projectKey(directory: string): string {
+  if (!isAbsolute(directory)) return directory;
   const real = realDirectory(directory);
   const repository = findRepository(real);
   return repository ? keyOf(repository) : real;
@@ -25,6 +72,7 @@ export function projectKey(directory: string): string {
 
 /** Returns the directories of a project: the top of each worktree, else the directory itself. */
 export function projectDirectories(directory: string): string[] {
+  if (!isAbsolute(directory)) return [directory];
   const real = realDirectory(directory);
   const repository = findRepository(real);
   if (!repository) return [real];
@@ -33,13 +81,9 @@ export function projectDirectories(directory: string): string[] {
   return [...new Set([repository.top, ...(isBare ? [] : [key]), ...linkedWorktrees(repository)])];
 }
 
-/** Returns a `projectKey` that remembers keys. */
-export function projectKeys(): (directory: string) => string {
-  return remembering(projectKey);
-}
-
 /** Returns a directory's path within its repository's worktree, empty for its top; undefined outside of a repository. */
 export function folderInProject(directory: string): string | undefined {
+  if (!isAbsolute(directory)) return undefined;
   const real = realDirectory(directory);
   const repository = findRepository(real);
   return repository && relative(repository.top, real).replaceAll(sep, "/");
@@ -140,13 +184,9 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
 
 /** Returns the origin of the repository that holds a directory. */
 export function originOf(directory: string): string | undefined {
+  if (!isAbsolute(directory)) return undefined;
   const remote = remoteOf(directory);
   return remote === undefined ? undefined : normalizeRemote(remote);
-}
-
-/** Returns an `originOf` that remembers origins. */
-export function origins(): (directory: string) => string | undefined {
-  return remembering(originOf);
 }
 
 /** Returns a function that remembers its answers, for callers with few directories and many questions. */

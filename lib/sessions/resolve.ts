@@ -40,8 +40,6 @@ export interface ResolveContext {
   paths: Paths;
   /** The directory of relative paths, and where the search for `.volute` starts. */
   cwd: string;
-  /** Whether `last` prefers the project's newest session. @default {false} */
-  prefersProject?: boolean | undefined;
   /** The id of the session that asks. */
   current?: string | undefined;
   /** Whether an id prefix or a name may mean a subagent's session too; a full id always may. @default {false} */
@@ -52,6 +50,8 @@ export interface ResolveContext {
   quick?: boolean | undefined;
   /** Whether a place in a session is wrong usage. @default {false} */
   sessionOnly?: boolean | undefined;
+  /** Receives a remark on what a reference came to mean. */
+  remark?: ((text: string) => void) | undefined;
 }
 
 /** Shorter prefixes are too likely to be words. */
@@ -94,11 +94,11 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
   return { session: resolveWhole(place.session, context), lines: place.lines };
 }
 
-function last({ paths, cwd, current, prefersProject }: ResolveContext): Session {
-  const session =
-    (prefersProject ? lastSession(paths, { cwd, current, project: cwd }) : undefined) ??
-    lastSession(paths, { cwd, current });
+function last({ paths, cwd, current, remark }: ResolveContext): Session {
+  const own = lastSession(paths, { cwd, current, project: cwd });
+  const session = own ?? lastSession(paths, { cwd, current });
   if (!session) throw notFound("last", { reason: "there is no other session yet" });
+  if (!own) remark?.("no other session of this project: last is the newest of all");
   return session;
 }
 

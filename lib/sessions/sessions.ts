@@ -1,12 +1,10 @@
 /**
- * Lists sessions by place and name alone, describes them from the first and last bytes of their files, and finds the
- * repository that a session works in.
+ * Lists sessions by place and name alone, and describes them from the first and last bytes of their files.
  *
  * References are resolved in lib/sessions/resolve.ts, names in lib/sessions/names.ts, projects in lib/sessions/project.ts.
  */
 
-import { existsSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import type { Paths } from "../config/config.ts";
 import { holdsEntry } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -14,7 +12,7 @@ import { headOf, lastDirectory, lastTime, newestCopies, parentOf, sessionOf } fr
 import { directoriesOf, findTranscripts, voluteSessions } from "./find.ts";
 import { nameOf } from "./meta.ts";
 import { encodeClaudeCwd } from "./places.ts";
-import { normalizeRemote, origins, projectKeys } from "./project.ts";
+import { projectLookup, sessionProject } from "./project.ts";
 import { isExcluded } from "./unlisted.ts";
 
 export interface ListOptions {
@@ -129,57 +127,39 @@ function projectFilter(
 ): (session: Session) => boolean {
   if (directory !== undefined) return inProjectOf(directory, cwd ?? directory);
   if (project === undefined) return () => true;
-  const keyOf = projectKeys();
+  const lookup = projectLookup();
   const wanted = project.toLowerCase();
-  return ({ file }) => {
-    const cwd = headOf(file)?.cwd;
-    return cwd !== undefined && [cwd, keyOf(cwd)].some((path) => basename(path).toLowerCase() === wanted);
+  const isNamed = (path: string) => path.split(/[/\\]/).at(-1)?.toLowerCase() === wanted;
+  return (session) => {
+    const place = sessionPlace(session);
+    return place.cwd !== undefined && [place.cwd, sessionProject(place, lookup) ?? ""].some(isNamed);
   };
 }
 
 /** Returns a check whether a session belongs to a directory's project. Folder names are lossy, so the rows decide. */
 export function inProjectOf(directory: string, cwd: string): (session: Session) => boolean {
-  const keyOf = projectKeys();
-  const key = keyOf(directory);
+  const lookup = projectLookup();
+  const [key, origin] = [lookup.keyOf(directory), lookup.originAt(directory)];
+  const isHere = (place: Parameters<typeof sessionProject>[0]) => {
+    const project = sessionProject(place, lookup);
+    return project !== undefined && (project === key || project === origin);
+  };
   const folders = new Set(directoriesOf(directory).map(encodeClaudeCwd));
   // Sessions of an untrusted folder are never asked about.
   const volute = voluteSessions(cwd, "any");
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
-  const originAt = origins();
   return (session) => {
-    const { id, agent, file } = session;
+    const { id, agent, file, machine } = session;
     // A mind's sessions belong to it wherever they work.
-    if (volute.names.has(id) || ofMind.has(file)) return true;
-    const origin = session.machine === undefined ? undefined : sessionOrigin(session, originAt);
-    if (origin !== undefined && origin === originAt(directory)) return true;
-    const started = headOf(file)?.cwd;
-    if (started !== undefined && keyOf(started) === key) return true;
+    if (volute.names.has(id) || ofMind.has(file) || isHere(sessionPlace(session))) return true;
     // A session that moved here while it ran begins with rows of another directory.
     if (agent !== "claude" || !folders.has(basename(dirname(file)))) return false;
-    const now = lastDirectory(file);
-    return now !== undefined && keyOf(now) === key;
+    return isHere({ cwd: lastDirectory(file), machine });
   };
 }
 
-const HOME = /^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Za-z]:[/\\]Users[/\\][^/\\]+)(?=[/\\]|$)/;
-
-/** Returns the origin of a session's repository: as its host noted it, else by its directory. */
-function sessionOrigin(
-  session: Pick<Session, "file" | "cwd" | "machine">,
-  originAt: (directory: string) => string | undefined,
-): string | undefined {
-  const head = session.cwd === undefined ? headOf(session.file) : undefined;
-  const noted = head?.remote === undefined ? undefined : normalizeRemote(head.remote);
-  if (noted !== undefined) return noted;
-  const cwd = session.cwd ?? head?.cwd;
-  if (cwd === undefined) return undefined;
-  return originAt(session.machine === undefined ? cwd : directoryHere(cwd));
-}
-
-/** Returns where another machine's directory is on this one: at the same place, or at the same place below the user's home. */
-function directoryHere(cwd: string): string {
-  if (existsSync(cwd)) return cwd;
-  const home = HOME.exec(cwd)?.[0];
-  if (home === undefined) return cwd;
-  return join(process.getBuiltinModule("node:os").homedir(), cwd.slice(home.length).replaceAll("\\", "/"));
+/** Returns where a session began: the directory it is listed under. */
+export function sessionPlace({ file, cwd, machine }: Session) {
+  const head = headOf(file);
+  return { cwd: head?.cwd ?? cwd, remote: head?.remote, machine };
 }

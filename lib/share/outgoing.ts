@@ -11,7 +11,7 @@ import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { machineOf } from "../sessions/places.ts";
-import { folderInProject, origins, projectDirectories, projectKeys } from "../sessions/project.ts";
+import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
@@ -192,10 +192,10 @@ export function localSessions(
   { config, exclusion }: { config: Pick<Config, "paths" | "settings">; exclusion: Exclusion },
 ): LocalSession[] {
   const rules = shareRules(config);
-  const originAt = origins();
+  const lookup = projectLookup();
   const found = new Map<string, LocalSession>();
   for (const row of readRows(store)) {
-    const session = toLocalSession(row, { config, exclusion, rules, originAt });
+    const session = toLocalSession(row, { config, exclusion, rules, lookup });
     if (session && !found.has(keyOf(session))) found.set(keyOf(session), session);
   }
   return [...found.values()];
@@ -205,13 +205,15 @@ interface Context {
   config: Pick<Config, "paths" | "settings">;
   exclusion: Exclusion;
   rules: string;
-  originAt: (directory: string) => string | undefined;
+  lookup: ReturnType<typeof projectLookup>;
 }
 
-function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Context) {
+function toLocalSession(row: Row, { config, exclusion, rules, lookup }: Context) {
   const { paths, settings } = config;
   const cwd = textOf(row.cwd);
-  const project = cwd === undefined ? undefined : originAt(cwd);
+  const machine = machineOf(String(row.file), paths);
+  const here = directoryHere({ cwd, machine });
+  const project = here === undefined ? undefined : lookup.originAt(here);
   const shared = project === undefined ? undefined : sharedProject(project, settings.share?.projects ?? {});
   if (cwd === undefined || project === undefined || shared === undefined) return undefined;
   const storedId = String(row.id);
@@ -236,7 +238,7 @@ function toLocalSession(row: Row, { config, exclusion, rules, originAt }: Contex
     project,
     ...shared,
     /** The machine it is from, where its transcript is synced to this one. */
-    machine: machineOf(String(row.file), paths),
+    machine,
     startedAt: textOf(row.started_at),
     updatedAt: String(row.updated_at),
     chunks: Number(row.chunk_count),
@@ -259,7 +261,7 @@ function readRows(store: Store): Row[] {
 /** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
 export function publishedExclusion({ settings }: Pick<Config, "settings">) {
   const exclusion = readExclusion(settings.exclude);
-  const projectOf = projectKeys();
+  const { keyOf: projectOf } = projectLookup();
   return ({ id, name, cwd }: { id: string; name: string | undefined; cwd: string | undefined }) => {
     const [own = id, subagent] = id.split("/");
     const project = cwd === undefined ? undefined : projectOf(cwd);

@@ -1,6 +1,6 @@
 /** Applies the `redact` and `exclude` blocks of config.json to every entry that is read. */
 
-import { basename, sep } from "node:path";
+import { sep } from "node:path";
 import type { Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
 import type { Entry, ToolCall } from "./session.ts";
@@ -156,7 +156,7 @@ export function readExclusion({ sessions, projects, patterns }: Settings["exclud
 /** A project is given by its directory or by that directory's last part. */
 function isWithin(place: string, project: string): boolean {
   if (!project.includes("/") && !project.includes(sep)) {
-    return basename(place).toLowerCase() === project.toLowerCase();
+    return place.split(/[/\\]/).at(-1)?.toLowerCase() === project.toLowerCase();
   }
   const directory = project.replace(/[/\\]+$/, "");
   return place === directory || place.startsWith(`${directory}/`) || place.startsWith(`${directory}${sep}`);
