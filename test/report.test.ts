@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { hasChromium, startBrowser } from "./support/browser.ts";
 import { chain, claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
@@ -171,6 +172,36 @@ test("an overview links the sessions of a project, by --since, and no others", a
   const none = await run(home, "--all", "--since", "1h", "--json");
   expect(none.stderr).toBe("no sessions found\n");
   expect(JSON.parse(none.stdout)).toEqual({ pages: [], overview: null });
+});
+
+test.skipIf(!hasChromium())(
+  "no page scrolls sideways, at 360 pixels either",
+  async () => {
+    using home = temporaryHome();
+    const long = "a/very/long/path/without/a/blank".repeat(12);
+    layDeploy(home, { title: `move ${long}` });
+    layDeploy(home, { id: OTHER, title: "also here" });
+    const folder = join(home.root, "pages");
+    await ok(home, "--all", "--out", folder);
+    const browser = await startBrowser();
+    const overflows: number[] = [];
+    for (const file of ["index.html", `${ID}.html`]) {
+      for (const width of [360, 390, 800, 1400]) {
+        overflows.push(await browser.overflowAt(pathToFileURL(join(folder, file)).href, width));
+      }
+    }
+    await browser.close();
+    expect(overflows).toEqual(new Array(8).fill(0));
+  },
+  60_000,
+);
+
+test("a description that begins as the title does is not said again", async () => {
+  using home = temporaryHome();
+  layDeploy(home, { title: "make DEPLOY.sh keep …" });
+  await home.ok("index-meta", ID);
+  const html = readFileSync(await ok(home, ID), "utf8");
+  expect(html).not.toContain('<p dir="auto">');
 });
 
 test("--json names the pages and the overview", async () => {

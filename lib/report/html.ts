@@ -78,28 +78,30 @@ const STYLE = `
 @media (prefers-color-scheme: dark) { :root { --back: #16181b; --text: #e4e6e8; --dim: #9aa1a9; --line: #34383d;
   --soft: #1f2226; --user: #1b2a3d; --link: #7db5f5; --added: #173422; --removed: #402022; --failed: #ff8a80; --marked: #4a4017; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.55 system-ui, sans-serif; }
+body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.55 system-ui, sans-serif;
+  overflow-wrap: anywhere; }
 header, main { max-width: 60rem; margin: 0 auto; padding: 1rem 1.25rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0; }
 h2 { font-size: 1.1rem; margin: 1.75rem 0 .5rem; }
 summary h2 { display: inline-block; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .75rem 0; }
-dt, .dim, time, .place { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; }
-ul { margin: 0; padding-left: 1.25rem; } li { overflow-wrap: anywhere; }
+dt, .dim, time, .place { color: var(--dim); } dd { margin: 0; }
+ul { margin: 0; padding-left: 1.25rem; }
 .contents { list-style: none; padding: 0; } .contents .part { padding-left: 1.25rem; color: var(--dim); }
 article { border-top: 1px solid var(--line); padding: .6rem 0; scroll-margin-top: 1rem; }
 article:target { background: var(--marked); box-shadow: -.6rem 0 var(--marked), .6rem 0 var(--marked); }
 article.user { background: var(--user); padding: .6rem; border-radius: .4rem; border-top: 0; margin: .6rem 0; }
 article.rewound { opacity: .6; }
-.said { white-space: pre-wrap; overflow-wrap: anywhere; }
+.said { white-space: pre-wrap; }
 .who { font-weight: 600; } .place, time { font-size: .8rem; margin-left: .5rem; }
 pre, code { font: .85em/1.5 ui-monospace, monospace; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .3rem; padding: .5rem .7rem; margin: .4rem 0;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
+  white-space: pre-wrap; }
 code { background: var(--soft); border-radius: .2rem; padding: 0 .2em; } pre code { padding: 0; }
-summary { cursor: pointer; overflow-wrap: anywhere; } .failed { color: var(--failed); font-weight: 600; }
+summary { cursor: pointer; } .failed { color: var(--failed); font-weight: 600; }
 ins, del { display: block; text-decoration: none; } ins { background: var(--added); } del { background: var(--removed); }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0;
-  border-top: 1px solid var(--line); overflow-wrap: anywhere; } td.fixed { white-space: nowrap; color: var(--dim); }
+.sessions { list-style: none; padding: 0; } .sessions li { border-top: 1px solid var(--line); padding: .5rem 0; }
+.sessions p { margin: 0; } .sessions p:empty { display: none; } .sessions time { margin: 0; white-space: nowrap; }
+@media (min-width: 40rem) { .sessions li { display: grid; grid-template-columns: 9rem minmax(0, 1fr); } }
 `;

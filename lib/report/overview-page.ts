@@ -19,9 +19,9 @@ export function overviewPage(pages: readonly LinkedPage[], { timezone }: { timez
   const projects = Map.groupBy(newest, ({ facts }) => facts.project);
   const sections = [...projects].map(
     ([project, own]) =>
-      `<h2>${escapeHtml(project || "no project")}</h2>\n<table>\n<tbody>\n${own
-        .map((page) => rowHtml(page, timezone))
-        .join("\n")}\n</tbody>\n</table>`,
+      `<h2>${escapeHtml(project || "no project")}</h2>\n<ul class="sessions">\n${own
+        .map((page) => itemHtml(page, timezone))
+        .join("\n")}\n</ul>`,
   );
   const title = counted(pages.length, "session");
   return htmlPage({
@@ -31,17 +31,12 @@ export function overviewPage(pages: readonly LinkedPage[], { timezone }: { timez
   });
 }
 
-function rowHtml({ id, facts }: LinkedPage, timezone: string): Html {
+function itemHtml({ id, facts }: LinkedPage, timezone: string): Html {
   const { title, description, agent, to, messages, edited } = facts;
-  const about =
-    description === "" || description === title
-      ? ""
-      : `<br>\n<span class="dim" dir="auto">${escapeHtml(description)}</span>`;
-  const length = [
-    counted(messages, "message"),
-    edited.size > 0 ? `${counted(edited.size, "file")} edited` : "",
-  ];
-  return `<tr><td class="fixed">${formatLocal(to, timezone).slice(0, 16)}</td>
-<td><a href="${pageLink(id)}">${escapeHtml(title)}</a>${about}</td>
-<td class="fixed">${agent}</td><td class="fixed">${length.filter(Boolean).join(", ")}</td></tr>`;
+  const length = [agent, counted(messages, "message")];
+  if (edited.size > 0) length.push(`${counted(edited.size, "file")} edited`);
+  return `<li><time datetime="${escapeHtml(to)}">${formatLocal(to, timezone).slice(0, 16)}</time>
+<div dir="auto"><a href="${pageLink(id)}">${escapeHtml(title)}</a>
+<p class="dim" dir="auto">${escapeHtml(description)}</p>
+<p class="dim">${length.join(" · ")}</p></div></li>`;
 }

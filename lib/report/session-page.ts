@@ -68,9 +68,11 @@ export function sessionFacts(
   }
   const count = (isCounted: (kind: string) => boolean) =>
     steps.filter(({ entry }) => isCounted(entry.kind)).length;
+  const title = oneLine(shown(session.name) || shown(meta?.name) || shown(session.id), TITLE_CHARS);
+  const description = shown(meta?.description);
   return {
-    title: oneLine(shown(session.name) || shown(meta?.name) || shown(session.id), TITLE_CHARS),
-    description: shown(meta?.description),
+    title,
+    description: isRepeated(title, description) ? "" : description,
     project: oneLine(shown(session.cwd), NAME_CHARS),
     agent: session.agent,
     from: session.startedAt ?? steps.find(({ entry }) => entry.at)?.entry.at,
@@ -79,6 +81,14 @@ export function sessionFacts(
     calls: count((kind) => kind === "tool"),
     edited,
   };
+}
+
+/** Returns whether two texts begin with the same words, as far as the shorter one goes. */
+function isRepeated(title: string, description: string): boolean {
+  const [a = "", b = ""] = [title, description].map((text) =>
+    text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ""),
+  );
+  return a.startsWith(b) || b.startsWith(a);
 }
 
 /** A filter for texts that never passed the reader: "" for what is missing or excluded, else redacted. */
@@ -131,7 +141,9 @@ function headerHtml(
       .filter(([, value]) => value !== "")
       .map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`)
       .join("\n")}\n</dl>`,
-    summary && summary !== facts.description && `<div class="said" dir="auto">${proseHtml(summary)}</div>`,
+    summary &&
+      !isRepeated(summary, facts.description || facts.title) &&
+      `<div class="said" dir="auto">${proseHtml(summary)}</div>`,
   ]
     .filter(Boolean)
     .join("\n");
