@@ -10,6 +10,7 @@ import {
   usageError,
 } from "./base/command.ts";
 import { refusalOf, SessionMemoryError } from "./base/errors.ts";
+import { isDirectory, whyUnwritable } from "./base/files.ts";
 import { type Line, plainText } from "./base/lines.ts";
 import { isTerminal, writeFully } from "./base/output.ts";
 import { parseTime } from "./base/time.ts";
@@ -69,12 +70,19 @@ export function runScript<T extends Options>(
     const { config: loaded, configError } = await readConfig(cwd, needsNoConfig);
     useConfig(loaded);
     const reading = pathsReading(loaded, sessions, cwd);
+    if (!needsNoConfig) warnOfState(reading.home);
     const config = { ...loaded, paths: readsAnyVolute ? readingAnyVolute(reading) : reading };
     if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
     await main({ args, ...parsed, config, configError, cwd, show });
   });
+}
+
+/** Warns that what is there can only be read. */
+function warnOfState(home: string): void {
+  const why = isDirectory(home) ? whyUnwritable(home) : undefined;
+  if (why !== undefined) warn(`${why}: only what is there already can be read`);
 }
 
 async function readConfig(

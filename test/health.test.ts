@@ -300,11 +300,8 @@ describe("checkHealth()", () => {
       return [status, ...findings.filter(({ level }) => level === "error").map(({ what }) => what)];
     };
     mkdirSync(home.paths.home, { mode: 0o500 });
-    expect(errors(home.paths.home)).toEqual(["ERROR", `cannot write to ${home.paths.home}: it is read-only`]);
-    expect(errors(join(home.paths.home, "below"))).toEqual([
-      "ERROR",
-      `cannot write to ${home.paths.home}: it is read-only`,
-    ]);
+    expect(errors(home.paths.home)).toEqual(["ERROR", `${home.paths.home} is read-only`]);
+    expect(errors(join(home.paths.home, "below"))).toEqual(["ERROR", `${home.paths.home} is read-only`]);
     chmodSync(home.paths.home, 0o700);
     for (const folder of [write(join(home.root, "file"), ""), join(home.root, "file", "below", "that")]) {
       expect(errors(folder)).toEqual(["ERROR", `${home.root}/file is no folder`]);

@@ -4,6 +4,7 @@
  */
 
 import {
+  accessSync,
   closeSync,
   constants,
   type Dirent,
@@ -19,12 +20,13 @@ import {
   realpathSync,
   renameSync,
   type Stats,
+  statfsSync,
   statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { hasCode, SessionMemoryError } from "./errors.ts";
+import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
 
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -199,6 +201,30 @@ export function isFile(path: string): boolean {
 /** Returns whether a path leads to a folder. */
 export function isDirectory(path: string): boolean {
   return statOf(path)?.isDirectory() === true;
+}
+
+/** About what a turn writes. */
+const TURN_BYTES = 256 * 1024;
+const OWNER_WRITES = 0o200;
+
+/** Returns why nothing can be written into a folder, or into the nearest one above it that is there; writes nothing. */
+export function whyUnwritable(folder: string): string | undefined {
+  const stat = statOf(folder);
+  if (stat === undefined && dirname(folder) !== folder) return whyUnwritable(dirname(folder));
+  if (!stat?.isDirectory()) return `${folder} is no folder`;
+  // The superuser may write where nobody else can, but hooks do not run as root.
+  if (process.platform !== "win32" && (stat.mode & OWNER_WRITES) === 0) return `${folder} is read-only`;
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    return `${folder} cannot be written (${describeError(error)})`;
+  }
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < TURN_BYTES ? `no space is left for ${folder}` : undefined;
+  } catch {
+    return undefined; // a file system that does not say
+  }
 }
 
 /** Returns whether a path is itself a file, not a link to one. */

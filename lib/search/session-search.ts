@@ -1,7 +1,8 @@
 /** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
 
+import { whyUnwritable } from "../base/files.ts";
 import { type Config, loadConfig } from "../config/config.ts";
-import { type Behind, hasLeftOut, indexRecipe, isAllIndexed } from "../index/freshness.ts";
+import { type Behind, indexRecipe, isAllIndexed } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { nameOf } from "../sessions/meta.ts";
 import { machineOf } from "../sessions/places.ts";
@@ -94,16 +95,14 @@ export async function searchAsText(
   request: SearchRequest,
   resources: SearchResources = {},
 ): Promise<SearchAnswer & { text: string }> {
-  const { index = true, signal } = resources;
+  const { signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
+  const index = maySave(config, resources);
   const store = openStore(config.paths.database, { create: index });
   const shared = request.own ? undefined : openShared(config.paths);
   try {
-    tendIndexes(config.paths, new Date());
-    if (hasLeftOut(store, config.paths)) {
-      (await import("../index/clean-rows.ts")).removeLeftOut(store, config.paths);
-    }
+    if (index) tendIndexes(config.paths, new Date());
     const behind = await updateIndex(store, { config, index, signal });
     if (index && request.filters?.topics?.length) await describeSessions(store, signal);
     const { text, results, semantic } = await answer(store, request, { config, signal, shared });
@@ -115,12 +114,18 @@ export async function searchAsText(
   }
 }
 
+/** Returns whether the index is to be brought up to date, and can be. */
+function maySave({ paths }: Config, { index = true }: SearchResources): boolean {
+  return index && whyUnwritable(paths.home) === undefined;
+}
+
 /** Returns the topics there are with the number of chunks and sessions on each, most frequent first. */
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
 ): Promise<{ topics: TopicCount[]; text: string }> {
-  const { index = true, subagents = false, signal } = resources;
+  const { subagents = false, signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const index = maySave(config, resources);
   const store = openStore(config.paths.database, { create: index });
   try {
     await updateIndex(store, { config, index, signal });
@@ -159,7 +164,7 @@ async function updateIndex(
   const { settings, paths } = config;
   const { sessions: ids, projects } = settings.exclude;
   // Most people keep nothing out.
-  if (ids.length + projects.length > 0) {
+  if (index && ids.length + projects.length > 0) {
     (await import("../index/clean-rows.ts")).removeExcluded(store, settings.exclude);
   }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };

@@ -8,7 +8,8 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory } from "../base/files.ts";
-import { damaged, isDamage, isSqliteError, storageError } from "./storage-errors.ts";
+import { isRecord } from "../base/json.ts";
+import { damaged, isBusy, isDamage, isDiskError, isSqliteError, storageError } from "./storage-errors.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type NamedValues = Record<string, SqlValue>;
@@ -25,6 +26,8 @@ interface Statement {
 
 export interface SqlDatabase {
   readonly path: string;
+  /** Why nothing can be written: the folder is read-only or full. Undefined where writing works. */
+  readonly readOnly: string | undefined;
   /** How nearest vectors are found: by sqlite-vec's `vec0` tables, or by our own scan and the reason for it. */
   readonly vectors: { mode: "vec0"; version: string } | { mode: "scan"; why: string };
   /** Runs one or several statements without parameters. */
@@ -72,7 +75,8 @@ interface Driver {
 const require = createRequire(import.meta.url);
 
 /**
- * Opens a database file, created when missing (mode 0600) unless `create` is false.
+ * Opens a database file, created when missing (mode 0600) unless `create` is false. One that cannot be written is
+ * opened for reading.
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened or is no database.
  */
@@ -81,13 +85,37 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
   let driver: Driver | undefined;
   try {
     prepareFile(path, create);
-    driver = process.versions.bun ? openOnBun(path) : openOnNode(path);
+    driver = openDriver(path);
+    switchToWal(driver);
     applyPragmas(driver);
     return wrapDriver(driver, path);
   } catch (error) {
     driver?.close();
+    const reading = isDamage(error) || isBusy(error) ? undefined : openForReading(path, error);
+    if (reading) return reading;
     throw isDamage(error) ? damaged(path, error) : storageError("open", path, error);
   }
+}
+
+/** Opens a file whose folder takes no write; undefined where that fails too. */
+function openForReading(path: string, reason: unknown): SqlDatabase | undefined {
+  // A database in WAL mode needs a file beside it, unless it cannot change.
+  for (const uri of [undefined, `file:${encodeURI(path).replace(/[?#]/g, encodeURIComponent)}?immutable=1`]) {
+    let driver: Driver | undefined;
+    try {
+      driver = openDriver(path, { uri });
+      applyPragmas(driver);
+      driver.prepare("SELECT 1 FROM sqlite_schema").get();
+      return wrapDriver(driver, path, describeError(reason));
+    } catch {
+      driver?.close();
+    }
+  }
+  return undefined;
+}
+
+function openDriver(path: string, reading?: { uri: string | undefined }): Driver {
+  return process.versions.bun ? openOnBun(path, reading) : openOnNode(path, reading);
 }
 
 function prepareFile(path: string, create: boolean): void {
@@ -112,8 +140,8 @@ function prepareFile(path: string, create: boolean): void {
 
 let librarySearched = false;
 
-function openOnBun(path: string): Driver {
-  const { Database } = require("bun:sqlite") as typeof import("bun:sqlite");
+function openOnBun(path: string, reading?: { uri: string | undefined }): Driver {
+  const { Database, constants } = require("bun:sqlite") as typeof import("bun:sqlite");
   if (process.platform === "darwin" && !librarySearched) {
     librarySearched = true; // only before the first open, and only once
     const library = MAC_LIBRARIES.find((file) => existsSync(file));
@@ -125,20 +153,47 @@ function openOnBun(path: string): Driver {
       }
     }
   }
-  const database = new Database(path, { strict: true, readwrite: true, create: true });
+  const database = reading?.uri
+    ? new Database(reading.uri, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI)
+    : new Database(
+        path,
+        reading ? { strict: true, readonly: true } : { strict: true, readwrite: true, create: true },
+      );
   return {
     exec: (sql) => void database.exec(sql),
-    prepare: (sql) => database.prepare(sql) as unknown as DriverStatement,
+    prepare(sql) {
+      const statement = database.prepare(sql) as unknown as DriverStatement;
+      return reading?.uri ? withPrefixedNames(statement) : statement;
+    },
     loadExtension: (file) => void database.loadExtension(file),
     close: () => database.close(),
   };
 }
 
-function openOnNode(path: string): Driver {
+/** Opened by flags, Bun takes no `strict`, without which parameters are named with their `$`. */
+function withPrefixedNames(statement: DriverStatement): DriverStatement {
+  const prefixed = (parameters: unknown[]) =>
+    parameters.map((each) =>
+      isRecord(each) && !ArrayBuffer.isView(each)
+        ? Object.fromEntries(Object.entries(each).map(([name, value]) => [`$${name}`, value]))
+        : each,
+    );
+  return {
+    all: (...parameters) => statement.all(...prefixed(parameters)),
+    get: (...parameters) => statement.get(...prefixed(parameters)),
+    run: (...parameters) => statement.run(...prefixed(parameters)),
+    iterate: (...parameters) => statement.iterate(...prefixed(parameters)),
+  };
+}
+
+function openOnNode(path: string, reading?: { uri: string | undefined }): Driver {
   const { DatabaseSync } = withoutExperimentalWarning(
     () => require("node:sqlite") as typeof import("node:sqlite"),
   );
-  const database = new DatabaseSync(path, { allowExtension: true });
+  const database = new DatabaseSync(reading?.uri ?? path, {
+    allowExtension: true,
+    readOnly: reading !== undefined,
+  });
   return {
     exec: (sql) => database.exec(sql),
     prepare: (sql) => database.prepare(sql) as unknown as DriverStatement,
@@ -159,9 +214,6 @@ function withoutExperimentalWarning<T>(load: () => T): T {
 }
 
 function applyPragmas(driver: Driver): void {
-  // The page size only applies to a new file, before WAL.
-  driver.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA page_size = ${PAGE_BYTES}`);
-  switchToWal(driver);
   driver.exec(
     `PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
      PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
@@ -169,12 +221,14 @@ function applyPragmas(driver: Driver): void {
 }
 
 function switchToWal(driver: Driver): void {
+  // The page size only applies to a new file, before WAL.
+  driver.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA page_size = ${PAGE_BYTES}`);
   for (let attempt = 1; ; attempt++) {
     try {
       driver.prepare("PRAGMA journal_mode = WAL").get();
       return;
     } catch (error) {
-      if (attempt >= WAL_ATTEMPTS || !/locked|busy/i.test(describeError(error))) throw error;
+      if (attempt >= WAL_ATTEMPTS || !isBusy(error)) throw error;
       sleep(WAL_PAUSE_MS);
     }
   }
@@ -184,12 +238,13 @@ function sleep(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
-function wrapDriver(driver: Driver, path: string): SqlDatabase {
+function wrapDriver(driver: Driver, path: string, readOnly?: string): SqlDatabase {
   const statements = new Map<string, Statement>();
   let depth = 0;
   let vectors: SqlDatabase["vectors"] | undefined;
   return {
     path,
+    readOnly,
     // loading sqlite-vec costs as much as an empty start, so load it on first use
     get vectors() {
       vectors ??= loadVectors(driver);
@@ -239,13 +294,14 @@ function guarded<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw convertDamage(path, error);
+    throw convert(path, error);
   }
 }
 
-/** Converts damage into an error with its remedy; leaves other errors to the caller. */
-function convertDamage(path: string, error: unknown): unknown {
-  return path !== ":memory:" && isDamage(error) ? damaged(path, error) : error;
+/** Converts damage, and a disk that refuses, into errors with their remedy; leaves mistakes in SQL as they are. */
+function convert(path: string, error: unknown): unknown {
+  if (isDamage(error)) return damaged(path, error);
+  return isDiskError(error) ? storageError("write", path, error) : error;
 }
 
 function wrapStatement(statement: DriverStatement, path: string): Statement {
@@ -261,7 +317,7 @@ function wrapStatement(statement: DriverStatement, path: string): Statement {
       try {
         yield* statement.iterate(...parameters) as IterableIterator<Row>;
       } catch (error) {
-        throw convertDamage(path, error);
+        throw convert(path, error);
       }
     },
   };

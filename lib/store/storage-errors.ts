@@ -18,13 +18,23 @@ export function isStorageError(error: unknown): boolean {
   return isSqliteError(error) || (error instanceof SessionMemoryError && error.type === "STORAGE_ERROR");
 }
 
+/** Returns whether another process is writing. */
+export function isBusy(error: unknown): boolean {
+  return /locked|busy/i.test(describeError(error));
+}
+
+/** Returns whether the disk refused a write: it is read-only, full or failing. */
+export function isDiskError(error: unknown): boolean {
+  return isSqliteError(error) && /readonly|is full|disk I\/O|unable to open/i.test(describeError(error));
+}
+
 /** Converts a SQLite failure into the error that callers and users see. */
 export function storageError(action: string, path: string, cause: unknown): SessionMemoryError {
   if (cause instanceof SessionMemoryError) return cause;
   const reason = describeError(cause);
   return new SessionMemoryError("STORAGE_ERROR", `Cannot ${action} "${path}": ${reason}`, {
     cause,
-    recoverable: /locked|busy/i.test(reason),
+    recoverable: isBusy(cause),
     hint: hintFor(reason),
   });
 }
