@@ -3,14 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePaths } from "../lib/config/config.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
-import {
-  commandHistory,
-  commandKey,
-  commandsIn,
-  hasWords,
-  isLooking,
-  programOf,
-} from "../lib/search/command-history.ts";
+import { commandHistory } from "../lib/search/command-history.ts";
+import { commandKey, commandsIn, hasWords, isLooking, programOf } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
 import { errorLines, lineLike, lineWith } from "../lib/search/error-text.ts";
 import { fileHistory } from "../lib/search/file-history.ts";

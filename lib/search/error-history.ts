@@ -1,24 +1,22 @@
 /** Finds where an error occurred before, and the commands and edits after which the same command ran without it. */
 
 import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
-import type { SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
-import { commandKey, isLooking, programOf } from "./command-history.ts";
+import { commandKey, isLooking, programOf } from "./commands.ts";
 import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";
 import {
   deedRow,
-  deedsLike,
-  deedsMatching,
   type Find,
   type FindRow,
   type FindScope,
-  isInTime,
+  groupBy,
+  matchDeeds,
+  matchMessages,
   messagesWithin,
-  sessionsInScope,
+  type SessionDeed,
 } from "./finds.ts";
 
-const DEEDS_MAX = 2000;
 const ALIKE_MAX = 300;
 const WORDS_MAX = 12;
 /** Rows of what was done between the error and its end, the last ones. */
@@ -30,8 +28,7 @@ const ENDING_CHARS = 100;
 /** The number of lines after the last row in which a comment on it is looked for. */
 const SAID_LINES = 30;
 
-interface Occurrence {
-  deed: StoredDeed;
+interface Occurrence extends SessionDeed {
   /** The line of its output that holds the error. */
   line: string;
 }
@@ -40,9 +37,9 @@ interface Occurrence {
 export function errorHistory(store: Store, error: string, scope: FindScope): Find[] {
   const lines = errorLines(error);
   for (const search of [
-    () => lines.flatMap((line) => occurrencesOf(store, line, { scope, isAlike: false })),
-    () => lines.map(withoutEnds).flatMap((line) => occurrencesOf(store, line, { scope, isAlike: false })),
-    () => lines.flatMap((line) => occurrencesOf(store, line, { scope, isAlike: true })),
+    () => lines.flatMap((line) => occurrencesOf(store, line, scope)),
+    () => lines.map(withoutEnds).flatMap((line) => occurrencesOf(store, line, scope)),
+    () => lines.flatMap((line) => occurrencesOf(store, line, scope, ALIKE_MAX)),
     () => said(store, lines, scope),
   ]) {
     const finds = findsOf(store, search(), scope);
@@ -58,20 +55,15 @@ function withoutEnds(line: string): string {
     .replace(/\s*(?:at|in|on|\()\s*\S*[/\\:]\S*.*$/, "");
 }
 
-/** Returns the deeds whose output has a line, or one like it. */
-function occurrencesOf(
-  store: Store,
-  line: string,
-  { scope, isAlike }: { scope: FindScope; isAlike: boolean },
-): Occurrence[] {
+/** Returns the deeds whose output has a line; or one like it, of so many deeds. */
+function occurrencesOf(store: Store, line: string, scope: FindScope, alike?: number): Occurrence[] {
   const words = errorWords(line).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
-  const match = `result : (${words.map((word) => `"${word}"`).join(isAlike ? " OR " : " AND ")})`;
-  const find = isAlike ? lineLike : lineWith;
-  const deeds = isAlike ? deedsLike(store, match, ALIKE_MAX) : deedsMatching(store, match, DEEDS_MAX);
-  return deeds.flatMap((deed) => {
-    const found = isInTime(deed.timestamp, scope) && mayFail(deed) ? find(deed.result, line) : undefined;
-    return found === undefined ? [] : [{ deed, line: found }];
+  const match = `result : (${words.map((word) => `"${word}"`).join(alike ? " OR " : " AND ")})`;
+  return matchDeeds(store, match, scope, alike).flatMap((did) => {
+    const { result } = did.deed;
+    const found = mayFail(did.deed) ? (alike ? lineLike : lineWith)(result, line) : undefined;
+    return found === undefined ? [] : [{ ...did, line: found }];
   });
 }
 
@@ -85,27 +77,16 @@ function mayFail({ kind, outcome, target, input }: StoredDeed): boolean {
 function said(store: Store, lines: readonly string[], scope: FindScope): Occurrence[] {
   const words = errorWords(lines[0] ?? "").slice(0, WORDS_MAX);
   if (words.length === 0) return [];
-  const rows = store.db
-    .prepare(
-      `SELECT s.number, c.session_id, c.first_line, c.last_line, c.timestamp FROM chunks_fts f
-       JOIN session_chunks c ON c.id = f.rowid JOIN sessions s ON s.id = c.session_id
-       WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
-    )
-    .all(`content : (${words.map((word) => `"${word}"`).join(" AND ")})`, DEEDS_MAX);
-  return rows.flatMap(({ number, session_id, first_line, last_line, timestamp }) => {
-    const messages = messagesWithin(store, String(session_id), {
-      from: Number(first_line),
-      to: Number(last_line),
-    });
-    const message = messages.find(({ text }) => lines.some((line) => lineWith(text, line) !== undefined));
-    if (!message || !isInTime(String(timestamp), scope)) return [];
+  const match = `(${words.map((word) => `"${word}"`).join(" AND ")})`;
+  const isQuoting = (text: string) => lines.some((line) => lineWith(text, line) !== undefined);
+  return matchMessages(store, match, scope, isQuoting).map(({ message, timestamp, session }) => {
     const deed: StoredDeed = {
       id: -1,
-      session: Number(number),
+      session: session.number,
       line: message.line,
       resultLine: message.line,
       exchangeLine: message.line,
-      timestamp: String(timestamp),
+      timestamp,
       kind: "other",
       tool: "",
       target: message.who,
@@ -114,31 +95,21 @@ function said(store: Store, lines: readonly string[], scope: FindScope): Occurre
       outcome: "failed",
       result: message.text,
     };
-    return [{ deed, line: message.text }];
+    return { deed, session, line: message.text };
   });
 }
 
-/** Groups occurrences: one find for each session and command. */
+/** Makes one find for each session and command. */
 function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindScope): Find[] {
-  const sessions = sessionsInScope(
-    store,
-    occurrences.map(({ deed }) => deed.session),
-    scope,
-  );
-  const groups = new Map<string, Occurrence[]>();
-  for (const occurrence of occurrences) {
-    const { deed } = occurrence;
-    if (!sessions.has(deed.session)) continue;
-    const key = `${deed.session} ${keyOf(deed)}`;
-    const group = groups.get(key) ?? [];
-    if (!group.some(({ deed: { id, line } }) => id === deed.id && line === deed.line)) group.push(occurrence);
-    groups.set(key, group);
-  }
-  const finds = [...groups.values()].map((group) => {
-    const own = group.sort((a, b) => a.deed.line - b.deed.line);
-    return findOf(store, sessions.get((own[0] as Occurrence).deed.session) as SessionRow, { own, scope });
-  });
-  return finds
+  return groupBy(occurrences, ({ deed }) => `${deed.session} ${keyOf(deed)}`)
+    .map((group) => {
+      // a deed whose output has several of the lines is shown with the first
+      const own = groupBy(group, ({ deed: { id, line } }) => `${id}:${line}`).flatMap(
+        (same) => same[0] ?? [],
+      );
+      own.sort((a, b) => a.deed.line - b.deed.line);
+      return findOf(store, own, scope);
+    })
     .sort(
       (a, b) =>
         Number(b.isFailure) - Number(a.isFailure) ||
@@ -156,20 +127,17 @@ function keyOf({ kind, tool, target, input, id }: StoredDeed): string {
 
 function findOf(
   store: Store,
-  session: SessionRow,
-  { own, scope }: { own: readonly Occurrence[]; scope: FindScope },
+  own: readonly Occurrence[],
+  { clean }: FindScope,
 ): { find: Find; isGone: boolean; isFailure: boolean } {
-  const later = readDeeds(store, session.number, {
-    after: own[0]?.deed.line ?? 0,
-    to: Number.MAX_SAFE_INTEGER,
-  });
+  const [{ session, deed: first }] = own as [Occurrence];
+  const later = readDeeds(store, session.number, { after: first.line, to: Number.MAX_SAFE_INTEGER });
   const end = endOf(own, later);
   const before = own.filter(({ deed }) => !end || deed.line < end.line);
   const last = (before.at(-1) ?? own[0]) as Occurrence;
   const steps = end
     ? stepsBetween(later, last.deed.line, end.line)
     : stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4);
-  const { clean } = scope;
   const style = { cwd: session.cwd, clean };
   const shown = likelyFixes(steps, { last, end });
   const rows: FindRow[] = [

@@ -2,28 +2,22 @@
 
 import { isAbsolute, join, normalize, relative } from "node:path";
 import type { StoredDeed } from "../index/deed-rows.ts";
-import type { SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
+import { shellParts, shellWords } from "./commands.ts";
 import {
   deedRow,
-  deedsMatching,
   type Find,
   type FindRow,
   type FindScope,
-  isInTime,
-  messagesOf,
+  groupBy,
+  matchDeeds,
+  matchMessages,
   phraseOf,
+  type SessionDeed,
   saidBefore,
-  sessionsInScope,
 } from "./finds.ts";
-import { shellParts, shellWords } from "./shell-words.ts";
 
-type Touch = "edited" | "read" | "ran" | "discussed";
-
-/** Deeds and chunks looked at for one name. */
-const DEEDS_MAX = 20_000;
-const CHUNKS_MAX = 500;
 const NAMES_MAX = 8;
 const ROWS_MAX = 4;
 const CHANGE_CHARS = 220;
@@ -32,27 +26,18 @@ const SAID_BEFORE = 100;
 /** The number of lines before an edit in which its reason is looked for. */
 const REASON_LINES = 40;
 
-interface Touched {
-  deed: StoredDeed;
-  how: Exclude<Touch, "discussed">;
+interface Touched extends SessionDeed {
+  how: "edited" | "read" | "ran";
 }
 
 /** Finds the sessions that had to do with a file, newest first. */
 export function fileHistory(store: Store, path: string, scope: FindScope): Find[] {
   const names = namesOf(store, path, scope);
   const touched = names.flatMap((name) => touchedAs(store, name, scope));
-  const sessions = sessionsInScope(
-    store,
-    touched.map(({ deed }) => deed.session),
-    scope,
-  );
-  const finds: Find[] = [];
-  for (const session of sessions.values()) {
-    const own = unique(touched.filter(({ deed }) => deed.session === session.number));
-    if (own.length > 0) finds.push(findOf(store, session, { touched: own, scope }));
-  }
-  const known = new Set([...sessions.values()].map(({ id }) => id));
-  finds.push(...discussions(store, names, { known, scope }));
+  const bySession = groupBy(touched, ({ session }) => session.number);
+  const finds = bySession.map((own) => findOf(store, unique(own), scope));
+  const known = new Set(finds.map(({ session }) => session.id));
+  finds.push(...discussions(store, names, scope).filter(({ session }) => !known.has(session.id)));
   return finds.sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1));
 }
 
@@ -73,13 +58,13 @@ function normalName(path: string, cwd: string): string {
   return isAbsolute(plain) ? plain : normalize(join(cwd, plain));
 }
 
-/** Returns what was moved to this name: `mv old new`, `git mv old new`, or into a directory. */
+/** Returns what was moved to this name, in any session: `mv old new`, `git mv old new`, or into a directory. */
 function formerNames(store: Store, name: string): string[] {
   const phrase = phraseOf(baseName(name));
   if (phrase === undefined) return [];
-  const moves = deedsMatching(store, `{target input} : (mv AND ${phrase})`, DEEDS_MAX);
-  return moves.flatMap(({ input, target, outcome }) =>
-    outcome === "failed" ? [] : movedTo(name, input || target),
+  const everywhere = { cwd: "", clean: (text: string) => text, subagents: true };
+  return matchDeeds(store, `{target input} : (mv AND ${phrase})`, everywhere).flatMap(
+    ({ deed: { input, target, outcome } }) => (outcome === "failed" ? [] : movedTo(name, input || target)),
   );
 }
 
@@ -110,16 +95,9 @@ function isSameFile(path: string, name: string): boolean {
 function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
   const phrase = phraseOf(baseName(name));
   if (phrase === undefined) return [];
-  const deeds = deedsMatching(store, `{target input} : ${phrase}`, DEEDS_MAX);
-  const sessions = sessionsInScope(
-    store,
-    deeds.map(({ session }) => session),
-    scope,
-  );
-  return deeds.flatMap((deed) => {
-    const session = sessions.get(deed.session);
-    const how = session && isInTime(deed.timestamp, scope) ? touchOf(deed, name, session.cwd) : undefined;
-    return how ? [{ deed, how }] : [];
+  return matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(({ deed, session }) => {
+    const how = touchOf(deed, name, session.cwd);
+    return how ? [{ deed, session, how }] : [];
   });
 }
 
@@ -145,11 +123,7 @@ function unique(touched: readonly Touched[]): Touched[] {
   return [...byId.values()].sort((a, b) => a.deed.line - b.deed.line);
 }
 
-function findOf(
-  store: Store,
-  session: SessionRow,
-  { touched, scope }: { touched: readonly Touched[]; scope: FindScope },
-): Find {
+function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Find {
   const counts = (["edited", "read", "ran"] as const).flatMap((how) => {
     const count = touched.filter((each) => each.how === how).length;
     return count === 0 ? [] : [`${how === "ran" ? "in commands" : how} ${count}x`];
@@ -158,13 +132,12 @@ function findOf(
   const shown = (edits.length > 0 ? edits : touched).filter(
     (_, i, all) => i < 1 || i > all.length - ROWS_MAX,
   );
-  const rows = shown.flatMap((each) => rowsOf(store, each.deed, { session, scope }));
   const [first, last] = [shown[0] as Touched, shown.at(-1) as Touched];
   return {
-    session,
+    session: first.session,
     timestamp: (touched.at(-1) as Touched).deed.timestamp,
     summary: counts.join(", "),
-    rows: withoutRepeats(rows),
+    rows: withoutRepeats(shown.flatMap((each) => rowsOf(store, each, scope))),
     firstLine: first.deed.line,
     lastLine: last.deed.line,
     also: spans(touched.filter((each) => !shown.includes(each)).map(({ deed }) => deed.line)),
@@ -172,11 +145,7 @@ function findOf(
 }
 
 /** Returns a deed's row, and before it the last message, which mostly gives the reason. */
-function rowsOf(
-  store: Store,
-  deed: StoredDeed,
-  { session, scope: { clean } }: { session: SessionRow; scope: FindScope },
-): FindRow[] {
+function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): FindRow[] {
   const reason = saidBefore(store, { sessionId: session.id, line: deed.line, reach: REASON_LINES });
   const isChange = deed.kind === "edit" || deed.kind === "write";
   const text = isChange ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
@@ -202,41 +171,17 @@ function spans(lines: readonly number[]): [number, number][] {
   return found;
 }
 
-/** Sessions in which the file was spoken of only. */
-function discussions(
-  store: Store,
-  names: readonly string[],
-  { known, scope }: { known: ReadonlySet<string>; scope: FindScope },
-): Find[] {
-  const bySession = new Map<string, { line: number; timestamp: string; row: FindRow }[]>();
-  for (const name of names) {
-    const phrase = phraseOf(baseName(name));
-    if (phrase === undefined) continue;
-    const chunks = store.db
-      .prepare(
-        `SELECT c.session_id, c.timestamp, c.content, c.row_lines, c.first_line FROM chunks_fts f
-         JOIN session_chunks c ON c.id = f.rowid WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
-      )
-      .all(`content : ${phrase}`, CHUNKS_MAX);
-    for (const chunk of chunks) {
-      const [id, timestamp] = [String(chunk.session_id), String(chunk.timestamp)];
-      const message = messagesOf(chunk).find(({ text }) => text.includes(baseName(name)));
-      if (!message || known.has(id) || !isInTime(timestamp, scope)) continue;
-      const row = { ...message, text: around(scope.clean(message.text), baseName(name)) };
-      bySession.set(id, [...(bySession.get(id) ?? []), { line: row.line, timestamp, row }]);
-    }
-  }
-  const numbers = store.db
-    .prepare("SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?))")
-    .all(JSON.stringify([...bySession.keys()]));
-  const sessions = sessionsInScope(
-    store,
-    numbers.map(({ number }) => Number(number)),
-    scope,
-  );
-  return [...sessions.values()].map((session) => {
-    const places = (bySession.get(session.id) ?? []).sort((a, b) => a.line - b.line);
-    const [first] = places;
+/** Finds the sessions in which the file was spoken of. */
+function discussions(store: Store, names: readonly string[], scope: FindScope): Find[] {
+  const said = names.flatMap((name) => {
+    const base = baseName(name);
+    const phrase = phraseOf(base);
+    const found = phrase ? matchMessages(store, phrase, scope, (text) => text.includes(base)) : [];
+    return found.map((each) => ({ ...each, base }));
+  });
+  return groupBy(said, ({ session }) => session.number).map((places) => {
+    places.sort((a, b) => a.message.line - b.message.line);
+    const [{ session, message, base }] = places as [(typeof said)[number]];
     return {
       session,
       timestamp:
@@ -245,10 +190,10 @@ function discussions(
           .sort()
           .at(-1) ?? "",
       summary: "discussed",
-      rows: first ? [first.row] : [],
-      firstLine: first?.line ?? 1,
-      lastLine: first?.line ?? 1,
-      also: spans(places.slice(1).map(({ line }) => line)),
+      rows: [{ ...message, text: around(scope.clean(message.text), base) }],
+      firstLine: message.line,
+      lastLine: message.line,
+      also: spans(places.slice(1).map((place) => place.message.line)),
     };
   });
 }

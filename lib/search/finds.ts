@@ -48,40 +48,82 @@ export interface FindScope {
   clean: (text: string) => string;
 }
 
+/** Chunks looked at for one question. */
+const CHUNKS_MAX = 2000;
 const TARGET_MAX = 100;
 const COMMAND_MAX = 220;
 const SIGNS: Record<string, string> = { failed: " failed", rejected: " rejected", running: " running" };
 
-/** Returns the newest deeds that match a full-text expression over their columns. */
-export function deedsMatching(store: Store, match: string, limit: number): StoredDeed[] {
-  return matching(store, match, { order: "d.timestamp DESC", limit });
+/** Deeds looked at for one question. */
+const DEEDS_MAX = 20_000;
+
+/** A deed, and the session that did it. */
+export interface SessionDeed {
+  deed: StoredDeed;
+  session: SessionRow;
 }
 
-/** Returns the deeds that match a full-text expression best. */
-export function deedsLike(store: Store, match: string, limit: number): StoredDeed[] {
-  return matching(store, match, { order: "bm25(deeds_fts)", limit });
-}
-
-function matching(
-  store: Store,
-  match: string,
-  { order, limit }: { order: string; limit: number },
-): StoredDeed[] {
-  return store.db
+/** Reads the deeds in scope that match a full-text expression over their columns: the newest, or the `best` that match. */
+export function matchDeeds(store: Store, match: string, scope: FindScope, best?: number): SessionDeed[] {
+  const deeds = store.db
     .prepare(
       `SELECT ${DEED_COLUMNS} FROM deeds_fts JOIN deeds d ON d.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
-       ORDER BY ${order} LIMIT ?`,
+       ORDER BY ${best === undefined ? "d.timestamp DESC" : "bm25(deeds_fts)"} LIMIT ?`,
     )
-    .all(match, limit)
+    .all(match, best ?? DEEDS_MAX)
     .map(deedFrom);
+  const sessions = sessionsInScope(
+    store,
+    deeds.map(({ session }) => session),
+    scope,
+  );
+  return deeds.flatMap((deed) => {
+    const session = sessions.get(deed.session);
+    return session && isInTime(deed.timestamp, scope) ? [{ deed, session }] : [];
+  });
+}
+
+/** Reads the messages in scope of chunks that match a full-text expression, with their sessions, newest first. */
+export function matchMessages(
+  store: Store,
+  match: string,
+  scope: FindScope,
+  isWanted: (text: string) => boolean,
+): { message: FindRow; timestamp: string; session: SessionRow }[] {
+  const chunks = store.db
+    .prepare(
+      `SELECT s.number, c.timestamp, c.content, c.row_lines, c.first_line FROM chunks_fts f
+       JOIN session_chunks c ON c.id = f.rowid JOIN sessions s ON s.id = c.session_id
+       WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
+    )
+    .all(`content : ${match}`, CHUNKS_MAX);
+  const sessions = sessionsInScope(
+    store,
+    chunks.map(({ number }) => Number(number)),
+    scope,
+  );
+  return chunks.flatMap((chunk) => {
+    const session = sessions.get(Number(chunk.number));
+    const timestamp = String(chunk.timestamp);
+    if (!session || !isInTime(timestamp, scope)) return [];
+    const message = messagesOf(chunk).find(({ text }) => isWanted(text));
+    return message ? [{ message, timestamp, session }] : [];
+  });
+}
+
+/** Groups by a key, in the order of first occurrence. */
+export function groupBy<T>(all: readonly T[], keyOf: (each: T) => string | number): T[][] {
+  const groups = new Map<string | number, T[]>();
+  for (const each of all) {
+    const group = groups.get(keyOf(each));
+    if (group) group.push(each);
+    else groups.set(keyOf(each), [each]);
+  }
+  return [...groups.values()];
 }
 
 /** Returns the sessions with these numbers that are in scope. */
-export function sessionsInScope(
-  store: Store,
-  numbers: Iterable<number>,
-  scope: FindScope,
-): Map<number, SessionRow> {
+function sessionsInScope(store: Store, numbers: Iterable<number>, scope: FindScope): Map<number, SessionRow> {
   const rows = store.db
     .prepare(
       `SELECT ${SESSION_COLUMNS} FROM sessions
@@ -98,7 +140,7 @@ export function sessionsInScope(
 }
 
 /** Returns whether a time is in scope. */
-export function isInTime(timestamp: string, { after, before }: FindScope): boolean {
+function isInTime(timestamp: string, { after, before }: FindScope): boolean {
   return (after === undefined || timestamp >= after) && (before === undefined || timestamp <= before);
 }
 
@@ -137,7 +179,7 @@ export function messagesWithin(
 }
 
 /** Returns the messages of a chunk, each on one line. */
-export function messagesOf(chunk: Row): FindRow[] {
+function messagesOf(chunk: Row): FindRow[] {
   return piecesOf(chunk).map(({ line, kind, text }) => {
     return { line, who: kind === "user" ? "user" : "assistant", text: text.replace(/\s+/g, " ").trim() };
   });

@@ -1,0 +1,96 @@
+/** Command lines read without a shell: their commands, words and programs. */
+
+/** One command of a line and the separator after it. */
+interface ShellPart {
+  text: string;
+  separator: string;
+}
+
+/** A longer line is data: it is left in one part. */
+const READ_MAX = 20_000;
+/** What stays with its command: escapes, quotes, here-documents, joined streams; then parentheses and separators. */
+const TOKEN =
+  /\\[\s\S]|"(?:[^"\\]|\\[\s\S])*"?|'[^']*'?|`[^`]*`?|<<<|<<-?\s*["']?([\w-]+)["']?[\s\S]*?\n\s*\1\s*(?=\n|$)|>&|&>|([()])|(&&|\|\||\|&|;;|[;|\n&])/g;
+
+/** Says nothing of what is run: directories, variables, waiting. */
+const PREPARING = /^(?:cd|pushd|popd|export|set|source|\.|sleep|true|echo|printf)\b|^\w+=\S*$/;
+const REDIRECTION = /\s*(?:\d?>&\d|\d?>>?\s*\S+|<\s*\S+|&>\s*\S+)/g;
+const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;
+/** Programs that only look, so that nothing is fixed by them. */
+const LOOKING =
+  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
+const TEXT_MAX = 200;
+
+/** Splits a line into commands. Quotes, parentheses and here-documents stay with their command. */
+export function shellParts(line: string): ShellPart[] {
+  if (line.length > READ_MAX) return [{ text: line, separator: "" }];
+  const parts: ShellPart[] = [];
+  let [start, depth] = [0, 0];
+  for (const { 0: token, 2: parenthesis, 3: separator, index } of line.matchAll(TOKEN)) {
+    if (parenthesis) depth = Math.max(0, depth + (parenthesis === "(" ? 1 : -1));
+    if (separator === undefined || depth > 0) continue;
+    parts.push({ text: line.slice(start, index).trim(), separator: separator === "|&" ? "|" : separator });
+    start = index + token.length;
+  }
+  parts.push({ text: line.slice(start).trim(), separator: "" });
+  return parts.filter(({ text }) => text !== "");
+}
+
+/** Splits a command into words, without their quotes. */
+export function shellWords(command: string): string[] {
+  const words =
+    command.slice(0, READ_MAX).match(/(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|\\[\s\S]|[^\s"'\\])+/g) ?? [];
+  return words.map((word) =>
+    word.replace(/"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'|\\([\s\S])/g, (_, double, single, escaped) =>
+      double === undefined ? (single ?? escaped ?? "") : double.replace(/\\(["\\$`])/g, "$1"),
+    ),
+  );
+}
+
+/** Returns the commands of a line; of a pipe only the first, since the others look at its output. */
+export function commandsIn(line: string): string[] {
+  const commands: string[] = [];
+  let isPiped = false;
+  for (const { text, separator } of shellParts(line)) {
+    const [, inner] = /^\(([\s\S]*)\)$/.exec(text) ?? [];
+    if (!isPiped) commands.push(...(inner === undefined ? [plain(text)] : commandsIn(inner)));
+    isPiped = separator === "|";
+  }
+  const telling = commands.filter((command) => command !== "" && !PREPARING.test(command));
+  return telling.length > 0 ? telling : commands;
+}
+
+function plain(command: string): string {
+  const [line = ""] = command.split("\n", 1);
+  return line
+    .replace(REDIRECTION, "")
+    .replace(ASSIGNMENTS, "")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, TEXT_MAX);
+}
+
+/** Returns a key that all runs of a command share, however their output was filtered. */
+export function commandKey(line: string): string {
+  return commandsIn(line).join(" && ");
+}
+
+/** Returns the program and its subcommand or file, without folders: `npm test`, `git push`, `node build.js`. */
+export function programOf(line: string): string {
+  const [program = "", what = ""] = (commandsIn(line)[0] ?? "").split(" ");
+  return /^[\w./]/.test(what) ? `${program} ${what.slice(what.lastIndexOf("/") + 1)}` : program;
+}
+
+/** Returns whether a command line changes nothing. */
+export function isLooking(line: string): boolean {
+  return commandsIn(line).every((command) => LOOKING.test(command));
+}
+
+/** Returns whether a command holds these words one after the other; a program counts by its name without folders. */
+export function hasWords(command: string, asked: string): boolean {
+  const wanted = asked.toLowerCase().split(/\s+/).filter(Boolean);
+  const parts = shellWords(command).map((part) => part.toLowerCase());
+  return parts.some((_, i) =>
+    wanted.every((word, j) => parts[i + j] === word || parts[i + j]?.split("/").at(-1) === word),
+  );
+}
