@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { putVector, useEmbedder, vectorBytes, vectorSource } from "../lib/index/chunk-vectors.ts";
 import { findHits } from "../lib/search/hits.ts";
-import { nearestChunks } from "../lib/search/nearest.ts";
+import { nearestChunks, readMeaning } from "../lib/search/nearest.ts";
 import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
@@ -127,7 +127,7 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
       limit: 5,
       now: new Date(),
       timezone: "UTC",
-      nearest,
+      meaning: readMeaning(nearest),
       clean: (said) => said,
       nameOf: () => undefined,
       maxChars: 2500,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChunkFilter, matchingChunks } from "../lib/search/candidates.ts";
-import type { FoundHit } from "../lib/search/hit.ts";
 import { findHits } from "../lib/search/hits.ts";
+import type { FoundHit } from "../lib/search/print.ts";
 import { type Retrieved, retrieve } from "../lib/search/retrieval.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";

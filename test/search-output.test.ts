@@ -3,9 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { cutUnits } from "../lib/search/choose.ts";
-import type { FoundHit, HitOptions } from "../lib/search/hit.ts";
-import { findHits } from "../lib/search/hits.ts";
-import { printBrief, printBySession, printFull, printHits } from "../lib/search/print.ts";
+import { findHits, type HitOptions } from "../lib/search/hits.ts";
+import { type FoundHit, printBrief, printBySession, printFull, printHits } from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { hasCodebench, indexCodebench, readQuestions } from "./bench/search/codebench.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
@@ -152,37 +151,6 @@ describe("on made-up sessions", () => {
     );
   });
 
-  test("what the session says later, where no hit shows it, follows the rows with its line", () => {
-    const [first] = ask(store, ["quadrant scale"], { limit: 1 });
-    const text = printHits([first as FoundHit], PRINT);
-    expect(first?.hit.also.map(([from]) => from)).toEqual([7, 13]);
-    expect(text.split("\n").at(-1)).toMatch(/^ {3}later L(?:7|13) User: turn [36] on the quadrant scale$/);
-    const hits = ask(store, ["quadrant scale"]);
-    expect(hits.map(({ later, laterHit }) => [later, laterHit])).toEqual([
-      [undefined, 2],
-      [undefined, 3],
-      [undefined, undefined],
-    ]);
-    expect(printHits(hits, PRINT)).toContain("\n   later hit 2\n");
-  });
-
-  test("two sessions that go on at the same line are both said to", () => {
-    const hits = ask(store, ["clepsydra gauge sluice"], { limit: 2 });
-    expect(new Set(hits.map(({ hit }) => hit.session_id)).size).toBe(2);
-    expect(hits.map(({ later }) => later?.line)).toEqual([7, 7]);
-  });
-
-  test("the first hit says so where nothing later in its session answers", () => {
-    const said = (text: string) =>
-      printHits(ask(store, [text]), PRINT).includes("later nothing on it in this session");
-    expect([said("crust_marker_77 oven"), said("quadrant scale")]).toEqual([true, false]);
-    const later = ask(store, ["quadrant scale"], { limit: 1 }).map(({ hit, isLast }) => [
-      hit.also.length,
-      isLast,
-    ]);
-    expect(later).toEqual([[2, false]]);
-  });
-
   test("a hit on one line shows the row that says most, however long", () => {
     const text = printBrief(
       ask(store, ["gnomon layout rule complaint"], { isBrief: true, limit: 20 }),
@@ -279,14 +247,10 @@ describe("on made-up sessions", () => {
       ({ hit }) => hit.session_id === one?.hit.session_id,
     );
     const places = [[one?.hit.first_line, one?.hit.last_line], ...(one?.hit.also ?? [])];
-    for (const { passage } of all) {
-      const isNamed = places.some(
-        ([from = 0, to = 0]) => passage.first.firstLine >= from && passage.last.lastLine <= to,
-      );
-      expect({ from: passage.first.firstLine, to: passage.last.lastLine, isNamed }).toMatchObject({
-        isNamed: true,
-      });
-    }
+    const unnamed = all.filter(
+      ({ hit }) => !places.some(([from = 0, to = 0]) => hit.first_line <= to && hit.last_line >= from),
+    );
+    expect(unnamed.map(({ hit }) => [hit.first_line, hit.last_line])).toEqual([]);
   });
 });
 

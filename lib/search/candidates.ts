@@ -1,5 +1,6 @@
 /** The statements of the search: which chunks may answer, their text and surroundings, how common words are. */
 
+import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import type { NamedValues, Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -88,6 +89,34 @@ export function matchingChunks(
     .map((row) => Number(row.id));
 }
 
+/** A deed that matches, and the chunk in or behind which it was done. */
+export interface FoundDeed {
+  chunk: number;
+  deed: StoredDeed;
+}
+
+/** Returns the deeds that match a full-text expression and the filter, best first by bm25. */
+export function matchingDeeds(
+  store: Store,
+  match: string,
+  { filter, limit }: { filter: ChunkFilter; limit: number },
+): FoundDeed[] {
+  const { where, values } = whereOf(filter);
+  return store.db
+    .prepare(
+      `SELECT c.id AS chunk, ${DEED_COLUMNS} FROM
+         (SELECT rowid AS id, bm25(deeds_fts) AS score FROM deeds_fts WHERE deeds_fts MATCH $match
+          ORDER BY score LIMIT $wanted) AS f
+       CROSS JOIN deeds d ON d.id = f.id
+       CROSS JOIN sessions s ON s.number = d.session
+       CROSS JOIN session_chunks c ON c.id = (SELECT id FROM session_chunks
+         WHERE session_id = s.id AND first_line <= d.line ORDER BY first_line DESC, chunk_index DESC LIMIT 1)
+       WHERE ${where} LIMIT $limit`,
+    )
+    .all({ ...values, match, limit, wanted: limit * OVERFETCH })
+    .map((row) => ({ chunk: Number(row.chunk), deed: deedFrom(row) }));
+}
+
 /** Returns the chunks of a stretch of time that pass the filter, oldest first. */
 export function chunksBetween(
   store: Store,
@@ -137,7 +166,7 @@ export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
 }
 
 /** Returns the chunks of some sessions at some indexes. */
-export function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<number>>): ChunkRow[] {
+function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<number>>): ChunkRow[] {
   const places = [...wanted].flatMap(([sessionId, indexes]) =>
     Array.from(indexes, (index) => [sessionId, index]),
   );
@@ -148,6 +177,46 @@ export function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<
     )
     .all({ places: JSON.stringify(places) })
     .map((row) => toChunkRow(store, row));
+}
+
+interface NeighbourOptions {
+  /** Ids of the chunks that may be results; those beside the adjoining ones are added. */
+  candidates: ReadonlySet<number>;
+  /** Candidates whose neighbours are candidates too. */
+  adjoining: ReadonlySet<number>;
+  filter: ChunkFilter;
+  /** True if chunks that only lend their words are read too. */
+  isLending: boolean;
+}
+
+/** Returns the candidates with the chunks around them, which lend them words or may be the answer beside them. */
+export function readWithNeighbours(
+  store: Store,
+  { candidates, adjoining, filter, isLending }: NeighbourOptions,
+): { rows: ChunkRow[]; candidates: Set<ChunkRow> } {
+  const rows = new Map(readChunks(store, [...candidates]).map((row) => [row.id, row]));
+  const wanted = new Map<string, Set<number>>();
+  const beside: ChunkRow[] = [];
+  for (const row of rows.values()) {
+    const indexes = wanted.get(row.sessionId) ?? new Set();
+    wanted.set(row.sessionId, indexes);
+    const reach = (adjoining.has(row.id) ? 1 : 0) + (isLending ? 1 : 0);
+    for (let index = row.index - reach; index <= row.index + reach; index++) indexes.add(index);
+  }
+  for (const row of readChunksAt(store, wanted)) if (!rows.has(row.id)) beside.push(row);
+  const near = beside.filter((row) => isBeside(row, rows, adjoining)).map(({ id }) => id);
+  const kept = new Set([...candidates, ...keepMatching(store, near, filter)]);
+  for (const row of beside) rows.set(row.id, row);
+  const all = [...rows.values()];
+  return { rows: all, candidates: new Set(all.filter(({ id }) => kept.has(id))) };
+}
+
+function isBeside(row: ChunkRow, rows: Map<number, ChunkRow>, adjoining: ReadonlySet<number>): boolean {
+  for (const id of adjoining) {
+    const candidate = rows.get(id);
+    if (candidate?.sessionId === row.sessionId && Math.abs(candidate.index - row.index) === 1) return true;
+  }
+  return false;
 }
 
 /** Returns a session's chunks from one index to another. */

@@ -6,7 +6,7 @@
 import { isFinding, isGoOn, isThanks } from "../language/speech.ts";
 import { splitJoined } from "../language/words.ts";
 import { findStems } from "./query.ts";
-import type { Row } from "./rows.ts";
+import type { PassageRow, Row } from "./rows.ts";
 
 interface ChooseOptions {
   /** The worth of each stem of the question. */
@@ -19,9 +19,8 @@ interface ChooseOptions {
 
 /** A row with what is shown of it. */
 interface ChosenRow {
+  /** The row with its chosen sentences in order, and `…` where words are left out. */
   row: Row;
-  /** Its chosen sentences in order, with `…` where words are left out. */
-  text: string;
   /** True if it holds what was chosen first of its hit. */
   isBest: boolean;
 }
@@ -74,7 +73,7 @@ const ROWS_MAX = 1_000_000;
 const ENDS = 4;
 
 /** Chooses from the rows of each hit, best hit first; returns the chosen rows of each in order. */
-export function chooseRows(hits: readonly (readonly Row[])[], options: ChooseOptions): ChosenRow[][] {
+export function chooseRows(hits: readonly (readonly PassageRow[])[], options: ChooseOptions): ChosenRow[][] {
   const units = readUnits(hits, options.worths);
   addSurroundings(units, hits, options.worths);
   const chosen = spend(units, hits, options);
@@ -82,7 +81,7 @@ export function chooseRows(hits: readonly (readonly Row[])[], options: ChooseOpt
     const best = chosen.find((unit) => unit.hit === hit);
     return rows.flatMap((row, i) => {
       const own = chosen.filter((unit) => unit.hit === hit && unit.row === i);
-      return own.length > 0 ? [{ row, text: textOf(row, own), isBest: best?.row === i }] : [];
+      return own.length > 0 ? [{ row: shownRow(row, own), isBest: best?.row === i }] : [];
     });
   });
 }
@@ -126,7 +125,7 @@ function whole(text: string, position: number): number {
   return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
 }
 
-function readUnits(hits: readonly (readonly Row[])[], worths: ReadonlyMap<string, number>): Unit[] {
+function readUnits(hits: readonly (readonly PassageRow[])[], worths: ReadonlyMap<string, number>): Unit[] {
   const numbers = new Map([...worths.keys()].map((stem, number) => [stem, number]));
   const units: Unit[] = [];
   const texts: string[][] = [];
@@ -162,7 +161,7 @@ function readUnits(hits: readonly (readonly Row[])[], worths: ReadonlyMap<string
 }
 
 /** Lowers the worth of tool calls whose words were also said; a word that only a tool call holds is shown there. */
-function discountDone(units: readonly Unit[], hits: readonly (readonly Row[])[]): void {
+function discountDone(units: readonly Unit[], hits: readonly (readonly PassageRow[])[]): void {
   const isDone = ({ hit, row }: Unit) => hits[hit]?.[row]?.who === "tool";
   const said = hits.map(() => new Set<number>());
   for (const unit of units) {
@@ -178,7 +177,7 @@ function discountDone(units: readonly Unit[], hits: readonly (readonly Row[])[])
 /** Adds to each unit for the words beside it, for its place, and for what it does. */
 function addSurroundings(
   units: readonly Unit[],
-  hits: readonly (readonly Row[])[],
+  hits: readonly (readonly PassageRow[])[],
   worths: ReadonlyMap<string, number>,
 ): void {
   const values = [...worths.values()];
@@ -189,7 +188,7 @@ function addSurroundings(
     ofRow.set(key(unit), Math.max(own[i] as number, ofRow.get(key(unit)) ?? 0));
   }
   for (const [i, unit] of units.entries()) {
-    const row = hits[unit.hit]?.[unit.row] as Row;
+    const row = hits[unit.hit]?.[unit.row] as PassageRow;
     const [here, before, after] = [0, -1, 1].map((step) => ofRow.get(key(unit, step)) ?? 0) as [
       number,
       number,
@@ -213,7 +212,7 @@ function isReply({ who, text }: Row): boolean {
 /** Takes the unit that is worth most for its length, again and again, until the budget is spent. */
 function spend(
   units: readonly Unit[],
-  hits: readonly (readonly Row[])[],
+  hits: readonly (readonly PassageRow[])[],
   { worths, budget, rowCost }: ChooseOptions,
 ): Unit[] {
   const values = [...worths.values()];
@@ -261,6 +260,17 @@ function spend(
 /** Returns the code points of a unit on one line. */
 function lengthOf({ text }: Row, { start, end }: Unit): number {
   return [...text.slice(start, end).replace(/\s+/g, " ").trim()].length;
+}
+
+function shownRow(row: PassageRow, units: readonly Unit[]): Row {
+  const { line, who, tool, rewound } = row;
+  return {
+    line,
+    who,
+    ...(tool !== undefined && { tool }),
+    ...(rewound && { rewound }),
+    text: textOf(row, units),
+  };
 }
 
 /** Returns the chosen units of a row on one line. */

@@ -8,7 +8,6 @@ import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";
 import {
   deedRow,
   type Find,
-  type FindRow,
   type FindScope,
   groupBy,
   matchDeeds,
@@ -16,6 +15,7 @@ import {
   messagesWithin,
   type SessionDeed,
 } from "./finds.ts";
+import type { Row } from "./rows.ts";
 
 const ALIKE_MAX = 300;
 const WORDS_MAX = 12;
@@ -140,7 +140,7 @@ function findOf(
     : stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4);
   const style = { cwd: session.cwd, clean };
   const shown = likelyFixes(steps, { last, end });
-  const rows: FindRow[] = [
+  const rows: Row[] = [
     errorRow(last, style),
     ...shown.map((deed) => deedRow(deed, { ...style, text: changeOf(deed) })),
     ...(end ? [deedRow(end, { ...style, text: end.result.slice(-ENDING_CHARS) })] : []),
@@ -239,7 +239,7 @@ function stepsBetween(deeds: readonly StoredDeed[], from: number, to: number): S
 function errorRow(
   { deed, line }: Occurrence,
   style: { cwd: string | undefined; clean: (text: string) => string },
-): FindRow {
+): Row {
   const text = line.trim().slice(0, LINE_CHARS);
   if (deed.id >= 0) return deedRow(deed, { ...style, text });
   return { line: deed.line, who: deed.target === "user" ? "user" : "assistant", text: style.clean(text) };
@@ -255,7 +255,7 @@ function commentOn(
   store: Store,
   sessionId: string,
   { from, to, at }: { from: number; to: number; at: number },
-): FindRow | undefined {
+): Row | undefined {
   const messages = messagesWithin(store, sessionId, { from, to }).filter(({ who }) => who === "assistant");
   return messages.find(({ line }) => line >= at) ?? messages.at(-1);
 }

@@ -8,7 +8,6 @@ import { shellParts, shellWords } from "./commands.ts";
 import {
   deedRow,
   type Find,
-  type FindRow,
   type FindScope,
   groupBy,
   matchDeeds,
@@ -17,6 +16,7 @@ import {
   type SessionDeed,
   saidBefore,
 } from "./finds.ts";
+import type { Row } from "./rows.ts";
 
 const NAMES_MAX = 8;
 const ROWS_MAX = 4;
@@ -145,7 +145,7 @@ function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Fi
 }
 
 /** Returns a deed's row, and before it the last message, which mostly gives the reason. */
-function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): FindRow[] {
+function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): Row[] {
   const reason = saidBefore(store, { sessionId: session.id, line: deed.line, reach: REASON_LINES });
   const isChange = deed.kind === "edit" || deed.kind === "write";
   const text = isChange ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
@@ -153,7 +153,7 @@ function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindSco
   return reason ? [{ ...reason, text: clean(reason.text) }, row] : [row];
 }
 
-function withoutRepeats(rows: readonly FindRow[]): FindRow[] {
+function withoutRepeats(rows: readonly Row[]): Row[] {
   return rows.filter(
     ({ line, who }, i) =>
       who === "tool" || rows.findIndex((row) => row.line === line && row.who === who) === i,

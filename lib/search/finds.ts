@@ -3,27 +3,17 @@
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
 import { piecesOf } from "../index/held-sessions.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { Row as StoredRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
-
-/** A row that is shown. */
-export interface FindRow {
-  line: number;
-  who: "user" | "assistant" | "tool";
-  /** A call's name, target and outcome in brackets. */
-  tool?: string;
-  /** True if the user took it back. */
-  isRewound?: boolean | undefined;
-  text: string;
-}
+import type { Row } from "./rows.ts";
 
 export interface Find {
   session: SessionRow;
   timestamp: string;
   /** The summary of the find: `edited 5x, read 2x`, `gone after 2 edits`. */
   summary: string;
-  rows: FindRow[];
+  rows: Row[];
   firstLine: number;
   lastLine: number;
   /** Other places of the session. */
@@ -89,7 +79,7 @@ export function matchMessages(
   match: string,
   scope: FindScope,
   isWanted: (text: string) => boolean,
-): { message: FindRow; timestamp: string; session: SessionRow }[] {
+): { message: Row; timestamp: string; session: SessionRow }[] {
   const chunks = store.db
     .prepare(
       `SELECT s.number, c.timestamp, c.content, c.row_lines, c.first_line FROM chunks_fts f
@@ -148,7 +138,7 @@ function isInTime(timestamp: string, { after, before }: FindScope): boolean {
 export function deedRow(
   { line, kind, tool, target, outcome }: StoredDeed,
   { text, cwd, clean }: { text: string; cwd: string | undefined; clean: (text: string) => string },
-): FindRow {
+): Row {
   const short = cwd !== undefined && target.startsWith(`${cwd}/`) ? target.slice(cwd.length + 1) : target;
   const head = `[${tool} ${cutMiddle(clean(short), kind === "command" ? COMMAND_MAX : TARGET_MAX)}]${SIGNS[outcome] ?? ""}`;
   return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
@@ -158,7 +148,7 @@ export function deedRow(
 export function saidBefore(
   store: Store,
   { sessionId, line, reach }: { sessionId: string; line: number; reach: number },
-): FindRow | undefined {
+): Row | undefined {
   return messagesWithin(store, sessionId, { from: line - reach, to: line - 1 }).at(-1);
 }
 
@@ -167,7 +157,7 @@ export function messagesWithin(
   store: Store,
   sessionId: string,
   { from, to }: { from: number; to: number },
-): FindRow[] {
+): Row[] {
   return store.db
     .prepare(
       `SELECT content, row_lines, first_line, timestamp FROM session_chunks
@@ -179,7 +169,7 @@ export function messagesWithin(
 }
 
 /** Returns the messages of a chunk, each on one line. */
-function messagesOf(chunk: Row): FindRow[] {
+function messagesOf(chunk: StoredRow): Row[] {
   return piecesOf(chunk).map(({ line, kind, text }) => {
     return { line, who: kind === "user" ? "user" : "assistant", text: text.replace(/\s+/g, " ").trim() };
   });

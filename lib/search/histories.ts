@@ -10,8 +10,8 @@ import { commandHistory } from "./command-history.ts";
 import { isSourceGone } from "./corpus.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
-import type { Find, FindRow, FindScope } from "./finds.ts";
-import { markRewound } from "./rows.ts";
+import type { Find, FindScope } from "./finds.ts";
+import { markRewound, type Row } from "./rows.ts";
 
 interface FindStyle {
   /** Code points of all output, its line ends included. */
@@ -99,12 +99,9 @@ function rangeOf(from: number, to: number): string {
   return from === to ? `${from}` : `${from}-${to}`;
 }
 
-function rowOf(
-  { line, who, tool, isRewound, text }: FindRow,
-  participants: Participants = PARTICIPANTS,
-): string {
+function rowOf({ line, who, tool, rewound, text }: Row, participants: Participants = PARTICIPANTS): string {
   const start = who === "tool" ? (tool ?? "") : `${participants[who]}:`;
-  return `   L${line}${isRewound ? " (rewound)" : ""} ${start} ${text}`.trimEnd();
+  return `   L${line}${rewound ? " (rewound)" : ""} ${start} ${text}`.trimEnd();
 }
 
 function fitBlocks(blocks: Block[], maxChars: number): string {
@@ -157,7 +154,7 @@ export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" 
     relevance_score: 1,
     strength: "strong" as const,
     summary: clean(summary),
-    lines: rows.map(({ isRewound, ...row }) => ({ ...row, ...(isRewound && { rewound: true as const }) })),
+    lines: rows,
     also,
     content: rows.map((row) => rowOf(row).trim()).join("\n"),
     context: clean(summary),

@@ -1,26 +1,47 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
 import { headerContext } from "../index/header.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, sessionsWithCopy, speakersOf, topicsOf } from "./candidates.ts";
+import { chooseRows } from "./choose.ts";
 import { isSourceGone, uniquePrefix } from "./corpus.ts";
+import type { Meaning, Nearest } from "./nearest.ts";
 import {
-  type Explanation,
-  type FoundHit,
-  type Hit,
-  type HitOptions,
+  chunksAround,
+  exchangeRows,
   isWithin,
   mergeRanges,
   type Passage,
+  rowsOf,
   toPassages,
-} from "./hit.ts";
-import { chunksAround, fillRows } from "./hit-rows.ts";
-import { type Nearest, nearestOutliers, readNear } from "./nearest.ts";
+} from "./passages.ts";
+import { type Explanation, type FoundHit, footLines, type Hit, headOf, rowPrefix } from "./print.ts";
 import { bestFirst } from "./rank.ts";
-import { type RankedChunk, type Retrieved, retrieve } from "./retrieval.ts";
-import { exchangesAround, joinChunks } from "./rows.ts";
+import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
+import { exchangesAround, isNew, joinChunks, type Row } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";
+
+export interface HitOptions extends RetrievalOptions {
+  /** What meaning finds, where vectors were asked. */
+  meaning?: Meaning | undefined;
+  /** Redacts what was stored under older rules. */
+  clean: (text: string) => string;
+  /** Returns the current name of a session. */
+  nameOf: (session: SessionRow) => string | undefined;
+  /** Returns the machine whose transcript of the session is synced to this one. @default none */
+  machineOf?: ((session: SessionRow) => string | undefined) | undefined;
+  /** Code points that the rows of all hits may take together with their heads. */
+  maxChars: number;
+  /** True if each hit is shown on one line. @default {false} */
+  isBrief?: boolean | undefined;
+  /** True if whole exchanges are shown, not the rows that answer. @default {false} */
+  isWhole?: boolean | undefined;
+  /** Exchanges wanted before and after. */
+  around: number;
+  explain: boolean;
+}
 
 /** Chunks of each phrasing's own list, and of the fused one, that are measured. */
 const MEASURED_OF_EACH = 15;
@@ -42,25 +63,17 @@ export function findHits(
   const strengthOf = (passage: Passage) => measured.get(passage) ?? strengthIn(passage, strengths);
   const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
   const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
-  const near = toPassages(readNear(nearestOutliers(options.nearest ?? [])));
+  const near = toPassages(options.meaning?.outliers ?? []);
   for (const { best } of near) strengths.set(best.row, STRONG);
   const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
   const ordered = [...withNear(strong, near, options.limit), ...weak.filter((passage) => !isNear(passage))];
   const shown = ordered.slice(0, options.limit);
   const others = ordered.slice(options.limit);
-  const hits = shown.map((passage, i) =>
-    toFoundHit(passage, {
-      found,
-      options,
-      score: strengthOf(passage),
-      also: otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others }),
-    }),
-  );
-  return fillRows(hits, {
-    found,
-    options,
-    others: others.filter((passage) => strengthOf(passage) >= STRONG),
+  const showing = shown.map((passage, i) => {
+    const also = otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others });
+    return { passage, one: toFoundHit(passage, { found, options, score: strengthOf(passage), also }) };
   });
+  return fillRows(showing, found, options);
 }
 
 function strengthIn({ found }: Passage, strengths: ReadonlyMap<ChunkRow, number>): number {
@@ -149,14 +162,14 @@ function toFoundHit(
     first_line: passage.first.firstLine,
     last_line: passage.last.lastLine,
     source_gone: from ? session.sourceGone : isSourceGone(session),
-    ...(explain ? { explain: explainBest(passage.best, found, options.nearest) } : {}),
+    ...(explain ? { explain: explainBest(passage.best, found, options.meaning) } : {}),
   };
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);
   // sessions differ only after the names of owner and machine
   const shortId = uniquePrefix(row.store, session.id, from ? session.id.length - from.id.length : 0);
   const machine = options.machineOf?.(session);
   const place = machine === undefined ? shortId : `${shortId}@${machine}`;
-  return { hit, shortId: place, copies: names.map(clean), passage };
+  return { hit, shortId: place, copies: names.map(clean) };
 }
 
 /** Short sessions have no early and late. */
@@ -181,14 +194,14 @@ function placeInSession(
 function explainBest(
   { row, isTimely }: RankedChunk,
   { rows, phrasings }: Retrieved,
-  nearest: HitOptions["nearest"] = [],
+  meaning: Meaning | undefined,
 ): Explanation {
   const isIt = (one: Pick<Nearest, "store" | "id">) => one.store === row.store && one.id === row.id;
   const at = rows.findIndex(isIt);
   const rankIn = (scores: Float64Array) => bestFirst(scores).slice(0, RANKS_SHOWN).indexOf(at) + 1 || null;
   return {
     ranks: phrasings.map(({ ranking }) => rankIn(ranking.scores)),
-    nearest: nearest.map((list) => list.findIndex(isIt) + 1 || null),
+    nearest: (meaning?.lists ?? []).map((list) => list.findIndex(isIt) + 1 || null),
     coverage: phrasings.map(({ ranking: { own, total } }) =>
       total > 0 ? Math.round((100 * (own[at] ?? 0)) / total) / 100 : 0,
     ),
@@ -203,4 +216,112 @@ function truncateLine(text: string, max: number): string {
 
 function unique<T>(items: readonly T[]): T[] {
   return [...new Set(items)];
+}
+
+/** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */
+const LINE_CHARS = 1000;
+/** A range grows by a few digits when its rows are known. */
+const RANGE_SLACK = 4;
+
+/** A hit with the passage that it shows. */
+interface Showing {
+  one: FoundHit;
+  passage: Passage;
+}
+
+/** Fills hits with their rows; returns those that have any to show. */
+function fillRows(showing: readonly Showing[], found: Retrieved, options: HitOptions): FoundHit[] {
+  if (options.isWhole) {
+    fillWhole(showing, options);
+    return showing.map(({ one }) => one);
+  }
+  const isTogether = ({ one }: Showing) => one.hit.strength === "strong" && !options.isBrief;
+  fillLines(showing.filter(isTogether), { found, options, budget: options.maxChars });
+  for (const one of showing) {
+    if (!isTogether(one)) fillLines([one], { found, options, budget: LINE_CHARS, isOneLine: true });
+  }
+  return foldEmpty(showing.map(({ one }) => one));
+}
+
+/** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */
+function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
+  const kept: FoundHit[] = [];
+  for (const one of hits) {
+    const { session_id, lines, first_line, last_line, also, before, after } = one.hit;
+    const first = kept.find(({ hit }) => hit.session_id === session_id);
+    if (first && lines.length + before.length + after.length === 0) {
+      first.hit.also = mergeRanges([[first_line, last_line], ...first.hit.also, ...also]);
+    } else kept.push(one);
+  }
+  return kept;
+}
+
+/** Chooses the rows of hits that are shown together, within code points for all. */
+function fillLines(
+  showing: readonly Showing[],
+  {
+    found,
+    options,
+    budget,
+    isOneLine = false,
+  }: { found: Retrieved; options: HitOptions; budget: number; isOneLine?: boolean },
+): void {
+  const hits = showing.map(({ one }) => one);
+  const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
+  const left = budget - rest.reduce((sum, line) => sum + [...line].length + 1, RANGE_SLACK * hits.length);
+  const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
+  const taken = new Set<string>();
+  const rows = showing.map(({ passage }) =>
+    rowsOf(passage, { ...options, deeds }).filter(isNew(passage.first.sessionId, taken)),
+  );
+  const chosen = chooseRows(rows, {
+    worths: worthsOf(found),
+    budget: left,
+    rowCost: (row) => [...rowPrefix(row)].length + 1,
+  });
+  for (const [i, one] of hits.entries()) {
+    const own = chosen[i] ?? [];
+    one.best = own.find(({ isBest }) => isBest)?.row;
+    one.hit.lines = own.map(({ row }) => row);
+    widen(one.hit, isOneLine && one.best ? [one.best] : one.hit.lines);
+  }
+}
+
+/** Returns the worth of each stem of the phrasings; one that several use is worth more. */
+function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
+  const worths = new Map<string, number>();
+  const uses = new Map<string, number>();
+  for (const { question } of phrasings) {
+    const weighed = asked.weigh(question.terms);
+    for (const [i, { stem }] of question.terms.entries()) {
+      worths.set(stem, weighed[i]?.worth ?? 0);
+      uses.set(stem, (uses.get(stem) ?? 0) + 1);
+    }
+  }
+  for (const [stem, worth] of worths) worths.set(stem, worth * Math.sqrt(uses.get(stem) ?? 1));
+  return worths;
+}
+
+/** Shows whole exchanges, each as far as its share of the code points goes. */
+function fillWhole(showing: readonly Showing[], { clean, maxChars }: HitOptions): void {
+  const hits = showing.map(({ one }) => one);
+  const taken = new Set<string>();
+  let left = maxChars;
+  for (const [i, { one, passage }] of showing.entries()) {
+    const head = [...headOf(hits, i)].length;
+    const { rows, length } = exchangeRows(passage, {
+      clean,
+      isWanted: isNew(passage.first.sessionId, taken),
+      maxChars: Math.floor(left / (hits.length - i)) - head,
+    });
+    one.hit.lines = rows;
+    widen(one.hit, rows);
+    left -= length + head;
+  }
+}
+
+/** Widens a hit's range to the rows that it shows. */
+function widen(hit: Hit, rows: readonly Row[]): void {
+  hit.first_line = Math.min(hit.first_line, ...rows.map(({ line }) => line));
+  hit.last_line = Math.max(hit.last_line, ...rows.map(({ line }) => line));
 }

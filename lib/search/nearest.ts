@@ -4,7 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import type { Config } from "../config/config.ts";
+import type { Config, EmbeddingConfig } from "../config/config.ts";
 import type { VectorSource } from "../index/chunk-vectors.ts";
 import type { Store } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -120,21 +120,25 @@ function bytesOf(vector: Float32Array): Uint8Array {
 /** Chunks by meaning that take part, for each phrasing. */
 const NEAREST = 50;
 
-interface Meaning {
-  /** For each phrasing, best first. */
-  nearest?: Nearest[][];
-  /** `on`, or `off: ` and why. */
-  semantic: string;
+/** What meaning finds. */
+export interface Meaning {
+  /** The nearest chunks for each phrasing, best first. */
+  lists: readonly (readonly Nearest[])[];
+  /** The chunks so much nearer than others that they are shown though they share no word. */
+  outliers: RankedChunk[];
 }
 
-/** Embeds the phrasings and finds the nearest chunks; says why where it cannot. */
+/** Embeds the phrasings and finds the nearest chunks; `semantic` is `on`, or `off: ` and why it cannot. */
 export async function findByMeaning(
   store: Store,
   texts: string[],
-  { config, filter, signal }: { config: Config; filter: ChunkFilter; signal: AbortSignal | undefined },
-): Promise<Meaning> {
-  const { embedding } = config.settings;
-  if (embedding === undefined) return { semantic: "off: no embedding in config.json" };
+  {
+    config,
+    embedding,
+    filter,
+    signal,
+  }: { config: Config; embedding: EmbeddingConfig; filter: ChunkFilter; signal: AbortSignal | undefined },
+): Promise<{ meaning?: Meaning; semantic: string }> {
   const { vectorSource } = await import("../index/chunk-vectors.ts");
   const source = vectorSource(store, embedding);
   if (source.mode === "off") return { semantic: `off: ${source.why}` };
@@ -153,8 +157,8 @@ export async function findByMeaning(
       redact,
       signal,
     });
-    const nearest = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
-    return { nearest, semantic: "on" };
+    const lists = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
+    return { meaning: readMeaning(lists), semantic: "on" };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     return { semantic: `off: ${error.message}` };
@@ -170,23 +174,19 @@ const NEAR_ALONE = 0.6;
 /** Chunks that meaning adds at most. */
 const ADDED = 3;
 
-/** Returns the outliers in the lists of the phrasings, nearest first. */
-export function nearestOutliers(lists: readonly (readonly Nearest[])[]): Nearest[] {
+/** Reads the outliers of all phrasings' lists, nearest first. */
+export function readMeaning(lists: readonly (readonly Nearest[])[]): Meaning {
   const found: Nearest[] = [];
   for (const near of lists.flatMap(outliers).sort((a, b) => b.similarity - a.similarity)) {
     if (!found.some(({ store, id }) => store === near.store && id === near.id)) found.push(near);
   }
-  return found.slice(0, ADDED);
+  return { lists, outliers: found.slice(0, ADDED).flatMap(toRanked) };
 }
 
-/** Reads chunks found by meaning as ranked chunks. */
-export function readNear(near: readonly Nearest[]): RankedChunk[] {
-  return near.flatMap(({ store, id, similarity }) => {
-    const [row] = readChunks(store, [id]);
-    const session = row && readSessionRows(store, [row.sessionId]).get(row.sessionId);
-    if (!row || !session) return [];
-    return [{ row, session, score: similarity, isTimely: false }];
-  });
+function toRanked({ store, id, similarity }: Nearest): RankedChunk[] {
+  const [row] = readChunks(store, [id]);
+  const session = row && readSessionRows(store, [row.sessionId]).get(row.sessionId);
+  return row && session ? [{ row, session, score: similarity, isTimely: false }] : [];
 }
 
 function outliers(list: readonly Nearest[]): Nearest[] {

@@ -2,7 +2,65 @@
 
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
-import type { Explanation, FoundHit, Hit, HitLine } from "./hit.ts";
+import type { Row } from "./rows.ts";
+
+/** One result, as `--json` prints it. */
+export interface Hit {
+  session_id: string;
+  name: string | null;
+  agent: string;
+  /** Name of the project's folder. */
+  project: string | null;
+  timestamp: string;
+  topics: string[];
+  speakers: string[];
+  has_decision: boolean;
+  has_action: boolean;
+  /** The part of the question that it holds, 0 to 1, on the same scale in every index. */
+  relevance_score: number;
+  strength: "strong" | "weak";
+  lines: Row[];
+  /** Other places of the session where it is spoken of, best first. */
+  also: [from: number, to: number][];
+  content: string;
+  /** The subject of the exchange, in one sentence. */
+  context: string;
+  /** Exchanges before and after. */
+  before: string[];
+  after: string[];
+  /** Sessions that hold a copy. */
+  also_in: string[];
+  /** The owner who shares it, and the machine it comes from. */
+  from?: { owner: string; machine: string };
+  file: string;
+  first_line: number;
+  last_line: number;
+  source_gone: boolean;
+  explain?: Explanation;
+}
+
+/** A hit with what is printed of it beside its JSON. */
+export interface FoundHit {
+  hit: Hit;
+  /** The beginning of its session's id that is unique. */
+  shortId: string;
+  /** Names of the sessions that hold a copy. */
+  copies: string[];
+  /** The row that says most, where rows were chosen. */
+  best?: Row | undefined;
+}
+
+/** The origin of a score. */
+export interface Explanation {
+  /** Position in each phrasing's list, from 1; null: not among its first hundred. */
+  ranks: (number | null)[];
+  /** Position by meaning, where vectors were asked. */
+  nearest: (number | null)[];
+  /** For each phrasing: the part of it that occurs in the chunk itself, 0 to 1. */
+  coverage: number[];
+  /** True if the times a phrasing names fit. */
+  timely: boolean;
+}
 
 export interface PrintOptions {
   /** Code points of all output, its line ends included. */
@@ -57,7 +115,7 @@ export function printFull(
 }
 
 /** Returns a row with its line breaks; what continues it is indented, so that no text can pass for another row. */
-export function wholeRow(line: HitLine, participants?: Participants): string {
+export function wholeRow(line: Row, participants?: Participants): string {
   return `${rowPrefix(line, participants)}${line.text}`.trimEnd().replace(/\n/g, "\n     ");
 }
 
@@ -141,7 +199,7 @@ function goneMark({ source_gone }: Hit): string[] {
 
 /** Returns the text printed before a row's own. */
 export function rowPrefix(
-  { line, who, tool, rewound }: HitLine,
+  { line, who, tool, rewound }: Row,
   participants: Participants = PARTICIPANTS,
 ): string {
   const start = `   L${line}${rewound ? " (rewound)" : ""}`;
@@ -209,13 +267,10 @@ function bestRow({ hit, best }: FoundHit, participants: PrintOptions["participan
 }
 
 /** Lists other places in the session, copies of it, and why it was found. */
-export function footLines({ hit, copies, later, laterHit, isLast }: FoundHit): string[] {
+export function footLines({ hit, copies }: FoundHit): string[] {
   const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
   const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];
   const rest = places.length > 0 ? [`   also ${[...places, ...more].join(", ")}`] : [];
-  if (later) rest.push(`   later ${rowPrefix(later).trimStart()}${later.text}`);
-  if (laterHit !== undefined) rest.push(`   later hit ${laterHit}`);
-  if (isLast) rest.push("   later nothing on it in this session");
   if (copies.length > 0) {
     rest.push(
       `   copied in ${copies

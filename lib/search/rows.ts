@@ -1,38 +1,36 @@
 /** The rows of a stretch of a transcript as the index holds them: what was said and done, on which line, in which exchange. */
 
-import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/deed-rows.ts";
+import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
-import { type ChunkFilter, type ChunkRow, readChunkRange, whereOf } from "./candidates.ts";
-import type { HitLine } from "./hit.ts";
+import { type ChunkRow, readChunkRange } from "./candidates.ts";
 
-/** Something said or done, as it may be shown. */
+/** Something said or done, as it is printed. */
 export interface Row {
   /** The transcript's line. */
   line: number;
-  /** The last line, where only the stretch is known: chunks made before lines were stored. */
-  lastLine: number;
   who: "user" | "assistant" | "tool";
   /** A tool call's name, target and outcome. */
-  tool?: string | undefined;
+  tool?: string;
+  /** True if the user took it back: the conversation went on from a row before it. */
+  rewound?: true;
   text: string;
+}
+
+/** A row among which those to show are chosen. */
+export interface PassageRow extends Row {
   /** True if it is the result of a tool call. */
-  isOutput?: boolean | undefined;
+  isOutput?: true;
   /** True if it is part of the passage itself, not of its surroundings. */
   isInside: boolean;
-  /** True if the user took it back: the conversation went on from a row before it. */
-  isRewound?: boolean | undefined;
 }
 
 /** Marks the rows that were taken back. */
-export function markRewound<T extends Pick<Row, "line" | "isRewound">>(
-  rows: readonly T[],
-  store: Store,
-  session: number,
-): void {
+export function markRewound(rows: readonly Row[], store: Store, session: number): void {
   const spans = rewoundLines(store, session);
-  for (const row of spans.length > 0 ? rows : [])
-    row.isRewound = spans.some(([from, to]) => row.line >= from && row.line <= to);
+  for (const row of rows) {
+    if (spans.some(([from, to]) => row.line >= from && row.line <= to)) row.rewound = true;
+  }
 }
 
 /** Characters that a piece of a long message repeats of the one before. */
@@ -40,8 +38,11 @@ const OVERLAP_MIN = 16;
 const OVERLAP_MAX = 600;
 
 /** Returns the messages of chunks given in order; the pieces of a long message are one row. */
-export function messagesOf(chunks: readonly ChunkRow[], isInside: (chunk: ChunkRow) => boolean): Row[] {
-  const rows: Row[] = [];
+export function messagesOf(
+  chunks: readonly ChunkRow[],
+  isInside: (chunk: ChunkRow) => boolean,
+): PassageRow[] {
+  const rows: PassageRow[] = [];
   for (const chunk of chunks) {
     for (const row of splitChunk(chunk, isInside(chunk))) {
       const before = rows.at(-1);
@@ -64,11 +65,6 @@ export function joinChunks(chunks: readonly ChunkRow[]): string {
     .join("\n");
 }
 
-/** Returns a row as a hit shows it. */
-export function toLine({ line, who, tool, isRewound }: Row, text: string): HitLine {
-  return { line, who, ...(tool === undefined ? {} : { tool }), ...(isRewound && { rewound: true }), text };
-}
-
 /** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
 export function isNew(sessionId: string, taken: Set<string>): (row: Row) => boolean {
   return ({ line, who, tool = "" }) => {
@@ -81,17 +77,15 @@ export function isNew(sessionId: string, taken: Set<string>): (row: Row) => bool
 
 const ROW_LINES = /^\d+:\d+(?: \d+:\d+)*$/;
 
-function splitChunk({ content, rowLines, firstLine, lastLine }: ChunkRow, isInside: boolean): Row[] {
+function splitChunk({ content, rowLines, firstLine }: ChunkRow, isInside: boolean): PassageRow[] {
   // what a damaged file left may be anything
-  const isOld = !ROW_LINES.test(rowLines);
-  const places = (isOld ? `0:${firstLine}` : rowLines)
+  const places = (ROW_LINES.test(rowLines) ? rowLines : `0:${firstLine}`)
     .split(" ")
     .map((place) => place.split(":").map(Number) as [start: number, line: number]);
   return places.map(([start, line], i) => {
     const said = content.slice(start, places[i + 1] ? (places[i + 1]?.[0] ?? 0) - 1 : undefined);
     return {
       line,
-      lastLine: isOld ? lastLine : line,
       who: said.startsWith("User: ") ? "user" : "assistant",
       text: said.slice(said.indexOf(": ") + 2),
       isInside,
@@ -165,40 +159,10 @@ function shortenExchange(chunks: readonly ChunkRow[]): string {
   return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${last?.content ?? ""}`;
 }
 
-/** A deed that matches, and the chunk in or behind which it was done. */
-export interface FoundDeed {
-  chunk: number;
-  deed: StoredDeed;
-}
-
-/** So much more is asked for before filtering than after. */
-const OVERFETCH = 3;
 const TARGET_MAX = 90;
 const COMMAND_MAX = 200;
 /** Of these a result that went well says nothing. */
 const PLAIN_DONE: ReadonlySet<string> = new Set(["edit", "write", "read", "search"]);
-
-/** Returns the deeds that match a full-text expression and the filter, best first by bm25. */
-export function matchingDeeds(
-  store: Store,
-  match: string,
-  { filter, limit }: { filter: ChunkFilter; limit: number },
-): FoundDeed[] {
-  const { where, values } = whereOf(filter);
-  return store.db
-    .prepare(
-      `SELECT c.id AS chunk, ${DEED_COLUMNS} FROM
-         (SELECT rowid AS id, bm25(deeds_fts) AS score FROM deeds_fts WHERE deeds_fts MATCH $match
-          ORDER BY score LIMIT $wanted) AS f
-       CROSS JOIN deeds d ON d.id = f.id
-       CROSS JOIN sessions s ON s.number = d.session
-       CROSS JOIN session_chunks c ON c.id = (SELECT id FROM session_chunks
-         WHERE session_id = s.id AND first_line <= d.line ORDER BY first_line DESC, chunk_index DESC LIMIT 1)
-       WHERE ${where} LIMIT $limit`,
-    )
-    .all({ ...values, match, limit, wanted: limit * OVERFETCH })
-    .map((row) => ({ chunk: Number(row.chunk), deed: deedFrom(row) }));
-}
 
 /** Returns the text of a deed by which it was found. */
 export function deedText({ target, input, result }: StoredDeed): string {
@@ -215,30 +179,25 @@ export function deedRowsOf(
     clean,
     isWanted,
   }: { from: number; to: number; clean: (text: string) => string; isWanted: (deed: StoredDeed) => boolean },
-): Omit<Row, "isInside">[] {
+): (Row & Pick<PassageRow, "isOutput">)[] {
   const deeds = readDeeds(store, number, { after: from - 1, to }).filter(isWanted);
   return deeds.flatMap((deed) => {
     const { line, resultLine, kind, outcome, input, result } = deed;
+    const who = "tool" as const;
     const target = relativeTo(cwd, deed.target);
     const failed = outcome === "failed" || outcome === "rejected" ? ` ${outcome}` : "";
     const head = clean(`[${deed.tool} ${cut(target, kind === "command" ? COMMAND_MAX : TARGET_MAX)}]`);
     const said =
       kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
-    const call = row({ line, tool: `${head}${failed}`, text: clean(said) });
+    const call = { line, who, tool: `${head}${failed}`, text: clean(said).trimStart() };
     const isInformative = result !== "" && !(outcome === "done" && PLAIN_DONE.has(kind));
     if (!isInformative) return [call];
+    const tool = `[${deed.tool} output]${failed}`;
     return [
       call,
-      {
-        ...row({ line: resultLine ?? line, tool: `[${deed.tool} output]${failed}`, text: clean(result) }),
-        isOutput: true,
-      },
+      { line: resultLine ?? line, who, tool, text: clean(result).trimStart(), isOutput: true as const },
     ];
   });
-}
-
-function row({ line, tool, text }: { line: number; tool: string; text: string }): Omit<Row, "isInside"> {
-  return { line, lastLine: line, who: "tool", tool, text: text.replace(/^\s+/, "") };
 }
 
 function relativeTo(cwd: string | undefined, target: string): string {

@@ -13,10 +13,17 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { countTopics, logSearch, readIndexSize, type TopicCount } from "./corpus.ts";
-import type { FoundHit, Hit } from "./hit.ts";
 import { findHits } from "./hits.ts";
-import { findByMeaning } from "./nearest.ts";
-import { linesWithin, type PrintOptions, printBrief, printBySession, printFull, printHits } from "./print.ts";
+import {
+  type FoundHit,
+  type Hit,
+  linesWithin,
+  type PrintOptions,
+  printBrief,
+  printBySession,
+  printFull,
+  printHits,
+} from "./print.ts";
 import { hiddenShared, listOf, type SearchFilters, shortIdIn, toFilter } from "./search-filters.ts";
 
 const LIMIT_DEFAULT = 5;
@@ -230,14 +237,17 @@ async function answerHits(
 ): Promise<Answer> {
   const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
   const limit = request.limit ?? defaultLimit(mode);
-  const { nearest, semantic } = await findByMeaning(store, texts, { config, filter, signal });
+  const { embedding } = config.settings;
+  const { meaning, semantic } = embedding
+    ? await (await import("./nearest.ts")).findByMeaning(store, texts, { config, embedding, filter, signal })
+    : { semantic: "off: no embedding in config.json" };
   const cwd = request.cwd ?? process.cwd();
   const hits = findHits(listOf({ store, shared }), texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
     timezone: ownTimezone(config),
-    nearest,
+    meaning,
     project: [projectKey(cwd), originOf(cwd)],
     isHidden: shared && hiddenShared(store, config),
     clean: readRules(config.settings).clean,

@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
-import type { FoundHit } from "../../lib/search/hit.ts";
 import { findHits } from "../../lib/search/hits.ts";
+import type { FoundHit } from "../../lib/search/print.ts";
 import { printHits } from "../../lib/search/print.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
