@@ -145,7 +145,7 @@ describe("what the file system refuses", () => {
     writeFileSync(own.paths.home, "a file where our folder should be");
     const { stdout, stderr, exitCode } = await runScript(
       "activity-summary",
-      ["--current", "last", "--scope", "all"],
+      ["--current", "last", "--scope", "all", "--quiet"],
       { env: { ...own.env, CLAUDE_CODE_SESSION_ID: "me" }, cwd: own.project },
     );
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
@@ -170,7 +170,7 @@ describe("what the file system refuses", () => {
     for (const folder of [file, join(file, "below")]) {
       for (const [script = "", ...args] of scripts) {
         const env = { ...own.env, SESSION_MEMORY_HOME: folder };
-        const { stderr } = await run(script, args, env);
+        const { stderr } = await run(script, [...args, "--quiet"], env);
         const first = stderr.split("\n", 1)[0];
         if (first)
           expect([script, first]).toEqual([script, expect.stringMatching(/^error: STORAGE_ERROR: /)]);

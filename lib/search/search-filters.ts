@@ -121,17 +121,16 @@ export function shortIdIn({ store, shared }: Stores, session: { id: string; file
   return uniquePrefix(shared, session.id, session.id.length - from.id.length);
 }
 
-/** Returns a test for shared sessions to hide: those in the index itself, or excluded since the last pull. */
-export function hiddenShared(
+/** Returns a test for sessions to hide: those excluded since they were indexed, and shared ones that the index has. */
+export function hiddenSessions(
   store: Store,
   { settings }: Pick<Config, "settings">,
 ): (session: Pick<SessionRow, "id" | "file" | "name" | "project">) => boolean {
   const { hasSession } = readExclusion(settings.exclude);
   return (session) => {
+    if (hasSession(session)) return true;
     const from = sharedBy(session);
     if (!from) return false;
-    const { id, name, project } = session;
-    if (hasSession({ id: from.id, name, project }) || hasSession({ id })) return true;
-    return readSessionRows(store, [from.id]).size > 0;
+    return hasSession({ ...session, id: from.id }) || readSessionRows(store, [from.id]).size > 0;
   };
 }

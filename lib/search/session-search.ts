@@ -24,7 +24,7 @@ import {
   printFull,
   printHits,
 } from "./print.ts";
-import { hiddenShared, listOf, type SearchFilters, shortIdIn, toFilter } from "./search-filters.ts";
+import { hiddenSessions, listOf, type SearchFilters, shortIdIn, toFilter } from "./search-filters.ts";
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
@@ -169,11 +169,6 @@ async function updateIndex(
   { config, index, signal }: Surroundings & { index: boolean },
 ): Promise<Behind> {
   const { settings, paths } = config;
-  const { sessions: ids, projects } = settings.exclude;
-  // Most people keep nothing out.
-  if (index && ids.length + projects.length > 0) {
-    (await import("../index/clean-rows.ts")).removeExcluded(store, settings.exclude);
-  }
   if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
   // the modules that read transcripts are half of the program, and mostly there is nothing new
   const [{ listSessions }, { catchUp, readBehind }] = await Promise.all([
@@ -206,7 +201,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   );
   const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
-  const isHidden = hiddenShared(store, config);
+  const isHidden = hiddenSessions(store, config);
   const finds = listOf(stores)
     .flatMap((each) => findDeeds(each, filters, scopeOf(each, filter, { cwd, clean })))
     .filter(({ session }) => !isHidden(session));
@@ -249,7 +244,7 @@ async function answerHits(
     timezone: ownTimezone(config),
     meaning,
     project: [projectKey(cwd), originOf(cwd)],
-    isHidden: shared && hiddenShared(store, config),
+    isHidden: hiddenSessions(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),
     machineOf: ({ file }) => machineOf(file, config.paths),
