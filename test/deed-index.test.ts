@@ -3,6 +3,7 @@ import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { pruneSessions } from "../lib/index/forget-rows.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { deedsIn } from "../lib/transcripts/calls.ts";
+import { errorKeys } from "../lib/transcripts/error-lines.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
 import { homePerTest, layFixtures, writeClaude } from "./support/home.ts";
@@ -162,6 +163,29 @@ describe("deeds in the index", () => {
       { session_id: ONE, vector: "0102" },
       { session_id: TWO, vector: "0102" },
     ]);
+  });
+
+  test("are found by an error's line in one lookup, whatever differs between two runs", async () => {
+    const at = (folder: string, line: number) =>
+      `${folder}/src/a.ts:${line}:5 - error TS2304: Cannot find name 'zebra' in ${folder}/src/b.ts.\nok`;
+    const rows = [
+      claudeUser({ sessionId: ONE, cwd: "/srv/one", text: "go" }),
+      ...run("make", at("/srv/one", 3), { isError: true }),
+      ...run("make | tail", at("/srv/one", 99)),
+      ...run("make", "ok"),
+    ];
+    writeClaude(home, { id: ONE, rows: rows.map((row) => ({ ...row, cwd: "/srv/one" })) });
+    const store = openHomeStore(home);
+    await indexHome(home, store);
+    const [key] = errorKeys(at("/home/me/two", 7), { cwd: "/home/me/two", hasFailed: true }).keys();
+    const lines = () =>
+      store.db
+        .prepare("SELECT line FROM error_lines JOIN deeds ON id = deed WHERE key = ?")
+        .all(key ?? 0)
+        .map(({ line }) => line);
+    expect(lines()).toEqual([2, 4]);
+    pruneSessions(store, [ONE]);
+    expect(store.db.prepare("SELECT count(*) AS n FROM error_lines").get()).toEqual({ n: 0 });
   });
 
   test("go with a pruned or a forgotten session, and with a forgotten word, out of the files' bytes too", async () => {

@@ -124,6 +124,22 @@ describe("deedsIn() of Claude Code", () => {
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(["running", "unknown"]);
   });
 
+  test("keeps a command's error lines wherever they stand in a long output, and nothing of the kind of what is read", () => {
+    const filler = "fine so far\n".repeat(800);
+    const errors = ["src/a.ts(3,1): error TS2304: Cannot find name 'zebra'.", "✘ no okapi found"];
+    const output = `${filler}${errors[0]}\n${filler}${errors[0]}\n${errors[1]}\n${filler}`;
+    const [done, failed, read] = deeds(
+      claudeCall("Bash", { command: "make | tail" }, { content: output }),
+      claudeCall("Bash", { command: "make" }, { content: output, isError: true }),
+      claudeCall("Read", { file_path: "/srv/a.log" }, { content: output }),
+    );
+    const kept = (deed: Partial<Deed> | undefined) =>
+      deed?.result?.split("\n").filter((line) => !/^…?fine|^f/.test(line));
+    expect([kept(done), kept(failed)]).toEqual([errors, errors]);
+    expect(failed?.result?.length).toBeLessThanOrEqual(1300);
+    expect(read?.result).not.toContain("zebra");
+  });
+
   test("keeps of binary output that it was binary, and copes with a huge one", () => {
     const binary = claudeCall(
       "Bash",

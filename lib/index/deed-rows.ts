@@ -3,6 +3,7 @@
 import { splitJoined } from "../language/words.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
 
 /** A deed as the index holds it. */
@@ -28,6 +29,8 @@ export interface DeedPlace {
   exchangeLine: number;
   /** For deeds without a time. */
   timestamp: string;
+  /** The session's directory. */
+  cwd: string | undefined;
 }
 
 export type AddDeeds = (deeds: readonly Deed[], place: DeedPlace) => void;
@@ -40,7 +43,8 @@ export function deedAdder(store: Store): AddDeeds {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertText = textInserter(store);
-  return (deeds, { session, exchangeLine, timestamp }) => {
+  const insertErrors = errorInserter(store);
+  return (deeds, { session, exchangeLine, timestamp, cwd }) => {
     for (const deed of deeds) {
       const { line, resultLine = null, at = timestamp, kind, tool, target, paths, outcome } = deed;
       const named = paths.join("\n");
@@ -48,7 +52,17 @@ export function deedAdder(store: Store): AddDeeds {
       const texts = [target, named === target ? null : named, deed.input, outcome, deed.result];
       const { lastId } = insert.run(...place, kind, tool, ...texts);
       insertText({ ...deed, id: lastId });
+      insertErrors({ ...deed, id: lastId }, cwd);
     }
+  };
+}
+
+/** Inserts the keys of the error lines of a command's output: one that went well may print some too. */
+function errorInserter({ db }: Store): (deed: DeedText, cwd: string | undefined) => void {
+  const insert = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
+  return ({ id, kind, outcome, result }, cwd) => {
+    if (kind !== "command" || outcome === "rejected") return;
+    for (const key of errorKeys(result, { cwd, hasFailed: outcome === "failed" }).keys()) insert.run(key, id);
   };
 }
 
@@ -122,8 +136,10 @@ export function rewriteDeeds(store: Store, change: (text: string) => string): nu
   return changed;
 }
 
-function removeDeed({ db }: Store, id: number): void {
+/** Removes a deed with its full text and its error lines. */
+export function removeDeed({ db }: Store, id: number): void {
   db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
+  db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
   db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
 }
 

@@ -26,7 +26,7 @@ type ReadState = Pick<
 >;
 
 /** Changed when chunks made before would be made otherwise now and should be. */
-const CHUNK_RECIPE = "exchanges-4";
+const CHUNK_RECIPE = "exchanges-5";
 
 /**
  * Returns the recipe by which chunks are made. The user's own patterns are a part, since a text stored without them

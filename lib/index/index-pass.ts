@@ -200,11 +200,11 @@ function chunksOf({ state, settings, next }: Pass, exchange: Exchange): Chunk[] 
 
 /** Replaces the deeds on an exchange's lines with its own. */
 function putDeeds(pass: Pass, { entries }: Exchange, exchangeLine: number): void {
-  const { store, state, isNew, lastLine, head, session } = pass;
+  const { store, state, isNew, lastLine, head, session, facts } = pass;
   if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
   pass.deedsTo = lastLine;
   const timestamp = entries[0]?.at ?? head?.startedAt ?? session.updatedAt;
-  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
+  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp, cwd: facts.cwd });
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */

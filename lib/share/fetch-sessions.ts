@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { fullTextColumns } from "../index/chunk.ts";
-import { deedAdder } from "../index/deed-rows.ts";
+import { deedAdder, removeDeed } from "../index/deed-rows.ts";
 import { SHARED_FILE } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
@@ -221,9 +221,14 @@ function sharedDeedRows(replica: Store) {
   return {
     add(storedId: string, { idx, at, exchange, deeds }: IncomingChunk): void {
       if (deeds.length === 0) return;
-      const session = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
+      const { number, cwd } = db.prepare("SELECT number, cwd FROM sessions WHERE id = ?").get(storedId) ?? {};
       const last = Number(db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds").get()?.id);
-      addDeeds(deeds, { session, exchangeLine: exchange, timestamp: at });
+      addDeeds(deeds, {
+        session: Number(number),
+        exchangeLine: exchange,
+        timestamp: at,
+        cwd: cwd ? String(cwd) : undefined,
+      });
       note.run(storedId, idx, last);
     },
     remove(storedId: string, idx: number): void {
@@ -232,8 +237,7 @@ function sharedDeedRows(replica: Store) {
         .all(storedId, idx);
       for (const { deed } of ids) {
         const id = Number(deed);
-        db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
-        db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
+        removeDeed(replica, id);
         db.prepare("DELETE FROM shared_deeds WHERE deed = ?").run(id);
       }
     },

@@ -219,6 +219,16 @@ CREATE TABLE topic_marks (
 -- two others begin with the session
 DROP INDEX session_chunks_session;
 `,
+  `
+-- which commands' outputs hold an error: a hash of its line without what differs between two runs
+CREATE TABLE error_lines (
+  key INTEGER NOT NULL,
+  -- deeds.id
+  deed INTEGER NOT NULL,
+  PRIMARY KEY (key, deed)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX error_lines_deed ON error_lines(deed);
+`,
 ];
 
 /** Applies all pending migrations in one transaction. */

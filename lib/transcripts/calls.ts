@@ -5,6 +5,7 @@
 
 import { resolve } from "node:path";
 import { shortHash } from "../base/hash.ts";
+import { errorLines } from "./error-lines.ts";
 import type { RawEntry, Results } from "./format.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
 import { deedKind, defineLazy, onlyChanges } from "./tool-call.ts";
@@ -87,13 +88,14 @@ export function callCheck({
       return text === "" ? undefined : { ...raw, text };
     }
     if (call?.isOurs) return undefined;
-    return results === "ends" ? resultEnds(raw) : raw;
+    return results === "ends" ? resultEnds(raw, call?.tool.action === "run") : raw;
   };
 }
 
-function resultEnds(entry: Entry): Entry {
+/** Cuts a result to its ends, and a command's to its error lines between them. */
+function resultEnds(entry: Entry, isOutput: boolean): Entry {
   if (entry.kind !== "result") return entry;
-  entry.text = entry.isError ? bothEnds(entry.text) : tailOf(entry.text);
+  entry.text = entry.isError ? bothEnds(entry.text, isOutput) : tailOf(entry.text, isOutput);
   if (entry.patch !== undefined) entry.patch = headOf(onlyChanges(entry.patch));
   return entry;
 }
@@ -159,17 +161,30 @@ function headOf(text: string): string {
   return copyOf(text.slice(0, wordEnd(text, HEAD_CHARS)));
 }
 
-/** Returns the end of a text. */
-function tailOf(text: string): string {
+/** Returns the end of a text, after its error lines where they are wanted. */
+function tailOf(text: string, withErrors: boolean): string {
   if (text.length <= 2 * DONE_CHARS || MANY_LINES.test(text)) return text;
-  return copyOf(text.slice(wordStart(text, text.length - DONE_CHARS)));
+  const tail = text.slice(wordStart(text, text.length - DONE_CHARS));
+  return copyOf([...(withErrors ? keptErrors(text, tail) : []), tail].join("\n"));
 }
 
-/** Returns both ends of a text, on lines of their own. */
-function bothEnds(text: string): string {
+/** Returns both ends of a text, on lines of their own, with the error lines between them where they are wanted. */
+function bothEnds(text: string, withErrors: boolean): string {
   if (text.length <= 2 * HEAD_CHARS || MANY_LINES.test(text)) return text;
-  const [head, tail] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
-  return head < tail ? copyOf(`${text.slice(0, head)}\n…\n${text.slice(tail)}`) : text;
+  const [to, from] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
+  if (to >= from) return text;
+  const [head, tail] = [text.slice(0, to), text.slice(from)];
+  return copyOf([head, "…", ...(withErrors ? keptErrors(text, head, tail) : []), tail].join("\n"));
+}
+
+/** Of an output's error lines so many are kept, none of them longer: what is longer is data. */
+const ERRORS_KEPT = 8;
+const ERROR_CHARS = 200;
+
+/** Returns the error lines of a text that none of its ends holds whole. */
+function keptErrors(text: string, ...ends: readonly string[]): string[] {
+  const lines = errorLines(text, { orAll: false, maxChars: ERROR_CHARS, max: ERRORS_KEPT });
+  return lines.filter((line) => !ends.some((end) => end.includes(line)));
 }
 
 function wordEnd(text: string, from: number): number {
@@ -242,7 +257,7 @@ function deedOf(entry: Entry, tool: ToolCall, result: Entry | undefined): Deed {
     paths: tool.paths.slice(0, PATHS_MAX),
     input: input === target ? "" : input,
     outcome,
-    result: outcome === "rejected" ? "" : keptResult(result?.text ?? "", outcome),
+    result: outcome === "rejected" ? "" : keptResult(result?.text ?? "", { kind, outcome }),
   };
 }
 
@@ -264,12 +279,14 @@ function keptInput(tool: ToolCall, { kind, patch }: { kind: DeedKind; patch: str
   return cutHead(input, tool.name === "ExitPlanMode" ? PLAN_MAX : INPUT_MAX[kind]);
 }
 
-function keptResult(whole: string, outcome: DeedOutcome): string {
+function keptResult(whole: string, { kind, outcome }: Pick<Deed, "kind" | "outcome">): string {
   const text = whole.trim();
   if (isBinary(text)) return "[binary]";
-  if (outcome !== "failed") return cutTail(text, DONE_MAX);
-  if (text.length <= 2 * FAILED_MAX) return text;
-  return `${cutHead(text, FAILED_MAX)}\n${cutTail(text, FAILED_MAX)}`;
+  const hasFailed = outcome === "failed";
+  if (text.length <= (hasFailed ? 2 * FAILED_MAX : DONE_MAX)) return text;
+  const head = hasFailed ? [cutHead(text, FAILED_MAX)] : [];
+  const tail = cutTail(text, hasFailed ? FAILED_MAX : DONE_MAX);
+  return [...head, ...(kind === "command" ? keptErrors(text, ...head, tail) : []), tail].join("\n");
 }
 
 /** Bytes that were no text are replaced by the host, many of them by this mark. */

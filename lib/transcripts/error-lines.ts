@@ -1,0 +1,109 @@
+/** Lines of output that name an error: found, and compared without what differs between two runs. */
+
+import { shortHash } from "../base/hash.ts";
+
+/** What says that something is not as it should be: negations, names of failure, and the crosses that tools print. */
+const NAMES_ERROR =
+  /error|exception|fail|\b(?:cannot|not|no)\b|n[’']t\b|denied|refused|undefined|invalid|missing|\bun(?:expected|able|known|recogni[sz]ed|used|resolved|terminated|supported|reachable)\b|fatal|panic|abort|timed? ?out|conflict|already|rejected|expected|illegal|[×✗✘✖❌]/i;
+/** Frames of a report, which say nothing about the error. */
+const FRAME = /^(?:[=_*#~-]{3,}|exit code|traceback|at |file "|\^|\d+ (?:pass|fail)|stacktrace)/i;
+const COLOURS = /\x1b\[[0-9;]*m/g;
+const LINE_MIN = 4;
+/** Fewer words say too little to tell one error from another. */
+const WORDS_MIN = 3;
+/** A longer line is data. */
+const LINE_MAX = 500;
+/** Outputs repeat themselves: lines after these are hardly the first cause. */
+const KEYS_MAX = 40;
+
+/** Splits an output into lines, also one whose line breaks a tool has escaped. */
+function outputLines(text: string): string[] {
+  return text
+    .replace(COLOURS, "")
+    .split(/\r?\n|\\n/)
+    .map((line) => line.trim());
+}
+
+function namesError(line: string): boolean {
+  return NAMES_ERROR.test(line) && !FRAME.test(line);
+}
+
+/** Which lines are wanted. */
+interface LinesWanted {
+  max: number;
+  /** Longer ones are left out. @default {500} */
+  maxChars?: number;
+  /** Whether all lines that say anything are taken where none names an error. */
+  orAll: boolean;
+}
+
+/** Returns the lines that name an error, in order. */
+export function errorLines(text: string, { max, maxChars = LINE_MAX, orAll }: LinesWanted): string[] {
+  const lines = outputLines(text).filter(
+    (line) => line.length >= LINE_MIN && line.length <= maxChars && /\p{L}/u.test(line),
+  );
+  const named = lines.filter(namesError);
+  const others = lines.filter((line) => !FRAME.test(line));
+  const all = named.length > 0 || !orAll ? named : others.length > 0 ? others : lines;
+  return [...new Set(all)].slice(0, max);
+}
+
+const DATE =
+  /\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?/g;
+const DURATION = /\b\d+(?:\.\d+)?\s?(?:[mµn]?s|sec(?:ond)?s?|min(?:ute)?s?)\b/g;
+const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+/** Addresses, hashes and process numbers. */
+const IDENTIFIER = /\b(?:0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{6,}|\d{5,})\b/g;
+/** Where an error is: before it, after a file's name, or in words. */
+const PLACE_BEFORE = /^[^\s:()]+(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2}):?(?:\s+-)?\s+/;
+const PLACE = /(?<=\.[a-z]\w{0,9})(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2})|\bline \d+\b|\bcolumn \d+\b/g;
+const SHELL = /^\S*?\b\w*sh: (?:(?:line )?\d+: )?/;
+const ABSOLUTE = /(?<![\w.~/\\-])(?:[a-z]:[\\/]|~?\/)(?:[^\s"'`:;,()<>[\]|]*[\\/])?/g;
+
+/** Returns a line without what differs between two runs of one failure: places, folders, times, addresses, quotes. */
+export function sameLine(line: string, cwd: string | undefined): string {
+  const folder = cwd?.toLowerCase().replace(/[\\/]+$/, "");
+  const name = folder?.slice(Math.max(folder.lastIndexOf("/"), folder.lastIndexOf("\\")) + 1) ?? "";
+  const plain = line.slice(0, LINE_MAX).replace(COLOURS, "").trim().toLowerCase();
+  return (folder ? plain.replaceAll(`${folder}/`, "").replaceAll(`${folder}\\`, "") : plain)
+    .replace(SHELL, "")
+    .replace(PLACE_BEFORE, "")
+    .replace(DATE, "#")
+    .replace(DURATION, "#")
+    .replace(UUID, "#")
+    .replace(PLACE, "")
+    .replace(ABSOLUTE, "")
+    .replace(IDENTIFIER, "#")
+    .replaceAll(name.length >= LINE_MIN ? name : "\0", "#")
+    .replace(/["'`‘’“”]/g, "'")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** Returns a line without any path and number, as errors are searched: they are others in another project. */
+export function likeLine(line: string): string {
+  return sameLine(line, undefined)
+    .replace(/(?:[\w.@~+-]*[\\/])+[\w.@+-]*/g, "/")
+    .replace(/\d+/g, "#")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** Returns the key of an error's line; undefined for one of too few words to tell errors apart. */
+export function errorKey(line: string, cwd: string | undefined): number | undefined {
+  const same = sameLine(line, cwd);
+  return (same.match(/\p{L}{2,}/gu)?.length ?? 0) < WORDS_MIN ? undefined : shortHash(same);
+}
+
+/** Returns the keys of an output's error lines with the lines as they are. */
+export function errorKeys(
+  text: string,
+  { cwd, hasFailed }: { cwd: string | undefined; hasFailed: boolean },
+): Map<number, string> {
+  const keys = new Map<number, string>();
+  for (const line of errorLines(text, { max: KEYS_MAX, orAll: hasFailed })) {
+    const key = errorKey(line, cwd);
+    if (key !== undefined && !keys.has(key)) keys.set(key, line);
+  }
+  return keys;
+}
