@@ -141,7 +141,9 @@ describe("--sessions", () => {
 describe("what the file system refuses", () => {
   test("is told in an error and a hint, without a stack", async () => {
     using own = temporaryHome();
-    writeClaude(own, { rows: [claudeUser({ text: "hello", at: new Date().toISOString() })] });
+    writeClaude(own, {
+      rows: [claudeUser({ text: "hello", cwd: own.project, at: new Date().toISOString() })],
+    });
     writeFileSync(own.paths.home, "a file where our folder should be");
     const { stdout, stderr, exitCode } = await runScript(
       "activity-summary",
@@ -156,7 +158,10 @@ describe("what the file system refuses", () => {
 
   test("is told by every script that writes", async () => {
     using own = temporaryHome();
-    writeClaude(own, { rows: [claudeUser({ text: "hello", at: new Date().toISOString() })] });
+    writeClaude(own, {
+      cwd: home.project,
+      rows: [claudeUser({ text: "hello", cwd: home.project, at: new Date().toISOString() })],
+    });
     const file = join(own.root, "file");
     writeFileSync(file, "");
     const scripts = [
