@@ -120,7 +120,7 @@ describe("readHookSettings()", () => {
     );
     const settings = readHookSettings(paths.config, defaultSettings());
     expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true });
-    expect(settings?.exclude).toEqual({ sessions: ["x"], projects: [], patterns: [] });
+    expect(settings?.exclude).toMatchObject({ sessions: ["x"], projects: [], patterns: [] });
     expect(settings?.titles).toBe(true);
   });
 

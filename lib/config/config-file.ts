@@ -4,6 +4,7 @@
  */
 
 import { existsSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, isRecord, parseJson } from "../base/json.ts";
@@ -13,14 +14,22 @@ type Exclude = Settings["exclude"];
 
 const LOCK_WAIT_MS = 10_000;
 const KEYS = ["sessions", "projects", "patterns"] as const;
+/** A list of config.json's `exclude`. */
+export type ExcludeKey = (typeof KEYS)[number];
 
 /** Matches machine names, in config.json and in references (`<session>@<machine>`). */
 export const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** Returns the file with the rows of forgotten sessions. */
+export function forgottenFile(config: string): string {
+  return join(dirname(config), "forgotten.ndjson");
+}
 
 /** Fills in the settings that the prompt hook needs. Returns undefined when config.json exists and is invalid. */
 export function readHookSettings(config: string, settings: Settings): Settings | undefined {
   const text = readIfExists(config);
   if (text === undefined) return settings;
+  settings.exclude.forgotten = forgottenFile(config);
   let file: unknown;
   try {
     file = parseJson(text);
@@ -89,7 +98,7 @@ export async function addExclusions(config: string, wanted: Exclude): Promise<Ex
  */
 export async function removeExclusions(
   config: string,
-  isChosen: (key: keyof Exclude, entry: string) => boolean,
+  isChosen: (key: ExcludeKey, entry: string) => boolean,
 ): Promise<Exclude> {
   return await changeExclude(config, (key, present) => {
     const isGone = (entry: unknown) => typeof entry === "string" && isChosen(key, entry);
@@ -101,7 +110,7 @@ export async function removeExclusions(
 }
 
 type Change = (
-  key: keyof Exclude,
+  key: ExcludeKey,
   present: readonly unknown[],
 ) => { changed: string[]; next: readonly unknown[] };
 

@@ -10,6 +10,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists } from "../base/files.ts";
 import { shortHash } from "../base/hash.ts";
 import type { Environment } from "../base/runtime.ts";
+import { forgottenFile } from "./config-file.ts";
 import { isClean, trustedEnvironment } from "./environment.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 
@@ -220,6 +221,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   if (text === undefined) return config;
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const settings = (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
+  settings.exclude.forgotten = forgottenFile(paths.config);
   return deepFreeze({ ...config, settings, paths: withFolders(paths, { settings, env: config.env }) });
 }
 

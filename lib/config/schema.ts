@@ -76,7 +76,13 @@ export interface Settings {
   /** Automatic notes: where they go (by default into the state folder), and whether clearing a session writes one. */
   notes: { dir?: string | undefined; onClear: boolean };
   redact: { extra: string[] };
-  exclude: { sessions: string[]; projects: string[]; patterns: string[] };
+  exclude: {
+    sessions: string[];
+    projects: string[];
+    patterns: string[];
+    /** The file with the rows of forgotten sessions, beside config.json. */
+    forgotten?: string | undefined;
+  };
   /** Folders whose own `.volute` transcripts hooks and the index may read. */
   volute: string[];
 }

@@ -9,7 +9,13 @@ import { forgetMarks } from "../activity/forget-marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
-import { addExclusions, readHookSettings, removeExclusions } from "../config/config-file.ts";
+import {
+  addExclusions,
+  type ExcludeKey,
+  forgottenFile,
+  readHookSettings,
+  removeExclusions,
+} from "../config/config-file.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
@@ -22,6 +28,10 @@ import type { Forgetting } from "../store/forgetting.ts";
 import { setAsideIn } from "../store/repair.ts";
 import { eraseFreedState, forgetWritten } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
+import { dropForgottenRows, keepForgottenRows } from "../transcripts/forgotten-rows.ts";
+import { ownRules } from "../transcripts/rules.ts";
+import type { Entry } from "../transcripts/session.ts";
+import { readEntries } from "../transcripts/transcript.ts";
 import type { Target } from "./forget-target.ts";
 import { forgetInLog, removeLeftovers } from "./state-files.ts";
 
@@ -86,8 +96,14 @@ export function finishErasing(paths: Paths): void {
 export async function forgetTargets(targets: readonly Target[], options: ForgetOptions): Promise<Forgotten> {
   const ids = new Set(targets.map(({ id }) => id));
   const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
-  const forgotten = await forgetAll({ ids }, { ...options, directories });
   const { exclude, dryRun, paths } = options;
+  if (exclude && !dryRun) {
+    for (const { id, transcript } of targets) {
+      const rows = transcript === undefined ? [] : readRows(transcript);
+      await keepForgottenRows(forgottenFile(paths.config), exclude.projects[0] ?? id, rows);
+    }
+  }
+  const forgotten = await forgetAll({ ids }, { ...options, directories });
   // Without an exclusion it would be indexed and shared again.
   if (exclude && !dryRun) {
     const [project] = exclude.projects;
@@ -97,6 +113,15 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
     );
   }
   return forgotten;
+}
+
+/** Reads all rows of a transcript; none when the host has deleted it. */
+function readRows(transcript: string): Entry[] {
+  try {
+    return [...readEntries(transcript, { rules: ownRules(), results: true })];
+  } catch {
+    return [];
+  }
 }
 
 /** Forgets everything that contains a matching text. */
@@ -224,20 +249,22 @@ export async function undoExclusion(
   if (countOf(found) === 0) throw notExcluded(what, exclude);
   if (dryRun) return found;
   const removed = await removeExclusions(paths.config, isChosen);
-  readmitForgotten(paths, [...removed.sessions, ...removed.projects]);
+  const entries = [...removed.sessions, ...removed.projects];
+  readmitForgotten(paths, entries);
+  await dropForgottenRows(forgottenFile(paths.config), entries);
   return removed;
 }
 
 /** Matches a session by id or id prefix, a project by directory or name, a pattern exactly. */
-function excludedAs(what: string, project: string): (key: keyof Exclude, entry: string) => boolean {
+function excludedAs(what: string, project: string): (key: ExcludeKey, entry: string) => boolean {
   return (key, entry) => {
     if (key === "projects") return entry === what || entry === project;
     return entry === what || (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
   };
 }
 
-function filterExclude(exclude: Exclude, isChosen: (key: keyof Exclude, entry: string) => boolean): Exclude {
-  const chosen = (key: keyof Exclude) => exclude[key].filter((entry) => isChosen(key, entry));
+function filterExclude(exclude: Exclude, isChosen: (key: ExcludeKey, entry: string) => boolean): Exclude {
+  const chosen = (key: ExcludeKey) => exclude[key].filter((entry) => isChosen(key, entry));
   return { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
 }
 

@@ -105,6 +105,7 @@ function last({ paths, cwd, current, remark }: ResolveContext): Session {
 function resolveWhole(wanted: string, context: ResolveContext): Session {
   const path = pathOf(wanted, context.cwd);
   const there = path === undefined ? undefined : sessionAt(path);
+  if (there) assertNotExcluded(there, context.paths);
   const session = there ?? (wanted === "last" ? last(context) : named(wanted, context));
   return describeSession(session, context.paths);
 }

@@ -10,9 +10,11 @@ import { formatAge } from "../base/time.ts";
 import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
 import { readHookSettings } from "../config/config-file.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { readLastEntries } from "../transcripts/backward.ts";
 import { readHead } from "../transcripts/head.ts";
-import { readExclusion } from "../transcripts/rules.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
+import { ownRules, readExclusion } from "../transcripts/rules.ts";
+import type { Agent, Entry, Session } from "../transcripts/session.ts";
+import { readEntries } from "../transcripts/transcript.ts";
 import { lastTime, sessionOf } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
 import { givenName, type MetaName, nameOf } from "./meta.ts";
@@ -67,8 +69,13 @@ type Exclude = Settings["exclude"];
 export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Exclude {
   const now = readHookSettings(paths.config, defaultSettings())?.exclude;
   if (!now) return known;
-  const both = (key: keyof Exclude) => [...new Set([...known[key], ...now[key]])];
-  return { sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
+  const both = (key: "sessions" | "projects" | "patterns") => [...new Set([...known[key], ...now[key]])];
+  return {
+    sessions: both("sessions"),
+    projects: both("projects"),
+    patterns: both("patterns"),
+    forgotten: now.forgotten,
+  };
 }
 
 /** Returns whether config.json excludes nothing beyond what a process was started with. */
@@ -88,12 +95,25 @@ export function isExcluded(
   session: Session,
   { paths, exclude }: { paths?: Paths | undefined; exclude: Exclude },
 ): boolean {
-  const { hasSession, needsProject } = readExclusion(exclude);
-  if (hasSession(session)) return true;
+  const { hasSession, needsProject, isForgotten } = readExclusion(exclude);
+  if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return true;
   const name = paths && exclude.sessions.length > 0 ? givenName(session, paths) : undefined;
   const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
   if (name === undefined && cwd === undefined) return false;
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
+}
+
+/** Returns whether a transcript begins and ends with rows of forgotten sessions: it holds nothing of its own. */
+function isCopy(file: string, isForgotten: (entry: Entry) => boolean): boolean {
+  try {
+    const rules = ownRules();
+    const first = readEntries(file, { rules }).next().value;
+    if (!first || !isForgotten(first)) return false;
+    const last = readLastEntries(file, { rules, count: 1 }).entries.at(-1);
+    return last !== undefined && isForgotten(last);
+  } catch {
+    return false; // gone since it was listed, or not ours to read
+  }
 }
 
 /**

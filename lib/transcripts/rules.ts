@@ -3,6 +3,7 @@
 import { sep } from "node:path";
 import type { Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
+import { forgottenTest } from "./forgotten-rows.ts";
 import type { Entry, ToolCall } from "./session.ts";
 import { defineLazy } from "./tool-call.ts";
 
@@ -116,8 +117,10 @@ export interface Exclusion {
   hasSession(session: Excludable): boolean;
   /** Whether a text is excluded. */
   hasText(text: string): boolean;
-  /** Whether an entry is excluded by its text or by a tool's target. */
-  hasEntry(entry: Pick<Entry, "text" | "tool" | "patch">): boolean;
+  /** Whether an entry is excluded by its text or by a tool's target, or is a copy of a forgotten one. */
+  hasEntry(entry: Pick<Entry, "text" | "tool" | "patch"> & Partial<Pick<Entry, "id" | "at">>): boolean;
+  /** Whether a row is one of a forgotten session; undefined where nothing was forgotten. */
+  isForgotten: ReturnType<typeof forgottenTest>;
   /** Whether any text is excluded. */
   readonly hasPatterns: boolean;
   /** Whether the decision needs a session's directory. */
@@ -129,7 +132,8 @@ const PREFIX_MIN = 4;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Reads the `exclude` block of config.json. */
-export function readExclusion({ sessions, projects, patterns }: Settings["exclude"]): Exclusion {
+export function readExclusion({ sessions, projects, patterns, forgotten }: Settings["exclude"]): Exclusion {
+  const isForgotten = forgottenTest(forgotten);
   const names = new Set(sessions.map((name) => name.toLowerCase()));
   const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
   const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
@@ -145,9 +149,13 @@ export function readExclusion({ sessions, projects, patterns }: Settings["exclud
       return projects.some((project) => places.some((place) => isWithin(place, project)));
     },
     hasText,
-    hasEntry: ({ text, tool, patch = "" }) =>
-      texts.length > 0 &&
-      [text, patch, tool?.target ?? "", tool?.input ?? "", ...(tool?.paths ?? [])].some(hasText),
+    hasEntry(entry) {
+      if (isForgotten?.({ id: entry.id, at: entry.at })) return true;
+      if (texts.length === 0) return false;
+      const { text, tool, patch = "" } = entry;
+      return [text, patch, tool?.target ?? "", tool?.input ?? "", ...(tool?.paths ?? [])].some(hasText);
+    },
+    isForgotten,
     hasPatterns: texts.length > 0,
     needsProject: projects.length > 0,
   };
