@@ -10,6 +10,11 @@ import { conversation, hubPerBlock, say, sharer, uuid, wordsIn } from "./support
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
 
+/** Returns whether the bytes of a file hold a word. */
+function holds(file: string, word: string): boolean {
+  return existsSync(file) && readFileSync(file, "latin1").includes(word);
+}
+
 describe.skipIf(!hasPostgres())("forget", () => {
   const postgres = hubPerBlock();
 
@@ -42,8 +47,14 @@ describe.skipIf(!hasPostgres())("forget", () => {
     expect(rowsOf(id)).toBe("1|1");
     expect(await desk.share()).toMatchObject({ published: { withdrawn: 1 } });
     expect(rowsOf(id)).toBe("0|0");
+    const looking = { session_id: uuid(9), transcript_path: "/x.jsonl", cwd: bob.project, prompt: "hello" };
+    expect((await bob.hook("user-prompt-submit", looking)).stdout).toContain("marmot");
+    const held = () =>
+      [bob.paths.shared, `${bob.paths.shared}-wal`, bob.paths.log].filter((file) => holds(file, "marmot"));
+    expect(held()).not.toEqual([]);
     expect(await bob.share()).toMatchObject({ pulled: { removed: 1 } });
     expect(wordsIn(bob.paths.shared)).toEqual({});
+    expect(held()).toEqual([]);
 
     await laptop.share();
     write(file, rows);
@@ -74,6 +85,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
       "User: the seal swims\nAssistant: it does too",
     ]);
     expect(postgres.dump()).not.toContain("walrus");
+    expect([bob.paths.shared, `${bob.paths.shared}-wal`].filter((file) => holds(file, "walrus"))).toEqual([]);
   }, 30_000);
 
   test("of a colleague's session takes it from the own replica for good, down to the bytes, and from nobody else", async () => {
@@ -86,11 +98,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     const shown = await bob.run("forget", `alice@desk:${id}`, "--dry-run", "--json");
     expect(JSON.parse(shown.stdout)).toMatchObject({ removed: { sharedChunks: 1 } });
     await bob.run("forget", `alice@desk:${id}`, "--yes");
-    const held = () =>
-      ["", "-wal"].some((part) => {
-        const file = bob.paths.shared + part;
-        return existsSync(file) && readFileSync(file, "latin1").includes("okapi");
-      });
+    const held = () => ["", "-wal"].some((part) => holds(bob.paths.shared + part, "okapi"));
     expect(held()).toBe(false);
     await bob.share();
     expect(held()).toBe(false);

@@ -24,6 +24,7 @@ import { oneLine, redact } from "../redact/redact.ts";
 import { forgetReports } from "../report/forget-reports.ts";
 import { forgetMetas } from "../sessions/name-table.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/replica.ts";
+import { forgetInLog } from "../store/forget-log.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { setAsideIn } from "../store/repair.ts";
 import { eraseFreedState, forgetWritten } from "../store/state.ts";
@@ -33,7 +34,7 @@ import { ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import type { Target } from "./forget-target.ts";
-import { forgetInLog, removeLeftovers } from "./state-files.ts";
+import { removeLeftovers } from "./state-files.ts";
 
 type Exclude = Settings["exclude"];
 

@@ -3,6 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { fullTextColumns } from "../index/chunk.ts";
 import { deedAdder, removeDeed } from "../index/deed-rows.ts";
+import { markErase } from "../index/forget-rows.ts";
 import { SHARED_FILE } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
@@ -16,6 +17,8 @@ interface FetchOptions {
   replica: Store;
   config: Config;
   exclusion: Exclusion;
+  /** Filled in with the sessions of which something went. */
+  gone: Set<string>;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -32,7 +35,7 @@ export async function fetchSessions(
   wanted: readonly SharedSession[],
   options: FetchOptions,
 ): Promise<number> {
-  const rows = replicaRows(options.replica);
+  const rows = replicaRows(options.replica, options.gone);
   const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
   let done = 0;
   for (const batch of batchesBy(wanted, { max: WRITE, weigh: ({ chunks }) => chunks })) {
@@ -151,7 +154,7 @@ async function* gathered(pages: AsyncIterable<HubRow[]>, size: number): AsyncGen
 type ReplicaRows = ReturnType<typeof replicaRows>;
 
 /** Prepares the statements by which a run writes sessions in the index's own tables, so that search needs no others. */
-function replicaRows(replica: Store) {
+function replicaRows(replica: Store, gone: Set<string>) {
   const { db } = replica;
   const createdAt = new Date().toISOString();
   const deeds = sharedDeedRows(replica);
@@ -173,6 +176,11 @@ function replicaRows(replica: Store) {
     deeds.remove(storedId, idx);
     removeText.run(Number(id));
     removeRow.run(Number(id));
+  };
+  const removeForGood = (storedId: string, idx: number, id: unknown) => {
+    if (!gone.has(storedId)) markErase(replica);
+    gone.add(storedId);
+    removeId(storedId, idx, id);
   };
   return {
     /** Writes what is known of a session, before its chunks. */
@@ -196,7 +204,7 @@ function replicaRows(replica: Store) {
     },
     remove(storedId: string, idx: number): void {
       const row = find.get(storedId, idx);
-      if (row) removeId(storedId, idx, row.id);
+      if (row) removeForGood(storedId, idx, row.id);
     },
     /** Removes the chunks of a session whose indexes are not among these. */
     keep(storedId: string, indexes: ReadonlySet<number>): void {
@@ -204,7 +212,7 @@ function replicaRows(replica: Store) {
         .prepare("SELECT id, chunk_index FROM session_chunks WHERE session_id = ?")
         .all(storedId);
       for (const { id, chunk_index } of rows) {
-        if (!indexes.has(Number(chunk_index))) removeId(storedId, Number(chunk_index), id);
+        if (!indexes.has(Number(chunk_index))) removeForGood(storedId, Number(chunk_index), id);
       }
     },
     /** Notes that all of a session's chunks are here. */

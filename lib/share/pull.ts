@@ -12,6 +12,7 @@ import type { SharedNews } from "../activity/shared-news.ts";
 import { replaceFile } from "../base/files.ts";
 import { shortHash } from "../base/hash.ts";
 import type { Config, Paths } from "../config/config.ts";
+import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";
 import { originOf } from "../sessions/project.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
@@ -41,6 +42,8 @@ interface PullOptions {
   origin: string;
   /** The keys of sessions that the index has itself. */
   own: ReadonlySet<string>;
+  /** Filled in with the sessions of which something went: a file's bytes and the log may still hold it. */
+  gone: Set<string>;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -59,7 +62,9 @@ export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> 
     const removed = await updateList(hub, options);
     const { wanted, dropped } = plan(options);
     for (const { storedId } of dropped) {
+      options.gone.add(storedId);
       options.replica.db.transaction(() => emptyShared(options.replica, storedId));
+      markErase(options.replica);
     }
     const chunks = await fetchSessions(hub, wanted, options);
     return { sessions: wanted.length, chunks, removed: removed + dropped.length };
@@ -113,7 +118,11 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
       (session) =>
         !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(keyOfOwned(session))),
     );
-    for (const { storedId } of gone) removeShared(replica, storedId);
+    for (const { storedId } of gone) {
+      options.gone.add(storedId);
+      removeShared(replica, storedId);
+    }
+    if (options.gone.size > 0) markErase(replica);
     writeFeeds(replica, now);
     return gone.length;
   });

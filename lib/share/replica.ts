@@ -86,7 +86,7 @@ export function openReplica({ shared }: ReplicaPaths): Store {
   const store = openStore(shared);
   store.db.exec(TABLES);
   // Written in bulk: pages that change often stay in memory and go into the file once.
-  store.db.exec("PRAGMA wal_autocheckpoint = 20000; PRAGMA cache_size = -65536");
+  store.db.exec("PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 20000; PRAGMA cache_size = -65536");
   return store;
 }
 
@@ -207,7 +207,6 @@ function forgetSessions(replica: Store, ids: ReadonlySet<string>, dryRun: boolea
   const count = replica.db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?");
   const chunks = found.reduce((sum, { storedId }) => sum + Number(count.get(storedId)?.n), 0);
   if (dryRun || found.length === 0) return chunks;
-  replica.db.exec("PRAGMA secure_delete = ON");
   replica.db.transaction(() => {
     for (const { storedId } of found) removeShared(replica, storedId);
     // the next pull compares all: it would take them for read

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
+import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
+import { forgetInLog } from "../store/forget-log.ts";
 import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
 import { openStore, type Store, writeFact } from "../store/store.ts";
@@ -132,7 +134,10 @@ async function exchange(
       const receiving = progress("chunks received");
       const pulled = await closing(openReplica(paths), async (replica) => {
         const own = ownKeys(store);
-        const report = await pullShared(hub, { ...common, replica, own, onProgress: receiving.update });
+        const gone = new Set<string>();
+        const report = await pullShared(hub, { ...common, replica, own, gone, onProgress: receiving.update });
+        if (gone.size > 0) forgetInLog(paths.log, { ids: gone });
+        if (isEraseDue(replica)) eraseFreed(replica);
         writeFact(replica, PULLED_FACT, new Date().toISOString());
         if (report.sessions + report.removed > 0) writeSharedNews(replica, paths);
         return report;
