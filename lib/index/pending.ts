@@ -144,7 +144,7 @@ function followBranch(
     for (const { bytes, terminated } of linesForward(descriptor, { from })) {
       if (!terminated) return true;
       for (const record of bytes ? parseLine(bytes).records : []) {
-        const node = format.treeNode(record);
+        const node = format.tree?.node(record);
         if (!node) continue;
         const { id, parentId, isPrompt } = node;
         const goesOn = parentId === undefined || (isPrompt ? last.includes(parentId) : seen.has(parentId));

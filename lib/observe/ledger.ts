@@ -15,7 +15,7 @@ import type { Paths } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
 import type { TreeNode } from "../transcripts/format.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
-import { customEntry, pi } from "../transcripts/pi.ts";
+import { customEntry, format as pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { onPath } from "../transcripts/transcript.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
@@ -102,9 +102,9 @@ function customEntriesOf(file: string, at: string | undefined): unknown[] {
   withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor)) {
       for (const record of bytes ? parseLine(bytes).records : []) {
-        const node = pi.treeNode(record);
+        const node = pi.tree?.node(record);
         if (node && !nodes.has(node.id)) nodes.set(node.id, node);
-        const declared = pi.leafOf(record);
+        const declared = pi.tree?.leaf(record);
         leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
         const data = node && customEntry(record, LEDGER_ENTRY_TYPE);
         if (data !== undefined) found.push({ id: node?.id ?? "", data });

@@ -4,7 +4,8 @@ import { closeSync, fstatSync, openSync } from "node:fs";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
-import { linesBackward, NEWLINE, parseLine, readAt, withFile } from "./jsonl.ts";
+import { NEWLINE, readAt, withFile } from "./jsonl.ts";
+import { rowsBackward } from "./rows.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Cursor, Entry } from "./session.ts";
 import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
@@ -54,11 +55,11 @@ function* readBackward(
       return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
     };
     const { size } = fstatSync(descriptor);
-    for (const line of linesBackward(descriptor, Math.min(before ?? size, size))) {
-      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
-      if (damaged && line.terminated) skipped++;
-      if (damaged && !line.terminated) continue;
-      const place = { line: 0, offset: line.offset, end: line.end };
+    for (const row of rowsBackward(descriptor, format, Math.min(before ?? size, size))) {
+      const { records, damaged, terminated, offset, end } = row;
+      if (damaged && terminated) skipped++;
+      if (damaged && !terminated) continue;
+      const place = { line: 0, offset, end };
       const found = records.flatMap((record) =>
         format.entries(record, place, { head, results: results !== false }),
       );

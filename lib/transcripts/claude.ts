@@ -35,7 +35,7 @@ const NOT_TYPED = [
 /** Put into a prompt by the client: reminders, and what the editor shows. */
 const PUT_IN = /<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>[\s\S]*?<\/\1>/g;
 
-export const claude: Format = {
+export const format: Format = {
   agent: "claude",
 
   matches(record) {
@@ -60,15 +60,19 @@ export const claude: Format = {
     return [];
   },
 
-  treeNode(record) {
-    const id = stringOf(record.uuid);
-    if (id === undefined) return undefined;
-    const isPrompt = record.type === "user" && typedText(record) !== "";
-    return { id, parentId: stringOf(record.parentUuid) ?? stringOf(record.logicalParentUuid), isPrompt };
-  },
+  tree: {
+    live: "but edited away",
 
-  leafOf(record) {
-    return record.type === "last-prompt" ? stringOf(record.leafUuid) : undefined;
+    node(record) {
+      const id = stringOf(record.uuid);
+      if (id === undefined) return undefined;
+      const isPrompt = record.type === "user" && typedText(record) !== "";
+      return { id, parentId: stringOf(record.parentUuid) ?? stringOf(record.logicalParentUuid), isPrompt };
+    },
+
+    leaf(record) {
+      return record.type === "last-prompt" ? stringOf(record.leafUuid) : undefined;
+    },
   },
 };
 

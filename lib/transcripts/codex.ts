@@ -25,7 +25,7 @@ const NOT_TYPED = [
   "<subagent_notification>",
 ];
 
-export const codex: Format = {
+export const format: Format = {
   agent: "codex",
 
   matches(record) {
@@ -57,14 +57,6 @@ export const codex: Format = {
       return text ? [{ ...common, kind: "summary", text }] : [];
     }
     return record.type === "response_item" ? itemEntries(payload, common, options) : [];
-  },
-
-  treeNode() {
-    return undefined; // linear
-  },
-
-  leafOf() {
-    return undefined;
   },
 };
 

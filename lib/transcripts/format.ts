@@ -62,10 +62,19 @@ export interface Format {
   readHead(record: JsonRecord, head: Head): void;
   /** The entries of a record, in their order. */
   entries(record: JsonRecord, place: Place, options: EntryOptions): RawEntry[];
-  /** The record's place in the conversation tree, if it has one. */
-  treeNode(record: JsonRecord): TreeNode | undefined;
+  /** The message that a record is a state of, where hosts write several: the last one counts. */
+  messageOf?(record: JsonRecord): string | undefined;
+  /** How rows hang together, where a conversation can go on from one that is not its last. */
+  tree?: Tree;
+}
+
+interface Tree {
+  /** Which rows count: those on the way to the last one, or all but those that hang off a prompt that was edited away. */
+  live: "way to the last row" | "but edited away";
+  /** The record's place in the tree, if it has one. */
+  node(record: JsonRecord): TreeNode | undefined;
   /** The row this record declares to be the live end of the conversation. */
-  leafOf(record: JsonRecord): string | undefined;
+  leaf(record: JsonRecord): string | undefined;
 }
 
 /** A time within its ranges: what reads it may rely on it being one. */
@@ -192,14 +201,6 @@ export const plain: Format = {
     }
     const isResult = message.role === "tool" || message.role === "toolResult";
     return isResult && results ? [{ ...common, kind: "result", text: textOf(message.content) }] : [];
-  },
-
-  treeNode() {
-    return undefined; // linear
-  },
-
-  leafOf() {
-    return undefined;
   },
 };
 

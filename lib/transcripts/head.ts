@@ -4,11 +4,10 @@ import { isUtf8 } from "node:buffer";
 import { statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
 import type { JsonRecord } from "../base/json.ts";
-import { claude } from "./claude.ts";
-import { codex } from "./codex.ts";
 import { type Format, type Head, isoTime, plain, plainMessage } from "./format.ts";
+import { HOSTS } from "./hosts.ts";
 import { linesForward, parseLine, withFile } from "./jsonl.ts";
-import { pi } from "./pi.ts";
+import { rowsForward } from "./rows.ts";
 import type { Agent } from "./session.ts";
 
 /** Most sessions say all within their first rows. */
@@ -21,7 +20,7 @@ const HEAD_MAX_BYTES = 1024 * 1024;
 const UNKNOWN_MAX_BYTES = 64 * 1024 * 1024;
 const CWD_KEY = '"cwd"';
 /** Formats whose rows are unmistakable; plain takes any line with a role and content. */
-const HOSTS: readonly Format[] = [claude, pi, codex];
+const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).format));
 
 /**
  * Detects which agent wrote a file and what its first rows say of the session.
@@ -60,8 +59,7 @@ export function holdsEntry(file: string): boolean {
     const head = headIn(descriptor, size);
     if (!head) return false;
     const format = formatOf(head.agent);
-    for (const { bytes, offset, end, terminated } of linesForward(descriptor)) {
-      const { records, damaged } = bytes ? parseLine(bytes) : { records: [], damaged: true };
+    for (const { records, damaged, offset, end, terminated } of rowsForward(descriptor, format)) {
       if (!terminated && damaged) return false;
       const place = { line: 0, offset, end };
       if (records.some((record) => format.entries(record, place, { head, results: false }).length > 0))
@@ -83,7 +81,7 @@ function headReader() {
         if (format && head) format.readHead(record, head);
         else {
           records.push(record);
-          format = HOSTS.find((host) => host.matches(record));
+          format = FORMATS.find((host) => host.matches(record));
           head = format && headFrom(format, records);
         }
       }
@@ -114,7 +112,7 @@ export function formatOf(agent: Agent): Format {
   return TOLERANT.find((format) => format.agent === agent) ?? TOLERANT[0];
 }
 
-const TOLERANT = [tolerant(plain), ...HOSTS.map(tolerant)] as const;
+const TOLERANT = [tolerant(plain), ...FORMATS.map(tolerant)] as const;
 
 function tolerant(format: Format): Format {
   return {
@@ -164,7 +162,7 @@ export function validateSessionFile(file: string): Validation {
     for (const line of linesForward(descriptor)) {
       seen.lines++;
       const name = `line ${seen.lines}`;
-      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
+      const { records, damaged } = parseLine(line.bytes);
       if (!line.terminated && damaged) {
         warn(`${name}: unfinished, no newline yet`);
         continue;

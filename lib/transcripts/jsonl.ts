@@ -9,7 +9,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 
 /** One line. `bytes` is a view into a buffer that the next line reuses. */
-interface Line {
+export interface Line {
   /** First byte of the line. */
   offset: number;
   /** First byte after its newline. */
@@ -131,10 +131,11 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
 }
 
 /**
- * Returns the JSON objects of one line: one, none for a blank line, several when lines were fused.
+ * Returns the JSON objects of one line: one, none for a blank or an overlong line, several when lines were fused.
  * `damaged` is set when some of the line was not JSON.
  */
-export function parseLine(bytes: Buffer): { records: JsonRecord[]; damaged: boolean } {
+export function parseLine(bytes: Buffer | undefined): { records: JsonRecord[]; damaged: boolean } {
+  if (!bytes) return { records: [], damaged: true };
   const text = bytes.toString("utf8");
   try {
     const value: unknown = JSON.parse(text);

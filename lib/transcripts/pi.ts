@@ -16,7 +16,7 @@ import {
 import type { Entry } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
-export const pi: Format = {
+export const format: Format = {
   agent: "pi",
 
   matches(record) {
@@ -43,15 +43,19 @@ export const pi: Format = {
     return [];
   },
 
-  treeNode(record) {
-    const id = stringOf(record.id);
-    if (id === undefined || record.type === "session") return undefined;
-    const isPrompt = record.type === "message" && recordOf(record.message).role === "user";
-    return { id, parentId: stringOf(record.parentId), isPrompt };
-  },
+  tree: {
+    live: "way to the last row",
 
-  leafOf(record) {
-    return record.type === "leaf" ? stringOf(record.targetId) : undefined;
+    node(record) {
+      const id = stringOf(record.id);
+      if (id === undefined || record.type === "session") return undefined;
+      const isPrompt = record.type === "message" && recordOf(record.message).role === "user";
+      return { id, parentId: stringOf(record.parentId), isPrompt };
+    },
+
+    leaf(record) {
+      return record.type === "leaf" ? stringOf(record.targetId) : undefined;
+    },
   },
 };
 

@@ -6,10 +6,12 @@
 
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { shortHash } from "../base/hash.ts";
+import type { JsonRecord } from "../base/json.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
-import type { Head, RawEntry, Results, TreeNode } from "./format.ts";
+import type { Format, Head, RawEntry, Results, TreeNode } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
-import { linesBackward, linesForward, parseLine, withFile } from "./jsonl.ts";
+import { withFile } from "./jsonl.ts";
+import { REPLACED_WITHIN, rowsBackward, rowsForward } from "./rows.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
 
@@ -54,17 +56,19 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
     const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
     const shown = entryFilter(rules);
-    for (const line of linesForward(descriptor, { from: offset })) {
-      if (to !== undefined && line.offset >= to) return;
-      const { records, damaged } = line.bytes ? parseLine(line.bytes) : { records: [], damaged: true };
-      if (!line.terminated && (unterminated === "wait" || damaged)) return;
-      const place = { line: progress.line + 1, offset: line.offset, end: line.end };
+    const written = offset > 0 ? writtenBefore(file, { head, offset }) : undefined;
+    for (const row of rowsForward(descriptor, format, offset)) {
+      const { records, damaged, terminated, end } = row;
+      if (to !== undefined && row.offset >= to) return;
+      if (!terminated && (unterminated === "wait" || damaged)) return;
+      const place = { line: progress.line + 1, offset: row.offset, end };
       for (const record of records) {
-        const node = onNode && format.treeNode(record);
+        const node = onNode && format.tree?.node(record);
         if (node) onNode(node);
-        const leafId = onLeaf && format.leafOf(record);
+        const leafId = onLeaf && format.tree?.leaf(record);
         if (leafId !== undefined) onLeaf?.(leafId);
         for (const raw of format.entries(record, place, settings)) {
+          if (written?.has(stateKey(format.messageOf?.(record), raw))) continue;
           const entry = checked(raw);
           const clean = entry && shown(entry);
           if (clean) yield clean;
@@ -72,7 +76,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
       }
       // Together: whoever keeps both while a line is taken would count its damage again on the way back.
       if (damaged) progress.skipped++;
-      progress.offset = line.end;
+      progress.offset = end;
       progress.line++;
     }
   } finally {
@@ -93,7 +97,7 @@ export function readActiveBranch(
   const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
   const head = readHead(file);
   if (!head) return { entries: [], leafId: undefined, skipped: 0 };
-  const tree = conversationTree(head.agent);
+  const tree = conversationTree(formatOf(head.agent));
   const { onNode, onLeaf } = tree;
   const options: ReadOptions = {
     rules,
@@ -133,20 +137,42 @@ export function entryKey(entry: Entry): string | undefined {
 }
 
 /** Returns the tool calls on the lines shortly before a byte offset. */
-function callsBefore(file: string, { head, offset }: { head: Head; offset: number }): RawEntry[] {
+function callsBefore(file: string, before: { head: Head; offset: number }): RawEntry[] {
+  return entriesBefore(file, before, CALL_LINES_MAX)
+    .map(({ raw }) => raw)
+    .filter(({ tool }) => tool);
+}
+
+/** Returns what was read of messages before a byte offset that rows after it may repeat. */
+function writtenBefore(file: string, before: { head: Head; offset: number }): Set<string> | undefined {
+  const { messageOf } = formatOf(before.head.agent);
+  if (!messageOf) return undefined;
+  const entries = entriesBefore(file, before, REPLACED_WITHIN);
+  return new Set(entries.map(({ raw, record }) => stateKey(messageOf(record), raw)));
+}
+
+function stateKey(message: string | undefined, { kind, callId, text }: RawEntry): string {
+  return `${message} ${kind} ${callId ?? text}`;
+}
+
+function entriesBefore(
+  file: string,
+  { head, offset }: { head: Head; offset: number },
+  lines: number,
+): { raw: RawEntry; record: JsonRecord }[] {
   const format = formatOf(head.agent);
-  return withFile(file, (descriptor) => {
-    const calls: RawEntry[] = [];
-    let lines = 0;
-    for (const { offset: start, end, bytes } of linesBackward(descriptor, offset)) {
-      if (++lines > CALL_LINES_MAX) break;
-      const place = { line: 0, offset: start, end };
-      for (const record of bytes ? parseLine(bytes).records : []) {
-        calls.push(...format.entries(record, place, { head, results: false }).filter(({ tool }) => tool));
-      }
-    }
-    return calls;
-  });
+  return withFile(file, (descriptor) =>
+    rowsBackward(descriptor, format, offset)
+      .take(lines)
+      .flatMap(({ records, offset, end }) =>
+        records.flatMap((record) =>
+          format
+            .entries(record, { line: 0, offset, end }, { head, results: false })
+            .map((raw) => ({ raw, record })),
+        ),
+      )
+      .toArray(),
+  );
 }
 
 /** Returns a check whether a row is on the way from the leaf to its root; all are when that way breaks off. */
@@ -197,21 +223,22 @@ function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined):
 /** Returns the lines of a transcript that were taken back, in order. Reads the whole file. */
 export function readRewound(file: string): LineSpan[] {
   const head = readHead(file);
-  if (!head || (head.agent !== "claude" && head.agent !== "pi")) return [];
-  const format = formatOf(head.agent);
-  const tree = conversationTree(head.agent);
+  const format = head && formatOf(head.agent);
+  if (!format?.tree) return [];
+  const { node: nodeOf, leaf: leafOf } = format.tree;
+  const tree = conversationTree(format);
   const rows: [line: number, id: string][] = [];
   withFile(file, (descriptor) => {
     let line = 0;
-    for (const { bytes } of linesForward(descriptor)) {
+    for (const { records } of rowsForward(descriptor, format)) {
       line++;
-      for (const record of bytes ? parseLine(bytes).records : []) {
-        const node = format.treeNode(record);
+      for (const record of records) {
+        const node = nodeOf(record);
         if (node) {
           tree.onNode(node);
           rows.push([line, node.id]);
         }
-        const leafId = format.leafOf(record);
+        const leafId = leafOf(record);
         if (leafId !== undefined) tree.onLeaf(leafId);
       }
     }
@@ -236,8 +263,8 @@ function spansOf(
   return spans;
 }
 
-/** Collects the rows of a conversation; those of pi are on the way to its last row, those of Claude Code mostly are. */
-function conversationTree(agent: Agent) {
+/** Collects the rows of a conversation, and tells which are live. */
+function conversationTree({ tree }: Format) {
   const nodes = new Map<string, TreeNode>();
   let leaf: string | undefined;
   return {
@@ -249,7 +276,7 @@ function conversationTree(agent: Agent) {
       if (nodes.has(id)) leaf = id;
     },
     leafId: () => leaf,
-    isLive: () => (agent === "pi" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf)),
+    isLive: () => (tree?.live === "way to the last row" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf)),
   };
 }
 
@@ -264,6 +291,7 @@ export interface BranchWatch {
 const RECENT_MAX = 2000;
 
 export function branchWatch(agent: Agent): BranchWatch {
+  const isPath = formatOf(agent).tree?.live === "way to the last row";
   const recent = new Set<string>();
   const promptParents = new Set<string>();
   let last: string | undefined;
@@ -271,7 +299,7 @@ export function branchWatch(agent: Agent): BranchWatch {
   return {
     see({ id, parentId, isPrompt }) {
       if (last !== undefined && parentId !== undefined) {
-        if (agent === "pi") isBranched ||= parentId !== last;
+        if (isPath) isBranched ||= parentId !== last;
         else if (isPrompt) isBranched ||= promptParents.has(parentId) || !recent.has(parentId);
       }
       if (isPrompt && parentId !== undefined) promptParents.add(parentId);
