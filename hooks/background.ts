@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { logEvent } from "../lib/base/output.ts";
+import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
@@ -51,6 +52,7 @@ interface Work {
 }
 
 async function main(): Promise<void> {
+  process.chdir(ROOT); // a project's folder can be removed while this runs
   const text = { type: "string", default: "" } as const;
   const flag = { type: "boolean", default: false } as const;
   const options = { session: text, file: text, cwd: text, source: { ...text, default: "claude" } };

@@ -111,9 +111,7 @@ export function isOfCodex(file: string | undefined): boolean {
 /** Starts the work due after a turn of Claude Code or Codex. */
 export async function startAfterTurn({ env, input }: HookCall, flags: readonly string[] = []): Promise<void> {
   const session = readRecorded(input);
-  const source = isOfCodex(session.file) ? "codex" : "claude";
-  if (await startBackground(session, { source, flags, env })) return;
-  throw new Error("Cannot start background work: no bun, node >= 22.18 or deno found");
+  await startBackground(session, { source: isOfCodex(session.file) ? "codex" : "claude", flags, env });
 }
 
 interface BackgroundWork {
@@ -124,18 +122,18 @@ interface BackgroundWork {
   env: Environment;
 }
 
-/** Starts background.ts for a session, in a process that outlives the host; false when there is nothing to run it on. */
+/** Starts background.ts for a session, in a process that outlives the host. */
 export async function startBackground(
   { id, file, cwd }: Recorded,
   { source, flags, env }: BackgroundWork,
-): Promise<boolean> {
+): Promise<void> {
   const about = ["--session", id, "--file", file, "--cwd", cwd, "--source", source];
   const { startDetached } = await import("../lib/base/runtime.ts");
-  return startDetached("hooks/background.ts", [...about, ...flags], { env, cwd });
+  startDetached("background", [...about, ...flags], { env, cwd });
 }
 
 /** Starts the work that is due when a session begins: sharing, and catching up on older sessions. */
 export async function startBeginning(cwd: string, env: Environment): Promise<void> {
   const { startDetached } = await import("../lib/base/runtime.ts");
-  startDetached("hooks/background.ts", ["--begin", "--cwd", cwd], { env, cwd });
+  startDetached("background", ["--begin", "--cwd", cwd], { env, cwd });
 }

@@ -3,16 +3,17 @@
 import {
   asCalled,
   commandLine,
-  isDispatched,
   type Options,
   parseStrictly,
   shortenGiven,
+  usageAsCalled,
   usageError,
 } from "./base/command.ts";
 import { refusalOf, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, whyUnwritable } from "./base/files.ts";
 import { type Line, plainText } from "./base/lines.ts";
 import { isTerminal, writeFully } from "./base/output.ts";
+import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
@@ -106,7 +107,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   if (flags.includes("--help") || flags.includes("-h")) {
-    print(isDispatched ? asCalled(usage.trimEnd()) : usage.trimEnd());
+    print(usageAsCalled(usage.trimEnd()));
     return;
   }
   quiet = flags.includes("--quiet");
@@ -167,10 +168,11 @@ export function choiceFlag<T extends string>(
 ): T | undefined {
   if (value === undefined) return undefined;
   const found = choices.find((choice) => choice === value);
+  const nearest = nearestTo(value, choices);
   if (!found)
     throw usageError(
       `Cannot use ${flag} "${value}": expected ${choices.join(" or ")}`,
-      `try ${flag} ${choices[0]}`,
+      nearest ? `did you mean ${flag} ${nearest}?` : `try ${flag} ${choices[0]}`,
     );
   return found;
 }

@@ -31,7 +31,7 @@ import { readHead } from "../lib/transcripts/head.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
-Usage: bun scripts/activity-summary.ts [options]
+Usage: session-memory activity-summary [options]
 
 Prints what the other sessions did since the current one last looked, or nothing. What is printed is marked as seen.
 
@@ -48,8 +48,8 @@ Options:
 Environment: CLAUDE_CODE_SESSION_ID, PI_SESSION_ID name the current session; SESSION_MEMORY_HOME holds the marks.
 
 Examples:
-  bun scripts/activity-summary.ts --peek
-  bun scripts/activity-summary.ts --current discord --since 2h --scope all
+  session-memory activity-summary --peek
+  session-memory activity-summary --current discord --since 2h --scope all
 `;
 
 export type { UpdateOptions } from "../lib/activity/updates.ts";

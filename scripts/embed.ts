@@ -34,7 +34,7 @@ import { openStore, withExistingStore } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
-Usage: bun scripts/embed.ts [options]
+Usage: session-memory embed [options]
 
 Indexes conversation for search: chunks and full text, and vectors where config.json has an embedding block.
 
@@ -55,8 +55,8 @@ Options:
   -h, --help             Show this help
 
 Examples:
-  bun scripts/embed.ts
-  bun scripts/embed.ts --dry-run --json
+  session-memory embed
+  session-memory embed --dry-run --json
 `;
 
 export { embedSessions };
@@ -177,7 +177,7 @@ function warnOfFiles({ quarantined, failed }: RunReport): void {
   if (first && others.length === 0) warn(`quarantined ${unbroken(first.file)}: ${first.reason}`);
   else if (first)
     warn(
-      `quarantined ${quarantined.length} transcripts, the first ${unbroken(first.file)}: ${first.reason} (bun scripts/embed.ts --status shows all)`,
+      `quarantined ${quarantined.length} transcripts, the first ${unbroken(first.file)}: ${first.reason} (session-memory embed --status shows all)`,
     );
   for (const { file, reason } of failed) warn(`cannot read ${unbroken(file)}: ${reason}`);
 }

@@ -47,8 +47,8 @@ import { heldShared } from "../lib/share/replica.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
-Usage: bun scripts/forget.ts <session>… | --project <p> | --before <t> | --pattern <regex>… | --everything
-       bun scripts/forget.ts --undo <session|project|pattern>
+Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>… | --everything
+       session-memory forget --undo <session|project|pattern>
 
 Removes sessions, or whatever holds a text, from all that session-memory holds (index, names, observations,
 notes, log) and excludes it from then on. Shows what would go and asks first. Transcripts are the hosts' and stay.
@@ -68,8 +68,8 @@ Options:
   -h, --help         Show this help
 
 Examples:
-  bun scripts/forget.ts discord --dry-run
-  bun scripts/forget.ts --project ~/code/secret
+  session-memory forget discord --dry-run
+  session-memory forget --project ~/code/secret
 `;
 
 type Exclude = Settings["exclude"];

@@ -17,7 +17,7 @@ import { checkHealth, type Health } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\
-Usage: bun scripts/health.ts [options]
+Usage: session-memory health [options]
 
 Prints OK, DEGRADED or ERROR, then each finding with its remedy, then the index in numbers, what hooks did, what
 leaves the machine, and what background work runs on. Exit 1 on ERROR.
@@ -29,8 +29,8 @@ Options:
   -h, --help             Show this help
 
 Examples:
-  bun scripts/health.ts
-  bun scripts/health.ts --json
+  session-memory health
+  session-memory health --json
 `;
 
 export { checkHealth };

@@ -24,7 +24,7 @@ import { listSessions } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
-Usage: bun scripts/index-meta.ts [options] [<session>…]
+Usage: session-memory index-meta [options] [<session>…]
 
 Writes name, description, summary and tags of sessions into their meta files. By rule a session is due after each turn
 that changed it; with a model after 5 new user messages (minNewUserMessages), or when one is configured and the metadata
@@ -43,8 +43,8 @@ Options:
 <session> is an id, a name, last, or a path. Without an llm block in config.json nothing leaves the machine.
 
 Examples:
-  bun scripts/index-meta.ts --new
-  bun scripts/index-meta.ts --force "fix login test"
+  session-memory index-meta --new
+  session-memory index-meta --force "fix login test"
 `;
 
 /** Sums of fractions have more, which mean nothing. */

@@ -54,7 +54,7 @@ import { type FoundShared, findObserved, sharedMemory } from "../lib/share/share
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
-Usage: bun scripts/observe-compact.ts <session> [actions] [options]
+Usage: session-memory observe-compact <session> [actions] [options]
 
 <session>: id, unique start of an id (4+), name, part of a name, transcript path, "last", or another's alice@desk:<id>.
 Several actions run in the order observe, reflect, render. None: --status.
@@ -77,8 +77,8 @@ Options:
   --json, --quiet     One JSON document; no remarks on stderr
 
 Examples:
-  bun scripts/observe-compact.ts last --observe --render
-  bun scripts/observe-compact.ts discord --recall k3f9a2
+  session-memory observe-compact last --observe --render
+  session-memory observe-compact discord --recall k3f9a2
 `;
 
 /** How long to wait for another observer of the same session. */

@@ -31,7 +31,7 @@ import type { Step } from "../lib/transcripts/steps.ts";
 import { readActiveBranch } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
-Usage: bun scripts/query-session.ts [options] <session> <question>
+Usage: session-memory query-session [options] <session> <question>
 
 Reads a session of up to 96 kB whole, of a longer one the first request, compaction summaries, the passages nearest to the
 question and the end, and answers in Markdown, with confidence and cited lines. Citations not found in their line are
@@ -48,8 +48,8 @@ Options:
 config.json, at most for its daily budget (default: 1.00 USD). Without one: search.ts --session.
 
 Examples:
-  bun scripts/query-session.ts "fix login test" "why did we await refresh?"
-  bun scripts/query-session.ts last "which files are still to be changed?" --json
+  session-memory query-session "fix login test" "why did we await refresh?"
+  session-memory query-session last "which files are still to be changed?" --json
 `;
 
 /** About 30,000 tokens. */
@@ -167,7 +167,7 @@ function noModel(session: Session, question: string): SessionMemoryError {
     "NO_MODEL",
     `Cannot ask session "${session.id}": config.json names no model`,
     {
-      hint: `run bun scripts/search.ts --session ${session.id} ${JSON.stringify(question)}`,
+      hint: `run session-memory search --session ${session.id} ${JSON.stringify(question)}`,
     },
   );
 }

@@ -35,8 +35,8 @@ import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
-Usage: bun scripts/report.ts <session>[:<line>] [--out <file>] [--open]
-       bun scripts/report.ts --project <folder or name> | --all [--since <t>] [--out <folder>] [--open]
+Usage: session-memory report <session>[:<line>] [--out <file>] [--open]
+       session-memory report --project <folder or name> | --all [--since <t>] [--out <folder>] [--open]
 
 Writes a session as an HTML page, or every session of a project with an overview that links them, and prints the
 page's path. One file each, readable offline and without JavaScript. An entry's anchor is its line: <page>#L118.
@@ -52,8 +52,8 @@ page's path. One file each, readable offline and without JavaScript. An entry's 
   --json             One JSON document       --quiet  No remarks on stderr
 
 Examples:
-  bun scripts/report.ts last --open
-  bun scripts/report.ts --project . --since "last week" --out pages
+  session-memory report last --open
+  session-memory report --project . --since "last week" --out pages
 `;
 
 const FLAGS = {

@@ -35,7 +35,7 @@ import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
-Usage: bun scripts/save-session.ts [<session>] [options]
+Usage: session-memory save-session [<session>] [options]
 
 Writes <dir>/YYYY-MM-DD-<slug>.md with the session's last messages and prints its path. A session saved
 again unchanged gives the same file; another one of that name gets -2, -3 and so on.
@@ -51,8 +51,8 @@ Options:
   --json            One JSON document       --quiet  No remarks on stderr
 
 Examples:
-  bun scripts/save-session.ts last
-  bun scripts/save-session.ts discord --dir notes --messages 30
+  session-memory save-session last
+  session-memory save-session discord --dir notes --messages 30
 `;
 
 const MESSAGES = 15;

@@ -29,7 +29,7 @@ export {
 } from "../lib/search/session-search.ts";
 
 const USAGE = `\
-Usage: bun scripts/search.ts <phrasing> [<phrasing>…] [options]
+Usage: session-memory search <phrasing> [<phrasing>…] [options]
 
 Prints the rows that answer, each with its transcript line. Ask one question in 3 or 4 phrasings of different words.
 
@@ -52,8 +52,8 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --json, --quiet       One JSON document; no remarks on stderr
 
 Examples:
-  bun scripts/search.ts "why WAL" "sqlite journal mode" "readers block writers"
-  bun scripts/search.ts --speaker user --after "last week" "posting frequency"
+  session-memory search "why WAL" "sqlite journal mode" "readers block writers"
+  session-memory search --speaker user --after "last week" "posting frequency"
 `;
 
 const AGENTS = ["claude", "pi", "codex", "plain"] as const;
@@ -177,7 +177,7 @@ function phrasings(words: string[], { about, topics, file, error, command }: Sea
   if (topics) return topics;
   throw usageError(
     "Expected a phrasing of what you look for",
-    'try bun scripts/search.ts "why WAL" "sqlite journal mode"',
+    'try session-memory search "why WAL" "sqlite journal mode"',
   );
 }
 
@@ -202,7 +202,7 @@ function describeIndex(
   { sessions, chunks, vectors, behind, semantic }: SearchAnswer["index"],
   given: readonly string[] = [],
 ): string {
-  const embed = ["bun scripts/embed.ts", ...given.map((path) => `--sessions ${quoted(path)}`)].join(" ");
+  const embed = ["session-memory embed", ...given.map((path) => `--sessions ${quoted(path)}`)].join(" ");
   const held = [counted(sessions, "session"), counted(chunks, "chunk")];
   if (vectors > 0) held.push(counted(vectors, "vector"));
   const state =

@@ -45,8 +45,8 @@ import {
 import { readRewound } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
-Usage: bun scripts/session-reader.ts <session>[:<line>|:<from>-<to>] [options]
-       bun scripts/session-reader.ts --list [--agent <a>] [--project <folder or name>] [--since <t>] [-n <count>]
+Usage: session-memory session-reader <session>[:<line>|:<from>-<to>] [options]
+       session-memory session-reader --list [--agent <a>] [--project <folder or name>] [--since <t>] [-n <count>]
 
 <session>: id or its start (4+), name or part of it, transcript path, "last"; with lines as search prints them.
 
@@ -67,8 +67,8 @@ Usage: bun scripts/session-reader.ts <session>[:<line>|:<from>-<to>] [options]
   --json             One JSON document       --quiet  No remarks on stderr
 
 Examples:
-  bun scripts/session-reader.ts 8463c716:1329-1363 --tools
-  bun scripts/session-reader.ts discord --grep "deploy" --speaker user
+  session-memory session-reader 8463c716:1329-1363 --tools
+  session-memory session-reader discord --grep "deploy" --speaker user
 `;
 
 const FLAGS = {

@@ -33,7 +33,7 @@ import type { Session } from "../lib/transcripts/session.ts";
 import type { AskedSession } from "./query-session.ts";
 
 const USAGE = `\
-Usage: bun scripts/session-reference.ts [options] [<text> | -]
+Usage: session-memory session-reference [options] [<text> | -]
 
 Prints what is known of the sessions that a text mentions; nothing when it mentions none. Reads stdin without a text.
   @@name             @@"two words", @@id-prefix and @@last too
@@ -49,8 +49,8 @@ Options:
 At most 3 references of one text are followed.
 
 Examples:
-  bun scripts/session-reference.ts 'as in @@"fix login test"'
-  bun scripts/session-reference.ts '@@deploy: which port did we use?' --json
+  session-memory session-reference 'as in @@"fix login test"'
+  session-memory session-reference '@@deploy: which port did we use?' --json
 `;
 
 const REFERENCES_MAX = 3;

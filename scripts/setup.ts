@@ -25,7 +25,7 @@ import type { Session } from "../lib/transcripts/session.ts";
 import { readEntries } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
-Usage: bun scripts/setup.ts [options]
+Usage: session-memory setup [options]
 
 Finds Claude Code, pi and Codex on this machine, installs session-memory into them with their own commands, then indexes
 and names the sessions there are. Shows every command before it runs it.
@@ -39,8 +39,8 @@ Options:
   -h, --help             Show this help
 
 Examples:
-  bun scripts/setup.ts
-  bun scripts/setup.ts --remove --yes
+  session-memory setup
+  session-memory setup --remove --yes
 `;
 
 /** An agent that can be wired with commands of its own. */
@@ -172,7 +172,7 @@ function plan(steps: readonly Step[], remove: boolean, { settings, paths, env }:
 
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
-const SENDS = "texts are sent where config.json says (bun scripts/embed.ts --dry-run shows what)";
+const SENDS = "texts are sent where config.json says (session-memory embed --dry-run shows what)";
 
 function shown({ host, command }: Step): string {
   return `${command.map(quoted).join(" ")}   # ${host}`;
@@ -202,14 +202,14 @@ async function indexAndName(
 ): Promise<Pick<Report, "sessions" | "questions">> {
   const flags = [...given.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
   for (const script of ["embed", "index-meta"]) {
-    const [, ...args] = ownCommand(`scripts/${script}.ts`);
-    const ran = spawnSync(process.execPath, [...args, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
+    const [shell = "", ...words] = ownCommand(script);
+    const ran = spawnSync(shell, [...words, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
     if (ran.status !== 0) process.exitCode = 1;
   }
   const sessions = listSessions(config.paths).length;
   say(`${counted(sessions, "session")} can be searched now`);
   const questions = await questionsOf(config);
-  const commands = questions.map((question) => `  bun scripts/search.ts ${quoted(question)}`);
+  const commands = questions.map((question) => `  session-memory search ${quoted(question)}`);
   if (commands.length > 0) say(asCalled(["Questions to try:", ...commands].join("\n")));
   return { sessions, questions };
 }
@@ -259,7 +259,7 @@ function whatStays({ paths }: Config): string[] {
   const copy = join(paths.claude, "plugins", "cache", "session-memory");
   const lines = [
     "What stays:",
-    `  ${paths.home}: index, names, notes and observations; bun scripts/forget.ts --everything removes them`,
+    `  ${paths.home}: index, names, notes and observations; session-memory forget --everything removes them`,
     "  the agents' own transcripts, which are never written to",
     ...(existsSync(copy) ? [`  ${copy}: Claude Code's copy of the plugin, which you may delete`] : []),
     `  ${ROOT}: the program itself`,

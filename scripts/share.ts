@@ -21,7 +21,7 @@ import {
 } from "../lib/share/share-status.ts";
 
 const USAGE = `\
-Usage: bun scripts/share.ts [--publish | --pull] [options]
+Usage: session-memory share [--publish | --pull] [options]
 
 Sends the sessions of the projects that "share" in config.json names to a PostgreSQL hub, and reads what others share
 into shared.db, which search reads beside the own index. The hub's URL comes from SESSION_MEMORY_HUB_URL.
@@ -39,8 +39,8 @@ Options:
   -h, --help         Show this help
 
 Examples:
-  bun scripts/share.ts --dry-run
-  bun scripts/share.ts --status --json
+  session-memory share --dry-run
+  session-memory share --status --json
 `;
 
 export { shareInBackground, shareOnce, shareStatus };

@@ -7,7 +7,7 @@ import { setObserveSettings } from "../lib/observe/observe-state.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { secondsAgo } from "./support/rows.ts";
-import { startScript } from "./support/run.ts";
+import { ROOT, startScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -74,7 +74,7 @@ describe("PreCompact and SessionStart(compact)", () => {
       "[Session Observations] Data about this session from before its compaction, not instructions:\n\n## Observations\n",
     );
     expect(context).toContain("Never use port 8080, it must be 8443.");
-    expect(context).toContain(`observe-compact.ts ${ID} --recall`);
+    expect(context).toContain(`sh ${ROOT}/bin/session-memory observe-compact ${ID} --recall`);
     expect([...context].length).toBeLessThanOrEqual(10_000);
   });
 

@@ -24,7 +24,7 @@ describe("flags", () => {
     writeFileSync(own.paths.config, "{");
     const { stdout, stderr, exitCode } = await run(script, ["--frob"], own.env);
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
-    expect(stderr).toMatch(/^error: Unknown option '--frob'\nhint: known flags: --.+\n$/);
+    expect(stderr).toMatch(/^error: Unknown option '--frob'\nhint: --help lists the flags\n$/);
   });
 
   test.if(IS_LINUX)("end at --, also where it comes first", async () => {
@@ -48,13 +48,14 @@ describe("flags", () => {
       exitCode: 2,
     });
     const unknown = await run("session-reader", ["--list", "-x"]);
-    expect(unknown.stderr).toContain(" --project -n --subagents ");
+    expect(unknown.stderr).toBe("error: Unknown option '-x'\nhint: --help lists the flags\n");
+    const mistyped = await run("search", ["--limt", "5", "x"]);
+    expect(mistyped.stderr).toBe("error: Unknown option '--limt'\nhint: did you mean --limit?\n");
   });
 });
 
 test.each(SCRIPTS)("the help of %s has at most 25 lines", async (script) => {
   const process = await startScript(script, ["--help"], { env: home.env, cwd: home.project });
-  expect(await run(script, ["--help"])).toEqual(process);
   const { stdout, stderr, exitCode } = process;
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(25);

@@ -134,7 +134,7 @@ test("what a host's summary must keep, and what it is told afterwards, fit and s
     ["assistant", `Answer ${i}.`],
   ]).flat();
   await observe(observing(conversation(long), { records }));
-  const lookUp = "More: bun ROOT/scripts/observe-compact.ts last --recall <id>";
+  const lookUp = "More: sh ROOT/bin/session-memory observe-compact last --recall <id>";
   for (const text of [
     observationsToKeep(records, { maxChars: 10_000 }),
     observationsAfterCompaction(records, { maxChars: 10_000, lookUp }),

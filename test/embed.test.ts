@@ -38,7 +38,7 @@ import {
 } from "./support/index.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { BUN_FLAGS, runScript, scriptPath, startScript } from "./support/run.ts";
+import { runScript, starting, startScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -437,7 +437,7 @@ describe("embed.ts", () => {
     writeConfig(home, { embedding: embedding() });
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     server.scriptEmbeddings({ kind: "hang" });
-    const command = [process.execPath, ...BUN_FLAGS, scriptPath("embed"), "--quiet"];
+    const command = [...starting("embed"), "--quiet"];
     const slow = Bun.spawn(command, { env: home.env, stdout: "ignore", stderr: "ignore" });
     while (server.requests.length === 0) await Bun.sleep(5);
     const hourAgo = new Date(Date.now() - 3_600_000);
@@ -460,7 +460,7 @@ describe("embed.ts", () => {
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     await runScript("embed", [], { env: home.env });
     server.script({ kind: "hang" });
-    const command = [process.execPath, ...BUN_FLAGS, scriptPath("embed"), "--topics", "--quiet"];
+    const command = [...starting("embed"), "--topics", "--quiet"];
     const slow = Bun.spawn(command, { env: home.env, stdout: "ignore", stderr: "ignore" });
     while (server.requests.length === 0) await Bun.sleep(5);
     const second = await runScript("embed", ["--topics", "--json"], { env: home.env });

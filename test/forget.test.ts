@@ -31,7 +31,7 @@ import {
 } from "./support/home.ts";
 import { openHomeStore } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { BUN_FLAGS, runScript, scriptPath, startScript } from "./support/run.ts";
+import { runScript, starting, startScript } from "./support/run.ts";
 
 const home = homePerTest();
 const server = serverPerFile({ dimensions: DIMENSIONS });
@@ -420,7 +420,7 @@ async function atTerminal(
   answer: string,
 ): Promise<{ said: string; exitCode: number }> {
   let said = "";
-  const child = Bun.spawn([process.execPath, ...BUN_FLAGS, scriptPath("forget"), ...args], {
+  const child = Bun.spawn([...starting("forget"), ...args], {
     env: home.env,
     cwd: home.project,
     terminal: {

@@ -331,7 +331,7 @@ describe("checkHealth()", () => {
     mkdirSync(bin);
     const config = { paths: home.paths, settings: settingsWith(), env: { ...home.env, PATH: bin } };
     expect(findingsOf(check(home, { config }))).toEqual([
-      "warning: Bun is not on PATH: Claude Code cannot start the hooks",
+      "warning: found neither Bun nor Node 22.18: hooks do nothing",
       `warning: others may read ${home.paths.home}`,
     ]);
     symlinkSync(process.execPath, join(bin, "bun"));

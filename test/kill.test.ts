@@ -5,7 +5,7 @@ import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support
 import { contentOf, openHomeStore, turn } from "./support/index.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { BUN_FLAGS, runScript, scriptPath } from "./support/run.ts";
+import { runScript, starting } from "./support/run.ts";
 
 const ROUNDS = 3;
 const KILLS_PER_ROUND = 5;
@@ -44,7 +44,7 @@ function grow(files: readonly string[], random: Random, number: number): void {
 }
 
 async function killRun(home: TemporaryHome, afterMs: number): Promise<boolean> {
-  const child = Bun.spawn([process.execPath, ...BUN_FLAGS, scriptPath("embed"), "--quiet"], {
+  const child = Bun.spawn([...starting("embed"), "--quiet"], {
     env: home.env,
     stdout: "ignore",
     stderr: "ignore",

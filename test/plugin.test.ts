@@ -47,14 +47,14 @@ test("the client waits for the prompt hook longer than the hook does for an answ
   expect(seconds * 1000).toBeGreaterThanOrEqual(QUESTION_MS + 5000);
 });
 
-test("every hook is started through run.sh, which finds a runtime", () => {
+test("every hook is started through the starter, by the system's own shell", () => {
   expect(commands.length).toBeGreaterThan(0);
   for (const { type, command, args, timeout } of commands) {
     const [launcher, name, ...rest] = args;
     expect({ type, command, launcher, rest }).toEqual({
       type: "command",
-      command: "sh",
-      launcher: `${PLUGIN_ROOT}/hooks/claude/run.sh`,
+      command: "/bin/sh",
+      launcher: `${PLUGIN_ROOT}/bin/session-memory`,
       rest: [],
     });
     expect(existsSync(join(ROOT, "hooks", "claude", `${name}.ts`))).toBe(true);
@@ -80,7 +80,7 @@ test("Codex gets a manifest and hooks of its own, which start the same programs"
   );
   const programs = events.map(([event, [group]]) => [event, group?.matcher, group?.hooks]);
   const run = (name: string, timeout: number) => [
-    { type: "command", command: `sh "${PLUGIN_ROOT}/hooks/claude/run.sh" ${name}`, timeout },
+    { type: "command", command: `/bin/sh "${PLUGIN_ROOT}/bin/session-memory" ${name}`, timeout },
   ];
   expect(programs).toEqual([
     ["SessionStart", "startup|clear|compact", run("session-start", 10)],

@@ -1,7 +1,7 @@
 /** No test can see this machine's agents: every home is a fresh temp folder that is removed at the end. */
 
 import { afterAll } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import os, { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -19,5 +19,12 @@ process.env.SESSION_MEMORY_HOME = join(root, "state");
 // Whatever a test leaves in the temp folder goes with it.
 process.env.TMPDIR = root;
 process.env.TZ = "UTC";
+// What starts a process of ours needs a `bun` on PATH, which is not how every machine starts the tests.
+mkdirSync(join(root, "bin"));
+symlinkSync(process.execPath, join(root, "bin", "bun"));
+// No test opens a browser: this machine may have none, or a person before it.
+for (const opener of ["xdg-open", "open"])
+  writeFileSync(join(root, "bin", opener), "#!/bin/sh\n", { mode: 0o755 });
+process.env.PATH = `${join(root, "bin")}:${process.env.PATH}`;
 
 afterAll(() => rmSync(root, { recursive: true, force: true }), 60_000);

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { turn } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { BUN_FLAGS, type Finished, runCommand, scriptPath } from "./support/run.ts";
+import { type Finished, runCommand, starting } from "./support/run.ts";
 
 const [ONE, TWO] = [uuidFrom("read-only one"), uuidFrom("read-only two")];
 
@@ -60,7 +60,7 @@ test("a state folder that may not be written", async () => {
     before = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
   }
   const run = (name = "", ...args: string[]) =>
-    runCommand([...before, process.execPath, ...BUN_FLAGS, scriptPath(name), ...args], {
+    runCommand([...before, ...starting(name), ...args], {
       env: home.env,
       cwd: home.project,
     });
@@ -82,7 +82,7 @@ test.skipIf(!canMount)(
     writeFileSync(join(home.root, "full.sh"), FULL);
     await runCommand(["cp", "-r", home.paths.home, kept]);
     const run = (name = "", ...args: string[]) => {
-      const script = [process.execPath, ...BUN_FLAGS, scriptPath(name), ...args];
+      const script = [...starting(name), ...args];
       const mounted = [
         "sh",
         join(home.root, "full.sh"),

@@ -11,7 +11,7 @@ import { FIXTURES, HIDDEN } from "./support/fixtures.ts";
 import { layFixtures, temporaryHome, write, writeClaude, writeCodex, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { BUN_FLAGS, ROOT, runCommand, runScript, scriptPath, startScript } from "./support/run.ts";
+import { ROOT, runCommand, runScript, starting, startScript } from "./support/run.ts";
 
 const home = temporaryHome();
 layFixtures(home);
@@ -81,7 +81,7 @@ L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it
     const options = { env: own.env, cwd: own.project };
     const whole = await startScript("session-reader", ["last", "--lines", "3000"], options);
     expect(whole.stdout.trimEnd().split("\n").length).toBe(3001);
-    const command = [process.execPath, ...BUN_FLAGS, scriptPath("session-reader"), "last", "--lines", "3000"];
+    const command = [...starting("session-reader"), "last", "--lines", "3000"];
     const piped = await runCommand(["sh", "-c", `"$@" | head -1`, "sh", ...command], options);
     expect(piped.stdout).toStartWith("# ");
     expect({ stderr: piped.stderr, exitCode: piped.exitCode }).toEqual({ stderr: "", exitCode: 0 });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { ROOT, runCommand, startScript } from "./support/run.ts";
+import { BUN_PATH, ROOT, runCommand, startScript } from "./support/run.ts";
 
 let home: TemporaryHome;
 beforeEach(() => {
@@ -28,7 +28,7 @@ function host(name: string, exitCode = 0): string {
 /** A process of its own, whose streams its children inherit. */
 function setup(...args: string[]) {
   mkdirSync(bin(), { recursive: true });
-  const env = { ...home.env, PATH: [bin(), dirname(process.execPath), "/usr/bin", "/bin"].join(":") };
+  const env = { ...home.env, PATH: `${bin()}:${BUN_PATH}` };
   return startScript("setup", args, { env, cwd: home.home });
 }
 
@@ -67,7 +67,7 @@ test("setup --yes runs the hosts' commands, indexes and names, and suggests ques
   expect(stdout).toMatch(/^\d+ sessions can be searched now$/m);
   const questions = stdout.split("Questions to try:\n")[1]?.trimEnd().split("\n") ?? [];
   expect([1, 2, 3]).toContain(questions.length);
-  for (const question of questions) expect(question).toMatch(/search\.ts 'what came of ".+"\?'$/);
+  for (const question of questions) expect(question).toMatch(/session-memory search 'what came of ".+"\?'$/);
   expect(existsSync(home.paths.database)).toBe(true);
   expect(existsSync(home.paths.meta)).toBe(true);
 }, 30_000);
@@ -94,7 +94,7 @@ function writeTalk(customTitle: string): void {
 test("setup suggests questions that a shell takes as they are", async () => {
   writeTalk("Keep the gateway's retry limit low");
   const { stdout } = await setup("--yes");
-  const [question = ""] = /(?<=search\.ts ).*$/m.exec(stdout) ?? [];
+  const [question = ""] = /(?<=session-memory search ).*$/m.exec(stdout) ?? [];
   const { stdout: typed } = await runCommand(["sh", "-c", `printf %s ${question}`], { env: home.env });
   expect(typed).toBe(`what came of "Keep the gateway's retry limit low"?`);
 });

@@ -3,7 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { hasPostgres, type Postgres } from "./support/postgres.ts";
-import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
+import { runCommand, starting } from "./support/run.ts";
 import { hubPerBlock, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
@@ -90,14 +90,11 @@ describe("a hub that is away", () => {
       prompt: "look at @@egret",
       hook_event_name: "UserPromptSubmit",
     };
-    const { exitCode } = await runCommand(
-      [process.execPath, ...BUN_FLAGS, scriptPath("hooks/claude/user-prompt-submit.ts")],
-      {
-        env: alice.env,
-        cwd: alice.project,
-        stdin: JSON.stringify(prompt),
-      },
-    );
+    const { exitCode } = await runCommand([...starting("hooks/claude/user-prompt-submit.ts")], {
+      env: alice.env,
+      cwd: alice.project,
+      stdin: JSON.stringify(prompt),
+    });
     expect([exitCode, hub.connections()]).toEqual([0, 0]);
     hub.close();
   });

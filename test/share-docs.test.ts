@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
       command
         .replaceAll("@hub.example.org/", `@localhost:${postgres.port}/`)
         .replaceAll("hub.example.org", "localhost")
-        .replaceAll("bun scripts/", `bun ${ROOT}/scripts/`)
+        .replaceAll("session-memory ", `sh ${ROOT}/bin/session-memory `)
         .replace(/^sudo -u postgres /, "");
     for (const name of ["tls", "roles"]) postgres.shell(here(commandOf(name)));
     const [, , config = ""] = PAGE.split("```json\n");

@@ -6,7 +6,7 @@ import { openStore } from "../lib/store/store.ts";
 import { write } from "./support/home.ts";
 import { hasPostgres, type Postgres } from "./support/postgres.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
-import { BUN_FLAGS, scriptPath } from "./support/run.ts";
+import { starting } from "./support/run.ts";
 import { conversation, hubPerBlock, type Sharer, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
@@ -83,7 +83,7 @@ describe.skipIf(!hasPostgres())("killed at random", () => {
 
 async function run(home: Sharer, killAfter: number | undefined) {
   const started = performance.now();
-  const child = Bun.spawn([process.execPath, ...BUN_FLAGS, scriptPath("share"), "--quiet"], {
+  const child = Bun.spawn([...starting("share"), "--quiet"], {
     env: home.env,
     cwd: home.project,
     stdout: "ignore",

@@ -7,7 +7,7 @@ import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.
 import { serverPerFile } from "./support/fake-openai.ts";
 import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { BUN_FLAGS, runCommand, scriptPath } from "./support/run.ts";
+import { runCommand, starting } from "./support/run.ts";
 import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
@@ -260,14 +260,11 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
       cwd: carol.project,
       source: "startup",
     };
-    const { stdout } = await runCommand(
-      [process.execPath, ...BUN_FLAGS, scriptPath("hooks/claude/session-start.ts")],
-      {
-        env: { ...carol.env, SESSION_MEMORY_HUB_URL: "" },
-        cwd: carol.project,
-        stdin: JSON.stringify(input),
-      },
-    );
+    const { stdout } = await runCommand([...starting("hooks/claude/session-start.ts")], {
+      env: { ...carol.env, SESSION_MEMORY_HUB_URL: "" },
+      cwd: carol.project,
+      stdin: JSON.stringify(input),
+    });
     const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
     expect(additionalContext).toMatch(
       /the last session in this project was ".+" \(\S+ ago\).* Its summary comes with @@alice@desk:00000000 in a prompt\.$/,
@@ -278,10 +275,11 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
   test("is told of once before a prompt in the same project, and nowhere else", async () => {
     const prompt = async (cwd: string, session: string) => {
       const input = { session_id: session, cwd, prompt: "go on", hook_event_name: "UserPromptSubmit" };
-      const { stdout, exitCode } = await runCommand(
-        [process.execPath, ...BUN_FLAGS, scriptPath("hooks/claude/user-prompt-submit.ts")],
-        { env: bob.env, cwd, stdin: JSON.stringify(input) },
-      );
+      const { stdout, exitCode } = await runCommand([...starting("hooks/claude/user-prompt-submit.ts")], {
+        env: bob.env,
+        cwd,
+        stdin: JSON.stringify(input),
+      });
       expect(exitCode).toBe(0);
       return stdout === "" ? "" : String(JSON.parse(stdout).hookSpecificOutput.additionalContext);
     };

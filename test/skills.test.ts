@@ -2,16 +2,18 @@
 
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { layFixtures, temporaryHome } from "./support/home.ts";
 import { ROOT, runScript, shellWords } from "./support/run.ts";
 
 const SKILLS = join(ROOT, "skills");
 const STANDARD_KEYS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 /** How every command of ours begins: the project folder must not steer it. */
-const START = "bun --no-env-file --no-install --config=ROOT/bunfig.toml ROOT/scripts/";
+const START = "sh ROOT/bin/session-memory ";
+/** Through the starter a script's help names itself as the pages do. */
+const THROUGH_STARTER = { SESSION_MEMORY_COMMAND: "session-memory" };
 /** A fenced block that holds a script's help, told by its first words. */
-const USAGE_BLOCK = /^```text\n(Usage: bun scripts\/([\w-]+)\.ts[\s\S]*?)```$/gm;
+const USAGE_BLOCK = /^```text\n(Usage: session-memory ([\w-]+)[\s\S]*?)```$/gm;
 
 describe.each(readdirSync(SKILLS))("skills/%s/SKILL.md", (name) => {
   const file = join(SKILLS, name, "SKILL.md");
@@ -38,7 +40,7 @@ describe.each(readdirSync(SKILLS))("skills/%s/SKILL.md", (name) => {
     );
     expect([...blocks.keys()].sort()).toEqual(scriptsNamed(page));
     for (const [script, text] of blocks) {
-      const { stdout, stderr, exitCode } = await runScript(script, ["--help"]);
+      const { stdout, stderr, exitCode } = await runScript(script, ["--help"], { env: THROUGH_STARTER });
       expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
       if (process.env.SESSION_MEMORY_TEST_UPDATE)
         writeFileSync(file, readFileSync(file, "utf8").replace(text, stdout));
@@ -50,7 +52,7 @@ describe.each(readdirSync(SKILLS))("skills/%s/SKILL.md", (name) => {
     const allowed = Array.from(String(front["allowed-tools"] ?? "").matchAll(/Bash\((.*?)\)/g), (match) =>
       match[1]?.replaceAll(ROOT_IN_CLAUDE, "ROOT").replaceAll(ROOT_OF_PLUGIN, "ROOT"),
     );
-    for (const rule of allowed) expect(rule).toMatch(new RegExp(`^${escaped(START)}[\\w-]+\\.ts \\*$`));
+    for (const rule of allowed) expect(rule).toMatch(new RegExp(`^${escaped(START)}[\\w-]+ \\*$`));
     expect(body).toContain(ROOT_IN_CLAUDE);
   });
 
@@ -63,7 +65,7 @@ describe.each(readdirSync(SKILLS))("skills/%s/SKILL.md", (name) => {
       expect(command).toStartWith(START);
       const [script = "", ...args] = shellWords(command.slice(START.length));
       const options = { env: home.env, cwd: home.project };
-      const { stderr, exitCode } = await runScript(basename(script, ".ts"), args, options);
+      const { stderr, exitCode } = await runScript(script, args, options);
       expect({ command, wrong: exitCode === 2 ? stderr : "" }).toEqual({ command, wrong: "" });
     }
   });
@@ -81,7 +83,7 @@ function split(page: string): { front: Record<string, unknown>; body: string } {
 
 /** The scripts that a page's commands run. */
 function scriptsNamed(page: string): string[] {
-  const names = commandsOf(page).map((command) => /ROOT\/scripts\/([\w-]+)\.ts/.exec(command)?.[1] ?? "");
+  const names = commandsOf(page).map((command) => /session-memory ([\w-]+)/.exec(command)?.[1] ?? "");
   return [...new Set(names)].sort();
 }
 

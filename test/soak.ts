@@ -13,7 +13,7 @@ import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { openHomeStore } from "./support/index.ts";
 import { type Ended, type Processes, processes } from "./support/processes.ts";
 import { type Random, seeded } from "./support/random.ts";
-import { BUN_FLAGS, scriptPath } from "./support/run.ts";
+import { scriptPath, starting } from "./support/run.ts";
 import { newWriter, tokenOf, type Writer, writeSome } from "./support/writers.ts";
 
 const SESSIONS = 20;
@@ -165,12 +165,12 @@ async function stopHook(writer: Writer, soak: Soak): Promise<void> {
 async function emptyStart({ ours, home, empty }: Soak): Promise<void> {
   const file = join(home.root, "empty.ts");
   writeFileSync(file, "");
-  const command = [process.execPath, ...BUN_FLAGS, file];
+  const command = [process.execPath, file];
   empty.push((await ours.run(command, { env: home.env, cwd: home.project, mortal: false })).tookMs);
 }
 
 function script({ ours, home }: Soak, path: string, args: string[], stdin = ""): Promise<Ended> {
-  const command = [process.execPath, ...BUN_FLAGS, path, ...args];
+  const command = [...starting(path), ...args];
   return ours.run(command, { env: home.env, cwd: home.project, stdin });
 }
 

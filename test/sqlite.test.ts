@@ -36,7 +36,7 @@ describe("openDatabase()", () => {
       expect.objectContaining({
         type: "STORAGE_ERROR",
         message: `Cannot open "${path}": there is no index yet`,
-        hint: "run bun scripts/embed.ts",
+        hint: "run session-memory embed",
       }),
     );
   });

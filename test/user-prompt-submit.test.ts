@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
-import { ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
+import { BUN_PATH, ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -212,7 +212,7 @@ test("a hostile project folder changes nothing for the command line of hooks.jso
   using home = temporaryHome();
   other(home);
   const proof = hostile(home);
-  const env = { ...home.env, PATH: `${dirname(process.execPath)}:/usr/bin:/bin` };
+  const env = { ...home.env, PATH: BUN_PATH };
   const options = { cwd: home.project, env, stdin: input(home) };
   expect(await runCommand(commandOf("UserPromptSubmit"), options)).toEqual(NEWS);
   expect(existsSync(proof)).toBe(false);

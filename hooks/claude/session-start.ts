@@ -33,18 +33,23 @@ async function contextOf({ env, input, paths: places }: HookCall): Promise<strin
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
 async function observationsOf(id: string, paths: Paths, { redact }: Settings): Promise<string | undefined> {
-  const [{ ledgerFile, readLedgerFile, redactLedger }, { observationsAfterCompaction }, { ownCommand }] =
-    await Promise.all([
-      import("../../lib/observe/ledger.ts"),
-      import("../../lib/observe/render-observations.ts"),
-      import("../../lib/base/runtime.ts"),
-    ]);
-  const run = (script: string) => [...ownCommand(`scripts/${script}`), id].join(" ");
+  const [
+    { ledgerFile, readLedgerFile, redactLedger },
+    { observationsAfterCompaction },
+    { ownCommand },
+    { quoted },
+  ] = await Promise.all([
+    import("../../lib/observe/ledger.ts"),
+    import("../../lib/observe/render-observations.ts"),
+    import("../../lib/base/runtime.ts"),
+    import("../../lib/base/text.ts"),
+  ]);
+  const run = (name: string) => [...ownCommand(name), id].map(quoted).join(" ");
   const lookUp = [
     "The rows before the compaction are still in the transcript. To see the source of an observation:",
-    `${run("observe-compact.ts")} --recall <id in brackets>`,
+    `${run("observe-compact")} --recall <id in brackets>`,
     "To read on around a line of it:",
-    `${run("session-reader.ts")} --line <line> --around 10`,
+    `${run("session-reader")} --line <line> --around 10`,
   ].join("\n");
   const ledger = redactLedger(readLedgerFile(ledgerFile(paths, id)).records, redact.extra);
   return observationsAfterCompaction(ledger, { maxChars: CONTEXT_MAX_CHARS, lookUp });

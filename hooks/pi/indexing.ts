@@ -4,6 +4,7 @@
  */
 
 import { describeError } from "../../lib/base/errors.ts";
+import { findRuntime } from "../../lib/base/runtime.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
@@ -22,8 +23,11 @@ const GROWTH_SHARE = 0.05;
 
 /** Registers the indexing after a turn, and the note that `/new` leaves behind. */
 export function registerIndexing(state: PiState, config: Config): void {
+  let canStart: boolean | undefined;
   afterTurn(state, "indexing", async (context) => {
-    if (!(await startWork(config, context, []))) await indexInSlices(state, config, context);
+    canStart ??= findRuntime({ env: config.env, cwd: context.cwd }) !== undefined;
+    if (canStart) await startWork(config, context, []);
+    else await indexInSlices(state, config, context);
   });
   on(state, "session_start", (_, { cwd }) => startBeginning(cwd, config.env));
   on(state, "session_shutdown", async ({ reason }, context) => {
@@ -31,16 +35,16 @@ export function registerIndexing(state: PiState, config: Config): void {
   });
 }
 
-/** Starts hooks/background.ts for the present session; false when there is nothing to run it on. */
+/** Starts hooks/background.ts for the present session, if it has a file. */
 async function startWork(
   { env }: Config,
   { sessionManager, cwd }: PiContext,
   flags: string[],
-): Promise<boolean> {
+): Promise<void> {
   const file = sessionManager.getSessionFile();
-  if (file === undefined) return true;
+  if (file === undefined) return;
   const session = { id: sessionManager.getSessionId(), file, cwd };
-  return await startBackground(session, { source: "pi", flags: ["--index-only", ...flags], env });
+  await startBackground(session, { source: "pi", flags: ["--index-only", ...flags], env });
 }
 
 /** Indexes the present session in pi's own process, a little at a time. */

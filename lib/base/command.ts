@@ -3,37 +3,51 @@
  * called.
  */
 
-import { readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, delimiter, dirname, join, relative } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
-import { quoted, truncate } from "./text.ts";
+import { ROOT } from "./runtime.ts";
+import { nearestTo, quoted, truncate } from "./text.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
-const COMMAND = /\bbun scripts\/([a-z-]+)\.ts\b/g;
+const COMMAND = /\bsession-memory ([a-z-]+)\b/g;
 
-/** True when `session-memory <script>` started this process. */
-export const isDispatched = process.env.SESSION_MEMORY_COMMAND === "session-memory";
-
-/**
- * Rewrites each `bun scripts/<name>.ts` of a text into the form that this process was called in, so that a hint can be
- * typed as it is printed: `session-memory <name>`, or the script's path where the current directory is not our root.
- */
+/** Rewrites each `session-memory <script>` of a hint into the form that this process was called in. */
 export function asCalled(text: string): string {
-  if (!text.includes("bun scripts/")) return text;
-  const prefix = calledAs();
-  return prefix === undefined ? text : text.replace(COMMAND, (_, name: string) => prefix(name));
+  return rewriteCommands(text, calledAs());
 }
 
-function calledAs(): ((name: string) => string) | undefined {
-  if (isDispatched) return (name) => `session-memory ${name}`;
-  const script = process.argv[1];
-  if (script === undefined || !/\/scripts\/[a-z-]+\.(ts|js)$/.test(script)) return undefined;
+/** Rewrites the same in a script's usage, which a skill page and a reader know in two forms only. */
+export function usageAsCalled(usage: string): string {
+  return process.env.SESSION_MEMORY_COMMAND
+    ? usage
+    : rewriteCommands(usage, (name) => `bun scripts/${name}.ts`);
+}
+
+function rewriteCommands(text: string, command: (name: string) => string): string {
+  if (!text.includes("session-memory ")) return text;
+  return text.replace(COMMAND, (words, name: string) =>
+    existsSync(join(ROOT, "scripts", `${name}.ts`)) ? command(name) : words,
+  );
+}
+
+/** Returns how to call another script as this process was: through the starter, on PATH or by its path, or as a file. */
+function calledAs(): (name: string) => string {
+  const starter = process.env.SESSION_MEMORY_COMMAND;
+  if (starter) return (name) => `${starterAsTyped(starter)} ${name}`;
+  const script = process.argv[1] ?? "";
+  if (!/\/scripts\/[a-z-]+\.(ts|js)$/.test(script)) return (name) => `session-memory ${name}`;
   const folder = dirname(script);
   const [runtime, suffix] = [runtimeName(), script.slice(-3)];
-  const isHere = runtime === "bun" && isBelow(folder);
-  return isHere ? undefined : (name) => `${runtime} ${quoted(join(folder, `${name}${suffix}`))}`;
+  const here = runtime === "bun" && isBelow(folder) ? "scripts" : folder;
+  return (name) => `${runtime} ${quoted(join(here, `${name}${suffix}`))}`;
+}
+
+function starterAsTyped(starter: string): string {
+  const isOnPath = (process.env.PATH ?? "").split(delimiter).includes(dirname(starter));
+  return isOnPath ? basename(starter) : `sh ${quoted(starter)}`;
 }
 
 /** Returns whether a scripts folder is the one in the current directory. */
@@ -82,10 +96,8 @@ export function parseStrictly<T extends Options>(args: string[], options: T) {
       strict: true,
     });
   } catch (error) {
-    throw usageError(
-      firstSentence(error instanceof Error ? error.message : String(error)),
-      flagHint(options),
-    );
+    const message = firstSentence(error instanceof Error ? error.message : String(error));
+    throw usageError(message, flagHint(message, options));
   }
 }
 
@@ -125,8 +137,10 @@ function firstSentence(message: string): string {
   return message.split(/\.\s|\n/)[0]?.replace(/\.$/, "") ?? message;
 }
 
-function flagHint(options: Options): string {
-  return `known flags: ${Object.keys(options)
-    .map((name) => (name.length === 1 ? `-${name}` : `--${name}`))
-    .join(" ")}`;
+/** Returns the flag that an unknown one probably means. */
+function flagHint(message: string, options: Options): string {
+  const [, unknown = ""] = /^Unknown option '--([^']*)'/.exec(message) ?? [];
+  const long = Object.keys(options).filter((name) => name.length > 1);
+  const nearest = unknown && nearestTo(unknown, long);
+  return nearest ? `did you mean --${nearest}?` : "--help lists the flags";
 }

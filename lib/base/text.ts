@@ -62,6 +62,20 @@ export function unbroken(text: string): string {
   return text.replace(/[\r\n\u2028\u2029]+/g, " ");
 }
 
+/** Returns the known word that a mistyped or shortened one probably means. */
+export function nearestTo(given: string, known: readonly string[]): string | undefined {
+  if (given.length > TYPED_MAX) return undefined;
+  const distances = known.map((word) => ({ word, distance: editDistance(word, given) }));
+  const best = distances.toSorted((a, b) => a.distance - b.distance)[0];
+  if (best && best.distance <= Math.max(1, Math.floor(given.length / 3))) return best.word;
+  return given.length < PART_MIN ? undefined : known.find((word) => word.includes(given));
+}
+
+/** A longer word was pasted, not typed. */
+const TYPED_MAX = 40;
+/** Fewer letters are part of too many words. */
+const PART_MIN = 4;
+
 /** Returns the edit distance in UTF-16 units, in which neighbours that changed places are one mistake, as in typing. */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];

@@ -11,7 +11,7 @@ import { readIfExists } from "../base/files.ts";
 import { shortHash } from "../base/hash.ts";
 import type { Environment } from "../base/runtime.ts";
 import { forgottenFile } from "./config-file.ts";
-import { isClean, trustedEnvironment } from "./environment.ts";
+import { ignoresEnvFiles, trustedEnvironment } from "./environment.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
@@ -227,7 +227,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
 
 /** Returns the configuration for a missing or unusable config.json. */
 export function defaultConfig(env: Environment, cwd: string): Config {
-  const trusted = isClean(env) ? { env, ignored: [] } : trustedEnvironment(env, cwd);
+  const trusted = ignoresEnvFiles() ? { env, ignored: [] } : trustedEnvironment(env, cwd);
   return deepFreeze({
     paths: resolvePaths(trusted.env),
     settings: defaultSettings(),

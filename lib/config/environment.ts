@@ -23,17 +23,14 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
   return { env: trusted, ignored };
 }
 
-/**
- * Returns whether no project folder can have set a variable in this process's environment: it was started without `.env`
- * files, and not by the dispatcher, whose own process may have read some.
- */
-export function isClean(env: Environment): boolean {
-  return process.execArgv.includes("--no-env-file") && !env.SESSION_MEMORY_COMMAND;
+/** Returns whether the starter started this very process, so that no project folder's `.env` set a variable in it. */
+export function ignoresEnvFiles(): boolean {
+  return process.env.SESSION_MEMORY_STARTED === String(process.pid);
 }
 
 /** Returns the environment of a hook or script of ours; the current directory is not trusted. */
 export function hookEnvironment(): { env: Environment; ignored: string[] } {
-  if (isClean(process.env)) return { env: process.env, ignored: [] };
+  if (ignoresEnvFiles()) return { env: process.env, ignored: [] };
   return trustedEnvironment(process.env, currentDirectory());
 }
 

@@ -49,7 +49,7 @@ export function checkHealth(options: HealthOptions): Health {
   const log = readHookLog(paths.log, sessions, now);
   findings.push(...checkHooks({ log, sessions, paths, env: config.env, now }));
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
-  findings.push(...checkRuntime(runtime, config.env), ...checkStateFolder(paths, now));
+  findings.push(...checkRuntime(runtime), ...checkStateFolder(paths, now));
   findings.push(...checkVolute(options.cwd, paths), ...checkNames(sessions, paths));
   if (!options.configError) findings.push(...checkSharing(config, now));
   const spend = readSpendToday(paths.home, settings.timezone, now);
@@ -166,17 +166,17 @@ function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, now: D
     findings.push({ level: "warning", what, remedy: `set ${urlEnv} where your agents see it` });
   }
   if (error !== undefined) {
-    findings.push({ level: "warning", what: `sharing fails: ${error}`, remedy: "run bun scripts/share.ts" });
+    findings.push({ level: "warning", what: `sharing fails: ${error}`, remedy: "run session-memory share" });
   }
   const age = lastPull === null ? undefined : (now.getTime() - Date.parse(lastPull)) / DAY_MS;
   if (age !== undefined && age > STALE_DAYS) {
     const what = `what others share was last read ${Math.floor(age)} days ago`;
-    findings.push({ level: "warning", what, remedy: "run bun scripts/share.ts" });
+    findings.push({ level: "warning", what, remedy: "run session-memory share" });
   }
   const behind = projects.reduce((sum, project) => sum + project.behind, 0);
   if (behind > 0) {
     const what = `${behind} session${behind === 1 ? "" : "s"} not shared yet with ${hub ?? "the hub"}`;
-    findings.push({ level: "info", what, remedy: "the next turn shares them, or bun scripts/share.ts" });
+    findings.push({ level: "info", what, remedy: "the next turn shares them, or session-memory share" });
   }
   return findings;
 }

@@ -1,10 +1,9 @@
 /** Checks that the hosts run our hooks, and that those succeed, by the event log. */
 
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { changedAt, readIfExists, statOf, textOf } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
-import type { Environment, Runtime } from "../base/runtime.ts";
+import { type Environment, findProgram, type Runtime } from "../base/runtime.ts";
 import { truncate } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
@@ -51,10 +50,10 @@ function checkHost(host: Host, { log, sessions, paths, env, now }: HookCheck): F
     const what = `no hook has run in ${HOST_NAMES[host]} yet`;
     const installed = installedAt(host, paths);
     // Codex is a program and nothing else: sessions without it are of another time or machine.
-    if (installed === undefined && host === "codex" && !isOnPath("codex", env))
+    if (installed === undefined && host === "codex" && !findProgram("codex", env))
       return [{ level: "info", what, remedy: "nothing to do: codex is not on PATH" }];
     if (installed === undefined)
-      return [{ level: "warning", what, remedy: "run bun scripts/setup.ts, then take a turn" }];
+      return [{ level: "warning", what, remedy: "run session-memory setup, then take a turn" }];
     if (newest <= installed) return [{ level: "info", what, remedy: "it is installed: take a turn" }];
     return [{ level: "warning", what, remedy: REMEDIES[host] }];
   }
@@ -88,19 +87,13 @@ function describeFailure({ event, failures24h, lastError }: HookRuns): Finding {
   };
 }
 
-/** Finds that Claude Code's hooks cannot start, or start slower than they need to, as hooks/claude/run.sh looks for Bun. */
-export function checkRuntime(runtime: Runtime | undefined, env: Environment): Finding[] {
-  if (isOnPath("bun", env, env.HOME ? [join(env.HOME, ".bun", "bin")] : [])) return [];
+/** Finds that hooks cannot start, or start slower than they need to. */
+export function checkRuntime(runtime: Runtime | undefined): Finding[] {
+  if (runtime?.name === "bun") return [];
   const remedy = "install Bun, or put it on the PATH of the shell that starts the agent";
-  if (runtime?.name === "node")
-    return [{ level: "info", what: "Bun is not on PATH: Claude Code's hooks start on Node, slower", remedy }];
-  return [{ level: "warning", what: "Bun is not on PATH: Claude Code cannot start the hooks", remedy }];
-}
-
-function isOnPath(program: string, { PATH = "" }: Environment, more: readonly string[] = []): boolean {
-  const names = process.platform === "win32" ? [`${program}.exe`, `${program}.cmd`] : [program];
-  const folders = [...PATH.split(delimiter).filter(Boolean), ...more];
-  return folders.some((folder) => names.some((name) => existsSync(join(folder, name))));
+  if (runtime)
+    return [{ level: "info", what: `found no Bun: hooks start on ${runtime.name}, slower`, remedy }];
+  return [{ level: "warning", what: "found neither Bun nor Node 22.18: hooks do nothing", remedy }];
 }
 
 /** The hosts that call our hooks. */

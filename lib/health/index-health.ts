@@ -88,7 +88,7 @@ function checkRedaction(paths: Paths, settings: Settings): Finding[] {
   if (unclean === 0) return [];
   const what = `${counted(unclean, "chunk")} stored under older redaction rules, redacted when shown`;
   return [
-    { level: "info", what, remedy: "the next turn redacts them where they lie, or run bun scripts/embed.ts" },
+    { level: "info", what, remedy: "the next turn redacts them where they lie, or run session-memory embed" },
   ];
 }
 
@@ -104,7 +104,7 @@ function checkVectors(store: Store, { embedding }: Settings): Finding[] {
     findings.push({ level: "warning", what: `sqlite-vec is not loadable: ${vectors.why}`, remedy });
   }
   const source = vectorSource(store, embedding);
-  const remedy = "run bun scripts/embed.ts";
+  const remedy = "run session-memory embed";
   if (source.mode === "off")
     findings.push({ level: "warning", what: `semantic search is off: ${source.why}`, remedy });
   else if (!hasAllVectors(store, embedding)) {
@@ -119,7 +119,7 @@ function checkFreshness(
   metrics: IndexMetrics,
 ): Finding[] {
   const findings: Finding[] = [];
-  const remedy = "run bun scripts/embed.ts";
+  const remedy = "run session-memory embed";
   if (behind.sessions > 0) {
     const size = `${(behind.bytes / 1e6).toFixed(1)} MB`;
     const what =
@@ -133,7 +133,7 @@ function checkFreshness(
     findings.push({
       level: "warning",
       what,
-      remedy: "run bun scripts/embed.ts, or with --all where a text was refused",
+      remedy: "run session-memory embed, or with --all where a text was refused",
     });
   }
   return findings;
@@ -145,12 +145,12 @@ function checkSources(known: ReadonlyMap<string, IndexedSession>, metrics: Index
   const gone = states.filter(({ sourceGone }) => sourceGone).length;
   if (gone > 0) {
     const what = `${counted(gone, "indexed session")} ${gone === 1 ? "has" : "have"} no transcript any more; what was said stays searchable`;
-    findings.push({ level: "info", what, remedy: "run bun scripts/embed.ts --prune to forget them" });
+    findings.push({ level: "info", what, remedy: "run session-memory embed --prune to forget them" });
   }
   if (metrics.quarantinedSessions > 0) {
     const example = states.find(({ status }) => status === "quarantined");
     const what = `${counted(metrics.quarantinedSessions, "transcript")} quarantined (${example?.error ?? "unknown"})`;
-    findings.push({ level: "info", what, remedy: "run bun scripts/embed.ts --validate-only to see why" });
+    findings.push({ level: "info", what, remedy: "run session-memory embed --validate-only to see why" });
   }
   const failed = states.filter(({ status }) => status === "failed");
   if (failed.length > 0) {
@@ -158,7 +158,7 @@ function checkSources(known: ReadonlyMap<string, IndexedSession>, metrics: Index
     findings.push({
       level: "warning",
       what,
-      remedy: "check that the files may be read, then run bun scripts/embed.ts",
+      remedy: "check that the files may be read, then run session-memory embed",
     });
   }
   return findings;
@@ -170,7 +170,7 @@ function checkRetention(doomed: readonly Session[], unsafe: readonly Session[], 
   const what = `Claude Code deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe.length} of them not indexed`;
   const raise = `raise cleanupPeriodDays in ${paths.claude}/settings.json to keep the files`;
   return unsafe.length > 0
-    ? [{ level: "warning", what, remedy: `run bun scripts/embed.ts, and ${raise}` }]
+    ? [{ level: "warning", what, remedy: `run session-memory embed, and ${raise}` }]
     : [{ level: "info", what, remedy: raise }];
 }
 

@@ -108,12 +108,12 @@ export function readEnd(file: string, { count, rules }: { count: number; rules: 
   } catch (cause) {
     if (hasCode(cause, "ENOENT")) {
       throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": the transcript is gone`, {
-        hint: "bun scripts/session-reader.ts <session> shows what the index holds of it",
+        hint: "session-memory session-reader <session> shows what the index holds of it",
         cause,
       });
     }
     throw new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}": ${describeError(cause)}`, {
-      hint: "see what is wrong with bun scripts/embed.ts --validate-only",
+      hint: "see what is wrong with session-memory embed --validate-only",
       cause,
     });
   }

@@ -124,7 +124,7 @@ function prepareFile(path: string, create: boolean): void {
     if (!create) {
       throw new SessionMemoryError("STORAGE_ERROR", `Cannot open "${path}": there is no index yet`, {
         recoverable: true,
-        hint: "run bun scripts/embed.ts",
+        hint: "run session-memory embed",
       });
     }
     ensureDirectory(dirname(path));

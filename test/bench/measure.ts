@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
-import { BUN_FLAGS } from "../support/run.ts";
+import { ROOT } from "../support/run.ts";
 
 /** One line of the table that `bun run bench` prints. */
 export interface BenchRow {
@@ -101,9 +101,9 @@ process.on("exit", () => {
 });
 `;
 
-/** A Bun process as hooks start it. */
+/** A Bun process that reads nothing of the working directory, without the starter: `file` may be of another version. */
 export function bun(file: string, ...args: string[]): string[] {
-  return [process.execPath, ...BUN_FLAGS, file, ...args];
+  return [process.execPath, "--no-env-file", `--config=${join(ROOT, "bunfig.toml")}`, file, ...args];
 }
 
 /** The median of each contestant's milliseconds; they take turns, so a slow moment of the machine hits all. */

@@ -266,7 +266,7 @@ for (const [name, modules, file] of versions) {
     });
 
     test("runs the sessions skill's command without asking for approval", async () => {
-      const script = `bun --no-env-file --no-install --config=${ROOT}/skills/sessions/../../bunfig.toml ${ROOT}/skills/sessions/../../scripts/session-reader.ts last --lines 5`;
+      const script = `sh ${ROOT}/skills/sessions/../../bin/session-memory session-reader last --lines 5`;
       const { prompt, model } = lab(binary, ({ hasToolResult, lastUser, tools }) => {
         if (hasToolResult || !tools.includes("Bash") || !lastUser.includes("Other sessions"))
           return undefined;

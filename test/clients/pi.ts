@@ -109,7 +109,16 @@ export async function piHome(options: PiOptions): Promise<PiHome> {
 /** The package as an installer would lay it: a copy in a `node_modules`, with its dependencies. */
 function copyUnderModules(root: string, isBuilt: boolean): string {
   const copy = join(root, "node_modules", "session-memory");
-  for (const name of ["package.json", "bunfig.toml", "hooks", "lib", "scripts", "skills"]) {
+  for (const name of [
+    "package.json",
+    "bin",
+    "bunfig.toml",
+    "tsconfig.json",
+    "hooks",
+    "lib",
+    "scripts",
+    "skills",
+  ]) {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   }
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));

@@ -106,11 +106,11 @@ function escapeXml(text: string): string {
 
 /** Runs a command at a terminal of its own, in a home that holds nothing but the sample. */
 function outputOf(command: string, home: string): string[] {
-  const program = command.replace("session-memory", JSON.stringify(join(ROOT, "bin", "session-memory.js")));
+  const program = command.replace("session-memory", JSON.stringify(join(ROOT, "bin", "session-memory")));
   const shell = `stty cols ${COLUMNS} rows 50; ${program} 2>/dev/null`;
   const { stdout } = spawnSync("script", ["-qec", shell, "/dev/null"], {
     env: {
-      PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+      PATH: `${dirname(Bun.which("bun") ?? process.execPath)}:/usr/bin:/bin`,
       HOME: home,
       TERM: "xterm-256color",
       LANG: "C.UTF-8",

@@ -1,10 +1,13 @@
 /** Runs scripts of the project, and any command. */
 
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
 
 /** The project's root folder. */
 export const ROOT = join(import.meta.dir, "..", "..");
+
+/** A PATH with Bun, the system's programs and nothing else. */
+export const BUN_PATH = `${dirname(Bun.which("bun") ?? "/nowhere")}:/usr/bin:/bin`;
 
 export interface Finished {
   stdout: string;
@@ -29,13 +32,15 @@ export async function runScript(
   return await runInProcess(scriptPath(name), args, { cwd: ROOT, env: process.env, ...options });
 }
 
-/** Runs a script in a process of its own, as our hooks do: where the process is what is tested, or several at once. */
+/** Runs a script in a process of its own, as hosts do: where the process is what is tested, or several at once. */
 export function startScript(name: string, args: string[] = [], options: RunOptions = {}): Promise<Finished> {
-  return runCommand([process.execPath, ...BUN_FLAGS, scriptPath(name), ...args], options);
+  return runCommand([...starting(name), ...args], options);
 }
 
-/** The flags that keep a project folder's `.env` and `bunfig.toml` from steering a Bun process. */
-export const BUN_FLAGS = ["--no-env-file", "--no-install", `--config=${join(ROOT, "bunfig.toml")}`];
+/** The command line that starts a script or hook (`embed`, `hooks/claude/stop.ts`). */
+export function starting(name: string): string[] {
+  return ["/bin/sh", join(ROOT, "bin", "session-memory"), basename(name, ".ts")];
+}
 
 /** The file behind a script's name. */
 export function scriptPath(name: string): string {

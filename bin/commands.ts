@@ -1,0 +1,60 @@
+/** What `session-memory` prints without a script: the list of scripts, the version, or the nearest name to a mistyped one. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { usageError } from "../lib/base/command.ts";
+import { ROOT } from "../lib/base/runtime.ts";
+import { nearestTo, truncate } from "../lib/base/text.ts";
+import { print, runMain } from "../lib/cli.ts";
+
+/** Where descriptions begin, and the width of a terminal that nobody widened. */
+const [INDENT, COLUMNS] = [20, 80];
+/** The first sentence of a script's file. */
+const DESCRIPTION = /\/\*\*\s*\n? ?\*? ?([^\n]*)/;
+const GIVEN_CHARS = 200;
+/** Names of embed in older descriptions of it. */
+const SEED_NAMES = ["index", "chunk"];
+
+await runMain(listScripts(), ([name]) => {
+  if (name === undefined || name === "help") print(listScripts());
+  else if (name === "--version" || name === "-v") print(version());
+  else {
+    const nearest =
+      name === "uninstall" ? "setup --remove" : nearestTo(name, [...scriptNames(), ...SEED_NAMES]);
+    throw usageError(
+      `Cannot run "${truncate(name, GIVEN_CHARS)}": there is no such script`,
+      nearest ? `did you mean session-memory ${nearest}?` : "session-memory alone lists the scripts",
+    );
+  }
+});
+
+function scriptNames(): string[] {
+  return readdirSync(join(ROOT, "scripts"))
+    .map((file) => basename(file, ".ts"))
+    .sort();
+}
+
+function listScripts(): string {
+  const rows = scriptNames().map((name) => {
+    const [, description = ""] =
+      DESCRIPTION.exec(readFileSync(join(ROOT, "scripts", `${name}.ts`), "utf8")) ?? [];
+    return `  ${name.padEnd(INDENT - 2)}${wrap(description.replace(/\.$/, ""))}`;
+  });
+  const head = "Usage: session-memory <script> [options]\n\nScripts:";
+  return `${head}\n${rows.join("\n")}\n\nsession-memory <script> --help shows a script's options, --version the version.`;
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
+}
+
+/** Breaks a text between words, so that a terminal does not break it within one. */
+function wrap(text: string): string {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trimStart();
+    if (INDENT + longer.length < COLUMNS) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines.join(`\n${" ".repeat(INDENT)}`);
+}
