@@ -31,8 +31,8 @@ export interface Injection {
 const OUTPUT_MAX_CHARS = 9990;
 /** The time limit for answers. Claude Code gives a hook 30 s and then drops its whole output. */
 export const QUESTION_MS = 20_000;
-/** The time limit for reading other sessions; the rest is reported with the next prompt. */
-const READING_MS = 3000;
+/** The time limit for reading other sessions, so that a prompt waits for a second at most; the next one reads on. */
+const READING_MS = 400;
 
 /** Builds everything that is added to a prompt. */
 export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources): Promise<Injection> {

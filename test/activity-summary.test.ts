@@ -105,9 +105,9 @@ test("readUpdates() out of time tells a line at least, marks it, and goes on the
     `- ${id.slice(0, 8)} (1 message) -> "Deployed."`,
   ];
   expect(parts.map((part) => part.replace(/\d+m ago, /, ""))).toEqual([
+    ...pieces(late, "later"),
     ...pieces(early, "how do I deploy this?"),
     ...pieces(early, "and then?"),
-    ...pieces(late, "later"),
   ]);
 });
 

@@ -71,7 +71,15 @@ export function readActivities(
       return [];
     }
   };
-  const readings = sessions.flatMap((session) => attempt(session, () => prepare(session, options)));
+  const { deadline = Number.POSITIVE_INFINITY, rules } = options;
+  const isOver = () => Date.now() > deadline;
+  // Of thousands no more are prepared than can be read.
+  const half = (Date.now() + deadline) / 2;
+  const readings: Reading[] = [];
+  for (const session of sessions) {
+    if (readings.length > 0 && Date.now() > half) break;
+    readings.push(...attempt(session, () => prepare(session, options, isOver)));
+  }
   // Originals before their forks, which begin with the same rows.
   readings.sort(
     (a, b) =>
@@ -80,12 +88,11 @@ export function readActivities(
       a.session.size - b.session.size,
   );
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
-  const { deadline = Number.POSITIVE_INFINITY, rules } = options;
   const activities = readings.flatMap((reading, index) => {
     later.delete(reading.session.file);
-    if (index > 0 && Date.now() > deadline) return [];
+    if (index > 0 && isOver()) return [];
     const originals = options.sources.filter((file) => file !== reading.session.file && !later.has(file));
-    return attempt(reading.session, () => read(reading, { originals, rules, deadline }));
+    return attempt(reading.session, () => read(reading, { originals, rules, isOver }));
   });
   return { activities, problems };
 }
@@ -109,7 +116,7 @@ export function readOwnEdits(
   const head = readHead(file);
   if (!head) return edits;
   const isSeen = mark !== undefined && holds(file, mark);
-  const from = isSeen ? mark.offset : offsetSince(file, since, head);
+  const from = isSeen ? mark.offset : offsetSince(file, since, { head });
   for (const { at, tool } of readEntries(file, { rules, head, from: { offset: from, line: 0 } })) {
     if (tool?.action !== "edit" || (!isSeen && at !== undefined && at < since)) continue;
     for (const path of tool.paths) edits.set(resolvePath(path), at);
@@ -120,6 +127,7 @@ export function readOwnEdits(
 function prepare(
   session: Session,
   { marks, since, firstLookSince, lookedSince }: ReadingOptions,
+  isOver: () => boolean,
 ): Reading | undefined {
   const head = readHead(session.file);
   if (!head) return undefined;
@@ -130,31 +138,29 @@ function prepare(
   const wasThere =
     lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
   const after = since ?? (wasThere ? lookedSince : firstLookSince);
-  return { ...common, offset: offsetSince(session.file, after, head), after };
+  return { ...common, offset: offsetSince(session.file, after, { head, isOver }), after };
 }
 
 function read(
   { session, head, offset, after, mark, stat }: Reading,
-  { originals, rules, deadline }: { originals: readonly string[]; rules: Rules; deadline: number },
+  { originals, rules, isOver }: { originals: readonly string[]; rules: Rules; isOver: () => boolean },
 ): SessionActivity {
   // A host copies rows when it creates the file, so those after a valid mark are new.
   const isCopy =
-    offset > 0 && mark ? () => false : copiesIn({ file: session.file, head, offset, after }, originals);
+    offset > 0 && mark
+      ? () => false
+      : copiesIn({ file: session.file, head, offset, after, isOver }, originals);
   const stats = emptyStats();
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // for rows without a time
-  let line: number | undefined;
-  for (const entry of readEntries(session.file, { rules, head, from: { offset, line: 0 }, progress })) {
-    if (line !== undefined && line !== entry.line && Date.now() > deadline) {
-      // Files that were only read are reported with the edits that follow; after a deadline none may follow.
-      if (!isNews(stats)) stats.read.clear();
-      break;
-    }
-    line = entry.line;
+  const from = { offset, line: 0 };
+  for (const entry of readEntries(session.file, { rules, head, from, progress, isOver })) {
     at = entry.at ?? at;
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
     addEntry(stats, entry);
   }
+  // Files that were only read are reported with the edits that follow; after a deadline none may follow.
+  if (isOver() && !isNews(stats)) stats.read.clear();
   stats.latest ??= at;
   const next = markAt(session.file, progress.offset);
   const now = statSync(session.file);
@@ -175,12 +181,16 @@ function order(a: string, b: string): number {
 const PROBE_BYTES = 256 * 1024;
 
 /** Returns the start of a line before everything newer than an ISO time, assuming that rows are in order of time. */
-function offsetSince(file: string, since: string | undefined, head?: Head): number {
+function offsetSince(
+  file: string,
+  since: string | undefined,
+  reading: Partial<Pick<Part, "head" | "isOver">>,
+): number {
   if (since === undefined) return 0;
   const { size } = statSync(file);
   for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
     const offset = nextLineStart(file, size - reach);
-    const at = firstTime(file, offset, head);
+    const at = firstTime(file, offset, reading);
     if (at !== undefined && at < since) return offset;
   }
   return 0;
@@ -193,8 +203,12 @@ function nextLineStart(file: string, position: number): number {
   });
 }
 
-function firstTime(file: string, offset: number, head: Head | undefined): string | undefined {
-  for (const { at } of readEntries(file, { rules: ownRules(), head, from: { offset, line: 0 } }))
+function firstTime(
+  file: string,
+  offset: number,
+  reading: Partial<Pick<Part, "head" | "isOver">>,
+): string | undefined {
+  for (const { at } of readEntries(file, { rules: ownRules(), ...reading, from: { offset, line: 0 } }))
     if (at !== undefined) return at;
   return undefined;
 }
@@ -206,6 +220,8 @@ interface Part {
   offset: number;
   /** ISO time: older rows are ignored. */
   after: string | undefined;
+  /** Whether the time is up: what was not compared by then counts as new. */
+  isOver: () => boolean;
 }
 
 const BLOCK_BYTES = 1024 * 1024;
@@ -215,15 +231,16 @@ const BLOCK_BYTES = 1024 * 1024;
  * bytes of the first id decides whether a source needs to be compared at all.
  */
 function copiesIn(part: Part, sources: readonly string[]): (entry: Entry) => boolean {
-  const { head, after } = part;
+  const { head, isOver } = part;
   // pi dates a fork's header and copies older entries below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
   const id = firstId(part);
   const copied = new Set<string>();
   for (const source of id === undefined ? [] : sources) {
+    if (isOver()) break;
     try {
-      if (!containsText(source, id ?? "", after)) continue;
-      for (const key of keysOf(source, after)) copied.add(key);
+      if (!containsText(source, id ?? "", part)) continue;
+      for (const key of keysOf(source, part)) copied.add(key);
     } catch (error) {
       // Hosts name a session's file before they create it, and delete old ones.
       if (!hasCode(error, "ENOENT")) throw error;
@@ -236,25 +253,28 @@ function copiesIn(part: Part, sources: readonly string[]): (entry: Entry) => boo
   };
 }
 
-function firstId({ file, head, offset, after }: Part): string | undefined {
-  for (const { id, at } of readEntries(file, { rules: ownRules(), head, from: { offset, line: 0 } })) {
+function firstId({ file, head, offset, after, isOver }: Part): string | undefined {
+  for (const { id, at } of readEntries(file, {
+    rules: ownRules(),
+    head,
+    from: { offset, line: 0 },
+    isOver,
+  })) {
     if (id !== undefined && (after === undefined || at === undefined || at >= after)) return id;
   }
   return undefined;
 }
 
-function* keysOf(file: string, after: string | undefined): Generator<string> {
-  for (const entry of readEntries(file, {
-    rules: ownRules(),
-    from: { offset: offsetSince(file, after), line: 0 },
-  })) {
+function* keysOf(file: string, { after, isOver }: Part): Generator<string> {
+  const from = { offset: offsetSince(file, after, { isOver }), line: 0 };
+  for (const entry of readEntries(file, { rules: ownRules(), from, isOver })) {
     const key = entryKey(entry);
     if (key !== undefined) yield key;
   }
 }
 
-function containsText(file: string, text: string, after: string | undefined): boolean {
-  const start = offsetSince(file, after);
+function containsText(file: string, text: string, { after, isOver }: Part): boolean {
+  const start = offsetSince(file, after, { isOver });
   return withFile(file, (descriptor, size) => {
     // No more than the file needs: a megabyte of fresh memory takes longer than reading a small one.
     const buffer = Buffer.allocUnsafe(Math.max(text.length, Math.min(BLOCK_BYTES, size - start + 1)));

@@ -46,6 +46,8 @@ export interface Overlap {
 const HEADER = `[Session Activity] ${FOREIGN_LABEL}`;
 /** The share of the space that warnings may take: the more there are, the less each matters. */
 const WARNING_SHARE = 0.5;
+/** `- a (0s ago, 1 message)` and its line end. */
+const LINE_MIN_CHARS = 24;
 
 export function emptyStats(): ActivityStats {
   return { messages: 0, edited: new Map(), read: new Set(), ran: 0 };
@@ -90,15 +92,17 @@ export function renderDigest(
   { overlaps = [], maxChars }: { overlaps?: readonly Overlap[]; maxChars: number },
 ): string | null {
   if (activities.length === 0) return null;
-  const quoted = activities.map((activity) => sessionLine(activity, true));
-  const bare = activities.map((activity) => sessionLine(activity, false));
   const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
   const count = activities.length;
-  for (let quotes = count; quotes >= 0; quotes--) {
+  // Of thousands of sessions only these can have room.
+  const most = Math.min(count, Math.floor(maxChars / LINE_MIN_CHARS));
+  const quoted = activities.slice(0, most).map((activity) => sessionLine(activity, true));
+  const bare = activities.slice(0, most).map((activity) => sessionLine(activity, false));
+  for (let quotes = most; quotes >= 0 && most === count; quotes--) {
     const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, 0);
     if (lengthOf(text) <= maxChars) return text;
   }
-  for (let shown = count - 1; shown >= 0; shown--) {
+  for (let shown = Math.min(most, count - 1); shown >= 0; shown--) {
     const text = compose(bare.slice(0, shown), warnings, count - shown);
     if (lengthOf(text) <= maxChars) return text;
   }

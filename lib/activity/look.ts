@@ -48,12 +48,14 @@ export interface Look {
   marks: Marks | undefined;
   /** Files that changed since their marks. */
   changed: Sighting[];
-  /** All files of the last hour, changed or not. */
+  /** The files of the last hour, changed or not: the newest first, and not more than may be compared. */
   recent: string[];
   /** True if others' sessions were pulled since the viewer last looked. */
   mayHaveShared: boolean;
 }
 
+/** Forks are made of sessions in use: of thousands written within the hour the others are no originals. */
+const RECENT_MAX = 100;
 /** The first look at a session reports nothing older. */
 export const FIRST_LOOK_MS = 3_600_000;
 
@@ -83,14 +85,14 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const all = findTranscripts(paths, { directory, recent: true, cwd: viewer.cwd });
   const recent: Sighting[] = [];
   const ids = new Set<string>();
-  let hasCopies = false;
+  const doubled = new Set<string>();
   for (const found of all) {
     if (found.file === viewer.file || found.id === viewer.id) {
       look.viewer.file ??= found.file;
       continue;
     }
     if (found.id !== undefined) {
-      hasCopies ||= ids.has(found.id);
+      if (ids.has(found.id)) doubled.add(found.id);
       ids.add(found.id);
     }
     const stat = statOf(found.file);
@@ -104,9 +106,14 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     if (isNew) look.changed.push(sighting);
   }
   // Copies are rare, and comparing each file with all would cost as much as listing them.
-  const isNewest = (sighting: Sighting) => !hasCopies || isNewestCopy(sighting, all);
+  const isNewest = (sighting: Sighting) =>
+    !doubled.has(sighting.found.id ?? "") || isNewestCopy(sighting, all);
   look.changed = look.changed.filter(isNewest);
-  look.recent = recent.filter(isNewest).map(({ found }) => found.file);
+  recent.sort((a, b) => b.modifiedAt - a.modifiedAt);
+  look.recent = recent
+    .slice(0, RECENT_MAX)
+    .filter(isNewest)
+    .map(({ found }) => found.file);
   return look;
 }
 

@@ -109,13 +109,20 @@ export function readUpdates(options: UpdateOptions): Updates {
     options.look ?? takeLook({ paths, viewer: current, scope, now, changedAfter: since?.getTime() });
   const isGiven = paths.transcripts.length > 0;
   const isInProject = scope === "all" ? () => true : inProjectOf(current.cwd, current.cwd);
-  const sessions = newestCopies(look.changed.flatMap(({ found }) => sessionOf(found) ?? [])).filter(
-    (session) =>
-      session.parentId === undefined &&
-      session.id !== current.id &&
-      // A folder named by hand counts as the project's where the files do not say.
-      (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined)),
-  );
+  const isWanted = (session: Session) =>
+    session.parentId === undefined &&
+    session.id !== current.id &&
+    // A folder named by hand counts as the project's where the files do not say.
+    (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined));
+  // Half of the time for finding the sessions, newest first, half for reading them: the next look goes on.
+  const until = options.deadline === undefined ? undefined : (Date.now() + options.deadline) / 2;
+  const wanted: Session[] = [];
+  for (const { found } of look.changed.toSorted((a, b) => b.modifiedAt - a.modifiedAt)) {
+    const session = sessionOf(found);
+    if (session && isWanted(session)) wanted.push(session);
+    if (until !== undefined && Date.now() > until) break;
+  }
+  const sessions = newestCopies(wanted);
   const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
   const maxChars = options.maxChars ?? settings.activity.maxChars;
   const place = { paths, cwd: current.cwd, scope };

@@ -17,7 +17,7 @@ const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
 const HEAD_MAX_BYTES = 1024 * 1024;
 /** A file that shows nobody's rows so far is no transcript. */
-const UNKNOWN_MAX_BYTES = 64 * 1024 * 1024;
+const UNKNOWN_MAX_BYTES = 4 * 1024 * 1024;
 const CWD_KEY = '"cwd"';
 /** Formats whose rows are unmistakable; plain takes any line with a role and content. */
 const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).format));
@@ -160,7 +160,7 @@ export function validateSessionFile(file: string): Validation {
   const settings = { head: head ?? { agent: format.agent }, results: false };
   withFile(file, (descriptor) => {
     for (const line of linesForward(descriptor)) {
-      seen.lines++;
+      seen.lines += line.count;
       const name = `line ${seen.lines}`;
       const { records, damaged } = parseLine(line.bytes);
       if (!line.terminated && damaged) {

@@ -18,6 +18,8 @@ export interface Line {
   bytes: Buffer | undefined;
   /** Whether a newline ends it; only the last line of a file may lack one. */
   terminated: boolean;
+  /** How many lines it is: empty ones in a row come as one, since a file may hold millions. */
+  count: number;
 }
 
 /** A longer line is no message and is skipped without being held in memory. */
@@ -71,9 +73,11 @@ export function* linesForward(
       let start = 0;
       let newline = view.indexOf(NEWLINE, filled);
       while (newline !== -1) {
-        const end = offset + skipping + newline + 1;
         const bytes = skipping ? undefined : buffer.subarray(start, newline);
-        yield { offset: offset + start, end, bytes, terminated: true };
+        const first = newline;
+        if (bytes?.length === 0) while (newline + 1 < limit && view[newline + 1] === NEWLINE) newline++;
+        const end = offset + skipping + newline + 1;
+        yield { offset: offset + start, end, bytes, terminated: true, count: newline - first + 1 };
         offset += skipping;
         skipping = 0;
         start = newline + 1;
@@ -85,7 +89,7 @@ export function* linesForward(
     }
     if (filled + skipping > 0) {
       const bytes = skipping ? undefined : buffer.subarray(0, filled);
-      yield { offset, end: offset + skipping + filled, bytes, terminated: false };
+      yield { offset, end: offset + skipping + filled, bytes, terminated: false, count: 1 };
     }
   } finally {
     spare = whole;
@@ -112,7 +116,8 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
       if (newline === -1) break;
       const offset = start + newline + 1;
       if (offset < end) {
-        yield { offset, end, bytes: overlong ? undefined : buffer.subarray(newline + 1, limit), terminated };
+        const bytes = overlong ? undefined : buffer.subarray(newline + 1, limit);
+        yield { offset, end, bytes, terminated, count: 1 };
       }
       overlong = false;
       terminated = true;
@@ -127,7 +132,7 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
     }
     position = start;
   }
-  if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated };
+  if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated, count: 1 };
 }
 
 /**
@@ -137,6 +142,8 @@ export function* linesBackward(descriptor: number, size: number): Generator<Line
 export function parseLine(bytes: Buffer | undefined): { records: JsonRecord[]; damaged: boolean } {
   if (!bytes) return { records: [], damaged: true };
   const text = bytes.toString("utf8");
+  // Not parsed only to fail: an exception costs more than all else here, and a file may hold millions of such lines.
+  if (!text.includes("{") || !text.includes("}")) return { records: [], damaged: text.trim() !== "" };
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? { records: [value], damaged: false } : { records: [], damaged: true };

@@ -34,8 +34,8 @@ export function* rowsBackward(descriptor: number, format: Format, size: number):
 }
 
 function* parsed(lines: Iterable<Line>): Generator<Row> {
-  for (const { offset, end, terminated, bytes } of lines)
-    yield { offset, end, terminated, ...parseLine(bytes) };
+  for (const { offset, end, terminated, count, bytes } of lines)
+    yield { offset, end, terminated, count, ...parseLine(bytes) };
 }
 
 function* lastOfEach(rows: Iterable<Row>, messageOf: NonNullable<Format["messageOf"]>): Generator<Row> {

@@ -35,6 +35,8 @@ export interface ReadOptions {
   /** What `readHead` found, to save reading it again. */
   head?: Head | undefined;
   progress?: ReadProgress;
+  /** Asked after each line: whether to stop there. */
+  isOver?: (() => boolean) | undefined;
   /** Called with each row's place in the conversation tree. */
   onNode?: ((node: TreeNode) => void) | undefined;
   /** Called with the id of a row that is declared the live end of the conversation. */
@@ -43,7 +45,7 @@ export interface ReadOptions {
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
 export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
-  const { rules, from, to, results = false, unterminated = "wait", onNode, onLeaf } = options;
+  const { rules, from, to, results = false, unterminated = "wait", onNode, onLeaf, isOver } = options;
   const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openSync(file, "r");
@@ -77,7 +79,8 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
       // Together: whoever keeps both while a line is taken would count its damage again on the way back.
       if (damaged) progress.skipped++;
       progress.offset = end;
-      progress.line++;
+      progress.line += row.count;
+      if (isOver?.()) return;
     }
   } finally {
     closeSync(descriptor); // also when the taker stops early
@@ -230,8 +233,8 @@ export function readRewound(file: string): LineSpan[] {
   const rows: [line: number, id: string][] = [];
   withFile(file, (descriptor) => {
     let line = 0;
-    for (const { records } of rowsForward(descriptor, format)) {
-      line++;
+    for (const { records, count } of rowsForward(descriptor, format)) {
+      line += count;
       for (const record of records) {
         const node = nodeOf(record);
         if (node) {
