@@ -116,12 +116,11 @@ describe("loadConfig()", () => {
 describe("readHookSettings()", () => {
   test("reads what the prompt hook needs", () => {
     const { paths } = homeWith(
-      '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "titles": true, "llm": {"model": 5}}',
+      '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "llm": {"model": 5}}',
     );
     const settings = readHookSettings(paths.config, defaultSettings());
     expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true });
     expect(settings?.exclude).toMatchObject({ sessions: ["x"], projects: [], patterns: [] });
-    expect(settings?.titles).toBe(true);
   });
 
   test("gives nothing for a file that is invalid where it looks", () => {
@@ -131,7 +130,6 @@ describe("readHookSettings()", () => {
       '{"activity": {"maxChars": 0}}',
       '{"exclude": 5}',
       '{"redact": {"extra": [1]}}',
-      '{"titles": "yes"}',
     ]) {
       expect(readHookSettings(homeWith(config).paths.config, defaultSettings())).toBeUndefined();
     }

@@ -118,7 +118,7 @@ describe("addExclusions()", () => {
   test("adds what is not there yet, through a link, and says what it added", async () => {
     const real = write(
       join(home.root, "dotfiles", "memory.json"),
-      '{"titles": true, "exclude": {"sessions": ["a"]}}',
+      '{"timezone": "UTC", "exclude": {"sessions": ["a"]}}',
     );
     write(join(home.paths.home, "x"), "");
     symlinkSync(real, home.paths.config);
@@ -127,7 +127,7 @@ describe("addExclusions()", () => {
     expect(await addExclusions(home.paths.config, wanted)).toEqual(added);
     expect(lstatSync(home.paths.config).isSymbolicLink()).toBe(true);
     const exclude = { sessions: ["a", "b"], projects: ["/p"] };
-    const text = `${JSON.stringify({ titles: true, exclude }, null, 2)}\n`;
+    const text = `${JSON.stringify({ timezone: "UTC", exclude }, null, 2)}\n`;
     expect(readFileSync(home.paths.config, "utf8")).toBe(text);
     expect(await addExclusions(home.paths.config, wanted)).toEqual(NOTHING);
   });

@@ -64,7 +64,6 @@ beforeAll(async () => {
     embedding: { ...EMBEDDING, baseUrl: server.baseUrl },
     redact: { extra: ["VIOLET-\\d+", "AMBER-\\d+"] },
     observe: { retainTokens: 0, stepTokens: 200 },
-    titles: true,
   };
   layTranscripts();
   host = await piHost(home, {

@@ -52,7 +52,6 @@ export interface PiContext {
   sessionManager: {
     getSessionId(): string;
     getSessionFile(): string | undefined;
-    getSessionName?(): string | undefined;
     getLeafId(): string | null;
     getBranch(): readonly PiEntry[];
   };
@@ -107,5 +106,4 @@ export interface PiApi {
   ): void;
   registerTool(tool: PiTool): void;
   appendEntry(customType: string, data: unknown): void;
-  setSessionName?(name: string): void;
 }

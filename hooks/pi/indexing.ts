@@ -139,8 +139,7 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
     context.ui.notify(outcome.warning, "warning");
   }
   if (outcome.status === "not-due") return outcome;
-  const { name, usage, error } = outcome;
-  if (settings.titles && name) await offerTitle(name, state, context);
+  const { usage, error } = outcome;
   // The rule-based update after each turn costs nothing and is no news.
   if (force || usage !== undefined || error !== undefined)
     await reportMeta(outcome, session.id, { state, config, context });
@@ -166,12 +165,6 @@ async function reportMeta(
   const cost = usage ? formatCost(usd, usage.input + usage.output) : "$0.0000";
   const remark = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
   showStatus(context, remark, { config });
-}
-
-/** Offers a name to pi, unless it says no more than place and date, or the user has set one. */
-async function offerTitle(name: string, state: PiState, { sessionManager }: PiContext): Promise<void> {
-  const { isCircumstantial } = await import("../../lib/naming/summarize.ts");
-  if (!isCircumstantial(name) && !sessionManager.getSessionName?.()) state.pi.setSessionName?.(name);
 }
 
 function userMessages({ sessionManager }: PiContext): number {

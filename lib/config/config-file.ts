@@ -37,12 +37,11 @@ export function readHookSettings(config: string, settings: Settings): Settings |
     return undefined;
   }
   if (!isRecord(file)) return undefined;
-  const { activity, exclude, redact, titles = false, transcripts = [] } = file;
+  const { activity, exclude, redact, transcripts = [] } = file;
   const volute = stringList(file.volute);
-  if (typeof titles !== "boolean" || !volute) return undefined;
+  if (!volute) return undefined;
   if (!Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
   settings.transcripts = transcripts;
-  settings.titles = titles;
   settings.volute = volute;
   if (activity !== undefined) {
     if (!isRecord(activity)) return undefined;

@@ -113,7 +113,6 @@ export function defaultSettings(): Settings {
       stepTokens: 8000,
       rules: false,
     },
-    titles: false,
     notes: { onClear: true },
     redact: { extra: [] },
     exclude: { sessions: [], projects: [], patterns: [] },

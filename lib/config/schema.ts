@@ -72,7 +72,6 @@ export interface Settings {
     stepTokens: number;
     rules: boolean;
   };
-  titles: boolean;
   /** Automatic notes: where they go (by default into the state folder), and whether clearing a session writes one. */
   notes: { dir?: string | undefined; onClear: boolean };
   redact: { extra: string[] };
@@ -185,7 +184,6 @@ function schema(defaults: Settings) {
           rules: z.boolean().default(false),
         })
         .prefault({}),
-      titles: z.boolean().default(false),
       notes: z
         .strictObject({ dir: z.string().min(1).optional(), onClear: z.boolean().default(true) })
         .prefault({}),

@@ -225,28 +225,6 @@ for (const [name, modules, file] of versions) {
       );
     });
 
-    test("gives a session its generated name as title, and leaves the user's alone", async () => {
-      const { prompt, home } = lab(binary);
-      mkdirSync(home.state, { recursive: true });
-      writeFileSync(join(home.state, "config.json"), '{"minNewUserMessages": 1, "titles": true}');
-      const titles = (id: string) =>
-        [...textOf(transcriptOf(home, id)).matchAll(/"type":"custom-title","customTitle":"([^"]+)"/g)].map(
-          ([, title]) => title,
-        );
-      const meta = (id: string) => join(home.state, "sessions-meta", `${id}.meta.json`);
-      const id = await prompt("Why does the gateway listen on 8443?");
-      await eventually("the meta file", () => existsSync(meta(id)));
-      expect(titles(id)).toEqual([]);
-      await prompt("and the tests?", ["--resume", id]);
-      const { name } = JSON.parse(textOf(meta(id))) as { name: string };
-      expect(name).toMatch(/gateway/i);
-      expect(new Set(titles(id))).toEqual(new Set([name]));
-      const own = await prompt("Migrate the tests to vitest", ["-n", "my own title"]);
-      await eventually("the other meta file", () => existsSync(meta(own)));
-      await prompt("go on", ["--resume", own]);
-      expect(titles(own).filter((title) => title !== "my own title")).toEqual([]);
-    });
-
     test("a hostile .env and bunfig.toml in the project change nothing", async () => {
       const { prompt, model, home } = lab(binary);
       const loot = join(home.root, "loot");

@@ -165,17 +165,6 @@ env_key = "MADE_UP_KEY"
     expect(results.some(({ content }) => content.includes(ACTIVITY))).toBe(false);
   });
 
-  test("offers no title, which Codex would refuse the whole answer for", async () => {
-    const prompt = project("titles");
-    writeFileSync(join(home, ".session-memory", "config.json"), '{"titles": true}');
-    const id = await prompt("Why does the baker start at four?");
-    await eventually("the meta file", () =>
-      existsSync(join(home, ".session-memory", "sessions-meta", `${id}.meta.json`)),
-    );
-    await prompt("and on Sundays?", id);
-    rmSync(join(home, ".session-memory", "config.json"));
-  });
-
   test("is gone after its removal", async () => {
     for (const args of [
       ["remove", "session-memory@session-memory"],
