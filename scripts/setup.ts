@@ -3,14 +3,14 @@
 /**
  * Installs session-memory into the agents of this machine, and indexes and names the sessions there are.
  *
- * Says what it would run and changes nothing without `--yes` or an answer at the terminal.
+ * Says what it would run and changes nothing in an agent without `--yes` or an answer at the terminal.
  *
  * @module
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, lstatSync, readlinkSync, rmSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
 import { readJson, realPathOf, textOf } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
@@ -20,8 +20,10 @@ import { confirm, note, type Run, runScript } from "../lib/cli.ts";
 import type { Config, Paths } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
+import { publishedAt } from "../lib/share/replica.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { rulesOf } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
+import type { Agent, Session } from "../lib/transcripts/session.ts";
 import { readEntries } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
@@ -31,8 +33,8 @@ Finds Claude Code, pi and Codex on this machine, installs session-memory into th
 and names the sessions there are. Shows every command before it runs it.
 
 Options:
-      --yes              Run the commands without asking
-      --remove           Take session-memory out of the agents again, and list what stays
+      --yes              Run the commands without asking; without it and a terminal, nothing is installed
+      --remove           Take session-memory out of the agents, remove what it wrote elsewhere, and list what stays
       --sessions <path>  Index and name this file or folder instead of the agents' own (repeatable)
       --json             One JSON document
       --quiet            No remarks on stderr
@@ -46,48 +48,60 @@ Examples:
 /** An agent that can be wired with commands of its own. */
 interface Host {
   name: string;
+  agent: Agent;
   program: string;
-  install: string[][];
-  /** Returns the commands that undo what is installed. */
+  /** The commands that install us, or bring what is installed up to date. */
+  install: (paths: Paths) => string[][];
+  /** The commands that undo what is installed. */
   remove: (paths: Paths) => string[][];
 }
 
+const CODEX_MARKETPLACE = "[marketplaces.session-memory]";
 const PLUGIN = "session-memory@session-memory";
+const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
 const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
+
 const HOSTS: readonly Host[] = [
   {
     name: "Claude Code",
+    agent: "claude",
     program: "claude",
-    install: [
-      ["plugin", "marketplace", "add", ROOT],
-      ["plugin", "install", PLUGIN],
+    // It reads the plugin where it lies.
+    install: (paths) =>
+      claudeHas(paths, "installed_plugins.json", PLUGIN) && claudeHas(paths, "known_marketplaces.json", ROOT)
+        ? []
+        : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
+    remove: (paths) => [
+      ...(claudeHas(paths, "installed_plugins.json", PLUGIN) ? [["plugin", "uninstall", PLUGIN]] : []),
+      ...(claudeHas(paths, "known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
     ],
-    remove: ({ claude }) => {
-      const has = (file: string, name: string) => textOf(join(claude, "plugins", file)).includes(`"${name}"`);
-      return [
-        ...(has("installed_plugins.json", PLUGIN) ? [["plugin", "uninstall", PLUGIN]] : []),
-        ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
-      ];
-    },
   },
   {
     name: "pi",
+    agent: "pi",
     program: "pi",
-    install: [["install", ROOT]],
+    install: ({ pi }) => {
+      const sources = piPackages(pi);
+      const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
+      return sources.includes(ROOT) ? others : [...others, ["install", ROOT]];
+    },
     remove: ({ pi }) => piPackages(pi).map((source) => ["remove", source]),
   },
   {
     name: "Codex",
+    agent: "codex",
     program: "codex",
-    install: [
-      ["plugin", "marketplace", "add", ROOT],
-      ["plugin", "add", PLUGIN],
-    ],
+    // It works with a copy, which the second command brings up to date.
+    install: ({ codex }) => {
+      const config = textOf(join(codex, "config.toml"));
+      const isOther = config.includes(CODEX_MARKETPLACE) && !config.includes(`source = "${ROOT}"`);
+      return [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]];
+    },
     remove: ({ codex }) => {
       const config = textOf(join(codex, "config.toml"));
       return [
         ...(config.includes(`[plugins."${PLUGIN}"]`) ? [["plugin", "remove", PLUGIN]] : []),
-        ...(config.includes("[marketplaces.session-memory]") ? [REMOVE_MARKETPLACE] : []),
+        ...(config.includes(CODEX_MARKETPLACE) ? [REMOVE_MARKETPLACE] : []),
       ];
     },
   },
@@ -106,8 +120,13 @@ interface Report {
   /** Null where nothing was indexed. */
   sessions: number | null;
   questions: string[];
+  /** Files of ours outside the state folder that were removed, and those that stay because somebody changed them. */
+  removed: string[];
+  keptFiles: string[];
 }
 
+/** A host's command that takes longer hangs. */
+const COMMAND_TIMEOUT_MS = 60_000;
 const QUESTIONS = 3;
 /** The newest sessions, of which the longest make the questions. */
 const NEWEST = 50;
@@ -116,6 +135,8 @@ const MESSAGES_MIN = 3;
 const WORK_BYTES = 200_000;
 /** At most this many searches are made to find questions that have an answer. */
 const TRIES = 12;
+/** What the first answer may take of a screen. */
+const ANSWER_CHARS = 1200;
 
 const SCRIPT = {
   usage: USAGE,
@@ -123,95 +144,192 @@ const SCRIPT = {
   words: { max: 0 },
 } as const;
 
+type Values = Run<typeof SCRIPT.flags>["values"];
+type Say = (...lines: string[]) => void;
+
 async function main({ values, config, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
-  const say = (...lines: string[]) => json || show(undefined, lines);
+  const say: Say = (...lines) => json || show(undefined, lines.map(asCalled));
   const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
-  for (const { name, program, file } of hosts) say(`${name}: ${file ?? `no ${program} on PATH`}`);
-  const steps = hosts.flatMap((host) => stepsOf(host, remove ? host.remove(config.paths) : host.install));
-  say(...plan(steps, remove, config));
+  const found = remove ? [] : listSessions(config.paths);
+  say(...hosts.map((host) => describeHost(host, found)));
+  const steps = hosts.flatMap((host) => {
+    const commands = remove ? host.remove(config.paths) : host.install(config.paths);
+    return host.file === undefined
+      ? []
+      : commands.map((words) => stepOf(host.name, [host.file ?? "", ...words]));
+  });
   const report: Report = {
     hosts: hosts.map(({ name, file }) => ({ name, program: file ?? null })),
     commands: steps.map((step) => ({ ...step, ok: null })),
-    sessions: null,
-    questions: [],
+    ...{ sessions: null, questions: [], removed: [], keptFiles: [] },
   };
-  const isIdle = remove && steps.length === 0;
-  if (isIdle || values.yes || (await confirm("Go on?"))) {
-    for (const step of report.commands) step.ok = succeeds(step.command, json);
-    const failed = report.commands.filter(({ ok }) => !ok);
-    for (const step of failed) say(`failed: ${shown(step)}`);
-    if (failed.length > 0) process.exitCode = 1;
-    if (remove) say(...whatStays(config));
-    else {
-      if (steps.some(({ host }) => host === "Codex")) say(CODEX);
-      Object.assign(report, await indexAndName(config, values, say));
-    }
-  } else note("nothing was changed: run it again with --yes");
+  if (remove) await takeOut(report, config, values, say);
+  else await putIn(report, config, values, say);
   if (json) show(report, []);
 }
 
-function stepsOf(
-  { name, file }: Pick<Host, "name"> & { file: string | undefined },
-  commands: string[][],
-): Step[] {
-  return file === undefined ? [] : commands.map((words) => ({ host: name, command: [file, ...words] }));
+function stepOf(host: string, command: string[]): Step {
+  return { host, command };
 }
 
-/** Returns what would be done, and who would receive anything. */
-function plan(steps: readonly Step[], remove: boolean, { settings, paths, env }: Config): string[] {
-  const commands = steps.length > 0 ? ["Will run:", ...steps.map((step) => `  ${shown(step)}`)] : [];
-  if (remove)
-    return steps.length > 0 ? commands : ["nothing to remove: no agent found here has session-memory"];
-  // In pi a session's own model observes it, which indexing and naming say nothing of.
-  const receivers = steps.some(({ host }) => host === "pi") && describeReceivers(settings, paths, env);
-  const observing = receivers && receivers !== "nothing" ? [`From then on sends: ${receivers}`] : [];
-  const sends = (settings.embedding ?? settings.llm) ? SENDS : "that sends nothing";
-  return [...commands, `Will index and name the sessions of this machine; ${sends}`, ...observing];
+function describeHost(
+  { name, program, agent, file }: Host & { file: string | undefined },
+  all: readonly Session[],
+): string {
+  const sessions = all.filter((session) => session.agent === agent);
+  const [oldest] = sessions.map(({ updatedAt }) => updatedAt).sort();
+  const since = oldest && `, ${counted(sessions.length, "session")} since ${oldest.slice(0, 10)}`;
+  return `${name}: ${file ?? `no ${program} on PATH`}${since ?? ""}`;
 }
 
+/** Installs into the agents where that is allowed, indexes and names in any case, and shows what can be asked now. */
+async function putIn(report: Report, config: Config, values: Values, say: Say): Promise<void> {
+  const { commands } = report;
+  if (commands.length > 0) say("To install:", ...commands.map((step) => `  ${shown(step)}`));
+  say(...receivers(config, commands));
+  const isAllowed = commands.length > 0 && (values.yes || (await confirm("Install?")));
+  if (isAllowed) runCommands(commands, values, say);
+  Object.assign(report, await indexAndName(config, values, say));
+  if (commands.length === 0) return;
+  if (!isAllowed) note("nothing was installed: session-memory setup --yes runs the commands above");
+  else say("To undo: session-memory setup --remove");
+}
+
+/** Takes out of the agents, and of other folders, what was put there. */
+async function takeOut(report: Report, config: Config, values: Values, say: Say): Promise<void> {
+  const { commands } = report;
+  const { own, changed } = writtenElsewhere(config.paths);
+  const removed = [...own, ...installedProgram(config.env)];
+  if (commands.length + removed.length === 0)
+    say("nothing to remove: no agent found here has session-memory");
+  if (commands.length > 0) say("To run:", ...commands.map((step) => `  ${shown(step)}`));
+  say(...listOf("To remove:", removed));
+  say(...whatStays(config, changed));
+  if (commands.length + removed.length === 0) return;
+  if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
+  runCommands(commands, values, say);
+  removeWritten(config.paths, own);
+  for (const path of removed) rmSync(path, { recursive: true, force: true });
+  Object.assign(report, { removed, keptFiles: changed });
+}
+
+function listOf(title: string, paths: readonly string[]): string[] {
+  return paths.length > 0 ? [title, ...paths.map((path) => `  ${path}`)] : [];
+}
+
+/** Returns what lies outside the state folder and is recorded as ours: still as we wrote it, or changed since. */
+function writtenElsewhere(paths: Paths): { own: string[]; changed: string[] } {
+  const files = writtenFiles(paths)
+    .map(({ path }) => path)
+    .filter((file) => existsSync(file) && !file.startsWith(`${paths.home}/`));
+  const own = files.filter((file) => isAsWritten(paths, file));
+  return { own, changed: files.filter((file) => !own.includes(file)) };
+}
+
+/** Returns what `npm start` installed: the package, its Bun, and the link to them. */
+function installedProgram(env: Config["env"]): string[] {
+  const folder = installFolder(env);
+  const link = join(env.HOME ?? "", ".local", "bin", "session-memory");
+  const isOurs =
+    lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() &&
+    readlinkSync(link).startsWith(`${folder}/`);
+  const isInstalled = ["package", "runtime"].some((name) => existsSync(join(folder, name)));
+  return [...(isInstalled ? [folder] : []), ...(isOurs ? [link] : [])];
+}
+
+function installFolder({ XDG_DATA_HOME = "", HOME = "" }: Config["env"]): string {
+  return join(isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(HOME, ".local", "share"), "session-memory");
+}
+
+/** Names who receives anything: texts of sessions by indexing, and in pi a session's own model, which observes it. */
+function receivers({ settings, paths, env }: Config, commands: readonly Step[]): string[] {
+  const sends = (settings.embedding ?? settings.llm) ? [SENDS] : [];
+  const observing = commands.some(({ host }) => host === "pi") && describeReceivers(settings, paths, env);
+  return [...sends, ...(observing && observing !== "nothing" ? [`From then on sends: ${observing}`] : [])];
+}
+
+const SENDS =
+  "Indexing and naming send texts where config.json says: session-memory embed --dry-run shows what";
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
-const SENDS = "texts are sent where config.json says (session-memory embed --dry-run shows what)";
 
 function shown({ host, command }: Step): string {
   return `${command.map(quoted).join(" ")}   # ${host}`;
 }
 
-/** Returns pi's sources of this package: this folder, or the published one. */
+function claudeHas({ claude }: Paths, file: string, name: string): boolean {
+  return textOf(join(claude, "plugins", file)).includes(`"${name}"`);
+}
+
+/** Returns pi's sources of this package: this folder, another one of it, or the published one. */
 function piPackages(pi: string): string[] {
   const packages = arrayOf(recordOf(readJson(join(pi, "settings.json"))).packages);
   const sources = packages.flatMap((entry) => stringOf(entry) ?? stringOf(recordOf(entry).source) ?? []);
   return sources.flatMap((source) => {
     if (/^npm:session-memory(?:@|$)/.test(source)) return source;
     const folder = resolve(pi, source);
-    return folder === ROOT || realPathOf(folder) === realPathOf(ROOT) ? ROOT : [];
+    if (folder === ROOT || realPathOf(folder) === realPathOf(ROOT)) return ROOT;
+    return recordOf(readJson(join(folder, "package.json"))).name === "session-memory" ? folder : [];
   });
 }
 
-/** Runs a command. With `--json` its output goes to stderr. */
-function succeeds([program = "", ...args]: readonly string[], json: boolean): boolean {
-  return spawnSync(program, args, { stdio: ["ignore", json ? 2 : "inherit", "inherit"] }).status === 0;
+/** Runs the hosts' commands, whose output goes to stderr with `--json`, and names those that fail or hang. */
+function runCommands(commands: Report["commands"], { json = false }: Values, say: Say): void {
+  for (const step of commands) {
+    const [program = "", ...args] = step.command;
+    const { status, error } = spawnSync(program, args, {
+      stdio: ["ignore", json ? 2 : "inherit", "inherit"],
+      timeout: COMMAND_TIMEOUT_MS,
+      killSignal: "SIGKILL",
+    });
+    step.ok = status === 0;
+    if (step.ok) continue;
+    const isHung = error && "code" in error && error.code === "ETIMEDOUT";
+    say(`${isHung ? `gave up after ${COMMAND_TIMEOUT_MS / 1000} s` : "failed"}: ${shown(step)}`);
+    process.exitCode = 1;
+  }
+  if (commands.some(({ host, ok, command }) => host === "Codex" && ok && command.includes("add"))) say(CODEX);
 }
 
-/** Runs two scripts of ours, whose progress goes to stderr, and suggests what to ask. */
+/** Runs two scripts of ours, whose progress goes to stderr, and answers a question of the user's own. */
 async function indexAndName(
   config: Config,
-  { sessions: given = [], quiet = false }: { sessions?: string[] | undefined; quiet?: boolean | undefined },
-  say: (...lines: string[]) => void,
+  values: Values,
+  say: Say,
 ): Promise<Pick<Report, "sessions" | "questions">> {
+  const { sessions: given = [], quiet = false, json = false } = values;
   const flags = [...given.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
-  for (const script of ["embed", "index-meta"]) {
-    const [shell = "", ...words] = ownCommand(script);
-    const ran = spawnSync(shell, [...words, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
-    if (ran.status !== 0) process.exitCode = 1;
-  }
-  const sessions = listSessions(config.paths).length;
-  say(`${counted(sessions, "session")} can be searched now`);
+  const start = (name: string, words: readonly string[], stdout: "ignore" | "inherit") => {
+    const [shell = "", ...command] = ownCommand(name);
+    return spawnSync(shell, [...command, ...words, ...flags], { stdio: ["ignore", stdout, "inherit"] })
+      .status;
+  };
+  for (const name of ["embed", "index-meta"]) if (start(name, [], "ignore") !== 0) process.exitCode = 1;
+  const sessions = await countIndexed(config.paths);
+  say("", `${counted(sessions, "session")} can be searched now`);
   const questions = await questionsOf(config);
+  const [first] = questions;
+  if (first === undefined || json) return { sessions, questions };
   const commands = questions.map((question) => `  session-memory search ${quoted(question)}`);
-  if (commands.length > 0) say(asCalled(["Questions to try:", ...commands].join("\n")));
+  say("Questions of your own history:", ...commands, "", "The first one's answer:");
+  start("search", ["--limit", "1", "--max-chars", String(ANSWER_CHARS), "--quiet", first], "inherit");
   return { sessions, questions };
+}
+
+/** Returns how many sessions a search looks through. */
+async function countIndexed({ database }: Paths): Promise<number> {
+  const [{ readIndexSize }, { openStore }] = await Promise.all([
+    import("../lib/search/corpus.ts"),
+    import("../lib/store/store.ts"),
+  ]);
+  if (!existsSync(database)) return 0;
+  const store = openStore(database);
+  try {
+    return readIndexSize(store).sessions;
+  } finally {
+    store.close();
+  }
 }
 
 /** Returns questions about the user's own work that a search answers well; none about sessions in which little was said. */
@@ -255,16 +373,21 @@ function isToy({ file, size }: Session, paths: Paths): boolean {
   return messages < MESSAGES_MIN;
 }
 
-function whatStays({ paths }: Config): string[] {
-  const copy = join(paths.claude, "plugins", "cache", "session-memory");
-  const lines = [
-    "What stays:",
-    `  ${paths.home}: index, names, notes and observations; session-memory forget --everything removes them`,
-    "  the agents' own transcripts, which are never written to",
-    ...(existsSync(copy) ? [`  ${copy}: Claude Code's copy of the plugin, which you may delete`] : []),
-    `  ${ROOT}: the program itself`,
-  ];
-  return lines.map(asCalled);
+/** Lists what the user may delete, or take back, by hand. */
+function whatStays({ paths, env }: Config, changed: readonly string[]): string[] {
+  const copies = join(paths.claude, "plugins", "cache", "session-memory");
+  const hub = publishedAt(paths);
+  const isClone = !ROOT.startsWith(installFolder(env));
+  return listOf("What stays:", [
+    ...(existsSync(paths.home) ? [`${paths.home}: index, names, notes, observations and config.json`] : []),
+    ...changed.map((file) => `${file}: changed since we wrote it`),
+    ...(hub === undefined
+      ? []
+      : [`what was shared at ${hub}: before you delete anything, session-memory share --leave`]),
+    ...(existsSync(copies) ? [`${copies}: Claude Code's copy of the plugin`] : []),
+    "the agents' own transcripts, which are never written to",
+    ...(isClone ? [`${ROOT}: the program itself`] : []),
+  ]);
 }
 
 if (import.meta.main) await runScript(SCRIPT, main);

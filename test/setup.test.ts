@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
@@ -34,27 +34,29 @@ function setup(...args: string[]) {
 
 const called = () => readFileSync(calls(), "utf8").trimEnd().split("\n");
 
-test("setup shows its commands and changes nothing where nobody can answer", async () => {
+test("setup installs nothing where nobody can answer, but indexes and names, and says how to go on", async () => {
   const [claude, pi, codex] = [host("claude"), host("pi"), host("codex")];
+  layFixtures(home);
   const { stdout, stderr, exitCode } = await setup();
-  expect(stdout.split("\n")).toEqual([
-    `Claude Code: ${claude}`,
-    `pi: ${pi}`,
-    `Codex: ${codex}`,
-    "Will run:",
+  expect(stdout.split("\n\n")[0]?.split("\n")).toEqual([
+    `Claude Code: ${claude}, 5 sessions since 2025-07-02`,
+    `pi: ${pi}, 4 sessions since 2025-12-09`,
+    `Codex: ${codex}, 2 sessions since 2025-12-14`,
+    "To install:",
     `  ${claude} plugin marketplace add ${ROOT}   # Claude Code`,
     `  ${claude} plugin install session-memory@session-memory   # Claude Code`,
     `  ${pi} install ${ROOT}   # pi`,
     `  ${codex} plugin marketplace add ${ROOT}   # Codex`,
     `  ${codex} plugin add session-memory@session-memory   # Codex`,
-    "Will index and name the sessions of this machine; that sends nothing",
-    "",
+    "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)",
   ]);
-  expect([stderr, exitCode]).toEqual(["nothing was changed: run it again with --yes\n", 0]);
-  expect([existsSync(calls()), existsSync(home.paths.home)]).toEqual([false, false]);
-});
+  expect(stderr).toEndWith(
+    `nothing was installed: sh ${ROOT}/bin/session-memory setup --yes runs the commands above\n`,
+  );
+  expect([exitCode, existsSync(calls()), existsSync(home.paths.meta)]).toEqual([0, false, true]);
+}, 30_000);
 
-test("setup --yes runs the hosts' commands, indexes and names, and suggests questions from the user's own history", async () => {
+test("setup --yes runs the hosts' commands, indexes and names, and answers a question of the user's own history", async () => {
   host("claude");
   layFixtures(home);
   const { stdout, exitCode } = await setup("--yes");
@@ -63,14 +65,44 @@ test("setup --yes runs the hosts' commands, indexes and names, and suggests ques
     "claude plugin install session-memory@session-memory",
   ]);
   expect(exitCode).toBe(0);
-  expect(stdout).toContain("pi: no pi on PATH\n");
-  expect(stdout).toMatch(/^\d+ sessions can be searched now$/m);
-  const questions = stdout.split("Questions to try:\n")[1]?.trimEnd().split("\n") ?? [];
+  expect(stdout).toContain("Codex: no codex on PATH, 2 sessions since 2025-12-14\n");
+  const indexed = JSON.parse(await home.ok("search", "posting", "--json")).index.sessions;
+  expect(stdout).toContain(`\n${indexed} sessions can be searched now\n`);
+  const [, listed = "", answer] = stdout.split(/^Questions of your own history:$|^The first one's answer:$/m);
+  const questions = listed.trim().split("\n");
   expect([1, 2, 3]).toContain(questions.length);
   for (const question of questions) expect(question).toMatch(/session-memory search 'what came of ".+"\?'$/);
-  expect(existsSync(home.paths.database)).toBe(true);
-  expect(existsSync(home.paths.meta)).toBe(true);
+  expect(answer).toMatch(/^\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\nTo undo: \S+/);
+  expect([existsSync(home.paths.database), existsSync(home.paths.meta)]).toEqual([true, true]);
 }, 30_000);
+
+test("setup brings an installation up to date with no more commands than that takes", async () => {
+  for (const name of ["claude", "pi", "codex"]) host(name);
+  installed();
+  write(join(home.paths.codex, "config.toml"), `[marketplaces.session-memory]\nsource = "${ROOT}"\n`);
+  await setup("--yes");
+  expect(called()).toEqual([
+    "pi remove npm:session-memory@0.1.0",
+    `codex plugin marketplace add ${ROOT}`,
+    "codex plugin add session-memory@session-memory",
+  ]);
+});
+
+test("setup moves an installation of another folder to this one", async () => {
+  for (const name of ["pi", "codex"]) host(name);
+  const other = join(home.root, "old-clone");
+  write(join(other, "package.json"), '{"name": "session-memory"}');
+  write(join(home.paths.pi, "settings.json"), JSON.stringify({ packages: [other] }));
+  write(join(home.paths.codex, "config.toml"), `[marketplaces.session-memory]\nsource = "${other}"\n`);
+  await setup("--yes");
+  expect(called()).toEqual([
+    `pi remove ${other}`,
+    `pi install ${ROOT}`,
+    "codex plugin marketplace remove session-memory",
+    `codex plugin marketplace add ${ROOT}`,
+    "codex plugin add session-memory@session-memory",
+  ]);
+});
 
 /** A session in which one thing is spoken of again and again. */
 function writeTalk(customTitle: string): void {
@@ -110,7 +142,7 @@ test("setup suggests no question about toy sessions, hashes, paths and commands"
   writeClaude(home, { rows: [claudeUser({ text: "create a hello world function" })] });
   const { stdout, exitCode } = await setup("--yes");
   expect(stdout).toContain("5 sessions can be searched now\n");
-  expect([stdout.includes("Questions to try"), exitCode]).toEqual([false, 0]);
+  expect([stdout.includes("Questions of"), exitCode]).toEqual([false, 0]);
 });
 
 test("setup warns of all quarantined transcripts on one line", async () => {
@@ -142,6 +174,8 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
       ],
       sessions: 0,
       questions: [],
+      removed: [],
+      keptFiles: [],
     },
     0,
   ]);
@@ -169,7 +203,8 @@ test("setup goes on after a host's command that failed, names it, and ends with 
 function installed(): void {
   const plugins = join(home.paths.claude, "plugins");
   write(join(plugins, "installed_plugins.json"), '{"plugins": {"session-memory@session-memory": [{}]}}');
-  write(join(plugins, "known_marketplaces.json"), '{"session-memory": {}}');
+  const installLocation = ROOT;
+  write(join(plugins, "known_marketplaces.json"), JSON.stringify({ "session-memory": { installLocation } }));
   const packages = [relative(home.paths.pi, ROOT), "npm:session-memory@0.1.0", { source: "npm:other" }];
   write(join(home.paths.pi, "settings.json"), JSON.stringify({ packages }));
 }
@@ -187,8 +222,7 @@ test("setup --remove undoes what setup did and lists what stays", async () => {
     `pi remove ${ROOT}`,
     "pi remove npm:session-memory@0.1.0",
   ]);
-  expect(stdout).toContain(`  ${copy}: Claude Code's copy of the plugin, which you may delete\n`);
-  expect(stdout.slice(stdout.indexOf("What stays:")).split("\n")[1]).toContain(home.paths.home);
+  expect(stdout).toContain(`  ${copy}: Claude Code's copy of the plugin\n`);
   expect([exitCode, existsSync(home.paths.database)]).toEqual([0, false]);
 });
 
@@ -218,4 +252,23 @@ test("setup --remove with nothing installed says so, runs and asks nothing, and 
     "What stays:",
   ]);
   expect([stderr, exitCode, existsSync(calls())]).toEqual(["", 0, false]);
+});
+
+test("setup --remove removes what npm start installed, and the link to it, but no other program of that name", async () => {
+  const data = join(home.home, ".local", "share", "session-memory");
+  const link = join(home.home, ".local", "bin", "session-memory");
+  const starter = write(join(data, "package", "bin", "session-memory"), "");
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(starter, link);
+  const first = await setup("--remove");
+  expect(first.stdout).toContain(`To remove:\n  ${data}\n  ${link}\n`);
+  expect([first.stderr, existsSync(starter)]).toEqual([
+    "nothing was changed: run it again with --yes\n",
+    true,
+  ]);
+  await setup("--remove", "--yes");
+  expect([existsSync(data), existsSync(link)]).toEqual([false, false]);
+  write(link, "#!/bin/sh\n");
+  expect((await setup("--remove", "--yes")).stdout).toContain("nothing to remove");
+  expect(existsSync(link)).toBe(true);
 });

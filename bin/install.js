@@ -1,0 +1,146 @@
+/**
+ * `npm start`: installs this clone with its dependencies and Bun among the user's data, links `session-memory` into
+ * ~/.local/bin and sets up the agents of this machine. Again, it updates. Plain JavaScript that Node 18 runs without a Bun.
+ */
+
+import { spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = resolve(fileURLToPath(import.meta.url), "..", "..");
+const PACKAGE = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+const SAMPLE = join(ROOT, "test", "fixtures", "claude");
+const SAMPLE_QUESTION = ["how often do we post", "posting frequency"];
+
+/** The folder of everything that `npm start` installs. */
+export const INSTALLED = join(dataFolder(), "session-memory");
+
+function dataFolder() {
+  const { XDG_DATA_HOME = "" } = process.env;
+  return isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(homedir(), ".local", "share");
+}
+
+/** Ends this program with an error that the user can act on. */
+function fail(message, hint) {
+  console.error(`error: ${message}\nhint: ${hint}`);
+  process.exit(1);
+}
+
+/** Ends this program on Windows: nothing of ours starts without a system's shell. */
+export function refuseWindows() {
+  if (process.platform !== "win32") return;
+  console.error("error: session-memory needs Linux or macOS: on Windows run it inside WSL");
+  process.exit(1);
+}
+
+/** Runs a program to its end, with its output on stderr unless it is to be seen as ours. */
+function run(command, args, { cwd = ROOT, stdio = ["ignore", 2, 2], env = process.env } = {}) {
+  return spawnSync(command, args, { cwd, stdio, env }).status === 0;
+}
+
+function isBun(file) {
+  const { stdout } = spawnSync(file, ["--version"], { encoding: "utf8" });
+  return stdout?.trim() === PACKAGE.config.bun;
+}
+
+/** Puts the Bun we are tested on into a folder, unless it is there. Returns its path. */
+export function installBun(folder) {
+  const bun = join(folder, "bun");
+  if (isBun(bun)) return bun;
+  console.error(`Installing Bun ${PACKAGE.config.bun} into ${folder}`);
+  const stage = `${folder}.new`;
+  rmSync(stage, { recursive: true, force: true });
+  mkdirSync(stage, { recursive: true });
+  writeFileSync(join(stage, "package.json"), "{}\n");
+  // The binary lies in the package of its platform, so no script of a package needs to run.
+  const flags = ["--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+  const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ["npm"];
+  const [command, ...words] = [...npm, "install", ...flags, `--prefix=${stage}`, `bun@${PACKAGE.config.bun}`];
+  const isInstalled = run(command, words, { cwd: stage });
+  const platforms = join(stage, "node_modules", "@oven");
+  const binaries = existsSync(platforms) ? readdirSync(platforms) : [];
+  // A system may get several, for other C libraries.
+  const works = binaries.map((name) => join(platforms, name, "bin", "bun")).find(isBun);
+  if (!isInstalled || !works)
+    fail(
+      `Cannot install Bun ${PACKAGE.config.bun}: npm says why above`,
+      "check the network, then npm start again",
+    );
+  mkdirSync(folder, { recursive: true });
+  renameSync(works, bun);
+  rmSync(stage, { recursive: true, force: true });
+  return bun;
+}
+
+/** Copies what a package holds, with its dependencies, beside the old one, and puts it in the old one's place. */
+function installPackage(bun) {
+  const [place, stage, old] = ["package", "package.new", "package.old"].map((name) => join(INSTALLED, name));
+  for (const folder of [stage, old]) rmSync(folder, { recursive: true, force: true });
+  const files = PACKAGE.files.filter((name) => name !== "dist"); // of another commit, perhaps
+  for (const name of [...files, "package.json", "bun.lock", "LICENSE", "README.md"])
+    if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
+  const flags = ["--production", "--frozen-lockfile", "--ignore-scripts", "--silent"];
+  if (!run(bun, ["install", ...flags], { cwd: stage }))
+    fail("Cannot install the dependencies: Bun says why above", "check the network, then npm start again");
+  if (existsSync(place)) renameSync(place, old);
+  renameSync(stage, place);
+  rmSync(old, { recursive: true, force: true });
+  return join(place, "bin", "session-memory");
+}
+
+/** Links the command into the user's own folder of programs, unless another program has its name there. */
+function link(starter) {
+  const folder = join(homedir(), ".local", "bin");
+  const file = join(folder, "session-memory");
+  mkdirSync(folder, { recursive: true });
+  const there = lstatSync(file, { throwIfNoEntry: false });
+  const isOurs = there?.isSymbolicLink() && (!existsSync(file) || readlinkSync(file).startsWith(INSTALLED));
+  if (there && !isOurs) return console.error(`${file} is another program: left as it is`);
+  if (there) rmSync(file);
+  symlinkSync(starter, file);
+  const path = (process.env.PATH ?? "").split(delimiter);
+  if (!path.includes(folder))
+    console.error(`To find session-memory in a terminal: export PATH="${folder}:$PATH"`);
+}
+
+function main(args) {
+  refuseWindows();
+  const installed = join(INSTALLED, "package", "bin", "session-memory");
+  const start = (...words) => spawnSync("/bin/sh", [starter, ...words], { stdio: "inherit" }).status ?? 1;
+  let starter = installed;
+  if (args.includes("--remove") || args.includes("--help")) {
+    if (!existsSync(installed)) starter = join(ROOT, "bin", "session-memory");
+    process.exitCode = start("setup", ...args);
+    return;
+  }
+  starter = installPackage(installBun(join(INSTALLED, "runtime")));
+  link(starter);
+  process.exitCode = start("setup", ...args);
+  if (hasSessions(starter)) return;
+  console.log("\nNo session on this machine yet. A search of a bundled sample:");
+  console.log(`$ session-memory search ${SAMPLE_QUESTION.map((words) => `"${words}"`).join(" ")}`);
+  start("search", "--quiet", "--sessions", SAMPLE, ...SAMPLE_QUESTION);
+}
+
+function hasSessions(starter) {
+  const args = [starter, "session-reader", "--list", "-n", "1", "--json", "--quiet"];
+  const { stdout, status } = spawnSync("/bin/sh", args, { encoding: "utf8" });
+  return status !== 0 || JSON.parse(stdout).sessions.length > 0;
+}
+
+if (realpathSync(process.argv[1] ?? ".") === fileURLToPath(import.meta.url)) main(process.argv.slice(2));
