@@ -23,7 +23,6 @@ import {
 import { type Config, expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
 import {
   type Asked,
-  everythingLines,
   excludedParts,
   forgottenLines,
   remarks,
@@ -40,14 +39,13 @@ import {
   readHeld,
   undoExclusion,
 } from "../lib/forget/forgetting.ts";
-import { type EverythingForgotten, forgetEverything } from "../lib/forget/state-files.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
-Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>… | --everything
+Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
        session-memory forget --undo <session|project|pattern>
 
 Removes sessions, or whatever holds a text, from all that session-memory holds (index, names, observations,
@@ -58,7 +56,6 @@ Options:
   --project <p>      All sessions of a project: its directory, or its name
   --before <t>       All sessions that did nothing since: 2026-02-03, yesterday, 7d (with --project: of it)
   --pattern <regex>  Chunks, observations, names and notes that match (repeatable; case counts)
-  --everything       All we hold but config.json; names what remains
   --undo <what>      Take it out of "exclude" in config.json: the next indexing reads it again
   --dry-run          Show what would go; change nothing
   --yes              Do not ask; needed where there is no terminal
@@ -80,7 +77,6 @@ const FLAGS = {
   before: { type: "string" },
   pattern: { type: "string", multiple: true },
   "dry-run": OFF,
-  everything: OFF,
   undo: { type: "string" },
   yes: OFF,
   "no-exclude": OFF,
@@ -92,7 +88,6 @@ async function main({ values, words, ...run }: Run<typeof FLAGS>): Promise<void>
   refuseContradictions(values, words);
   const config = { ...run.config, paths: seeingExcluded(run.config.paths) };
   if (values.undo !== undefined) return await undo(values.undo, config, values);
-  if (values.everything) return await forgetAll(config.paths, values);
   if (!values["dry-run"]) finishErasing(config.paths);
   if (values.pattern) await forgetPatterns(values.pattern, config, values);
   else await forgetSessions(words, config, values);
@@ -100,13 +95,13 @@ async function main({ values, words, ...run }: Run<typeof FLAGS>): Promise<void>
 
 function refuseContradictions(values: Flags, words: readonly string[]): void {
   const isRange = values.project !== undefined || values.before !== undefined;
-  const { pattern, everything, undo } = values;
-  const asked = [words.length > 0, isRange, pattern !== undefined, everything, undo !== undefined];
+  const { pattern, undo } = values;
+  const asked = [words.length > 0, isRange, pattern !== undefined, undo !== undefined];
   const ways = asked.filter(Boolean).length;
   if (ways === 0) throw usageError("Expected what to forget", "name a session, or see --help");
   if (ways > 1) {
     throw usageError(
-      "Cannot combine sessions, --project or --before, --pattern, --everything and --undo",
+      "Cannot combine sessions, --project or --before, --pattern and --undo",
       "forget one after the other",
     );
   }
@@ -226,19 +221,6 @@ async function undo(what: string, { paths, env }: Config, values: Flags): Promis
     );
     print("what the hosts still have of it is indexed again by the next run of embed or search");
   }
-}
-
-async function forgetAll(paths: Config["paths"], values: Flags): Promise<void> {
-  const show = (found: EverythingForgotten, dryRun: boolean) => everythingLines(found, { paths, dryRun });
-  if (!values.yes && !values["dry-run"]) {
-    for (const line of show(forgetEverything(paths, { dryRun: true }), true)) {
-      (values.json ? note : print)(line);
-    }
-    await assertConfirmed();
-  }
-  const forgotten = forgetEverything(paths, { dryRun: values["dry-run"] });
-  if (values.json) printJson({ dryRun: values["dry-run"], ...forgotten });
-  else for (const line of show(forgotten, values["dry-run"])) print(line);
 }
 
 function nothingMatches({ project }: Flags): SessionMemoryError {

@@ -151,34 +151,30 @@ describe("forget", () => {
     expect(told.keptFiles.sort()).toEqual([edited?.meta, seed?.meta].sort());
     expect(files.map(({ meta }) => existsSync(meta))).toEqual([false, true, true]);
   }, 30_000);
-
-  test("--everything removes all we hold but the settings, and names what remains", async () => {
-    using home = homeWithAll();
-    for (const kind of AGENTS) writeSession(home, kind, { who: "victim", mark: MARK });
-    const ids = AGENTS.map((kind) => idOf(kind, "victim"));
-    await holdEverything(home, server, ids);
-    const foreign = write(join(home.project, "memory", "mine.md"), `${MARK} by hand\n`);
-    const edited = filesUnder(join(home.project, "memory")).find((file) => file !== foreign) ?? "";
-    write(edited, "my own words now\n");
-    expect((await home.run("forget", "--everything")).exitCode).toBe(1);
-    expect(holding(home, MARK).length).toBeGreaterThan(5);
-    const config = readFileSync(home.paths.config, "utf8");
-    const told = JSON.parse(await home.ok("forget", "--everything", "--yes", "--json"));
-    expect(filesUnder(home.paths.home)).toEqual([home.paths.config]);
-    expect(readFileSync(home.paths.config, "utf8")).toBe(config);
-    expect(holding(home, MARK)).toEqual(["/shop/memory/mine.md"]);
-    expect(existsSync(edited)).toBe(true);
-    expect(told).toMatchObject({ dryRun: false, keptFiles: [edited] });
-    expect(told.written).toHaveLength(4);
-    expect(told.remains).toEqual([
-      home.paths.config,
-      join(home.paths.claude, "projects"),
-      join(home.paths.pi, "sessions"),
-      join(home.paths.codex, "sessions"),
-    ]);
-    expect(await home.ok("search", `${MARK}user`)).toContain(MARK); // from the transcripts, which are the hosts'
-  }, 60_000);
 });
+
+test("setup --remove removes what we wrote elsewhere and nobody changed, and leaves the rest", async () => {
+  using home = homeWithAll();
+  for (const kind of AGENTS) writeSession(home, kind, { who: "victim", mark: MARK });
+  await holdEverything(
+    home,
+    server,
+    AGENTS.map((kind) => idOf(kind, "victim")),
+  );
+  const foreign = write(join(home.project, "memory", "mine.md"), `${MARK} by hand\n`);
+  const edited = filesUnder(join(home.project, "memory")).find((file) => file !== foreign) ?? "";
+  write(edited, "my own words now\n");
+  const state = filesUnder(home.paths.home).filter((file) => !/state\.db/.test(file));
+  const asked = await home.run("setup", "--remove");
+  expect([asked.exitCode, asked.stderr]).toEqual([0, "nothing was changed: run it again with --yes\n"]);
+  expect(holding(home, MARK).length).toBeGreaterThan(5);
+  const told = JSON.parse(await home.ok("setup", "--remove", "--yes", "--json"));
+  expect(told.keptFiles).toEqual([edited]);
+  expect(told.removed).toHaveLength(4);
+  for (const file of told.removed) expect([file, existsSync(file)]).toEqual([file, false]);
+  expect([foreign, edited].map((file) => existsSync(file))).toEqual([true, true]);
+  expect(filesUnder(home.paths.home).filter((file) => !/state\.db/.test(file))).toEqual(state);
+}, 60_000);
 
 describe("forgetInLog()", () => {
   const [gone, other] = [uuidFrom("gone"), uuidFrom("stays")];

@@ -403,7 +403,7 @@ describe("forget", () => {
     };
     expect(await usage()).toBe("error: Expected what to forget");
     expect(await usage("a", "--project", "b")).toBe(
-      "error: Cannot combine sessions, --project or --before, --pattern, --everything and --undo",
+      "error: Cannot combine sessions, --project or --before, --pattern and --undo",
     );
     expect(await usage("--pattern", "(")).toStartWith('error: Cannot use --pattern "("');
     expect(await usage("--pattern", "x*")).toStartWith('error: Cannot use --pattern "x*"');

@@ -122,13 +122,13 @@ describe.skipIf(!hasPostgres())("forget", () => {
     expect([rowsOf(uuid(4)), rowsOf(uuid(5))]).toEqual(["1|1", "0|0"]);
   });
 
-  test("of everything names what is at the hub", async () => {
+  test("setup --remove names what is at the hub", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
     say(alice, uuid(6), ["where is the vole", "gone"]);
     await alice.share();
-    const { stdout } = await alice.run("forget", "--everything", "--dry-run", "--json");
-    expect(JSON.parse(stdout).remains).toContain(
-      `what was shared at 127.0.0.1:${postgres.port}/memory: run share.ts --leave before`,
+    const { stdout } = await alice.run("setup", "--remove");
+    expect(stdout).toContain(
+      `what was shared at 127.0.0.1:${postgres.port}/memory: before you delete anything`,
     );
   });
 });

@@ -25,7 +25,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
 
 const DIRECTORY_MODE = 0o700;
@@ -249,4 +249,30 @@ export function realPathOf(path: string): string | undefined {
 export function changedAt({ mtimeMs }: { mtimeMs: number }): string {
   // `stat.mtime` alone takes a quarter of the time of the stat
   return new Date(Math.trunc(mtimeMs)).toISOString();
+}
+
+/** What killed writers leave behind: `<file>.<process>.<random>.tmp`. */
+const LEFTOVER = /\.(\d+)\.[0-9a-f]{8}\.tmp$/;
+
+/** Removes the temporary files, in a folder and those below it, of writers that are no longer running. */
+export function removeLeftovers(folder: string): void {
+  let names: string[] = [];
+  try {
+    names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  } catch {
+    return; // there is none yet
+  }
+  for (const name of names) {
+    const writer = LEFTOVER.exec(name)?.[1];
+    if (writer !== undefined && !isRunning(Number(writer))) remove(join(folder, name));
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // another user's process could not have written here
+  }
 }

@@ -1,11 +1,10 @@
 /** Formats the outcome of forgetting: what was removed, what is excluded now, and what the user still has to do. */
 
 import { counted, unbroken } from "../base/text.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Settings } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import type { Target } from "./forget-target.ts";
 import type { Forgotten } from "./forgetting.ts";
-import type { EverythingForgotten } from "./state-files.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -107,20 +106,6 @@ export function remarks(
     lines.push("only these sessions are excluded, one by one: a time cannot be excluded");
   }
   return lines;
-}
-
-/** Returns the report of forgetting everything. */
-export function everythingLines(
-  { files, bytes, written, keptFiles, remains }: EverythingForgotten,
-  { paths, dryRun }: { paths: Paths; dryRun: boolean },
-): string[] {
-  const size = `${counted(files, "file")}, ${(bytes / 1_000_000).toFixed(1)} MB`;
-  return [
-    `${dryRun ? "would remove" : "removed"} all in ${paths.home} but config.json: ${size}`,
-    ...(written.length > 0 ? ["and what we wrote elsewhere:", ...listed(written)] : []),
-    ...keptLines(keptFiles),
-    ...(remains.length > 0 ? ["what remains:", ...listed(remains)] : []),
-  ];
 }
 
 function listed(files: readonly string[]): string[] {

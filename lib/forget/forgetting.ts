@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { forgetMarks } from "../activity/forget-marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
+import { removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
 import {
@@ -22,6 +23,7 @@ import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/observe-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { forgetReports } from "../report/forget-reports.ts";
+import { metaDirectory } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/name-table.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/replica.ts";
 import { forgetInLog } from "../store/forget-log.ts";
@@ -34,7 +36,6 @@ import { ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import type { Target } from "./forget-target.ts";
-import { removeLeftovers } from "./state-files.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -188,7 +189,7 @@ async function removeOnce(forgetting: Forgetting, options: Options): Promise<boo
   await inFiles(forgetting, options, false);
   forgetWritten(forgetting, { paths, dryRun: false });
   eraseFreedState(paths);
-  removeLeftovers(paths);
+  for (const folder of [paths.home, metaDirectory(paths, "pi")]) removeLeftovers(folder);
   const erased = await withIndexLock(paths, () => inIndexes(paths, (store) => forgetRows(forgetting, store)));
   return erased.every(Boolean);
 }
