@@ -96,7 +96,6 @@ async function followTurn(job: Job, config: Config): Promise<void> {
     // Nothing was said, or the session is excluded.
     if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
     await workOn({ job, session, config, store: undefined });
-    await clean(config);
   });
 }
 
@@ -105,8 +104,8 @@ async function workOn(work: Work): Promise<void> {
   const { paths, settings } = config;
   if (job.save && settings.notes.onClear) await perform("save", work, () => save(work));
   try {
-    const { openStore } = await import("../lib/store/store.ts");
-    const store = openStore(paths.database, { create: true });
+    const { openIndex } = await import("../lib/index/open-index.ts");
+    const store = await openIndex(paths.database, settings);
     work.store = store;
     await readingOnce(session, store, async () => {
       await perform("index", work, () => index(session, store, config));
@@ -117,15 +116,6 @@ async function workOn(work: Work): Promise<void> {
     await follow(work);
   } finally {
     work.store?.close();
-  }
-}
-
-/** Removes what older redaction rules let in, once for each version of the rules. */
-async function clean(config: Config): Promise<void> {
-  try {
-    await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
-  } catch (error) {
-    await logFailure(config.paths, "background.clean", error);
   }
 }
 

@@ -3,15 +3,15 @@
 import { join } from "node:path";
 import { tryLock } from "../lib/base/locks.ts";
 import type { Config } from "../lib/config/config.ts";
-import { indexRecipe } from "../lib/index/freshness.ts";
 import { catchUp } from "../lib/index/indexing.ts";
+import { openIndex } from "../lib/index/open-index.ts";
 import { pending } from "../lib/index/pending.ts";
 import { updateSessionTopics } from "../lib/index/topics.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { isExcluded } from "../lib/sessions/unlisted.ts";
-import { openStore, type Store } from "../lib/store/store.ts";
+import type { Store } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 /** Alternates work and rest, since the user works on the same machine. */
@@ -32,7 +32,7 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
   const { sliceMs = SLICE_MS, pauseMs = PAUSE_MS, totalMs = TOTAL_MS } = limits;
   const release = tryLock(join(paths.home, "old-sessions.lock"));
   if (!release) return false;
-  const store = openStore(paths.database, { create: true });
+  const store = await openIndex(paths.database, settings);
   try {
     const { exclude } = settings;
     const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
@@ -66,10 +66,9 @@ interface Work {
 function namesToMake(sessions: readonly Session[], { store, config }: Work): Session[] {
   const { paths, settings } = config;
   const states = readMetaStates(paths);
-  const recipe = indexRecipe(settings);
   return sessions.filter((session) => {
     const state = states.get(metaStateKey(session));
-    return pending(store, session, recipe).names && !isKnownNotDue(session, { paths, settings, state });
+    return pending(store, session).names && !isKnownNotDue(session, { paths, settings, state });
   });
 }
 

@@ -25,12 +25,12 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { isClean, readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
+import { readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
 import { embedSessions, failureOf, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
-import { redactionVersion } from "../lib/redact/redact.ts";
+import { ensureIndex, openIndex } from "../lib/index/open-index.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
-import { openStore, withExistingStore } from "../lib/store/store.ts";
+import { withExistingStore } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -83,7 +83,7 @@ type Flags = Run<typeof SCRIPT.flags>["values"];
 
 async function main({ values, config }: Run<typeof SCRIPT.flags>): Promise<void> {
   refuseContradictions(values);
-  if (values.status) return showStatus(config, values);
+  if (values.status) return await showStatus(config, values);
   const sessions = await chooseSessions(config, values);
   if (values["validate-only"]) await validate(sessions, values);
   else if (values["dry-run"]) await showPlan(config, sessions, values);
@@ -128,10 +128,8 @@ function runOptions(config: Config, sessions: readonly Session[], flags: Flags):
 
 async function run(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
   const { paths } = config;
-  const store = openStore(paths.database);
+  const store = await openIndex(paths.database, config.settings);
   try {
-    if (!isClean(store, redactionVersion(config.settings.redact.extra)))
-      await (await import("../lib/forget/cleaning.ts")).cleanStored(config);
     const report = await embedSessions({ ...runOptions(config, sessions, flags), store });
     await showReport(report, flags);
     const failure = failureOf(report);
@@ -204,7 +202,8 @@ function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): 
   return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };
 }
 
-function showStatus({ paths }: Config, { json }: Flags): void {
+async function showStatus({ paths, settings }: Config, { json }: Flags): Promise<void> {
+  await ensureIndex(paths.database, settings);
   const statuses = withExistingStore(paths.database, readStatuses) ?? [];
   if (json) {
     printJson({ sessions: statuses });
@@ -237,6 +236,7 @@ async function validate(sessions: readonly Session[], { json }: Flags): Promise<
 }
 
 async function showPlan(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
+  await ensureIndex(config.paths.database, config.settings);
   const { planRun } = await import("../lib/index/dry-run.ts");
   const planned = await planRun(runOptions(config, sessions, flags));
   if (flags.json) {

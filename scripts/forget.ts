@@ -30,6 +30,7 @@ import {
 } from "../lib/forget/forget-lines.ts";
 import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
+  ensureIndexes,
   type ForgetOptions,
   type Forgotten,
   finishErasing,
@@ -88,6 +89,7 @@ async function main({ values, words, ...run }: Run<typeof FLAGS>): Promise<void>
   refuseContradictions(values, words);
   const config = { ...run.config, paths: seeingExcluded(run.config.paths) };
   if (values.undo !== undefined) return await undo(values.undo, config, values);
+  await ensureIndexes(config.paths, config.settings);
   if (!values["dry-run"]) finishErasing(config.paths);
   if (values.pattern) await forgetPatterns(values.pattern, config, values);
   else await forgetSessions(words, config, values);

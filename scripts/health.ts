@@ -14,6 +14,7 @@ import { counted } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { type Run, runScript } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
+import { ensureIndex } from "../lib/index/open-index.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\
@@ -35,8 +36,10 @@ Examples:
 
 export { checkHealth };
 
-function main({ config, configError, cwd, show }: Run<Record<never, never>>): void {
+async function main({ config, configError, cwd, show }: Run<Record<never, never>>): Promise<void> {
   const { paths } = config;
+  // what cannot be carried over is a finding
+  if (!configError) await ensureIndex(paths.database, config.settings).catch(() => {});
   const sessions = listSessions(paths, { subagents: true, cwd });
   const checked = checkHealth({ config, configError, sessions, cwd, now: new Date() });
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));

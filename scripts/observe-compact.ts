@@ -23,6 +23,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { readIndexedSteps } from "../lib/index/held-sessions.ts";
+import { ensureIndex } from "../lib/index/open-index.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
@@ -190,6 +191,7 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
       output.reflected = rest;
     }
   }
+  if (input.recall !== undefined) await ensureIndex(context.paths.database, context.settings);
   return { ...output, ...look(input, readSessionMemory(session, context), context) };
 }
 

@@ -82,9 +82,9 @@ export interface AskedSession {
 }
 
 /** Returns the session that a reference means: of this machine, also one whose transcript is gone, or another's. */
-export function findAsked(reference: string, context: ResolveContext): AskedSession {
+export async function findAsked(reference: string, context: ResolveContext): Promise<AskedSession> {
   const { paths } = context;
-  const found = orIndexed(reference, paths, () => resolveAny(reference, context));
+  const found = await orIndexed(reference, paths, () => resolveAny(reference, context));
   if (!("shared" in found)) {
     return { session: found.session, entries: found.indexed && entriesOf(found.indexed) };
   }
@@ -145,7 +145,13 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
   const { paths, settings, currentSession: current } = config;
   const [reference = "", question = ""] = words;
   if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
-  const asked = findAsked(reference, { paths, cwd, current, subagents: values.subagents, remark: note });
+  const asked = await findAsked(reference, {
+    paths,
+    cwd,
+    current,
+    subagents: values.subagents,
+    remark: note,
+  });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(asked.session, question);
 

@@ -184,7 +184,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const rules = readRules(settings);
   const { subagents } = values;
   const resolve = () => resolveAny(reference, { paths, cwd, current, subagents, remark: note });
-  const found = orIndexed(reference, paths, resolve);
+  const found = await orIndexed(reference, paths, resolve);
   if ("shared" in found) return await printShared(run, found.shared, { rules, request });
   const { session, lines, indexed } = found;
   if (values.resume) return void show({ resume: howToResume(session, rules) }, [howToResume(session, rules)]);

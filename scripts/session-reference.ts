@@ -172,7 +172,7 @@ async function sharedLines(
   const { timezone, clean } = options;
   if (question === undefined) return sessionLines({ written, session, meta }, { timezone, clean });
   const { findAsked } = await import("./query-session.ts");
-  const answer = await answerTo(question, findAsked(name, options), options);
+  const answer = await answerTo(question, await findAsked(name, options), options);
   return sessionLines({ written, session, meta, answer }, { timezone, clean });
 }
 

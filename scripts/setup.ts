@@ -21,7 +21,7 @@ import type { Config, Paths } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { publishedAt } from "../lib/share/replica.ts";
-import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/written-files.ts";
 import { rulesOf } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 import { readEntries } from "../lib/transcripts/transcript.ts";

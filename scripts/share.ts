@@ -121,12 +121,12 @@ async function share({ config, values: { publish, pull }, show }: Sharing): Prom
 
 /** Indexes what was said since the last turn first, so that it is sent too. */
 async function bringUpToDate({ paths, settings }: Config, signal: AbortSignal): Promise<void> {
-  const [{ listSessions }, { catchUp }, { openStore }] = await Promise.all([
+  const [{ listSessions }, { catchUp }, { openIndex }] = await Promise.all([
     import("../lib/sessions/sessions.ts"),
     import("../lib/index/indexing.ts"),
-    import("../lib/store/store.ts"),
+    import("../lib/index/open-index.ts"),
   ]);
-  const store = openStore(paths.database);
+  const store = await openIndex(paths.database, settings);
   try {
     const sessions = listSessions(paths, { subagents: true });
     await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });

@@ -1,25 +1,18 @@
 /** Damage in one row or one file is that row's or that file's alone. */
 
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { jsonOf } from "../lib/base/json.ts";
-import { openSpendLedger, readSpendToday } from "../lib/model/spend.ts";
-import { eraseFreedState, recordWritten, writtenFiles } from "../lib/store/state.ts";
 import { isoTime } from "../lib/transcripts/format.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { openHomeStore } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { type Finished, runScript, startScript } from "./support/run.ts";
+import { runScript } from "./support/run.ts";
 
 const [HARMED, WHOLE] = [uuidFrom("harmed"), uuidFrom("whole")];
-
-/** Runs a script in a process of its own, which leaves no part of a database in its log. */
-function start(home: TemporaryHome, name: string, ...args: string[]): Promise<Finished> {
-  return startScript(name, args, { env: home.env, cwd: home.project });
-}
 
 /** A session that is whole beside one with these lines in it. */
 function homeWith(lines: readonly string[]): TemporaryHome {
@@ -92,118 +85,6 @@ describe.each(ROWS)("%s in one session", (_, line) => {
   }, 60_000);
 });
 
-describe("a damaged index", () => {
-  const PAGE = 8192;
-
-  /** Two sessions of many turns in a checkpointed index; the transcript of one is gone since. */
-  async function indexed(): Promise<{ home: TemporaryHome; bytes: Buffer }> {
-    const home = temporaryHome();
-    const rows = (id: string) =>
-      Array.from({ length: 60 }, (_, i) => [
-        claudeUser({ text: `where is sextant number ${i} ${"of the ship ".repeat(20)}`, sessionId: id }),
-        ...claudeAssistant({ text: `In room ${i}. ${"It is there. ".repeat(20)}`, sessionId: id }),
-      ]).flat();
-    writeClaude(home, { id: WHOLE, rows: rows(WHOLE) });
-    const file = writeClaude(home, {
-      id: HARMED,
-      rows: rows(HARMED).map((row) => ({ ...row, uuid: `${row.uuid}x` })),
-    });
-    await home.run("embed");
-    rmSync(file);
-    await home.run("embed");
-    const store = openHomeStore(home);
-    store.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
-    store.close();
-    return { home, bytes: readFileSync(home.paths.database) };
-  }
-
-  test("is one error with the remedy, then set aside, and what can be read is carried over", async () => {
-    const { home, bytes } = await indexed();
-    using _ = home;
-    const pages = bytes.length / PAGE;
-    const positions: [string, Buffer][] = [
-      ["no database at all", Buffer.from("nothing of a database ".repeat(500))],
-      ["half of it", bytes.subarray(0, Math.floor(pages / 2) * PAGE)],
-      ["the schema", Buffer.from(bytes).fill(0xa5, 100, PAGE)],
-    ];
-    for (let page = 1; page < pages; page += Math.ceil(pages / 12)) {
-      positions.push([`page ${page}`, Buffer.from(bytes).fill(0xa5, page * PAGE, (page + 1) * PAGE)]);
-    }
-    let carried = 0;
-    let setAside = 0;
-    for (const [what, damaged] of positions) {
-      for (const name of readdirSync(home.paths.home)) {
-        if (name.startsWith("memory.db")) rmSync(join(home.paths.home, name));
-      }
-      writeFileSync(home.paths.database, damaged);
-      const commands = [
-        ["search", "where is sextant number 7"],
-        ["embed", "--all"],
-        ["forget", "nobody knows it", "--yes"],
-        ["health"],
-        ["search", "where is sextant number 7"],
-        ["embed", "--all"],
-      ] as const;
-      const seen: string[] = [];
-      for (const [name, ...args] of commands) {
-        const { stdout, stderr, exitCode } = await home.run(name, ...args);
-        expect([what, name, /\n {4}at |SQLiteError|TypeError/.exec(stderr + stdout)?.[0]]).toEqual([
-          what,
-          name,
-          undefined,
-        ]);
-        seen.push(`${name} ${exitCode} ${exitCode === 0 ? "" : stderr}`.trim());
-      }
-      expect([what, ...seen.slice(-2)]).toEqual([what, "search 0", "embed 0"]);
-      const aside = readdirSync(home.paths.home).filter((name) =>
-        /^memory\.db\.damaged-\d{8}T\d{6}Z$/.test(name),
-      );
-      if (what.startsWith("page") && aside.length === 0) continue; // nobody met this damage
-      expect([what, aside.length]).toEqual([what, 1]);
-      setAside++;
-      const store = openHomeStore(home);
-      expect([what, store.db.prepare("PRAGMA integrity_check").get()]).toEqual([
-        what,
-        { integrity_check: "ok" },
-      ]);
-      const count = store.db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?");
-      expect([what, Number(count.get(WHOLE)?.n)]).toEqual([what, 60]);
-      carried += Number(count.get(HARMED)?.n);
-      store.close();
-    }
-    // Of the first three nothing is left; of the others nearly all.
-    expect(setAside).toBeGreaterThan(6);
-    expect(carried / 60).toBeGreaterThan((setAside - 3) * 0.8);
-  }, 280_000);
-
-  test.each(["embed", "search"])(
-    "is searched again as a whole once %s has set it aside",
-    async (command) => {
-      const { home, bytes } = await indexed();
-      using _ = home;
-      // A page of the full text: no transcript has changed, so nothing else asks for it to be made anew.
-      const pages = Array.from({ length: bytes.length / PAGE - 1 }, (_, page) => page + 1);
-      let setAside = 0;
-      for (const page of pages) {
-        writeFileSync(home.paths.database, Buffer.from(bytes).fill(0xa5, page * PAGE, (page + 1) * PAGE));
-        const first = await home.run("search", "where is sextant number 7", "--no-index");
-        if (first.exitCode === 0) continue;
-        await home.run(command, ...(command === "search" ? ["where is sextant number 7"] : []));
-        const { results } = JSON.parse(
-          (await home.run("search", "where is sextant number 7", "--json")).stdout,
-        );
-        expect([page, results.map((hit: { session_id: string }) => hit.session_id)]).toEqual([
-          page,
-          expect.arrayContaining([WHOLE]),
-        ]);
-        if (++setAside === 3) break;
-      }
-      expect(setAside).toBe(3);
-    },
-    60_000,
-  );
-});
-
 test("rows of which damage left garbage are found without their lines", async () => {
   using home = homeWith([]);
   await home.run("embed");
@@ -219,54 +100,6 @@ test("rows of which damage left garbage are found without their lines", async ()
   expect([exitCode, /\n {4}at /.exec(stderr)]).toEqual([0, null]);
   expect(JSON.parse(stdout).results[0]).toMatchObject({ session_id: WHOLE, first_line: 1, last_line: 2 });
 });
-
-test("a damaged state.db is set aside, and what it knew of spend and written files is carried over", async () => {
-  using home = temporaryHome();
-  const { paths } = home;
-  const spend = openSpendLedger(paths.home, { timezone: "UTC" });
-  for (let i = 0; i < 300; i++) {
-    const call = await spend.reserve({
-      kind: "chat",
-      feature: "meta",
-      model: "gpt-4o-mini",
-      tokens: { input: 1000, output: 0 },
-    });
-    call.settle({ input: 1000, output: 0 });
-    recordWritten(paths, { path: join(home.root, `note-${i}.md`), content: "x", sessionId: WHOLE });
-  }
-  eraseFreedState(paths);
-  const whole = readFileSync(paths.state);
-  const damaged = Buffer.from(whole).fill(
-    0xa5,
-    Math.floor(whole.length / 2),
-    Math.floor(whole.length / 2) + 8192,
-  );
-  for (const part of ["-wal", "-shm"]) rmSync(paths.state + part, { force: true });
-  writeFileSync(paths.state, damaged);
-  const fails: string[] = [];
-  for (let attempt = 0; attempt < 3; attempt++) {
-    const { stderr, exitCode } = await start(home, "forget", "--pattern", "nothing of it", "--yes");
-    if (exitCode !== 0) fails.push(stderr);
-    else await start(home, "health");
-  }
-  expect(fails.length).toBeLessThanOrEqual(2);
-  for (const said of fails) {
-    expect(said).toStartWith(`error: STORAGE_ERROR: Cannot read "${paths.state}": it is damaged (`);
-    expect(said).toContain("\nhint: run the same command again: the file is set aside and ");
-  }
-  const aside = readdirSync(paths.home).filter((name) => name.startsWith("state.db.damaged-"));
-  expect(aside).toHaveLength(1);
-  const kept = readSpendToday(paths.home, "UTC").calls + writtenFiles(paths).length;
-  expect(kept).toBeGreaterThan(300);
-  const forgotten = await start(home, "forget", "--pattern", "nothing of it", "--yes");
-  expect(forgotten.stdout).toContain(
-    `\ndamaged files that were set aside may still contain it; delete them with rm:\n- ${join(paths.home, aside[0] ?? "")}\n`,
-  );
-  const report = JSON.parse((await start(home, "health", "--json")).stdout);
-  expect(report.findings.map(({ what }: { what: string }) => what)).toContain(
-    `${aside[0]} was damaged; what could be read of it was carried over`,
-  );
-}, 60_000);
 
 test("a value that is no JSON, and a statement that is none, are no damage", () => {
   using home = temporaryHome();

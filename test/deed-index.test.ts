@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { pruneSessions } from "../lib/index/forget-rows.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { deedsIn } from "../lib/transcripts/calls.ts";
@@ -7,7 +7,7 @@ import { errorKeys } from "../lib/transcripts/error-lines.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
 import { homePerTest, layFixtures, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts";
+import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -133,36 +133,6 @@ describe("deeds in the index", () => {
     writeClaude(home, { id: TWO, rows: [...rows.map((row) => ({ ...row, sessionId: TWO })), ...own] });
     await indexHome(home, store);
     expect(deeds(store)).toEqual(["2|3|1|make a|done|ok", "5|6|4|make b|done|ok"]);
-  });
-
-  test("come to an index of before, whose gone sessions and vectors stay", async () => {
-    const gone = writeClaude(home, {
-      id: ONE,
-      rows: [turn("the gone question", "its answer", { sessionId: ONE })],
-    });
-    writeClaude(home, {
-      id: TWO,
-      rows: [
-        turn("the other question", "its answer", { sessionId: TWO }),
-        ...run("make zebra", "ok", { sessionId: TWO }),
-      ],
-    });
-    const store = openHomeStore(home);
-    await indexHome(home, store);
-    store.db.exec(`DELETE FROM deeds; DELETE FROM deeds_fts; UPDATE index_state SET recipe = 'exchanges-2';
-      INSERT INTO embedders (id, model, dimensions, recipe) VALUES (1, 'm', 2, 'r');
-      UPDATE session_chunks SET embedder = 1, embedding = x'0102'`);
-    rmSync(gone);
-    await indexHome(home, store);
-    expect(deeds(store)).toEqual(["3|4|1|make zebra|done|ok"]);
-    expect(
-      store.db
-        .prepare("SELECT session_id, hex(embedding) AS vector FROM session_chunks ORDER BY content")
-        .all(),
-    ).toEqual([
-      { session_id: ONE, vector: "0102" },
-      { session_id: TWO, vector: "0102" },
-    ]);
   });
 
   test("are found by an error's line in one lookup, whatever differs between two runs", async () => {

@@ -1,12 +1,12 @@
 /** Projects that are forgotten, and what is excluded from then on. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { configure, DIMENSIONS, holding, MARK, promptInput } from "./support/forget.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
+import { homePerTest, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -146,4 +146,24 @@ describe("forget", () => {
     expect(holding(home, MARK)).toEqual([]);
     expect(holding(home, "night watch").filter((file) => !file.endsWith("log.ndjson"))).toEqual([]);
   }, 60_000);
+});
+
+test("a copy of the home does not reach the files of the original", async () => {
+  using original = temporaryHome();
+  const id = uuidFrom("copied");
+  writeClaude(original, { id, rows: [claudeUser({ text: "hello", sessionId: id, cwd: original.project })] });
+  await original.ok("embed", "--quiet");
+  const note = (await original.ok("save-session", id, "--dir", "memory")).trim();
+  const page = (await original.ok("report", id, "--out", join(original.root, "page.html"))).trim();
+  using copy = temporaryHome();
+  cpSync(original.home, copy.home, { recursive: true });
+  const forgotten = JSON.parse(await copy.ok("forget", id, "--yes", "--json", "--quiet"));
+  expect([forgotten.removed.chunks, forgotten.removed.notes, forgotten.removed.reports]).toEqual([1, [], []]);
+  expect(forgotten.keptFiles.sort()).toEqual([note, page].sort());
+  expect([note, page].map((file) => existsSync(file))).toEqual([true, true]);
+  // a home that was moved is the only one
+  renameSync(original.paths.home, join(original.root, "moved"));
+  original.env.SESSION_MEMORY_HOME = join(original.root, "moved");
+  const moved = JSON.parse(await original.ok("forget", id, "--yes", "--json", "--quiet"));
+  expect([moved.removed.notes, moved.removed.reports, moved.keptFiles]).toEqual([[note], [page], []]);
 });

@@ -1,14 +1,11 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { indexSessions } from "../lib/index/indexing.ts";
-import { listSessions } from "../lib/sessions/sessions.ts";
 import { claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
-import { openHomeStore, settingsWith } from "./support/index.ts";
+import { openHomeStore } from "./support/index.ts";
 import { plainLine } from "./support/plain.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { ROOT } from "./support/run.ts";
 
 const DAY_S = 86_400;
 
@@ -63,16 +60,12 @@ test("given paths have an index of their own, keyed by the paths in whatever ord
   expect(sessionsInMain(home)).toEqual([own]);
 }, 30_000);
 
-test("forget covers them, from wherever it is asked, and health names them", async () => {
+test("forget covers them, from wherever it is asked", async () => {
   const { home, one, two } = homeWithFolders();
   using _ = home;
   await found(home);
   await found(home, "--sessions", one);
   await found(home, "--sessions", one, "--sessions", two);
-  const report = JSON.parse(await home.ok("health", "--json"));
-  expect(report.findings.map(({ what }: { what: string }) => what)).toContainEqual(
-    expect.stringMatching(/^2 indexes of given transcripts, \d+\.\d MB$/),
-  );
   const told = JSON.parse(await home.ok("forget", "--pattern", "sextant of one", "--yes", "--json"));
   expect(told.removed.chunks).toBe(2);
   const gone = JSON.parse(await home.ok("forget", "talk-two", "--yes", "--json"));
@@ -105,36 +98,4 @@ test("one that nobody used for 30 days is removed", async () => {
   await home.ok("embed"); // also cleans what older redaction rules stored, in whatever index is still there
   expect(indexes(home)).toEqual([]);
   expect(await found(home)).toEqual([uuidFrom("own")]);
-}, 30_000);
-
-test("what an older version put into the main index is taken out of it once", async () => {
-  const { home, one } = homeWithFolders();
-  using _ = home;
-  const gone = uuidFrom("gone");
-  const file = writeClaude(home, {
-    id: gone,
-    rows: [claudeUser({ text: "sextant, again", sessionId: gone })],
-  });
-  await found(home);
-  rmSync(file);
-  const store = openHomeStore(home);
-  const sessions = listSessions({ ...home.paths, transcripts: [one] });
-  await indexSessions({ store, sessions, settings: settingsWith() });
-  const search = `Bash bun ${join(ROOT, "scripts", "search.ts")} "zqlooked for"`;
-  store.db
-    .prepare("UPDATE session_chunks SET tools = ? WHERE session_id = ?")
-    .run(`${search}\nBash npm test`, gone);
-  store.db.exec("DELETE FROM facts WHERE name IN ('left_out', 'listing')");
-  expect(store.db.prepare("SELECT count(*) AS n FROM sessions").get()).toEqual({ n: 3 });
-  store.close();
-  expect(await found(home)).toEqual([gone, uuidFrom("own")].sort());
-  expect(sessionsInMain(home).sort()).toEqual([gone, uuidFrom("own")].sort());
-  const after = openHomeStore(home);
-  expect(after.db.prepare("SELECT tools FROM session_chunks WHERE session_id = ?").get(gone)).toEqual({
-    tools: "Bash npm test",
-  });
-  const asked = "SELECT count(*) AS n FROM chunks_fts WHERE chunks_fts MATCH 'zqlooked'";
-  expect(after.db.prepare(asked).get()).toEqual({ n: 0 });
-  after.close();
-  expect(await found(home, "--sessions", one)).toEqual(["talk-one"]);
 }, 30_000);

@@ -168,7 +168,7 @@ describe("checkHealth()", () => {
       ["warning: semantic search is off: no chunk is embedded yet, run embed"],
     ]);
     const store = openHomeStore(home);
-    store.db.exec("INSERT INTO embedders (model, dimensions, recipe) VALUES ('first', 8, 'x')");
+    store.db.exec("INSERT INTO embedders (model, dimensions) VALUES ('first', 8)");
     store.db.exec("UPDATE session_chunks SET embedder = 1, embedding = zeroblob(32)");
     store.close();
     expect(findingsOf(check(home, { settings }))).toEqual([

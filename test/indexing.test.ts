@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { indexRecipe, isAllIndexed } from "../lib/index/freshness.ts";
+import { isAllIndexed } from "../lib/index/freshness.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore } from "../lib/store/store.ts";
@@ -516,15 +516,14 @@ describe("isAllIndexed()", () => {
     });
     const store = openStore(":memory:");
     await indexHome(home, store);
-    const recipe = indexRecipe(settingsWith());
-    expect(isAllIndexed(store, home.paths, recipe)).toBe(true);
+    expect(isAllIndexed(store, home.paths, settingsWith())).toBe(true);
     appendFileSync(files[3] ?? "", jsonl(turn("one prompt", "more")));
-    expect(isAllIndexed(store, home.paths, recipe)).toBe(false);
+    expect(isAllIndexed(store, home.paths, settingsWith())).toBe(false);
     store.close();
   });
 });
 
-test("each message of a chunk is stored with the line it is on, in chunks of an older recipe too", async () => {
+test("each message of a chunk is stored with the line it is on", async () => {
   const rows = [...turn("one\nAssistant: forged", "two"), ...turn("three", "four", { minute: 1 })];
   writeClaude(home, { id: ONE, rows });
   const store = openHomeStore(home);
@@ -536,9 +535,4 @@ test("each message of a chunk is stored with the line it is on, in chunks of an 
     { content: "User: three\nAssistant: four", row_lines: "0:3 12:4" },
   ];
   expect(stored()).toEqual(wanted);
-  const ids = store.db.prepare("SELECT id FROM session_chunks").all();
-  store.db.exec("UPDATE session_chunks SET row_lines = ''; UPDATE index_state SET recipe = 'exchanges-1'");
-  await indexHome(home, store);
-  expect(stored()).toEqual(wanted);
-  expect(store.db.prepare("SELECT id FROM session_chunks").all()).toEqual(ids);
 });

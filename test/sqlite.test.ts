@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MIGRATIONS, migrate } from "../lib/store/migrations.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
 import { openStore } from "../lib/store/store.ts";
 
@@ -90,47 +89,6 @@ describe("openDatabase()", () => {
 });
 
 describe("openStore()", () => {
-  test("brings an empty file and a file of every earlier version to the same schema", () => {
-    const fresh = join(folder(), "memory.db");
-    openStore(fresh).close();
-    for (let version = 0; version < MIGRATIONS.length; version++) {
-      const path = join(folder(), "memory.db");
-      const db = openDatabase(path);
-      migrate(db, MIGRATIONS.slice(0, version));
-      db.close();
-      const store = openStore(path);
-      expect(store.db.prepare("PRAGMA user_version").get()).toEqual({ user_version: MIGRATIONS.length });
-      store.close();
-      expect(schemaOf(path)).toEqual(schemaOf(fresh));
-    }
-  });
-
-  test("refuses an index of a newer program", () => {
-    const path = join(folder(), "memory.db");
-    const db = openDatabase(path);
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
-    db.close();
-    expect(() => openStore(path)).toThrow(
-      expect.objectContaining({
-        type: "STORAGE_ERROR",
-        message: `Cannot open "${path}": schema version ${MIGRATIONS.length + 1}, this program knows ${MIGRATIONS.length}`,
-      }),
-    );
-  });
-
-  test("leaves no half of a migration behind when a statement of it fails", () => {
-    const path = join(folder(), "memory.db");
-    const db = openDatabase(path);
-    const broken = [
-      "CREATE TABLE a (x)",
-      "CREATE TABLE b (x); CREATE VIRTUAL TABLE v USING vec0(e bit[8]); CREATE TABLE a (x)",
-    ];
-    expect(() => migrate(db, broken)).toThrow(expect.objectContaining({ type: "STORAGE_ERROR" }));
-    expect(db.prepare("SELECT name FROM sqlite_master").all()).toEqual([]);
-    expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 0 });
-    db.close();
-  });
-
   test("lets several processes create the same index at once", async () => {
     const path = join(folder(), "memory.db");
     const program = `import { openStore } from "${join(import.meta.dir, "../lib/store/store.ts")}"; openStore(process.argv[1]).close();`;

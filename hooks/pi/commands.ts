@@ -194,7 +194,7 @@ export function registerTools(state: PiState, config: Config): void {
     const { findAsked, querySession } = await import("../../scripts/query-session.ts");
     const current = context.sessionManager.getSessionId();
     const reference = stringOf(input.session) ?? stringOf(input.sessionId) ?? "";
-    const found = findAsked(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
+    const found = await findAsked(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
     const asked = { complete, settings, signal };
     const answered = await querySession(found, stringOf(input.question) ?? "", asked);
     const { answer, confidence, citations, notes } = answered;

@@ -51,12 +51,12 @@ async function startWork(
 async function indexInSlices(state: PiState, { paths, settings }: Config, context: PiContext): Promise<void> {
   const session = await currentSession(context);
   if (!session) return;
-  const [{ indexSessions }, { currentExclude }, { openStore }] = await Promise.all([
+  const [{ indexSessions }, { currentExclude }, { openIndex }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
     import("../../lib/sessions/unlisted.ts"),
-    import("../../lib/store/store.ts"),
+    import("../../lib/index/open-index.ts"),
   ]);
-  const store = openStore(paths.database, { create: true });
+  const store = await openIndex(paths.database, settings);
   const excludeNow = () => currentExclude(paths, settings.exclude);
   const slice = { store, sessions: [session], settings, excludeNow, deadlineMs: SLICE_MS };
   try {

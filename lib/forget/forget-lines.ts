@@ -87,10 +87,8 @@ export function remarks(
   }
   lines.push(...keptLines(keptFiles));
   if (setAside.length > 0) {
-    lines.push(
-      "damaged files that were set aside may still contain it; delete them with rm:",
-      ...listed(setAside),
-    );
+    const verb = asked.dryRun ? "would be deleted" : "deleted";
+    lines.push(`damaged files that were set aside, ${verb}:`, ...listed(setAside));
   }
   if (transcripts.length > 0) {
     lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`);

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { forgetMarks } from "../activity/forget-marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import { removeLeftovers } from "../base/files.ts";
+import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
 import {
@@ -19,6 +19,7 @@ import {
 } from "../config/config-file.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { ensureIndex } from "../index/open-index.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/observe-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
@@ -26,11 +27,12 @@ import { forgetReports } from "../report/forget-reports.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/name-table.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/replica.ts";
+import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import type { Forgetting } from "../store/forgetting.ts";
-import { setAsideIn } from "../store/repair.ts";
-import { eraseFreedState, forgetWritten } from "../store/state.ts";
+import { eraseFreedState } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
+import { forgetWritten } from "../store/written-files.ts";
 import { dropForgottenRows, keepForgottenRows } from "../transcripts/forgotten-rows.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
@@ -68,7 +70,7 @@ export interface Forgotten {
   };
   /** Matching files outside the state folder that stay because they do not have the bytes we wrote. */
   keptFiles: string[];
-  /** Damaged databases that were set aside, which may still contain it. */
+  /** Damaged databases that were set aside: they may contain it, and are deleted. */
   setAside: string[];
   /** Exclusions that were added to config.json. */
   excluded: Exclude;
@@ -83,6 +85,11 @@ const NOTHING: Exclude = { sessions: [], projects: [], patterns: [] };
 const LOCK_WAIT_MS = 30_000;
 /** Work that was already running may have written again. */
 const ROUNDS_MAX = 3;
+
+/** Carries over every index that must be, so that what it holds can be found. */
+export async function ensureIndexes(paths: Paths, settings: Settings): Promise<void> {
+  for (const index of allIndexes(paths)) await ensureIndex(index, settings);
+}
 
 /** Returns the sessions in all indexes. */
 export function readHeld(paths: Paths): HeldSession[] {
@@ -190,6 +197,7 @@ async function removeOnce(forgetting: Forgetting, options: Options): Promise<boo
   forgetWritten(forgetting, { paths, dryRun: false });
   eraseFreedState(paths);
   for (const folder of [paths.home, metaDirectory(paths, "pi")]) removeLeftovers(folder);
+  for (const file of setAsideIn(paths)) for (const part of PARTS) remove(file + part);
   const erased = await withIndexLock(paths, () => inIndexes(paths, (store) => forgetRows(forgetting, store)));
   return erased.every(Boolean);
 }

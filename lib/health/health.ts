@@ -39,7 +39,7 @@ export interface Health {
   runtime: string;
 }
 
-/** Checks everything; changes nothing but an index of an older version. */
+/** Checks everything; changes nothing. */
 export function checkHealth(options: HealthOptions): Health {
   const { config, sessions, now } = options;
   const { paths, settings } = config;

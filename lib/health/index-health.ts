@@ -7,13 +7,12 @@ import { readJson } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { countUnclean } from "../forget/cleaning.ts";
 import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
-import { type Behind, indexRecipe, isCurrent, measureBehind } from "../index/freshness.ts";
+import { type Behind, isCurrent, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
 import { countRedactions } from "../redact/redact.ts";
-import { setAsideIn } from "../store/repair.ts";
-import { allIndexes, givenIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
+import { setAsideIn } from "../store/carry-over.ts";
+import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 
@@ -34,7 +33,6 @@ export function checkIndex(
   findings: Finding[],
 ): { metrics: IndexMetrics; behind: Behind } {
   const known = new Map<string, IndexedSession>();
-  const recipe = indexRecipe(settings);
   let metrics = NO_METRICS;
   if (existsSync(paths.database)) {
     let store: Store | undefined;
@@ -50,46 +48,24 @@ export function checkIndex(
       store?.close();
     }
   }
-  findings.push(...checkGivenIndexes(paths), ...checkSetAside(paths), ...checkRedaction(paths, settings));
-  const behind = measureBehind(sessions, known, recipe);
+  findings.push(...checkSetAside(paths));
+  const behind = measureBehind(sessions, known);
   findings.push(...checkFreshness(behind, known, metrics), ...checkSources(known, metrics));
   const doomed = deletedWithin(RETENTION_DAYS, { sessions, paths, now });
   const unsafe = doomed.filter((session) => {
     const state = known.get(session.id);
-    return !state || !isCurrent(state, session, recipe);
+    return !state || !isCurrent(state, session);
   });
   findings.push(...checkRetention(doomed, unsafe, paths));
   return { metrics, behind };
-}
-
-function checkGivenIndexes(paths: Paths): Finding[] {
-  const indexes = givenIndexes(paths);
-  if (indexes.length === 0) return [];
-  const bytes = indexes.reduce((sum, index) => sum + indexBytes(index), 0);
-  const what = `${counted(indexes.length, "index", "indexes")} of given transcripts, ${(bytes / 1e6).toFixed(1)} MB`;
-  return [{ level: "info", what, remedy: "each is removed after 30 days without use" }];
 }
 
 function checkSetAside(paths: Paths): Finding[] {
   return setAsideIn(paths).map((file) => ({
     level: "info",
     what: `${basename(file)} was damaged; what could be read of it was carried over`,
-    remedy: `delete ${file} when nothing is missed`,
+    remedy: "the next forget deletes it",
   }));
-}
-
-function checkRedaction(paths: Paths, settings: Settings): Finding[] {
-  let unclean = 0;
-  try {
-    unclean = countUnclean({ paths, settings });
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError)) throw error; // a damaged index is a finding already
-  }
-  if (unclean === 0) return [];
-  const what = `${counted(unclean, "chunk")} stored under older redaction rules, redacted when shown`;
-  return [
-    { level: "info", what, remedy: "the next turn redacts them where they lie, or run session-memory embed" },
-  ];
 }
 
 function checkVectors(store: Store, { embedding }: Settings): Finding[] {

@@ -31,9 +31,11 @@ export interface ChunkPlace {
 /** Replaces the chunk at its index; returns whether it is new. */
 export type PutChunk = (chunk: Chunk, place: ChunkPlace) => boolean;
 
-/** Prepares the statements that put chunks in, once for a run. */
-export function chunkPutter(store: Store): PutChunk {
-  const { db } = store;
+/** Inserts a chunk that is not there; its vector is known by the hash, that of its header and content unless given. */
+type AddChunk = (chunk: Chunk, place: Omit<ChunkPlace, "before">, hash?: Uint8Array) => void;
+
+/** Prepares the statements that insert chunks, once for a run. */
+export function chunkAdder({ db }: Pick<Store, "db">): AddChunk {
   const insert = db.prepare(
     `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
        first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count,
@@ -44,9 +46,9 @@ export function chunkPutter(store: Store): PutChunk {
     "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)",
   );
   const createdAt = new Date().toISOString();
-  const topicsOf = knownTopics(store);
+  const topicsOf = knownTopics(db);
 
-  function add(chunk: Chunk, { timestamp, exchangeLine }: ChunkPlace, hash: Uint8Array): void {
+  return (chunk, { timestamp, exchangeLine }, hash = contentHash(chunk.contextContent)) => {
     const topics = topicsOf?.(hash);
     const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
     const { lastId } = insert.run(
@@ -71,8 +73,12 @@ export function chunkPutter(store: Store): PutChunk {
     );
     const { content, header, tools, extra } = fullTextColumns({ ...chunk, contextContent });
     insertText.run(lastId, content, header, tools, extra);
-  }
+  };
+}
 
+/** Prepares the statements that put chunks in, once for a run. */
+export function chunkPutter(store: Store): PutChunk {
+  const add = chunkAdder(store);
   return (chunk, place) => {
     const { before } = place;
     const hash = contentHash(chunk.contextContent);
@@ -147,15 +153,9 @@ export function putTopics(store: Store, chunkId: number, topics: string[]): void
   replaceText(store, chunkId);
 }
 
-/** Replaces the calls that are kept with a chunk, in the full text too. */
-export function putTools(store: Store, chunkId: number, tools: string): void {
-  store.db.prepare("UPDATE session_chunks SET tools = ? WHERE id = ?").run(tools, chunkId);
-  replaceText(store, chunkId);
-}
-
-function knownTopics(store: Store): ((hash: Uint8Array) => string[] | undefined) | undefined {
-  if (!store.db.prepare("SELECT 1 FROM topic_cache LIMIT 1").get()) return undefined;
-  const find = store.db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");
+function knownTopics(db: Store["db"]): ((hash: Uint8Array) => string[] | undefined) | undefined {
+  if (!db.prepare("SELECT 1 FROM topic_cache LIMIT 1").get()) return undefined;
+  const find = db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");
   return (hash) => {
     const row = find.get(hash);
     return row ? (JSON.parse(String(row.topics)) as string[]) : undefined;
@@ -204,28 +204,6 @@ function rowLines({ rows }: Chunk): string {
   return rows.map(({ start, line }) => `${start}:${line}`).join(" ");
 }
 
-/** Replaces a chunk's texts; its vector, made of the old ones, is gone for good. */
-export function rewriteChunk(
-  store: Store,
-  id: number,
-  texts: { content: string; contextContent: string; tools: string; topics: string; rowLines: string },
-): void {
-  const { db } = store;
-  const { content, contextContent, tools, topics, rowLines: rows } = texts;
-  keepVector(store, id);
-  forgetTopicsOf(store, id);
-  for (const cache of ["vector_cache", "topic_cache"]) {
-    db.prepare(
-      `DELETE FROM ${cache} WHERE content_hash = (SELECT content_hash FROM session_chunks WHERE id = ?)`,
-    ).run(id);
-  }
-  db.prepare(
-    `UPDATE session_chunks SET content = ?, context_content = ?, tools = ?, topic_tags = ?, row_lines = ?,
-       content_hash = ?, embedding = NULL, embedder = NULL, embedding_failures = 0 WHERE id = ?`,
-  ).run(content, contextContent, tools, topics, rows, contentHash(contextContent), id);
-  replaceText(store, id);
-}
-
 /** Rebuilds a chunk's full text from its row. */
 function replaceText(store: Store, id: number): void {
   const row = store.db
@@ -241,12 +219,6 @@ function replaceText(store: Store, id: number): void {
   store.db
     .prepare("INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)")
     .run(id, content, header, tools, extra);
-}
-
-/** Rebuilds the full text of all chunks. */
-export function remakeChunkText(store: Store): void {
-  for (const { id } of store.db.prepare("SELECT id FROM session_chunks").all())
-    replaceText(store, Number(id));
 }
 
 /** Removes a chunk; its vector stays in the cache. */

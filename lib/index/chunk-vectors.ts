@@ -1,14 +1,12 @@
 /**
  * The chunks' vectors: exact in `session_chunks.embedding`, as sign bits in `session_embeddings` (vec0), and in a cache
- * by content hash while no chunk has them. Whose they are is a fingerprint of model, dimensions and recipe.
+ * by content hash while no chunk has them. Whose they are is a fingerprint of model and dimensions.
  */
 
 import type { EmbeddingConfig } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 
-/** The version of the embedded text: changed when vectors made before would no longer compare. */
-const RECIPE = "context-1";
 /** The embedder whose vectors `session_embeddings` holds, every one; absent while it does not. */
 const TABLE_FACT = "vector_table";
 
@@ -167,15 +165,14 @@ export function vectorBytes(vector: Float32Array): Uint8Array {
 /** Returns the number of the configured embedder; undefined when it was never used. */
 function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
   const row = store.db
-    .prepare("SELECT id FROM embedders WHERE model = ? AND dimensions = ? AND recipe = ?")
-    .get(model, dimensions, RECIPE);
+    .prepare("SELECT id FROM embedders WHERE model = ? AND dimensions = ?")
+    .get(model, dimensions);
   return row && Number(row.id);
 }
 
 function addEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number {
-  return store.db
-    .prepare("INSERT INTO embedders (model, dimensions, recipe) VALUES (?, ?, ?)")
-    .run(model, dimensions, RECIPE).lastId;
+  return store.db.prepare("INSERT INTO embedders (model, dimensions) VALUES (?, ?)").run(model, dimensions)
+    .lastId;
 }
 
 function otherEmbedders(store: Store, embedder: number): number[] {

@@ -36,14 +36,14 @@ export interface DeedPlace {
 export type AddDeeds = (deeds: readonly Deed[], place: DeedPlace) => void;
 
 /** Prepares the statements that put deeds in, once for a run. */
-export function deedAdder(store: Store): AddDeeds {
-  const insert = store.db.prepare(
+export function deedAdder({ db }: Pick<Store, "db">): AddDeeds {
+  const insert = db.prepare(
     `INSERT INTO deeds (session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input,
        outcome, result)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const insertText = textInserter(store);
-  const insertErrors = errorInserter(store);
+  const insertText = textInserter(db);
+  const insertErrors = errorInserter(db);
   return (deeds, { session, exchangeLine, timestamp, cwd }) => {
     for (const deed of deeds) {
       const { line, resultLine = null, at = timestamp, kind, tool, target, paths, outcome } = deed;
@@ -58,7 +58,7 @@ export function deedAdder(store: Store): AddDeeds {
 }
 
 /** Inserts the keys of the error lines of a command's output: one that went well may print some too. */
-function errorInserter({ db }: Store): (deed: DeedText, cwd: string | undefined) => void {
+function errorInserter(db: Store["db"]): (deed: DeedText, cwd: string | undefined) => void {
   const insert = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
   return ({ id, kind, outcome, result }, cwd) => {
     if (kind !== "command" || outcome === "rejected") return;
@@ -68,7 +68,7 @@ function errorInserter({ db }: Store): (deed: DeedText, cwd: string | undefined)
 
 type DeedText = Pick<StoredDeed, "id" | "kind" | "target" | "paths" | "input" | "outcome" | "result">;
 
-function textInserter({ db }: Store): (deed: DeedText) => void {
+function textInserter(db: Store["db"]): (deed: DeedText) => void {
   const insert = db.prepare(
     "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
   );
@@ -78,13 +78,6 @@ function textInserter({ db }: Store): (deed: DeedText) => void {
     const words = isFileText(kind, outcome) ? "" : result;
     insert.run(id, names, input, words, splitJoined(names, input));
   };
-}
-
-/** Rebuilds the full text of all deeds. */
-export function remakeDeedText(store: Store): void {
-  const insert = textInserter(store);
-  store.db.exec("DELETE FROM deeds_fts");
-  for (const row of store.db.prepare(`SELECT ${DEED_COLUMNS} FROM deeds d`).all()) insert(deedFrom(row));
 }
 
 /** Returns whether a result only repeats a file: nobody searches for the deed by that. */
@@ -112,28 +105,6 @@ export function removeDeedsWith(store: Store, hasText: (text: string) => boolean
     if (Object.values(texts).some((text) => text !== null && hasText(String(text)))) ids.push(Number(id));
   }
   for (const id of ids) removeDeed(store, id);
-}
-
-/** Changes the texts of all deeds, and returns how many were others. */
-export function rewriteDeeds(store: Store, change: (text: string) => string): number {
-  const { db } = store;
-  const insertText = textInserter(store);
-  let changed = 0;
-  for (const row of db.prepare(`SELECT ${DEED_COLUMNS} FROM deeds d`).all()) {
-    const texts = [row.target, row.paths, row.input, row.result];
-    const after = texts.map((text) => (text === null ? null : change(String(text))));
-    if (after.every((text, i) => text === texts[i])) continue;
-    const [target = "", paths = "", input = "", result = ""] = after;
-    const id = Number(row.id);
-    db.prepare("UPDATE deeds SET target = ?, paths = ?, input = ?, result = ? WHERE id = ?").run(
-      ...after,
-      id,
-    );
-    db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
-    insertText(deedFrom({ ...row, target, paths, input, result }));
-    changed++;
-  }
-  return changed;
 }
 
 /** Removes a deed with its full text and its error lines. */

@@ -3,8 +3,10 @@
  * then their bytes out of its files.
  */
 
+import type { Settings } from "../config/config.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import { forgetTopicsOf, removeChunk, removeSession } from "./chunk-rows.ts";
 import { mergeDeedText, removeDeedsWith } from "./deed-rows.ts";
 import { sessionsWithCopies } from "./entries.ts";
@@ -162,6 +164,15 @@ export function eraseFreed(store: Store): boolean {
 
 function emptyLog({ db }: Store): boolean {
   return db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+}
+
+/** Removes indexed sessions that are excluded now, whether or not their transcripts changed. Returns their ids. */
+export function removeExcluded(store: Store, exclude: Settings["exclude"]): string[] {
+  if (exclude.sessions.length + exclude.projects.length === 0) return [];
+  const { hasSession } = readExclusion(exclude);
+  const out = heldSessions(store).filter((session) => hasSession(session));
+  for (const { number, storedId } of out) removeSession(store, { number, id: storedId });
+  return out.map(({ storedId }) => storedId);
 }
 
 /** Removes sessions; forks that had copied rows of theirs are read again by the next run. */

@@ -1,6 +1,6 @@
 /**
- * Measures how far the index is behind the transcripts, by sizes and times alone: which sessions changed, whose
- * transcript is gone, and whether rows were stored under older rules. Mostly nothing is new.
+ * Measures how far the index is behind the transcripts, by sizes and times alone: which sessions changed, and
+ * whose transcript is gone. Mostly nothing is new.
  */
 
 import { existsSync, statSync } from "node:fs";
@@ -8,10 +8,15 @@ import { changedAt } from "../base/files.ts";
 import { sha256 } from "../base/hash.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
-import { isCarriedOver, readFact, type Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import { readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
-import { type IndexedFile, type IndexedSession, readIndexedSessions } from "./index-state.ts";
+import {
+  type IndexedFile,
+  type IndexedSession,
+  isStoredWithout,
+  readIndexedSessions,
+} from "./index-state.ts";
 
 /** The sessions and bytes that are not in the index yet. */
 export interface Behind {
@@ -20,45 +25,24 @@ export interface Behind {
 }
 
 /** The facts about an indexed session that show whether it is behind. */
-type ReadState = Pick<
-  IndexedFile,
-  "file" | "size" | "modified" | "recipe" | "sourceGone" | "status" | "cursor"
->;
-
-/** Changed when chunks made before would be made otherwise now and should be. */
-const CHUNK_RECIPE = "exchanges-5";
-
-/**
- * Returns the recipe by which chunks are made. The user's own patterns are a part, since a text stored without them
- * would keep what they hide; time zone and names are not, since travelling should not cost a new index.
- */
-export function indexRecipe({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
-  const own = JSON.stringify([redact.extra, exclude.patterns]);
-  const isPlain = redact.extra.length === 0 && exclude.patterns.length === 0;
-  return isPlain ? CHUNK_RECIPE : `${CHUNK_RECIPE} ${sha256().update(own).digest("hex").slice(0, 16)}`;
-}
+type ReadState = Pick<IndexedFile, "file" | "size" | "modified" | "sourceGone" | "status" | "cursor">;
 
 /** Returns whether a session's file is as it was when it was read to its end. */
-export function isCurrent(known: ReadState, session: Session, recipe: string): boolean {
+export function isCurrent(known: ReadState, session: Session): boolean {
   return (
     known.size === session.size &&
     known.modified === session.modifiedAt &&
     known.file === session.file &&
-    known.recipe === recipe &&
     !known.sourceGone
   );
 }
 
 /** Measures what is missing from the index for these sessions. */
-export function measureBehind(
-  sessions: readonly Session[],
-  known: ReadonlyMap<string, ReadState>,
-  recipe: string,
-): Behind {
+export function measureBehind(sessions: readonly Session[], known: ReadonlyMap<string, ReadState>): Behind {
   const behind: Behind = { sessions: 0, bytes: 0 };
   for (const session of sessions) {
     const state = known.get(session.id);
-    if (state && (isCurrent(state, session, recipe) || state.status === "failed")) continue;
+    if (state && (isCurrent(state, session) || state.status === "failed")) continue;
     behind.sessions++;
     behind.bytes += unreadBytes(session, state);
   }
@@ -83,9 +67,9 @@ export function storedId(known: ReadonlyMap<string, IndexedFile>, session: Sessi
 }
 
 /** Returns whether each transcript found was read to its end; false also where only a closer look can show it. */
-export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolean {
-  if (isCarriedOver(store)) return false;
-  const known = readFiles(store, recipe);
+export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Settings, "exclude">): boolean {
+  if (!isStoredWithout(store, exclude)) return false;
+  const known = readFiles(store);
   for (const { file, ephemeral } of findTranscripts(paths, { subagents: true })) {
     if (ephemeral) continue;
     const stat = statSync(file, { throwIfNoEntry: false });
@@ -95,33 +79,13 @@ export function isAllIndexed(store: Store, paths: Paths, recipe: string): boolea
 }
 
 /** Reads size, time and path of each file as it was read, in one value: thousands of rows cost more than their text. */
-function readFiles(store: Store, recipe: string): Set<string> {
+function readFiles(store: Store): Set<string> {
   const row = store.db
     .prepare(
-      `SELECT group_concat(size || ' ' || modified || ' ' || file_path, char(10)) AS files
-       FROM index_state WHERE recipe = $recipe`,
+      "SELECT group_concat(size || ' ' || modified || ' ' || file_path, char(10)) AS files FROM index_state",
     )
-    .get({ recipe });
+    .get();
   return new Set(String(row?.files ?? "").split("\n"));
-}
-
-export const LEFT_OUT_FACT = "left_out";
-/** Raised with every change of what is left out of the index. */
-export const LEFT_OUT_VERSION = "1";
-
-/** Returns whether the main index may hold what is left out by now. */
-export function hasLeftOut(store: Store, { transcripts }: Pick<Paths, "transcripts">): boolean {
-  return transcripts.length === 0 && readFact(store, LEFT_OUT_FACT) !== LEFT_OUT_VERSION;
-}
-
-/** The version of the rules under which all rows of an index are redacted. */
-export const CLEAN_FACT = "redaction";
-/** The version under which all files beside the indexes are; kept in the main index. */
-export const FILES_FACT = "redaction_files";
-
-/** Returns whether nothing is left to redact under a version of the rules, as far as the main index knows. */
-export function isClean(store: Store, version: string): boolean {
-  return readFact(store, CLEAN_FACT) === version && readFact(store, FILES_FACT) === version;
 }
 
 const EDGE_BYTES = 4096;

@@ -15,7 +15,8 @@ import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/sessio
 import type { Step } from "../transcripts/steps.ts";
 import { readDeeds, type StoredDeed } from "./deed-rows.ts";
 import { hashBefore } from "./freshness.ts";
-import { rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
+import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
+import { ensureIndex } from "./open-index.ts";
 
 /** A session in the index, by the host's id. */
 export interface HeldSession extends SessionRow {
@@ -31,7 +32,7 @@ export function heldSessions(store: Store): HeldSession[] {
     .all()
     .map((row) => ({
       ...toSessionRow(row),
-      id: String(row.id).replace(/~[0-9a-f]{6}$/, ""),
+      id: hostId(String(row.id)),
       updatedAt: String(row.updated_at),
       storedId: String(row.id),
     }));
@@ -169,18 +170,20 @@ export interface IndexedPlace {
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */
-export function orIndexed<T extends object>(
+export async function orIndexed<T extends object>(
   reference: string,
   paths: Paths,
   resolve: () => T | Omit<IndexedPlace, "indexed">,
-): T | IndexedPlace {
+): Promise<T | IndexedPlace> {
   try {
     const found = resolve();
     if (!("session" in found) || existsSync(found.session.file)) return found;
+    await ensureIndex(paths.database, paths.rules);
     return { ...found, indexed: readIndexedSteps(found.session.id, paths) };
   } catch (error) {
     const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
     if (!isUnknown || error.details.isExcluded) throw error;
+    await ensureIndex(paths.database, paths.rules);
     const { session: named, lines } = placeIn(reference) ?? { session: reference, lines: undefined };
     const session = findGone(named, paths);
     const indexed = session && readIndexedSteps(session.id, paths);

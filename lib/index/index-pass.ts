@@ -54,7 +54,6 @@ export interface PassOptions {
   addDeeds: AddDeeds;
   claim: ClaimRows;
   settings: Pick<Settings, "participants" | "timezone">;
-  recipe: string;
   /** The redaction and exclusion rules. */
   rules: Rules;
   isOver: () => boolean;
@@ -126,12 +125,11 @@ export function* passThrough(
 }
 
 function startPass({ session, known, head, facts }: PassInput, options: PassOptions): Pass {
-  const isContinuing = known.recipe === options.recipe && isContinued(known, session);
+  const isContinuing = isContinued(known, session);
   const state: IndexedSession = isContinuing
     ? { ...known }
     : { ...known, cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
   state.file = session.file;
-  state.recipe = options.recipe;
   if (!isContinuing && known.fileHash !== "") freeRows(known, options);
   const before = storedChunks(options.store, state.id, state.nextChunk);
   return {

@@ -9,11 +9,11 @@ import { lockHolder, tryLock } from "../base/locks.ts";
 import type { Config, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
-import { isCarriedOver, readFact, type Store, tendIndexes, writeFact } from "../store/store.ts";
+import { readFact, type Store, tendIndexes, writeFact } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { EmbeddingReport } from "./embedding-run.ts";
-import { hasLeftOut, indexRecipe, isCurrent, markSources } from "./freshness.ts";
-import { dataVersion, hasUnread, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
+import { isCurrent, markSources } from "./freshness.ts";
+import { dataVersion, hasUnread, isStoredWithout, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
 import type { IndexOptions, IndexReport } from "./indexing.ts";
 import type { TopicReport } from "./topics.ts";
 
@@ -53,7 +53,6 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const { signal } = options;
   const { paths } = options.config;
   tendIndexes(paths, new Date());
-  if (hasLeftOut(options.store, paths)) (await import("./clean-rows.ts")).removeLeftOut(options.store, paths);
   const { report, gone, pruned } = await readTranscripts(options);
   // Of all there are, those that a search asks about are described by it.
   if (!options.isComplete) {
@@ -114,8 +113,7 @@ function noteListing(store: Store, digest: string, version: number): void {
 
 /** Returns a digest of a listing. The global: importing node:crypto, or a hash in JavaScript, costs more than all else. */
 async function digestOf(sessions: readonly Session[], settings: Settings): Promise<string> {
-  const { sessions: ids, projects } = settings.exclude;
-  let listing = JSON.stringify([indexRecipe(settings), ids, projects]);
+  let listing = JSON.stringify(settings.exclude);
   for (const { id, file, size, modifiedAt } of sessions)
     listing += `\n${id}\n${file}\n${size}\n${modifiedAt}`;
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(listing));
@@ -129,17 +127,14 @@ async function readChanged(
 ): Promise<IndexReport> {
   const { config, progress = NO_PROGRESS } = options;
   const { settings } = config;
-  const isCarried = isCarriedOver(options.store);
-  const all = options.all || isCarried;
-  const recipe = indexRecipe(settings);
+  const { exclude } = settings;
+  const all = options.all || !isStoredWithout(options.store, exclude);
   const sessions = options.sessions.filter((session) => {
     const file = known.files.get(session.id);
-    return all || !file || !isCurrent(file, session, recipe);
+    return all || !file || !isCurrent(file, session);
   });
   // Sessions that config.json excludes now may be in the index from before.
-  const { exclude } = settings;
-  if (!isCarried && sessions.length + exclude.sessions.length + exclude.projects.length === 0)
-    return NOTHING_TO_READ;
+  if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;
   const { indexInTurn } = await import("./indexing.ts");
   const reading = progress("sessions");
   try {

@@ -3,8 +3,10 @@
  * called, and which of its lines were taken back.
  */
 
+import { sha256 } from "../base/hash.ts";
+import type { Settings } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
-import { type Store, writeFact } from "../store/store.ts";
+import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
@@ -22,7 +24,6 @@ export interface IndexedFile {
   /** The offset where reading continues: the start of the open exchange. */
   cursor: Cursor;
   status: IndexStatus;
-  recipe: string;
 }
 
 /** A session as the index holds it. */
@@ -81,7 +82,7 @@ export function toSessionRow(row: Row): SessionRow {
   };
 }
 
-const FILE_COLUMNS = `id, file, source_gone, size, modified, cursor_offset, cursor_line, status, recipe`;
+const FILE_COLUMNS = `id, file, source_gone, size, modified, cursor_offset, cursor_line, status`;
 const SELECT_STATE = `
   SELECT ${FILE_COLUMNS}, number, agent, next_chunk, file_hash, chunk_count, skipped_lines, last_indexed, error
   FROM sessions JOIN index_state ON session_id = id`;
@@ -108,8 +109,8 @@ const SAVE_SESSION = `
 
 const SAVE_STATE = `
   INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,
-    modified, cursor_offset, cursor_line, next_chunk, skipped_lines, recipe, took_ms, error)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    modified, cursor_offset, cursor_line, next_chunk, skipped_lines, took_ms, error)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Returns every session the index knows, by id. */
 export function readIndexedSessions(store: Store): Map<string, IndexedSession> {
@@ -137,7 +138,6 @@ export function newIndexedSession(store: Store, id: string, { agent, file }: Ses
     nextChunk: 0,
     fileHash: "",
     status: "partial",
-    recipe: "",
     chunkCount: 0,
     skippedLines: 0,
     lastIndexed: "",
@@ -162,23 +162,12 @@ export function saveIndexedSession(
   const { name, cwd, project, startedAt, parentId } = facts;
   const known = [compactedLine, name, cwd, project, startedAt, parentId].map((fact) => fact ?? null);
   store.db.prepare(SAVE_SESSION).run(number, id, agent, file, updatedAt, ...known);
-  const {
-    fileHash,
-    lastIndexed,
-    chunkCount,
-    status,
-    size,
-    modified,
-    nextChunk,
-    skippedLines,
-    recipe,
-    error,
-  } = state;
+  const { fileHash, lastIndexed, chunkCount, status, size, modified, nextChunk, skippedLines, error } = state;
   store.db
     .prepare(SAVE_STATE)
     .run(
       ...[id, file, fileHash, lastIndexed, chunkCount, status, size, modified],
-      ...[cursor.offset, cursor.line, nextChunk, skippedLines, recipe, tookMs, error ?? null],
+      ...[cursor.offset, cursor.line, nextChunk, skippedLines, tookMs, error ?? null],
     );
 }
 
@@ -192,6 +181,38 @@ export function forgetProgress(store: Store, ids: readonly string[]): void {
        WHERE session_id IN (SELECT value FROM json_each(?))`,
     )
     .run(JSON.stringify(ids));
+}
+
+/** The exclude patterns without which every row was stored. */
+const PATTERNS_FACT = "patterns";
+
+/** Returns whether the rows were stored without exactly these patterns: others hide more of them, or less. */
+export function isStoredWithout(store: Store, { patterns }: Settings["exclude"]): boolean {
+  return readFact(store, PATTERNS_FACT) === digestOf(patterns);
+}
+
+/** Lets all sessions be read again, without these patterns. */
+export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
+  if (isStoredWithout(store, exclude)) return;
+  forgetProgress(
+    store,
+    store.db
+      .prepare("SELECT id FROM sessions")
+      .all()
+      .map(({ id }) => String(id)),
+  );
+  writeFact(store, PATTERNS_FACT, digestOf(exclude.patterns));
+}
+
+/** A pattern may name what is to be forgotten: only its hash is stored. */
+function digestOf(patterns: readonly string[]): string | undefined {
+  if (patterns.length === 0) return undefined;
+  return sha256().update(JSON.stringify(patterns)).digest("hex").slice(0, 16);
+}
+
+/** Returns the host's id of a session, by the index's own id of it. */
+export function hostId(storedId: string): string {
+  return storedId.replace(/~[0-9a-f]{6}$/, "");
 }
 
 /** Returns whether a session is to be read again, or has not been read to its end. */
@@ -213,7 +234,6 @@ function toIndexedFile(row: Row): IndexedFile {
     modified: String(row.modified),
     cursor: { offset: Number(row.cursor_offset), line: Number(row.cursor_line) },
     status: row.status as IndexStatus,
-    recipe: String(row.recipe),
   };
 }
 

@@ -9,32 +9,34 @@ import { join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
-import { redactionVersion } from "../redact/redact.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
-import { isCarriedOver, type Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { chunkPutter, removeSession } from "./chunk-rows.ts";
-import { beginClean, finishCarryOver, removeExcluded } from "./clean-rows.ts";
 import { deedAdder } from "./deed-rows.ts";
 import { releaseRows, rowClaimer } from "./entries.ts";
-import { type Behind, indexRecipe, isCurrent, measureBehind, storedId, unreadBytes } from "./freshness.ts";
+import { removeExcluded } from "./forget-rows.ts";
+import { type Behind, isCurrent, measureBehind, storedId, unreadBytes } from "./freshness.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
   dataVersion,
   forgetProgress,
   type IndexedFile,
   type IndexedSession,
+  isStoredWithout,
   newIndexedSession,
   readIndexedFiles,
   readIndexedSession,
   readIndexedSessions,
   type SessionFacts,
   saveIndexedSession,
+  storeWithout,
 } from "./index-state.ts";
+import { noteRules } from "./open-index.ts";
 
 export interface IndexOptions {
   store: Store;
@@ -77,7 +79,8 @@ interface Run {
   /** The index's record of each session; read again when another process has written. */
   known: Map<string, IndexedFile>;
   version: number;
-  recipe: string;
+  /** True if other patterns are excluded by now than when it began. */
+  isOutdated: boolean;
   projects: ReturnType<typeof projectLookup>;
   pass: PassOptions;
   report: IndexReport;
@@ -89,14 +92,16 @@ interface Run {
  * @throws {SessionMemoryError} `STORAGE_ERROR`: what was committed before stays, nothing after it.
  */
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
-  const isCarried = finishCarryOver(options.store);
-  const run = startRun(isCarried ? { ...options, known: undefined } : options);
-  beginClean(options.store, redactionVersion(options.settings.redact.extra));
+  const { store, settings } = options;
+  noteRules(store, settings);
+  const isSame = isStoredWithout(store, settings.exclude);
+  if (!isSame) store.db.transaction(() => storeWithout(store, settings.exclude));
+  const run = startRun(isSame ? options : { ...options, known: undefined });
   if (options.all) resetProgress(run);
   const steps = indexFiles(run);
   let done = 0;
   for (let isDone = false; !isDone; ) {
-    isDone = options.store.db.transaction(() => {
+    isDone = store.db.transaction(() => {
       const started = performance.now();
       recheck(run);
       while (performance.now() - started < TRANSACTION_MS) {
@@ -116,12 +121,11 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
 function startRun(options: IndexOptions): Run {
   const { store, settings, deadlineMs, signal } = options;
   const end = performance.now() + (deadlineMs ?? 0);
-  const recipe = indexRecipe(settings);
-  return {
+  const run: Run = {
     options,
     known: new Map(),
     version: -1,
-    recipe,
+    isOutdated: false,
     projects: projectLookup(),
     pass: {
       store,
@@ -129,13 +133,14 @@ function startRun(options: IndexOptions): Run {
       addDeeds: deedAdder(store),
       claim: rowClaimer(store),
       settings: { participants: settings.participants, timezone: settings.timezone },
-      recipe,
       rules: readRules(settings),
       // Asked before each entry: without a deadline the clock is not read.
-      isOver: () => signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
+      isOver: () =>
+        run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
     },
     report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
+  return run;
 }
 
 /** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
@@ -155,7 +160,8 @@ function recheck(run: Run): void {
   // The other process may have forgotten something, and may have kept it out only after this one began.
   const exclude = excludeNow?.() ?? settings.exclude;
   run.pass.rules = readRules({ ...settings, exclude });
-  run.recipe = run.pass.recipe = indexRecipe({ ...settings, exclude });
+  // What this run reads would have to be read again: the next one does.
+  run.isOutdated = !isStoredWithout(store, exclude);
   const given = run.version === -1 && !run.options.all ? run.options.known : undefined;
   run.known = given?.version === version ? given.files : readIndexedFiles(store);
   run.version = version;
@@ -184,7 +190,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   const { store, deadlineMs } = run.options;
   const id = storedId(run.known, session);
   const file = run.known.get(id);
-  if (file && isCurrent(file, session, run.recipe)) return;
+  if (file && isCurrent(file, session)) return;
   const known = file && readIndexedSession(store, id);
   if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
     run.report.left++;
@@ -259,7 +265,7 @@ type CatchUpOptions = Wanted & { home: string; deadlineMs: number };
 export async function catchUp(options: CatchUpOptions): Promise<Behind> {
   const { home } = options;
   const behind = readBehind(options);
-  if (behind.sessions === 0 && !isCarriedOver(options.store)) return behind;
+  if (behind.sessions === 0 && isStoredWithout(options.store, options.settings.exclude)) return behind;
   const release = tryLock(lockFile(home));
   if (!release) return behind;
   try {
@@ -275,7 +281,7 @@ export function readBehind({ store, sessions, settings }: Wanted): Behind {
   const known = readIndexedSessions(store);
   const { exclude } = settings;
   const wanted = sessions.filter((session) => known.has(session.id) || !isExcluded(session, { exclude }));
-  return measureBehind(wanted, known, indexRecipe(settings));
+  return measureBehind(wanted, known);
 }
 
 /** Indexes after any other run has ended, or beside it when that takes long. */

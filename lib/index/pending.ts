@@ -45,14 +45,14 @@ const ENDS_MAX = 50;
 const TAIL_BYTES = 64 * 1024;
 
 /** Returns which followers of a session are not current: `index`, `names`, `observations`. */
-export function pending(store: Store, session: Session, recipe: string): Record<"index" | Follower, boolean> {
+export function pending(store: Store, session: Session): Record<"index" | Follower, boolean> {
   const known = readIndexedSession(store, session.id);
   const isBehind = (follower: Follower) => {
     const mark = readMark(store, session, follower);
     return !mark || mark.size !== session.size || mark.modified !== session.modifiedAt;
   };
   return {
-    index: !known || !isCurrent(known, session, recipe),
+    index: !known || !isCurrent(known, session),
     names: isBehind("names"),
     observations: isBehind("observations"),
   };

@@ -10,16 +10,14 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { type JsonRecord, numberOf, parseRecord, stringOf } from "../base/json.ts";
+import { numberOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Config, Settings } from "../config/config.ts";
 import type { Row as SqlRow } from "../store/sqlite.ts";
-import { importOldFile, withState } from "../store/state.ts";
+import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { type Price, type PricedModel, priceOf, type Tokens } from "./prices.ts";
 
-/** The records of 0.1.0: one line a call, the last line with an id counts. */
-const OLD_FILE = "spend.ndjson";
 const DEFAULT_BUDGET_USD = 1;
 
 /** A call about to be made, with an upper bound of its tokens. */
@@ -140,7 +138,7 @@ export function openSpendLedger(
 /** Returns what was spent on the current local day. */
 export function readSpendToday(home: string, timezone: string, now: Date = new Date()): SpendToday {
   const day = localDay(now, timezone);
-  if (!existsSync(stateIn(home)) && !existsSync(join(home, OLD_FILE))) return summed([]);
+  if (!existsSync(stateIn(home))) return summed([]);
   return withSpend(home, (store) => readDay(store, day));
 }
 
@@ -204,25 +202,16 @@ function summed(rows: readonly SqlRow[]): SpendToday {
 }
 
 function withSpend<T>(home: string, work: (store: Store) => T): T {
-  return withState({ state: stateIn(home) }, (store) => {
-    importOldFile(store, join(home, OLD_FILE), (text) => {
-      // The last line of a call counts, so that one is kept first.
-      for (const line of text.split("\n").reverse()) {
-        const row = parseRow(line);
-        if (row) write(store, row, "IGNORE");
-      }
-    });
-    return work(store);
-  });
+  return withState({ state: stateIn(home) }, work);
 }
 
 function stateIn(home: string): string {
   return join(home, "state.db");
 }
 
-function write({ db }: Store, row: Row, conflict: "REPLACE" | "IGNORE" = "REPLACE"): void {
+function write({ db }: Store, row: Row): void {
   const { id, at, day, feature, model, inputTokens, outputTokens, usd, unpriced, open, purse } = row;
-  db.prepare(`INSERT OR ${conflict} INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+  db.prepare(`INSERT OR REPLACE INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
     ...[
       id,
       at,
@@ -237,37 +226,6 @@ function write({ db }: Store, row: Row, conflict: "REPLACE" | "IGNORE" = "REPLAC
       purse ?? "",
     ],
   );
-}
-
-/** Parses a line; one torn by a full disk has the next one fused to it. */
-function parseRow(line: string): Row | undefined {
-  const record = parseRecord(line.slice(Math.max(0, line.lastIndexOf('{"id":'))));
-  return record && readRow(record);
-}
-
-/** Reads a row, which may have been written by hand: what is no amount counts as its tokens at the dearest price. */
-function readRow({ id, day, ...fields }: JsonRecord): Row | undefined {
-  if (typeof id !== "string" || typeof day !== "string") return undefined;
-  const model = stringOf(fields.model) ?? "unknown";
-  const feature = stringOf(fields.feature) ?? "unknown";
-  const [inputTokens, outputTokens] = [countOf(fields.inputTokens) ?? 0, countOf(fields.outputTokens) ?? 0];
-  const written = countOf(typeof fields.usd === "string" ? Number(fields.usd || Number.NaN) : fields.usd);
-  const kind = feature === "embed" ? "embedding" : "chat";
-  const price = priceOf({ kind, model }, { input: inputTokens, output: outputTokens }, {});
-  const isUnpriced = fields.unpriced === true || (written === undefined && !price.isKnown);
-  return {
-    id,
-    day,
-    at: stringOf(fields.at) ?? "",
-    feature,
-    model,
-    inputTokens,
-    outputTokens,
-    usd: written ?? price.usd,
-    ...(isUnpriced ? { unpriced: true } : {}),
-    ...(fields.open === true ? { open: true } : {}),
-    ...(typeof fields.purse === "string" ? { purse: fields.purse } : {}),
-  };
 }
 
 /** Returns the value if it is a non-negative number. */

@@ -4,13 +4,12 @@
  * without a record is looked at once more.
  */
 
-import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { parseRecord, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { branchEnds, type Mark, noted, readAppended, readMark, saveMark } from "../index/pending.ts";
-import { metaFile, type SessionMeta } from "../sessions/meta.ts";
-import { importOldFile, keepWritten, withState } from "../store/state.ts";
+import type { SessionMeta } from "../sessions/meta.ts";
+import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
@@ -41,7 +40,7 @@ export interface MetaState {
 
 /** Every session's last look. */
 export function readMetaStates(paths: StatePaths): Map<string, MetaState> {
-  const rows = withLooks(paths, ({ db }) => db.prepare("SELECT look FROM meta_looks ORDER BY key").all());
+  const rows = withState(paths, ({ db }) => db.prepare("SELECT look FROM meta_looks ORDER BY key").all());
   const states = rows.flatMap(({ look }) => parseLook(String(look)) ?? []);
   return new Map(states.map((state) => [state.key, state]));
 }
@@ -49,13 +48,13 @@ export function readMetaStates(paths: StatePaths): Map<string, MetaState> {
 /** Returns the last look at one session. */
 export function readMetaState(paths: StatePaths, key: string): MetaState | undefined {
   const find = ({ db }: Store) => db.prepare("SELECT look FROM meta_looks WHERE key = ?").get(key);
-  const row = withLooks(paths, find);
+  const row = withState(paths, find);
   return row && parseLook(String(row.look));
 }
 
 /** Keeps a look in place of the one before. */
 export function keepMetaState(paths: StatePaths, state: MetaState): void {
-  withLooks(paths, ({ db }) => {
+  withState(paths, ({ db }) => {
     db.prepare("INSERT OR REPLACE INTO meta_looks VALUES (?, ?)").run(state.key, JSON.stringify(state));
   });
 }
@@ -68,7 +67,7 @@ export function forgetMetaStates(
   const forgotten = [...readMetaStates(paths).values()].filter(({ key, name = "", given = "" }) =>
     isForgotten({ sessionId: key.slice(key.indexOf(":") + 1), texts: [key, name, given] }),
   );
-  withLooks(paths, ({ db }) => {
+  withState(paths, ({ db }) => {
     for (const { key } of forgotten) db.prepare("DELETE FROM meta_looks WHERE key = ?").run(key);
   });
 }
@@ -86,30 +85,6 @@ export function transcriptMark({ size, modifiedAt }: Pick<Session, "size" | "mod
 export function fileMark(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.size}@${stat.mtimeMs}` : "";
-}
-
-function withLooks<T>(paths: StatePaths, work: (store: Store) => T): T {
-  return withState(paths, (store) => {
-    importOldFile(store, join(paths.home, "meta-state.ndjson"), (text) => takeOverLooks(store, text, paths));
-    return work(store);
-  });
-}
-
-/** Imports the looks of 0.1.0. The last line of a session counts, so it is kept first. */
-function takeOverLooks(store: Store, text: string, paths: StatePaths): void {
-  const keep = store.db.prepare("INSERT OR IGNORE INTO meta_looks VALUES (?, ?)");
-  for (const line of text.split("\n").reverse()) {
-    const state = parseLook(line);
-    if (state && keep.run(state.key, line).changes > 0) recordOwn(store, state, paths);
-  }
-}
-
-/** Records what 0.1.0 wrote beside pi's sessions, if the file is still as it was left. */
-function recordOwn(store: Store, { key, meta, name }: MetaState, paths: StatePaths): void {
-  if (!key.startsWith("pi:") || name === undefined) return;
-  const id = key.slice("pi:".length);
-  const path = metaFile(paths, { id, agent: "pi" });
-  if (fileMark(path) === meta) keepWritten(store, { path, content: readFileSync(path), sessionId: id });
 }
 
 function parseLook(line: string): MetaState | undefined {

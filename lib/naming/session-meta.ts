@@ -13,7 +13,7 @@ import {
   updateMeta,
 } from "../sessions/meta.ts";
 import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
-import { recordWritten } from "../store/state.ts";
+import { recordWritten } from "../store/written-files.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";

@@ -1,14 +1,13 @@
 /** Keeps what observing remembers beside the ledgers, settings and failures, and forgets in both. */
 
-import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
-import { isRecord, parseRecord, scrub, stringOf } from "../base/json.ts";
+import { isRecord, parseRecord, scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, isForgotten, WRITER_WAIT_MS } from "../store/forgetting.ts";
-import { importOldFile, withExistingState, withState } from "../store/state.ts";
+import { withExistingState, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { fileStem, readLedgerFile } from "./ledger.ts";
 
@@ -17,7 +16,6 @@ type Places = Pick<Paths, "observations" | "state">;
 
 /** The file of settings made at run time. */
 export const OVERRIDES = "settings.json";
-const OLD_SUFFIX = ".backoff.json";
 const BACKOFF_FIRST_MS = 60_000;
 const BACKOFF_MAX_MS = 6 * 3_600_000;
 
@@ -77,7 +75,7 @@ export function parseChanges(
 
 /** Returns the failures of a session's observer; undefined when the last attempt was fine. */
 export function readBackoff(paths: Places, sessionId: string): Backoff | undefined {
-  return withBackoffs(paths, sessionId, ({ db }) => {
+  return withExistingState(paths, ({ db }) => {
     const row = db.prepare("SELECT * FROM observer_backoffs WHERE session_id = ?").get(sessionId);
     if (!row) return undefined;
     const [failures, notBefore] = [Number(row.failures), Number(row.not_before)];
@@ -107,7 +105,6 @@ function forgetBackoffs(
   paths: Places,
   isForgotten: (backoff: { sessionId: string; reason: string }) => boolean,
 ): void {
-  for (const id of oldBackoffs(paths)) withBackoffs(paths, id, () => {});
   withExistingState(paths, ({ db }) => {
     const drop = db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?");
     for (const row of db.prepare("SELECT session_id, reason FROM observer_backoffs").all()) {
@@ -120,27 +117,6 @@ function forgetBackoffs(
 function keepBackoff({ db }: Store, sessionId: string, { failures, notBefore, reason }: Backoff): void {
   const insert = db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)");
   insert.run(sessionId, failures, notBefore, reason);
-}
-
-/** Opens state.db after importing what 0.1.0 kept in a file of the session's own. */
-function withBackoffs<T>(paths: Places, sessionId: string, work: (store: Store) => T): T | undefined {
-  const old = join(paths.observations, `${fileStem(sessionId)}${OLD_SUFFIX}`);
-  if (!existsSync(paths.state) && !existsSync(old)) return undefined;
-  return withState(paths, (store) => {
-    importOldFile(store, old, (text) => {
-      const { failures, notBefore, reason } = parseRecord(text) ?? {};
-      if (typeof failures !== "number" || typeof notBefore !== "number") return;
-      keepBackoff(store, sessionId, { failures, notBefore, reason: stringOf(reason) ?? "" });
-    });
-    return work(store);
-  });
-}
-
-/** Returns the sessions that have such a file. */
-function oldBackoffs({ observations }: Places): string[] {
-  if (!existsSync(observations)) return [];
-  const names = readdirSync(observations).filter((name) => name.endsWith(OLD_SUFFIX));
-  return names.map((name) => decodeURIComponent(name.slice(0, -OLD_SUFFIX.length)));
 }
 
 function typed(text: string): unknown {

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { fileStem, namesIn, readIfExists } from "../base/files.ts";
 import { type ForgetIn, type Forgetting, isForgotten } from "../store/forgetting.ts";
-import { forgetFiles, writtenFiles } from "../store/state.ts";
+import { forgetFiles, writtenFiles } from "../store/written-files.ts";
 import { sessionOfPage, unescapeHtml } from "./html.ts";
 
 /** The ending of every page. */

@@ -2,13 +2,14 @@
 
 import { whyUnwritable } from "../base/files.ts";
 import { type Config, loadConfig } from "../config/config.ts";
-import { type Behind, indexRecipe, isAllIndexed } from "../index/freshness.ts";
+import { type Behind, isAllIndexed } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
+import { openIndex } from "../index/open-index.ts";
 import { nameOf } from "../sessions/meta.ts";
 import { machineOf } from "../sessions/places.ts";
 import { originOf, projectKey } from "../sessions/project.ts";
 import { openShared, sharedBy } from "../store/replica.ts";
-import { openStore, type Store, tendIndexes } from "../store/store.ts";
+import { type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
@@ -106,7 +107,7 @@ export async function searchAsText(
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
   const index = maySave(config, resources);
-  const store = openStore(config.paths.database, { create: index });
+  const store = await openIndex(config.paths.database, config.settings, { create: index });
   const shared = request.own ? undefined : openShared(config.paths);
   try {
     if (index) tendIndexes(config.paths, new Date());
@@ -133,7 +134,7 @@ export async function sessionTopics(
   const { subagents = false, signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const index = maySave(config, resources);
-  const store = openStore(config.paths.database, { create: index });
+  const store = await openIndex(config.paths.database, config.settings, { create: index });
   try {
     await updateIndex(store, { config, index, signal });
     const { TOPIC_NAMES } = await import("../language/topics.ts");
@@ -169,7 +170,7 @@ async function updateIndex(
   { config, index, signal }: Surroundings & { index: boolean },
 ): Promise<Behind> {
   const { settings, paths } = config;
-  if (isAllIndexed(store, paths, indexRecipe(settings))) return { sessions: 0, bytes: 0 };
+  if (isAllIndexed(store, paths, settings)) return { sessions: 0, bytes: 0 };
   // the modules that read transcripts are half of the program, and mostly there is nothing new
   const [{ listSessions }, { catchUp, readBehind }] = await Promise.all([
     import("../sessions/sessions.ts"),

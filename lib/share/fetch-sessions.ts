@@ -274,7 +274,7 @@ function finishSession({ db }: Store, { storedId }: SharedSession, session: Inco
   const held = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(storedId);
   db.prepare(
     `INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,
-       modified, recipe) VALUES (?, ?, '', ?, ?, 'complete', 0, ?, 'shared')`,
+       modified) VALUES (?, ?, '', ?, ?, 'complete', 0, ?)`,
   ).run(storedId, fileOf(storedId), new Date().toISOString(), Number(held?.n ?? 0), updatedAt);
   db.prepare(
     "UPDATE shared_sessions SET held_seq = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",

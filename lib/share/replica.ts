@@ -9,7 +9,7 @@ import type { Paths } from "../config/config.ts";
 import { eraseFreed, findRows, forgetRows } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
-import { hasReplica } from "../store/replica.ts";
+import { hasReplica, pulledAgain } from "../store/replica.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
@@ -83,7 +83,7 @@ type ReplicaPaths = Pick<Paths, "shared">;
 
 /** Opens the replica for writing, created as needed. */
 export function openReplica({ shared }: ReplicaPaths): Store {
-  const store = openStore(shared);
+  const store = openStore(shared, { carry: pulledAgain });
   store.db.exec(TABLES);
   // Written in bulk: pages that change often stay in memory and go into the file once.
   store.db.exec("PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 20000; PRAGMA cache_size = -65536");

@@ -5,11 +5,12 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
+import { openIndex } from "../index/open-index.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
-import { openStore, type Store, writeFact } from "../store/store.ts";
+import { type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { greetHub, type PublishReport, publish } from "./publishing.ts";
@@ -120,7 +121,7 @@ async function exchange(
 ): Promise<Omit<ShareReport, "tookMs">> {
   const { paths, settings } = config;
   const exclusion = readExclusion(currentExclude(paths, settings.exclude));
-  return await closing(openStore(paths.database), (store) =>
+  return await closing(await openIndex(paths.database, settings), (store) =>
     closing(openState(paths), async (state) => {
       const common = { config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) };
       await greetHub(hub, { state, ...common });

@@ -17,10 +17,13 @@ export function hasReplica({ shared }: Pick<Paths, "shared">): boolean {
   return existsSync(shared);
 }
 
+/** What is carried over of a replica that is to be replaced: nothing, since it is pulled again as a whole. */
+export const pulledAgain = () => true;
+
 /** Opens the replica; undefined where there is none, or none that may still be used. */
 export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date()): Store | undefined {
   if (!hasReplica(paths)) return undefined;
-  const replica = openStore(paths.shared, { create: false });
+  const replica = openStore(paths.shared, { create: false, carry: pulledAgain });
   const pulledAt = Date.parse(readFact(replica, PULLED_FACT) ?? "");
   if (now.getTime() - pulledAt < LEASE_DAYS * DAY_MS) return replica;
   replica.close();

@@ -3,35 +3,27 @@
  * rebuilt from transcripts. It has few rows, so deleted ones are overwritten immediately (secure_delete).
  */
 
-import { existsSync, realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { bytesOf, readIfExists, remove } from "../base/files.ts";
-import { sha256 } from "../base/hash.ts";
+import { existsSync } from "node:fs";
 import type { Paths } from "../config/config.ts";
-import { type ForgetIn, type Forgetting, isForgotten, isInState } from "./forgetting.ts";
-import { migrate } from "./migrations.ts";
-import { repairDamaged } from "./repair.ts";
-import { openDatabase } from "./sqlite.ts";
-import { storageError } from "./storage-errors.ts";
+import { copyTables, openVersioned } from "./carry-over.ts";
 import type { Store } from "./store.ts";
 
-type StatePaths = Pick<Paths, "state">;
+export type StatePaths = Pick<Paths, "state">;
+
+/** What nothing else knows: files of ours elsewhere, spend, and what the hub has or is to hear of. */
+const CARRIED = ["written_files", "spend", "share_facts", "share_published", "share_withdrawals"] as const;
 
 /**
- * Opens `state.db`, created and migrated as needed.
+ * Opens `state.db`, created or carried over as needed.
  *
- * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened or is newer than this program.
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened.
  */
 export function openState({ state }: StatePaths): Store {
-  repairDamaged(state, { migrations: STATE_MIGRATIONS, derived: ["titles", "meta_names", "name_sources"] });
-  const db = openDatabase(state);
-  try {
-    db.exec("PRAGMA secure_delete = ON");
-    migrate(db, STATE_MIGRATIONS);
-  } catch (error) {
-    db.close();
-    throw storageError("migrate", state, error);
-  }
+  const db = openVersioned(state, {
+    schema: STATE_SCHEMA,
+    carry: (from, to) => copyTables(CARRIED, from, to),
+  });
+  db.exec("PRAGMA secure_delete = ON");
   return { db, close: () => db.close() };
 }
 
@@ -50,20 +42,6 @@ export function withExistingState<T>(paths: StatePaths, work: (state: Store) => 
   return existsSync(paths.state) ? withState(paths, work) : undefined;
 }
 
-/**
- * Imports a file in which an earlier version kept this data, then deletes the file. A crash in between repeats the
- * import, so `read` must not overwrite existing rows.
- */
-export function importOldFile({ db }: Store, file: string, read: (text: string) => void): void {
-  if (!existsSync(file)) return;
-  db.transaction(() => {
-    // checked again under the lock: another process may have imported it meanwhile
-    const text = readIfExists(file);
-    if (text !== undefined) read(text);
-  });
-  remove(file);
-}
-
 /** Removes deleted data from the database file and its WAL. */
 export function eraseFreedState(paths: StatePaths): void {
   withExistingState(paths, ({ db }) => {
@@ -72,104 +50,16 @@ export function eraseFreedState(paths: StatePaths): void {
   });
 }
 
-/** A recorded file. */
-interface WrittenFile {
-  path: string;
-  sessionId: string;
-}
-
-/** Records a file that was just written. */
-export function recordWritten(paths: StatePaths, file: WrittenFile & { content: string | Uint8Array }): void {
-  withState(paths, (state) => keepWritten(state, file));
-}
-
-/** Records a file in an open state.db. */
-export function keepWritten(
-  { db }: Store,
-  { path, content, sessionId }: WrittenFile & { content: string | Uint8Array },
-): void {
-  db.prepare("INSERT OR REPLACE INTO written_files VALUES ($path, $hash, $session, $at)").run({
-    path: realFile(path),
-    hash: hashOf(content),
-    session: sessionId,
-    at: new Date().toISOString(),
-  });
-}
-
-/** Returns every recorded file. */
-export function writtenFiles(paths: StatePaths): WrittenFile[] {
-  const rows = withExistingState(paths, ({ db }) =>
-    db.prepare("SELECT path, session_id FROM written_files ORDER BY path").all(),
-  );
-  return (rows ?? []).map(({ path, session_id }) => ({ path: String(path), sessionId: String(session_id) }));
-}
-
-/** Returns whether a file still has the bytes that we wrote. */
-export function isAsWritten(paths: StatePaths, file: string): boolean {
-  return withExistingState(paths, (state) => isRecorded(state, file)) ?? false;
-}
-
-/** Deletes those of the given files that still have the bytes we wrote. */
-export function removeWritten(paths: StatePaths, files: readonly string[]): void {
-  withExistingState(paths, (state) => {
-    for (const file of files) if (isRecorded(state, file)) remove(file);
-  });
-}
-
-/** Sorts files about something forgotten into ours and others', and removes ours unless this is a dry run. */
-export function forgetFiles(
-  files: readonly string[],
-  { paths, dryRun }: ForgetIn,
-): { ours: string[]; others: string[] } {
-  const isOurs = (file: string) => isInState(file, paths) || isAsWritten(paths, file);
-  const ours = files.filter(isOurs);
-  if (!dryRun) {
-    for (const file of ours) if (isInState(file, paths)) remove(file);
-    removeWritten(paths, ours);
-  }
-  return { ours, others: files.filter((file) => !ours.includes(file)) };
-}
-
-/** Drops the records of files about forgotten sessions, or with a matching text in their path. */
-export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetIn): void {
-  if (dryRun) return;
-  const files = writtenFiles(paths).filter(({ sessionId, path }) =>
-    isForgotten(forgetting, sessionId, [path]),
-  );
-  withExistingState(paths, ({ db }) => {
-    for (const { path } of files) db.prepare("DELETE FROM written_files WHERE path = ?").run(path);
-  });
-}
-
-function isRecorded({ db }: Store, file: string): boolean {
-  const content = bytesOf(file);
-  if (content === undefined) return false;
-  const row = db.prepare("SELECT sha256 FROM written_files WHERE path = ?").get(realFile(file));
-  return row?.sha256 === hashOf(content);
-}
-
-/** Resolves symlinks in the folder part: the same folder may be reached by several paths. */
-function realFile(file: string): string {
-  try {
-    return join(realpathSync(dirname(file)), basename(file));
-  } catch {
-    return file; // its folder is gone
-  }
-}
-
-function hashOf(content: string | Uint8Array): string {
-  return sha256().update(content).digest("hex");
-}
-
-/** The schema history of state.db, in the same form as migrations.ts. Released entries are never edited. */
-const STATE_MIGRATIONS: readonly string[] = [
-  `
+/** The tables of `state.db`, at the only version there is. */
+const STATE_SCHEMA = `
 -- files that we wrote outside the state folder, as they were then
 CREATE TABLE written_files (
   path TEXT PRIMARY KEY,
   sha256 TEXT NOT NULL,
   session_id TEXT NOT NULL,
-  written_at TEXT NOT NULL
+  written_at TEXT NOT NULL,
+  -- the state folder that wrote it: in a copy of that folder the file is not ours
+  home TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX written_files_session ON written_files(session_id);
 
@@ -218,7 +108,9 @@ CREATE TABLE spend (
   output_tokens REAL NOT NULL,
   usd REAL NOT NULL CHECK (usd >= 0),
   is_unpriced INTEGER NOT NULL,
-  is_open INTEGER NOT NULL
+  is_open INTEGER NOT NULL,
+  -- whose cap a call counts against, where that is not the general one: pi's observer has its own
+  purse TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX spend_day ON spend(day);
 
@@ -229,8 +121,7 @@ CREATE TABLE observer_backoffs (
   not_before INTEGER NOT NULL,
   reason TEXT NOT NULL
 ) STRICT;
-`,
-  `
+
 -- shared memory: our origin, the hub as it was last seen, times, the last failure
 CREATE TABLE share_facts (
   name TEXT PRIMARY KEY,
@@ -257,9 +148,4 @@ CREATE TABLE share_withdrawals (
   sent INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
-`,
-  `
--- whose cap a call counts against, where that is not the general one: pi's observer has its own
-ALTER TABLE spend ADD COLUMN purse TEXT NOT NULL DEFAULT '';
-`,
-];
+`;

@@ -4,13 +4,12 @@
  */
 
 import { existsSync, statSync, utimesSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { namesIn, remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { MIGRATIONS, migrate } from "./migrations.ts";
-import { repairDamaged } from "./repair.ts";
+import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
+import { INDEX_SCHEMA } from "./schema.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
-import { storageError } from "./storage-errors.ts";
 
 /** An open index. Queries are in the modules that own their subject, such as index-state.ts and chunk-rows.ts. */
 export interface Store {
@@ -18,35 +17,13 @@ export interface Store {
   close(): void;
 }
 
-/** Set while the full text of rows copied from a damaged file still has to be built. */
-export const CARRIED_FACT = "carried_over";
-
-/** A hub's replica is pulled again as a whole. For an index, facts that say it is current must not be copied. */
-function derivedIn(path: string): string[] | undefined {
-  return basename(path) === "shared.db"
-    ? undefined
-    : ["facts", "read_marks", "session_topics", "topic_marks"];
-}
-
-function markCarried(db: SqlDatabase): void {
-  db.prepare("INSERT INTO facts (name, value) VALUES (?, '1')").run(CARRIED_FACT);
-}
-
 /**
- * Opens the index, created and migrated as needed.
+ * Opens an index. One that is damaged or of another version is only replaced where the options say what to carry over.
  *
- * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened, is newer than this program, or is missing and
- * `create` is false.
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened, or is missing and `create` is false.
  */
-export function openStore(path: string, options: { create?: boolean } = {}): Store {
-  repairDamaged(path, { migrations: MIGRATIONS, derived: derivedIn(path), finish: markCarried });
-  const db = openDatabase(path, options);
-  try {
-    migrate(db, MIGRATIONS);
-  } catch (error) {
-    db.close();
-    throw storageError("migrate", path, error);
-  }
+export function openStore(path: string, options: Omit<Versioned, "schema"> = {}): Store {
+  const db = openVersioned(path, { ...options, schema: INDEX_SCHEMA });
   return { db, close: () => db.close() };
 }
 
@@ -73,18 +50,13 @@ export function copyDatabase(from: string, to: string): void {
 }
 
 /** Reads a fact that the index keeps about itself. */
-export function readFact(store: Store, name: string): string | undefined {
+export function readFact(store: Pick<Store, "db">, name: string): string | undefined {
   const row = store.db.prepare("SELECT value FROM facts WHERE name = $name").get({ name });
   return row ? String(row.value) : undefined;
 }
 
-/** Returns whether rows were copied from a damaged file, and the index does not yet cover them. */
-export function isCarriedOver(store: Store): boolean {
-  return readFact(store, CARRIED_FACT) !== undefined;
-}
-
 /** Sets a fact, or removes it when the value is undefined. */
-export function writeFact(store: Store, name: string, value: string | undefined): void {
+export function writeFact(store: Pick<Store, "db">, name: string, value: string | undefined): void {
   if (value === undefined) store.db.prepare("DELETE FROM facts WHERE name = $name").run({ name });
   else {
     store.db
@@ -118,7 +90,6 @@ export function isStillThere(store: Store, { id, hash }: { id: number; hash: Uin
 
 /** An index of given transcripts is removed after 30 days without use. */
 const UNUSED_MS = 30 * 24 * 3_600_000;
-const PARTS = ["", "-wal", "-shm"] as const;
 
 /** Returns the path of every index that may exist, the main one first. */
 export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {

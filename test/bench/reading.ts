@@ -122,7 +122,7 @@ function knowLine(database: string, file: string): void {
   store.db
     .prepare(
       `INSERT INTO index_state (session_id, file_path, file_hash, last_indexed, status, size, modified, cursor_offset,
-         cursor_line, recipe) VALUES ('large', ?, ?, '', 'partial', -1, '', ?, ?, '')`,
+         cursor_line) VALUES ('large', ?, ?, '', 'partial', -1, '', ?, ?)`,
     )
     .run(file, hashBefore(file, offset), offset, line);
   store.close();

@@ -201,7 +201,7 @@ function addSession(
       "INSERT INTO sessions (number, id, agent, file, cwd, project, updated_at, source_gone) VALUES (?, ?, 'claude', ?, ?, ?, ?, 1)",
     ).run(number, id, `/gone/${id}.jsonl`, project, project, at);
     db.prepare(
-      `INSERT INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size, modified, recipe)
+      `INSERT INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size, modified)
        VALUES (?, ?, '', ?, ?, 'complete', 0, ?, '')`,
     ).run(id, `/gone/${id}.jsonl`, at, PER_SESSION, at);
     const chunk = db.prepare(

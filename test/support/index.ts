@@ -63,7 +63,7 @@ export function contentOf(store: Store): unknown {
     ),
     state: all(
       `SELECT session_id, file_path, file_hash, chunk_count, status, size, cursor_offset, cursor_line, next_chunk,
-         skipped_lines, recipe, error FROM index_state ORDER BY session_id`,
+         skipped_lines, error FROM index_state ORDER BY session_id`,
     ),
     words: all("SELECT term, doc, cnt FROM chunks_vocab ORDER BY term"),
     fullText: Number(store.db.prepare("SELECT count(*) AS n FROM chunks_fts").get()?.n),

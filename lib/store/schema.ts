@@ -1,15 +1,10 @@
 /**
- * The schema history of the index: an append-only list of SQL, one entry per version (`PRAGMA user_version`). Released
- * entries are never edited. Times are ISO-8601 UTC text.
+ * The tables of an index, at the only version there is. Times are ISO-8601 UTC text.
  *
  * `session_embeddings` (vec0) is not here: its width is configured and its module may be missing (see chunk-vectors.ts).
  */
 
-import { SessionMemoryError } from "../base/errors.ts";
-import type { SqlDatabase } from "./sqlite.ts";
-
-export const MIGRATIONS: readonly string[] = [
-  `
+export const INDEX_SCHEMA = `
 CREATE TABLE sessions (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -43,7 +38,6 @@ CREATE TABLE index_state (
   -- index of the first chunk behind the cursor
   next_chunk INTEGER NOT NULL DEFAULT 0,
   skipped_lines INTEGER NOT NULL DEFAULT 0,
-  recipe TEXT NOT NULL,
   took_ms REAL NOT NULL DEFAULT 0,
   error TEXT
 ) STRICT;
@@ -52,8 +46,7 @@ CREATE TABLE embedders (
   id INTEGER PRIMARY KEY,
   model TEXT NOT NULL,
   dimensions INTEGER NOT NULL,
-  recipe TEXT NOT NULL,
-  UNIQUE (model, dimensions, recipe)
+  UNIQUE (model, dimensions)
 ) STRICT;
 
 CREATE TABLE session_chunks (
@@ -77,12 +70,15 @@ CREATE TABLE session_chunks (
   tools TEXT NOT NULL DEFAULT '',
   entry_ids TEXT NOT NULL,
   token_count INTEGER NOT NULL,
+  -- where each message of the content begins (UTF-16 units) and on which line of the transcript it is: 0:118 340:121
+  row_lines TEXT NOT NULL DEFAULT '',
   embedding BLOB,
   created_at TEXT NOT NULL,
   UNIQUE (session_id, chunk_index)
 ) STRICT;
 CREATE INDEX session_chunks_timestamp ON session_chunks(timestamp);
-CREATE INDEX session_chunks_session ON session_chunks(session_id);
+-- the chunk that a deed belongs to is the last one that begins before it
+CREATE INDEX session_chunks_line ON session_chunks(session_id, first_line);
 CREATE INDEX session_chunks_hash ON session_chunks(content_hash) WHERE embedder IS NOT NULL;
 CREATE INDEX session_chunks_embedder ON session_chunks(embedder);
 
@@ -133,12 +129,7 @@ CREATE TABLE facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT;
-`,
-  `
--- where each message of the content begins (UTF-16 units) and on which line of the transcript it is: 0:118 340:121
-ALTER TABLE session_chunks ADD COLUMN row_lines TEXT NOT NULL DEFAULT '';
-`,
-  `
+
 -- how far each follower of a transcript (names, observations) has read it; the index has its cursor in index_state
 CREATE TABLE read_marks (
   session_id TEXT NOT NULL,
@@ -153,8 +144,7 @@ CREATE TABLE read_marks (
   note TEXT NOT NULL,
   PRIMARY KEY (session_id, follower)
 ) STRICT, WITHOUT ROWID;
-`,
-  `
+
 -- what was done: tool calls with what came of them; times and places as of the chunks
 CREATE TABLE deeds (
   id INTEGER PRIMARY KEY,
@@ -183,8 +173,7 @@ CREATE VIRTUAL TABLE deeds_fts USING fts5(
 INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('hashsize', 33554432);
 INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('automerge', 16);
 CREATE VIRTUAL TABLE deeds_vocab USING fts5vocab(deeds_fts, row);
-`,
-  `
+
 -- lines that the user took back: the conversation went on from a row before them
 CREATE TABLE rewound (
   -- number of the session
@@ -193,12 +182,7 @@ CREATE TABLE rewound (
   last_line INTEGER NOT NULL,
   PRIMARY KEY (session, first_line)
 ) STRICT, WITHOUT ROWID;
-`,
-  `
--- the chunk that a deed belongs to is the last one that begins before it
-CREATE INDEX session_chunks_line ON session_chunks(session_id, first_line);
-`,
-  `
+
 -- what whole sessions are about, by their own words
 CREATE TABLE session_topics (
   -- without case, spaces, -, _ and a plural's s
@@ -214,12 +198,7 @@ CREATE TABLE topic_marks (
   session_id TEXT PRIMARY KEY,
   chunks INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-`,
-  `
--- two others begin with the session
-DROP INDEX session_chunks_session;
-`,
-  `
+
 -- which commands' outputs hold an error: a hash of its line without what differs between two runs
 CREATE TABLE error_lines (
   key INTEGER NOT NULL,
@@ -228,28 +207,4 @@ CREATE TABLE error_lines (
   PRIMARY KEY (key, deed)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX error_lines_deed ON error_lines(deed);
-`,
-];
-
-/** Applies all pending migrations in one transaction. */
-export function migrate(db: SqlDatabase, migrations: readonly string[]): void {
-  if (schemaVersion(db, migrations.length) === migrations.length) return;
-  db.transaction(() => {
-    // read again under the lock: another process may have migrated meanwhile
-    const version = schemaVersion(db, migrations.length);
-    for (const sql of migrations.slice(version)) db.exec(sql);
-    db.exec(`PRAGMA user_version = ${migrations.length}`);
-  });
-}
-
-function schemaVersion(db: SqlDatabase, known: number): number {
-  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
-  if (version > known) {
-    throw new SessionMemoryError(
-      "STORAGE_ERROR",
-      `Cannot open "${db.path}": schema version ${version}, this program knows ${known}`,
-      { hint: "update session-memory" },
-    );
-  }
-  return version;
-}
+`;

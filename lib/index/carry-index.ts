@@ -1,0 +1,213 @@
+/**
+ * Carries over of an index what cannot be made again: the sessions whose transcript is gone, redacted and without what
+ * is excluded now, and the vectors and topics that were paid for. All else is read from the transcripts again.
+ */
+
+import { existsSync } from "node:fs";
+import type { Settings } from "../config/config.ts";
+import { copyTables, eachRow } from "../store/carry-over.ts";
+import type { Row, SqlDatabase, SqlValue } from "../store/sqlite.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Chunk } from "../transcripts/session.ts";
+import { chunkAdder } from "./chunk-rows.ts";
+import { deedAdder, deedFrom } from "./deed-rows.ts";
+import { hostId } from "./index-state.ts";
+
+/** What a carry-over works on. */
+interface Carrying {
+  from: SqlDatabase;
+  to: SqlDatabase;
+  rules: Rules;
+  /** The ids of the sessions that are carried over. */
+  ids: Set<string>;
+  /** Their directories, by number, where the row that has them could be read. */
+  numbers: Map<number, string | undefined>;
+}
+
+/** Fills a new index from an old one; returns whether all of the old one could be read. */
+export function carryIndex(
+  from: SqlDatabase,
+  to: SqlDatabase,
+  settings: Pick<Settings, "redact" | "exclude">,
+): boolean {
+  const carrying: Carrying = { from, to, rules: readRules(settings), ids: new Set(), numbers: new Map() };
+  // the topics before the chunks that take them from there
+  const steps = [carrySessions, carryPaid, carryChunks, carryDeeds, carryLines];
+  return steps.map((carry) => carry(carrying)).every(Boolean);
+}
+
+const SESSION =
+  "number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, compacted_line".split(
+    ", ",
+  );
+const STATE =
+  "session_id, file_path, file_hash, last_indexed, status, size, modified, cursor_offset, cursor_line, next_chunk, skipped_lines, took_ms".split(
+    ", ",
+  );
+
+function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
+  const read = new Set<string>();
+  const insert = inserter(to, "sessions", [...SESSION, "source_gone"]);
+  const cleaned = (text: SqlValue | undefined) =>
+    typeof text !== "string" || rules.hasText(text) ? null : rules.clean(text);
+  const areSessions = eachRow(from, { table: "sessions", columns: SESSION }, (row) => {
+    const id = String(row.id);
+    read.add(id);
+    if (existsSync(String(row.file)) || rules.hasSession(excludable(row))) return;
+    const texts = { name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
+    insert({ ...row, ...texts, source_gone: 1 });
+    ids.add(id);
+    numbers.set(Number(row.number), texts.cwd ?? undefined);
+  });
+  const insertState = inserter(to, "index_state", STATE);
+  const insertLost = inserter(to, "sessions", ["id", "agent", "file", "updated_at", "source_gone"]);
+  const areStates = eachRow(from, { table: "index_state", columns: STATE }, (row) => {
+    const [id, file] = [String(row.session_id), String(row.file_path)];
+    // of the two rows that identify a session either may be lost
+    if (!read.has(id) && !existsSync(file) && !rules.hasSession({ id: hostId(id) })) {
+      insertLost({ id, agent: "plain", file, updated_at: row.last_indexed ?? "", source_gone: 1 });
+      ids.add(id);
+    }
+    if (ids.has(id)) insertState(row);
+  });
+  to.exec(`
+    INSERT OR IGNORE INTO index_state (session_id, file_path, file_hash, last_indexed, status, size, modified)
+      SELECT id, file, '', updated_at, 'partial', 0, '' FROM sessions`);
+  return areSessions && areStates;
+}
+
+function excludable({ id, name, cwd, project, parent_id }: Row): Parameters<Rules["hasSession"]>[0] {
+  const text = (value: SqlValue | undefined) => (typeof value === "string" ? value : undefined);
+  const [parentId, ...places] = [parent_id, name, cwd, project].map(text);
+  return { id: hostId(String(id)), parentId, name: places[0], cwd: places[1], project: places[2] };
+}
+
+/** Carries over vectors and topics, by the hash of the words they were made of. */
+function carryPaid({ from, to, rules }: Carrying): boolean {
+  const isWhole = copyTables(["embedders", "vector_cache"], from, to);
+  const insert = inserter(to, "topic_cache", ["content_hash", "topics", "model"]);
+  const columns = ["content_hash", "topics", "model"];
+  const areTopics = eachRow(from, { table: "topic_cache", columns }, (row) =>
+    insert({ ...row, topics: cleanList(String(row.topics), rules.clean) }),
+  );
+  return isWhole && areTopics;
+}
+
+const CHUNK =
+  "id, session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count, row_lines, embedder, embedding".split(
+    ", ",
+  );
+
+function carryChunks({ from, to, rules, ids }: Carrying): boolean {
+  const add = chunkAdder({ db: to });
+  const cache = inserter(to, "vector_cache", ["content_hash", "embedder", "embedding"]);
+  const seen = new Set<number>();
+  const isWhole = eachRow(from, { table: "session_chunks", columns: CHUNK }, (row) => {
+    if (seen.has(Number(row.id))) return;
+    seen.add(Number(row.id));
+    if (row.embedder !== null) cache(row);
+    if (!ids.has(String(row.session_id))) return;
+    const chunk = cleanChunk(row, rules);
+    if (rules.hasText(chunk.content) || rules.hasText(chunk.tools)) return;
+    const isSame = chunk.contextContent === row.context_content;
+    const place = { timestamp: String(row.timestamp), exchangeLine: Number(row.exchange_line) };
+    add(chunk, place, isSame ? (row.content_hash as Uint8Array) : undefined);
+  });
+  to.exec(`UPDATE index_state SET chunk_count =
+    (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`);
+  return isWhole;
+}
+
+function cleanChunk(row: Row, { clean }: Rules): Chunk {
+  const [content, context] = [String(row.content), String(row.context_content)];
+  const after = cleanContent(content, String(row.row_lines), clean);
+  return {
+    sessionId: String(row.session_id),
+    index: Number(row.chunk_index),
+    at: String(row.timestamp),
+    firstLine: Number(row.first_line),
+    lastLine: Number(row.last_line),
+    entryIds: JSON.parse(String(row.entry_ids)),
+    speakers: JSON.parse(String(row.speakers)),
+    topics: JSON.parse(cleanList(String(row.topic_tags), clean)),
+    hasDecision: row.has_decision === 1,
+    hasAction: row.has_action === 1,
+    ...after,
+    contextContent: clean(context.slice(0, context.length - content.length)) + after.content,
+    tools: clean(String(row.tools)),
+    tokens: Number(row.token_count),
+  };
+}
+
+/** Cleans each message by itself, so that its new start is known. */
+function cleanContent(
+  content: string,
+  rowLines: string,
+  clean: (text: string) => string,
+): Pick<Chunk, "content" | "rows"> {
+  const before = [...rowLines.matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => [
+    Number(start),
+    Number(line),
+  ]);
+  if (before[0]?.[0] !== 0) return { content: clean(content), rows: [] };
+  const rows: Chunk["rows"] = [];
+  let text = "";
+  for (const [i, [start, line = 0]] of before.entries()) {
+    rows.push({ start: text.length, line });
+    const [, piece = "", end = ""] = /^([\s\S]*?)(\n*)$/.exec(content.slice(start, before[i + 1]?.[0])) ?? [];
+    text += clean(piece) + end; // line ends between messages stay
+  }
+  return { content: text, rows };
+}
+
+function cleanList(json: string, clean: (text: string) => string): string {
+  const list: unknown = JSON.parse(json);
+  return JSON.stringify(list, (_, value: unknown) => (typeof value === "string" ? clean(value) : value));
+}
+
+const DEED =
+  "id, session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input, outcome, result".split(
+    ", ",
+  );
+
+function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying): boolean {
+  const add = deedAdder({ db: to });
+  const seen = new Set<number>();
+  return eachRow(from, { table: "deeds", columns: DEED }, (row) => {
+    const { id, session, exchangeLine, timestamp, ...deed } = deedFrom(row);
+    if (seen.has(id) || !numbers.has(session)) return;
+    seen.add(id);
+    const [target, input, result] = [clean(deed.target), clean(deed.input), clean(deed.result)];
+    const paths = deed.paths.map(clean);
+    if ([target, input, result, ...paths].some(hasText)) return;
+    add([{ ...deed, at: timestamp, target, input, result, paths }], {
+      session,
+      exchangeLine,
+      timestamp,
+      cwd: numbers.get(session),
+    });
+  });
+}
+
+/** Carries over which lines were taken back, and which rows forks must not bring in again. */
+function carryLines({ from, to, ids, numbers }: Carrying): boolean {
+  const tables: [table: string, columns: string[], isOfCarried: (row: Row) => boolean][] = [
+    ["rewound", ["session", "first_line", "last_line"], ({ session }) => numbers.has(Number(session))],
+    ["row_keys", ["key", "session", "line"], ({ session }) => numbers.has(Number(session))],
+    ["copies", ["session_id", "owner_id"], ({ session_id }) => ids.has(String(session_id))],
+  ];
+  return tables
+    .map(([table, columns, isOfCarried]) => {
+      const insert = inserter(to, table, columns);
+      return eachRow(from, { table, columns }, (row) => isOfCarried(row) && insert(row));
+    })
+    .every(Boolean);
+}
+
+/** Prepares to insert rows that are not there yet. */
+function inserter(db: SqlDatabase, table: string, columns: readonly string[]): (row: Row) => void {
+  const insert = db.prepare(
+    `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+  );
+  return (row) => void insert.run(...columns.map((column) => row[column] ?? null));
+}

@@ -1,0 +1,263 @@
+/**
+ * Opens databases at their only version. One that is damaged or of another version is replaced: a new file is filled
+ * with what could not be made again, read from the old one by plain SELECTs, and takes its name. A damaged file stays
+ * beside it until something is forgotten.
+ */
+
+import { copyFileSync, existsSync, linkSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { namesIn, remove, statOf } from "../base/files.ts";
+import { tryLock } from "../base/locks.ts";
+import type { Paths } from "../config/config.ts";
+import { openDatabase, type Row, type SqlDatabase } from "./sqlite.ts";
+import { isMarkedDamaged, markOf, storageError } from "./storage-errors.ts";
+
+/** `PRAGMA user_version` of every database of ours. */
+const VERSION = 1;
+/** A carry-over may have to read gigabytes; who comes second waits this long. */
+const WAIT_MS = 10_000;
+const PAUSE_MS = 50;
+const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;
+/** A database and what SQLite keeps beside it. */
+export const PARTS = ["", "-wal", "-shm"] as const;
+
+export interface Versioned {
+  /** The SQL of its tables. */
+  schema: string;
+  /** @default {true} */
+  create?: boolean;
+  /** Copies what cannot be made again, and returns whether all of it could be read. Without it nothing is replaced. */
+  carry?: ((from: SqlDatabase, to: SqlDatabase) => boolean) | undefined;
+  /** Returns whether the contents are of this version too. @default {true} */
+  isCurrent?: ((db: SqlDatabase) => boolean) | undefined;
+}
+
+/**
+ * Opens a database at this version, created or replaced as needed.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened; `BUSY` while another process replaces it.
+ */
+export function openVersioned(path: string, options: Versioned): SqlDatabase {
+  const db = isMarkedDamaged(path) ? undefined : openUndamaged(path, options);
+  if (db) return db;
+  replace(path, options);
+  const replaced = openCurrent(path, options);
+  if (replaced) return replaced;
+  throw unusable(path, "it is of another version again");
+}
+
+function openUndamaged(path: string, options: Versioned): SqlDatabase | undefined {
+  try {
+    return openCurrent(path, options);
+  } catch (error) {
+    if (isMarkedDamaged(path) && options.carry) return undefined;
+    throw error;
+  }
+}
+
+/** Opens a database and creates its tables; undefined where it is of another version. */
+function openCurrent(path: string, { schema, create, isCurrent }: Versioned): SqlDatabase | undefined {
+  const db = openDatabase(path, create === undefined ? {} : { create });
+  try {
+    if (versionOf(db) === 0 && isEmpty(db)) createTables(db, schema);
+    if (versionOf(db) === VERSION && (isCurrent?.(db) ?? true)) return db;
+  } catch (error) {
+    db.close();
+    throw storageError("open", path, error);
+  }
+  db.close();
+  return undefined;
+}
+
+function createTables(db: SqlDatabase, schema: string): void {
+  db.transaction(() => {
+    if (!isEmpty(db)) return; // another process has just created them
+    db.exec(schema);
+    db.exec(`PRAGMA user_version = ${VERSION}`);
+  });
+}
+
+function versionOf(db: SqlDatabase): number {
+  return Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+}
+
+function isEmpty(db: SqlDatabase): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
+}
+
+/** Replaces a database, unless another process has done so. */
+function replace(path: string, options: Versioned): void {
+  if (!options.carry)
+    throw unusable(path, isMarkedDamaged(path) ? "it is damaged" : "it is of another version");
+  const release = waitForLock(`${path}.carry.lock`);
+  if (!release) {
+    throw new SessionMemoryError("BUSY", `Cannot open "${path}": another process is carrying it over`, {
+      recoverable: true,
+      hint: "run the same command again",
+    });
+  }
+  try {
+    if (!isMarkedDamaged(path) && isReplaced(path, options)) return;
+    takePlace(path, fillNew(path, options));
+  } finally {
+    release();
+  }
+}
+
+function isReplaced(path: string, options: Versioned): boolean {
+  const db = openCurrent(path, options);
+  db?.close();
+  return db !== undefined;
+}
+
+/** Fills a new database with what is carried over; returns whether all of the old one could be read. */
+function fillNew(path: string, { schema, carry }: Versioned): boolean {
+  const fresh = newOf(path);
+  for (const part of PARTS) remove(fresh + part);
+  const to = openDatabase(fresh);
+  try {
+    createTables(to, schema);
+    const from = openOld(path);
+    try {
+      // either side of a reference may be lost
+      to.exec("PRAGMA foreign_keys = OFF");
+      const isWhole = from !== undefined && to.transaction(() => carry?.(from, to) ?? true);
+      // all of it in the one file that takes the name
+      to.exec("PRAGMA journal_mode = DELETE");
+      return isWhole && !isMarkedDamaged(path);
+    } finally {
+      from?.close();
+    }
+  } finally {
+    to.close();
+  }
+}
+
+function openOld(path: string): SqlDatabase | undefined {
+  try {
+    return openDatabase(path, { create: false });
+  } catch {
+    return undefined; // not even the header is readable
+  }
+}
+
+/** Gives the new database its name, in an order in which a crash loses neither it nor the old one. */
+function takePlace(path: string, isWhole: boolean): void {
+  if (!isWhole && existsSync(path)) {
+    const aside = `${path}.damaged-${new Date().toISOString().replace(/[-:]|\.\d+/g, "")}`;
+    if (statOf(`${path}-wal`)?.size) renameSync(`${path}-wal`, `${aside}-wal`);
+    link(path, aside);
+  }
+  // Whoever has the old file open keeps its log; the new one must not meet it.
+  for (const part of ["-wal", "-shm"]) remove(path + part);
+  renameSync(newOf(path), path);
+  remove(markOf(path));
+}
+
+const newOf = (path: string) => `${path}.new`;
+
+function link(path: string, other: string): void {
+  try {
+    linkSync(path, other);
+  } catch {
+    copyFileSync(path, other); // a file system without links
+  }
+}
+
+function waitForLock(lock: string): (() => void) | undefined {
+  for (let waited = 0; ; waited += PAUSE_MS) {
+    const release = tryLock(lock);
+    if (release || waited >= WAIT_MS) return release;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+  }
+}
+
+function unusable(path: string, why: string): SessionMemoryError {
+  return new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": ${why}`, {
+    details: { isReplaceable: true },
+    recoverable: true,
+    hint: "run bun scripts/embed.ts, which carries over what can be read",
+  });
+}
+
+/** Returns whether a database was not opened because it is to be replaced first. */
+export function isReplaceable(error: unknown): boolean {
+  return error instanceof SessionMemoryError && error.details.isReplaceable === true;
+}
+
+/** Returns the damaged files in the state folder that were replaced. */
+export function setAsideIn({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
+  return [home, indexes].flatMap((folder) =>
+    namesIn(folder)
+      .filter((name) => SET_ASIDE.test(name))
+      .map((name) => join(folder, name)),
+  );
+}
+
+/** Copies tables, in the columns that both databases have. Returns whether all of them could be read. */
+export function copyTables(tables: readonly string[], from: SqlDatabase, to: SqlDatabase): boolean {
+  return tables.map((table) => copyTable(table, from, to)).every(Boolean);
+}
+
+function copyTable(table: string, from: SqlDatabase, to: SqlDatabase): boolean {
+  const had = columnsOf(table, from);
+  const columns = columnsOf(table, to).filter((column) => had.includes(column));
+  if (columns.length === 0) return false;
+  const insert = to.prepare(
+    `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+  );
+  return eachRow(
+    from,
+    { table, columns },
+    (row) => void insert.run(...columns.map((column) => row[column] ?? null)),
+  );
+}
+
+/**
+ * Reads a table from its start up to the damage, then from its end back to the damage, so that `use` may get a row
+ * twice. Returns whether there is none; a row whose bytes are garbage is passed over.
+ */
+export function eachRow(
+  from: SqlDatabase,
+  { table, columns }: { table: string; columns: readonly string[] },
+  use: (row: Row) => void,
+): boolean {
+  let isWhole = true;
+  const take = (row: Row) => {
+    try {
+      use(row);
+    } catch {
+      isWhole = false;
+    }
+  };
+  for (const order of ["ASC", "DESC"]) {
+    try {
+      const sql = `SELECT ${columns.join(", ")} FROM ${table} ORDER BY ${keyOf(table, from)} ${order}`;
+      for (const row of from.prepare(sql).iterate()) take(row);
+      if (isWhole) return true;
+    } catch {
+      isWhole = false; // the damage starts here
+    }
+  }
+  return false;
+}
+
+function columnsOf(table: string, db: SqlDatabase): string[] {
+  try {
+    return db
+      .prepare(`PRAGMA table_info(${table})`)
+      .all()
+      .map(({ name }) => String(name));
+  } catch {
+    return []; // its definition cannot be read
+  }
+}
+
+/** Returns the table's own row order, which needs no index: an index may be damaged too. */
+function keyOf(table: string, db: SqlDatabase): string {
+  const row = db.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(table);
+  if (!/WITHOUT ROWID/i.test(String(row?.sql))) return "rowid";
+  const keys = db.prepare("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk").all(table);
+  return keys.map(({ name }) => String(name)).join(", ");
+}
