@@ -6,7 +6,6 @@ import type { Config } from "../lib/config/config.ts";
 import { catchUp } from "../lib/index/indexing.ts";
 import { openIndex } from "../lib/index/open-index.ts";
 import { pending } from "../lib/index/pending.ts";
-import { updateSessionTopics } from "../lib/index/topics.ts";
 import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -43,7 +42,6 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
       while (nameless.length > 0 && Date.now() < until) await makeName(nameless.shift(), { store, config });
       const { home } = paths;
       const left = await catchUp({ store, home, sessions, settings, deadlineMs: sliceMs });
-      await updateSessionTopics(store, { deadlineMs: sliceMs / 2 });
       // A transcript that cannot be indexed never catches up.
       const isDone = left.sessions === 0 || left.sessions + left.bytes >= behind;
       if (isDone && nameless.length === 0) break;

@@ -249,7 +249,7 @@ async function printSteps(
     return void show({ ...rest, entries: steps.map((step) => stepJson(step, style)), skipped }, []);
   }
   if (values.outline) {
-    const { outline } = await import("../lib/naming/work.ts");
+    const { outline } = await import("../lib/naming/outline.ts");
     const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
     return void show(undefined, [head, ...outline(steps, { ...style, maxChars })]);
   }

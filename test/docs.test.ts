@@ -71,7 +71,7 @@ test("what README.md shows of a reference is what the program says", async () =>
 });
 
 test("what README.md shows of observations is what the program renders", async () => {
-  const block = blocks(README, "text").find((text) => text.startsWith("- 🔴")) ?? "";
+  const block = blocks(README, "text").find((text) => /^- (?:🔴|🟡)/u.test(text)) ?? "";
   const { stdout } = await type("session-memory observe-compact 7c41f0b2 --observe --render");
   for (const line of block.trimEnd().split("\n")) {
     const [said = ""] = line.split("…");

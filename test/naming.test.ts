@@ -7,7 +7,6 @@ import type { Entry, ToolCall } from "../lib/transcripts/session.ts";
 const place = { line: 1, offset: 0, end: 0 };
 const user = (text: string): Entry => ({ ...place, kind: "user", text });
 const agent = (text: string): Entry => ({ ...place, kind: "assistant", text });
-const compacted = (text: string): Entry => ({ ...place, kind: "summary", text });
 const result = (text: string): Entry => ({ ...place, kind: "result", text });
 const tool = (call: ToolCall): Entry => ({ ...place, kind: "tool", text: "", tool: call });
 const run = (target: string) => tool({ name: "Bash", target, action: "run", paths: [] });
@@ -68,14 +67,6 @@ const named: [string, Entry[], string | undefined][] = [
     "Rename the invoice module to billing",
   ],
   [
-    "a ticket's number says nothing: the compaction does",
-    [
-      user("Work on bead shop-x4k. Run bd show shop-x4k."),
-      compacted('The user asked to work on the epic "Unified invoice rendering with PDF export".'),
-    ],
-    "Unified invoice rendering with PDF export",
-  ],
-  [
     'a commit says what "fix it" did not',
     [
       user("fix it"),
@@ -111,14 +102,6 @@ const named: [string, Entry[], string | undefined][] = [
     "Organize the release notes of all plugins",
   ],
   [
-    "what is only pointed at is named by the file that was worked on",
-    [
-      user("read @public/tokenizer.css and propose a plan how to refactor it"),
-      edit("/x/public/tokenizer.css"),
-    ],
-    "Propose a plan how to refactor tokenizer.css",
-  ],
-  [
     "an aside that was cut in its middle is left out",
     [user("Research the plan mode feature (when it is forced, and how plans are kept across sessions)")],
     "Research the plan mode feature",
@@ -150,16 +133,6 @@ const named: [string, Entry[], string | undefined][] = [
   ["a greeting alone has none", [user("hello"), agent("Hello! What can I do for you?")], undefined],
   ["no conversation has none", [], undefined],
   [
-    "a tracker's title says more than the ticket's number",
-    [
-      user("Work on bead shop-x4k. Run bd show shop-x4k to see it. Start with the first ready task."),
-      run("bd show shop-x4k"),
-      result("○ shop-x4k [EPIC] · Unified invoice rendering (PDF, HTML)   [● P1 · OPEN]\nOwner: -"),
-      run('git commit -m "feat: add a totals row to the invoice table (shop-x4k.1)"'),
-    ],
-    "Unified invoice rendering",
-  ],
-  [
     "background in a long brief is passed over",
     [
       user(
@@ -170,19 +143,9 @@ const named: [string, Entry[], string | undefined][] = [
     "Compare the parser's error messages with the old ones",
   ],
   [
-    "what an agent announces replaces a request that is not there",
-    [agent("I'll research how the border colour attribute is used in the templates.")],
-    "Research how the border colour attribute is used",
-  ],
-  [
     "a participle whose rest was cut off goes with it",
     [user("organize all our old work documents generated during the many agent runs of last winter")],
     "Organize all our old work documents",
-  ],
-  [
-    "a statement that its writer cut loses the half word",
-    [agent("I'll research how the border colour is used thro...")],
-    "Research how the border colour is used",
   ],
   [
     "of reading for a purpose the purpose is the work",
@@ -192,15 +155,6 @@ const named: [string, Entry[], string | undefined][] = [
       ),
     ],
     "Overview of the code organization in the shop project",
-  ],
-  [
-    "a clause that would be cut in its object ends before it",
-    [
-      user(
-        "we still need to port over invoice-selector.ts based on the patterns you find in the other selectors of the app",
-      ),
-    ],
-    "Port over invoice-selector.ts",
   ],
   [
     "an outburst gives way to what was asked for",
@@ -213,30 +167,30 @@ const named: [string, Entry[], string | undefined][] = [
     "Move the totals row below the invoice lines",
   ],
   [
-    "tasks for subagents that are alike are named together",
+    "a plan's heading says more than the order to follow it",
     [
       user(
-        "let's try teammates: have each of them research one way to hand over work, and compare them then",
+        "Implement the following plan:\n\n# Plan: Add a confirmation before the export\n\n## Context\n\nToday it starts at once.",
       ),
-      ...[
-        "Research plan files",
-        "Research plan mode",
-        "Research shared issue trackers",
-        "Merge the branches",
-      ].map((target) => tool({ name: "Task", target, action: "other", paths: [] })),
-      agent("The plan files, plan mode and shared issue trackers are compared."),
     ],
-    "Research plan files, mode, shared issue trackers",
+    "Add a confirmation before the export",
   ],
   [
-    "two plans are named together where they fit",
+    "an issue that is only linked is named as people say it",
     [
-      user("support tar archives, please, and have a look at what happens to broken ones in nested archives"),
-      tool({ name: "ExitPlanMode", target: "# Plan: Add Tar Archive Support", action: "other", paths: [] }),
-      user("and now the broken ones"),
-      tool({ name: "ExitPlanMode", target: "# Plan: Report Broken Archives", action: "other", paths: [] }),
+      user("review this PR: https://github.com/acme/shop/pull/73"),
+      agent("It moves the cart to its own table."),
     ],
-    "Add Tar Archive Support; Report Broken Archives",
+    "Review this PR shop#73",
+  ],
+  [
+    "a commit's subject is taken as git printed it",
+    [
+      user("fix it"),
+      { ...run('git commit -m "feat: add a totals row It sums the lines"'), callId: "c1" },
+      { ...result("[main 1a2b3c4] feat: add a totals row to invoices\n 1 file changed"), callId: "c1" },
+    ],
+    "Add a totals row to invoices",
   ],
   [
     "words after a greeting stay with it when they need it",
@@ -262,15 +216,11 @@ const openings: [string, string][] = [
   ],
   [
     "I want to write a blog post about our migration from Heroku to Fly.io, help me outline it",
-    "Write a blog post about our migration",
+    "Write a blog post about our migration from Heroku",
   ],
   [
     "Use the playwright MCP to take screenshots of the pricing page at three widths and compare them",
     "Take screenshots of the pricing page at three widths",
-  ],
-  [
-    "This fucking test keeps failing on windows only!!! fix it: test/path.test.ts",
-    "This test keeps failing on windows",
   ],
   [
     "The user wants to be able to export invoices as PDF. Start with the backend endpoint, we'll do the UI later.",
@@ -308,7 +258,7 @@ test("spokenText() keeps what was said and drops what was pasted", () => {
   expect(spokenText(text).split("\n").filter(Boolean)).toEqual(["look at this", "- first point", "thanks"]);
 });
 
-test("summarizeByRule() takes request, decisions, files and outcome from the session's own words", () => {
+test("summarizeByRule() takes the first request, the last one and the last answer", () => {
   const entries = [
     user("Fix the flaky login test, but keep the 5 s timeout."),
     agent("I will look at it."),
@@ -325,57 +275,29 @@ test("summarizeByRule() takes request, decisions, files and outcome from the ses
     summary: [
       "Asked: Fix the flaky login test, but keep the 5 s timeout.",
       "Then: also add a regression test for the refresh of expired sessions",
-      "Decided: We decided to await refresh instead of retrying.",
-      "Files: auth.ts, login.test.ts",
       "Last: The login test passes now, and the timeout is still 5 s.",
     ].join("\n"),
     tags: ["testing", "auth", "debugging"],
   });
 });
 
-test("a session that only holds remarks is named by the first", () => {
-  const entries = [user("first prompt before the pause"), agent("ok"), user("second prompt"), agent("ok")];
-  const where = { project: "shop", date: "2026-02-03" };
-  expect(summarizeByRule(entries, where).name).toBe('"first prompt before the pause" in shop on 2026-02-03');
-  expect(summarizeByRule([user("rename the invoice module"), agent("ok")], where).name).toBe(
-    "Rename the invoice module",
-  );
-  expect(summarizeByRule([...entries, edit("/shop/second-prompt.ts")], where).name).toContain("prompt");
-});
-
-test("a session whose words are gone is named by its work", () => {
+test("a session whose words are gone is named by how much was done", () => {
   const where = { project: "shop", date: "2026-02-03" };
   const hidden = [
     user("[REDACTED_MESSAGE len=98 sha=c002ff99]"),
     agent("[REDACTED_TEXT len=156 sha=2a40230f]"),
   ];
-  const patch = tool({ name: "apply_patch", target: "[REDACTED_INPUT len=3]", action: "edit", paths: [] });
-  const call = (name: string) => tool({ name, target: "", action: "other", paths: [] });
-  const named = (...work: Entry[]) => summarizeByRule([...hidden, ...work], where).name;
-  const names = [
-    named(run("a"), run("b"), patch),
-    named(
-      call("mcp__billing__search_invoices"),
-      call("mcp__billing__send_invoice"),
-      call("mcp__billing__send_invoice"),
-    ),
-    named(run("a")),
-  ];
-  expect(names).toEqual([
-    "2 commands and 1 edit in shop on 2026-02-03",
-    "Send invoice with billing in shop on 2026-02-03",
-    "Short exchange in shop on 2026-02-03",
-  ]);
-  expect(names.map(isCircumstantial)).toEqual([true, true, true]);
+  const { name } = summarizeByRule([...hidden, run("a"), run("b")], where);
+  expect([name, isCircumstantial(name)]).toEqual(["2 calls in shop on 2026-02-03", true]);
 });
 
-test("a session that says nothing is named by place and time", () => {
+test("a session that says nothing is named by its first words, else by place and time", () => {
   const where = { project: "shop", date: "2026-02-03" };
   expect(summarizeByRule([user("hello"), agent("Hi!")], where)).toMatchObject({
     name: '"hello" in shop on 2026-02-03',
     description: '"hello" in shop on 2026-02-03',
   });
-  expect(summarizeByRule([agent("Hi!")], where).name).toBe("Short exchange in shop on 2026-02-03");
-  for (const name of ['"hello" in shop on 2026-02-03', "Short exchange in shop on 2026-02-03"])
+  expect(summarizeByRule([agent("Hi!")], where).name).toBe("Conversation in shop on 2026-02-03");
+  for (const name of ['"hello" in shop on 2026-02-03', "Conversation in shop on 2026-02-03"])
     expect(isCircumstantial(name)).toBe(true);
 });

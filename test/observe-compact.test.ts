@@ -47,16 +47,16 @@ test("a session is observed and rendered in one go, and the secret in it is nowh
 ## Observations
 
 ### 2026-02-03 (UTC)
-- 🔴 (14:30) User: fix the flaky login test
+- 🟡 (14:30) User: fix the flaky login test
 - 🟢 (14:31) Edited login.ts
-- 🟡 (14:33) ✅ The refresh was not awaited; it is now.
-- 🔴 (14:40) User: now deploy, key [redacted:openai-key]
+- 🟡 (14:33) The refresh was not awaited; it is now.
+- 🟡 (14:40) User: now deploy, key [redacted:openai-key]
 
 ## Open Threads
 - now deploy, key [redacted:openai-key]
 
 ## Next Action Bias
-- Go on with the last open thread
+- Go on with the last open thread, unless it was answered since
 
 <modified-files>
 /srv/app/src/login.ts
@@ -74,7 +74,7 @@ test("--recall prints an observation and the lines it stands on", async () => {
   const { records } = JSON.parse((await run(ID, "--dump", "--json")).stdout);
   const { id } = records[0].observations[2];
   const { stdout } = await run(ID, "--recall", id);
-  expect(stdout).toContain(`✅ The refresh was not awaited; it is now. [${id}]\n`);
+  expect(stdout).toContain(`The refresh was not awaited; it is now. [${id}]\n`);
   expect(stdout).toMatch(
     /\.jsonl:\d+: \[2026-02-03 14:33:00\] Assistant: The refresh was not awaited; it is now\.\n$/,
   );
@@ -110,11 +110,11 @@ test("--status and --view tell where a session stands, as one JSON document too"
   expect(output.status).toMatchObject({
     observer: "rules",
     raw: { messages: 4, uncoveredMessages: 0, uncoveredTokens: 0 },
-    observations: { red: 2, yellow: 1, green: 1, open: 1, done: 1 },
+    observations: { red: 0, yellow: 3, green: 1, open: 1, done: 0 },
     backoff: null,
   });
   expect(output.view).toHaveLength(2);
-  expect((await run(ID)).stdout).toContain("observations  🔴 2 🟡 1 🟢 1, 1 open threads");
+  expect((await run(ID)).stdout).toContain("observations  🔴 0 🟡 3 🟢 1, 1 open threads");
   expect(await run(ID, "--view", "raw")).toEqual({
     stdout: "",
     stderr: "nothing to view: nothing is observed yet (obs), or all of it is (raw)\n",
@@ -200,7 +200,7 @@ test("what was observed is still there when the host has deleted the transcript"
   expect(after.stderr).toContain("the transcript is gone, its observations are left\n");
   const noteId = /\[(\w{6})\]/.exec(before.stdout)?.[1] ?? "";
   const recalled = await runScript("observe-compact", [id, "--recall", noteId, "--quiet"], { env: own.env });
-  expect(recalled.stdout).toBe(`- 🔴 (14:30) User: fix the login [${noteId}]\nits transcript is gone\n`);
+  expect(recalled.stdout).toBe(`- 🟡 (14:30) User: fix the login [${noteId}]\nits transcript is gone\n`);
   const rebuilt = await runScript("observe-compact", [id, "--rebuild", "--quiet"], { env: own.env });
   expect([rebuilt.exitCode, rebuilt.stderr]).toEqual([
     1,

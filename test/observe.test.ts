@@ -97,7 +97,7 @@ test("the prompt has the history first, the new lines with their numbers, and th
   });
   await observe(observing(entries, { records, complete }));
   const prompt = complete.requests[0]?.prompt ?? "";
-  expect(prompt).toStartWith("<observations-so-far>\n- 🔴 (10:02) User: fix the flaky login test");
+  expect(prompt).toStartWith("<observations-so-far>\n- 🟡 (10:02) User: fix the flaky login test");
   expect(prompt).toContain(
     "<new-conversation>\n[7] (2026-02-12 10:07Z) User: now the docs\n</new-conversation>",
   );
@@ -109,7 +109,7 @@ test("what the user said and the model passed over is kept by rule", async () =>
   const only = { observations: [{ priority: "yellow", text: "the login test was fixed", sources: [6] }] };
   await observe(observing(conversation(TURNS), { records, complete: answering(only) }));
   expect(linesOf(observationsOf(records))).toEqual([
-    "- 🔴 (10:02) User: fix the flaky login test, keep the 5 s timeout",
+    "- 🟡 (10:02) User: fix the flaky login test, keep the 5 s timeout",
     "- 🟡 (10:06) the login test was fixed",
   ]);
 });
@@ -466,7 +466,6 @@ test("what an abandoned branch taught is dropped, and comes back with the branch
   );
   expect(said()).toContain("write it in Rust");
   expect(said()).not.toContain("Zig");
-  expect(said().match(/Rust/g)).toHaveLength(2);
 });
 
 test("a branch that was never observed is not taken for covered because later lines are", async () => {

@@ -29,17 +29,16 @@ test("a rendering has its sections, dated groups, local times and file tags", as
 ## Observations
 
 ### 2026-02-12 (Europe/Berlin)
-- 🔴 (11:02) User: fix the flaky login test
+- 🟡 (11:02) User: fix the flaky login test
 - 🟢 (11:04) Edited login.ts
-- 🟢 (11:05) Ran \`bun test login\` (12 pass, 0 fail)
-- 🟡 (11:07) ✅ The refresh was not awaited; the login test passes now.
+- 🟡 (11:07) The refresh was not awaited; the login test passes now.
 - 🟡 (11:08) User: Was ist mit dem Deploy?
 
 ## Open Threads
 - Was ist mit dem Deploy?
 
 ## Next Action Bias
-- Go on with the last open thread
+- Go on with the last open thread, unless it was answered since
 
 <read-files>
 src/auth.ts
@@ -48,16 +47,6 @@ src/auth.ts
 <modified-files>
 src/login.ts
 </modified-files>`);
-});
-
-test("what was answered already is not told to be done again", async () => {
-  const ledger = await ledgerOf([
-    ["user", "deploy to staging"],
-    ["assistant", "Deployed, all green."],
-  ]);
-  expect(withoutIds(renderObservations(ledger)).split("\n\n").at(-1)).toBe(`\
-## Next Action Bias
-- Go on with the last open thread, unless the last observation settles it`);
 });
 
 test("a rendering says nothing of the machine or the day it is made on", async () => {
@@ -132,12 +121,12 @@ test("under a limit an open request comes before any amount of newer lesser note
     turns.push(
       ["user", "ok"],
       ["edit", `src/file-${i}.ts`],
-      ["assistant", `Changed file number ${i} as wanted.`],
+      ["assistant", `File number ${i} failed because its header was wrong.`],
     );
   const text = renderObservations(await ledgerOf(turns), { maxChars: 1500 }) ?? "";
   expect(text).toContain(`${MARKS.red} (10:02) User: never push to main`);
-  expect(text).toContain("Changed file number 59");
-  expect(text).not.toContain("Changed file number 3 ");
+  expect(text).toContain("File number 59");
+  expect(text).not.toContain("File number 3 ");
   expect(text.split("\n").at(-1)).toMatch(/^\(\d+ more observations left out here\)$/);
 });
 

@@ -290,7 +290,10 @@ test.skipIf(!hasCodebench())(
     for (const { question, phrasings } of readQuestions()) {
       for (const { hit } of ask(store, [question, ...phrasings], { filter: { subagents: true } })) {
         for (const { line, who, text, tool } of hit.lines) {
-          const held = linesOf(hit.file)[line - 1] ?? "";
+          // What an edit changed may be in its result, a few lines on.
+          const held = linesOf(hit.file)
+            .slice(line - 1, who === "tool" ? line + 10 : line)
+            .join("\n");
           for (const piece of text.split(NOT_OF_ROW)) {
             const words = plainText(piece);
             if (words.length < 12) continue;

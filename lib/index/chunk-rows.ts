@@ -113,7 +113,6 @@ export function removeSession(store: Store, session: { number: number; id: strin
     removeChunks(store, session.id);
     removeDeeds(store, session.number);
     removeRewound(store, session.number);
-    forgetTopics(store, session.id);
     // by number: one whose file went while it was read has no row of its own yet
     store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(session.number);
     store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id: session.id });
@@ -121,18 +120,6 @@ export function removeSession(store: Store, session: { number: number; id: strin
     store.db.prepare("DELETE FROM read_marks WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM sessions WHERE number = ?").run(session.number);
   });
-}
-
-/** Removes the topics of a session, which are then rebuilt. */
-export function forgetTopics({ db }: Store, sessionId: string): void {
-  db.prepare("DELETE FROM session_topics WHERE session_id = ?").run(sessionId);
-  db.prepare("DELETE FROM topic_marks WHERE session_id = ?").run(sessionId);
-}
-
-/** Removes the topics of a chunk's session, since its words change. */
-export function forgetTopicsOf(store: Store, chunkId: number): void {
-  const row = store.db.prepare("SELECT session_id FROM session_chunks WHERE id = ?").get(chunkId);
-  if (row) forgetTopics(store, String(row.session_id));
 }
 
 /** Removes the chunks of a session, all or those before an index; their vectors stay in the cache. */

@@ -5,8 +5,9 @@
  */
 
 import { truncate } from "../base/text.ts";
+import { describeActs } from "../language/speech.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
-import { describeText } from "../language/topics.ts";
+import { topicsOf } from "../language/topics.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
 import { headerWords, writeHeader } from "./header.ts";
@@ -169,7 +170,8 @@ function makeChunk(
     rows.push({ start: content.length, line });
     content += `${speaker === "user" ? "User" : "Assistant"}: ${text}`;
   }
-  const { topics, hasDecision, hasAction } = describeText(content);
+  const topics = topicsOf(content);
+  const { hasDecision, hasAction } = describeActs(content);
   const first = group[0] as Message;
   const header = writeHeader({ at: first.at, topics, about, ...context });
   return {

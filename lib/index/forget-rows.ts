@@ -7,7 +7,7 @@ import type { Settings } from "../config/config.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
-import { forgetTopicsOf, removeChunk, removeSession } from "./chunk-rows.ts";
+import { removeChunk, removeSession } from "./chunk-rows.ts";
 import { mergeDeedText, removeDeedsWith } from "./deed-rows.ts";
 import { sessionsWithCopies } from "./entries.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
@@ -109,10 +109,7 @@ function chunksWith(store: Store, hasText: (text: string) => boolean): { id: num
 /** Removes the chunks and deeds that hold a text, and the names of sessions that do. */
 function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
-    for (const { id } of chunksWith(store, hasText)) {
-      forgetTopicsOf(store, id);
-      removeChunk(store, id);
-    }
+    for (const { id } of chunksWith(store, hasText)) removeChunk(store, id);
     removeDeedsWith(store, hasText);
     store.db.exec(
       `UPDATE index_state SET chunk_count =

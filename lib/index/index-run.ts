@@ -54,11 +54,6 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const { paths } = options.config;
   tendIndexes(paths, new Date());
   const { report, gone, pruned } = await readTranscripts(options);
-  // Of all there are, those that a search asks about are described by it.
-  if (!options.isComplete) {
-    const ids = options.sessions.map(({ id }) => id);
-    await (await import("./topics.ts")).updateSessionTopics(options.store, { ids, signal });
-  }
   const topics = options.topics && !signal?.aborted ? await refine(options) : undefined;
   const vectors = await embed(options);
   return {

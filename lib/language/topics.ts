@@ -1,221 +1,82 @@
-/**
- * What a text shows without a model: one to three topics, whether it holds a decision, whether something is
- * left to do. One pass over the words, by table.
- */
+/** What a text is about without a model: topics by a map of keywords, else the words that tell most of it. */
 
-import { isFunctionWord } from "./words.ts";
+import { contentWords } from "./words.ts";
 
-interface Description {
-  topics: string[];
-  hasDecision: boolean;
-  hasAction: boolean;
-}
+const TOPICS_MAX = 3;
+/** The topic of a text that says nothing. */
+export const NO_TOPIC = "conversation";
 
-const TOPIC_MAX = 3;
-
-/** Each topic's words; what follows `~` are endings that also count. */
-const TOPICS: Record<string, string> = {
-  testing:
-    "test~s~ing~ed unittest pytest jest vitest playwright coverage fixture~s assert~s assertion~s mock~s~ed flaky e2e",
+/** The words of each topic, in the singular and without a verb's ending. */
+const KEYWORDS: Record<string, string> = {
+  testing: "test unittest pytest jest vitest playwright coverage fixture assert assertion mock flaky e2e",
   debugging:
-    "bug~s debug~ging~ged error~s crash~es~ed exception~s traceback stacktrace fail~s~ed~ing failure~s broken regression~s fehler ошибка",
-  deployment:
-    "deploy~s~ed~ing~ment release~s~d publish~ed~ing production staging rollout vercel netlify docker kubernetes pipeline ci",
+    "bug debug error crash exception traceback stacktrace fail failure broken regression fehler ошибка",
+  deployment: "deploy deployment release publish production staging rollout docker kubernetes pipeline ci",
   database:
-    "database~s sql sqlite postgres postgresql mysql migration~s schema~s query~ing queries redis ecto datenbank table~s",
-  api: "api~s endpoint~s rest graphql webhook~s http request~s json websocket",
-  auth: "auth authentication authorization login logout oauth password~s credential~s apikey sso",
+    "database sql sqlite postgres postgresql mysql migration schema query queries redis datenbank table",
+  api: "api endpoint rest graphql webhook http request json websocket",
+  auth: "auth authentication authorization login logout oauth password credential apikey sso",
   frontend:
-    "css html react component~s ui layout~s button~s svelte vue browser stylesheet theme~s color~s colour~s render~s~ed~ing liveview",
-  performance:
-    "performance slow~er latency benchmark~s speed optimize~d optimization cache~s~d caching profile~r profiling",
-  documentation: "docs documentation readme changelog tutorial guide~s documented dokumentation",
-  git: "git commit~s~ted~ting branch~es merge~d~s rebase~d worktree~s push~ed pull github",
-  configuration: "config~s configuration~s configure~d settings setting env environment flag~s option~s",
-  security: "security vulnerability vulnerabilities secret~s permission~s encryption encrypted sandbox",
+    "css html react component ui layout button svelte vue browser stylesheet theme color colour render",
+  performance: "performance slow slower latency benchmark speed optimize optimization cache caching profile",
+  documentation: "docs documentation readme changelog tutorial guide document dokumentation",
+  git: "git commit branch branches merge rebase worktree push pull github",
+  configuration: "config configuration configure setting env environment flag option",
+  security: "security vulnerability secret permission encryption encrypt sandbox",
   build:
-    "build~s~ing compile~s~d~r bundler webpack vite typescript dependency dependencies npm install~ed package~s lint linter",
-  refactoring:
-    "refactor~ed~ing~s rename~d~s cleanup restructure~d restructuring extract~ed simplify simplified",
-  planning: "plan~s~ned~ning roadmap milestone~s todo~s epic~s issue~s task~s priority priorities deadline~s",
-  data: "data csv dataset~s parse~d~r~s parsing export~s~ed~ing import~s~ed~ing spreadsheet",
-  terminal: "terminal cli shell bash command~s script~s keyboard tui",
-  observability:
-    "log~s~ging~ged trace~s tracing telemetry otel opentelemetry metrics monitoring span~s dashboard~s",
-  ai: "model~s prompt~s llm agent~s embedding~s subagent~s compaction context tokens",
-  design: "design~s~ed architecture architectural interface~s pattern~s abstraction~s",
-  messaging: "email~s mail discord slack chat~s newsletter post~s~ing content tweet~s",
-  scheduling: "schedule~d~s calendar meeting~s cron reminder~s appointment~s",
-  writing: "draft~s~ed article~s blog essay~s translation~s translate~d wording",
-  finance: "invoice~s budget~s price~s pricing cost~s payment~s tax~es",
+    "build compile compiler bundler webpack vite typescript dependency dependencies npm install package lint",
+  refactoring: "refactor rename cleanup restructure restructuring extract simplify simplified",
+  planning: "plan planning roadmap milestone todo epic issue task priority deadline",
+  data: "data csv dataset parse parser parsing export import spreadsheet",
+  terminal: "terminal cli shell bash command script keyboard tui",
+  observability: "log logging trace tracing telemetry otel opentelemetry metrics monitoring span dashboard",
+  ai: "model prompt llm agent embedding subagent compaction context token",
+  design: "design architecture architectural interface pattern abstraction",
+  messaging: "email mail discord slack chat newsletter post content tweet",
+  scheduling: "schedule calendar meeting cron reminder appointment",
+  writing: "draft article blog essay translation translate wording",
+  finance: "invoice budget price pricing cost payment tax",
 };
 
-/** Words that make a decision likely; `^` starts a pattern that must match from the word on. */
-const DECISION_CUES = [
-  "decided agreed settled opted chose chosen concluded rejected approved verdict",
-  "entschieden entscheidung beschlossen geeinigt décidé décision choisi retenu convenu",
-  "decidimos decidido decisión acordamos elegimos elegido decisão escolhemos escolhido combinamos",
-  "решили решено решил решила выбрали договорились",
-];
-const DECISION_PHRASES: Record<string, RegExp> = {
-  go: /go with\b/iy,
-  going: /going with\b/iy,
-  went: /went with\b/iy,
-  let: /let['’]s (?:use|go|keep|stick|drop|leave|not)\b/iy,
-  decision: /decisions?(?: (?:is|was|to|on)\b|\s*:)/iy,
-  we: /we(?:['’]ll| will| should) (?:use|go with|keep|stick|drop|not)\b/iy,
-  stick: /stick (?:with|to)\b/iy,
-  rather: /rather than\b/iy,
-  instead: /instead of\b/iy,
-  prefer: /prefer\b/iy,
-  wir: /wir (?:nehmen|bleiben|verwenden|machen)\b/iy,
-  nehmen: /nehmen wir\b/iy,
-  on: /on (?:garde|prend|part sur|choisit)\b/iy,
-  vamos: /vamos (?:usar|a usar|com|con)\b/iy,
-};
+let topics: Map<string, string> | undefined;
 
-const ACTION_CUES = [
-  "todo todos fixme must remind reminder deadline assigned erledigen",
-  "müssen pendiente pendente нужно надо",
-];
-const ACTION_PHRASES: Record<string, RegExp> = {
-  action: /action items?\b/iy,
-  next: /next steps?\b/iy,
-  follow: /follow[- ]?ups?\b/iy,
-  need: /need to\b/iy,
-  needs: /needs to\b/iy,
-  have: /have to\b/iy,
-  remember: /remember to\b/iy,
-  don: /don['’]t forget\b/iy,
-  make: /make sure\b/iy,
-  please: /please\b/iy,
-  nicht: /nicht vergessen\b/iy,
-  noch: /noch (?:zu tun|offen)\b/iy,
-  il: /il faut\b/iy,
-  hay: /hay que\b/iy,
-  tenemos: /tenemos que\b/iy,
-  precisa: /precisa(?:mos)?\b/iy,
-};
-
-interface Cue {
-  /** Index of the topic, or -1. */
-  topic: number;
-  decision?: RegExp | true;
-  action?: RegExp | true;
+/** Returns up to three topics of a text, the most mentioned first; a lone mention beside a strong topic is none. */
+export function topicsOf(text: string): string[] {
+  const words = text.toLowerCase().match(/\p{L}[\p{L}\p{N}]+/gu) ?? [];
+  const found = mostFrequent(words.flatMap((word) => topicOf(word) ?? []));
+  const [, most = 0] = found[0] ?? [];
+  const named = found.filter(([, count]) => count * 4 >= most).map(([topic]) => topic);
+  if (named.length > 0) return named.slice(0, TOPICS_MAX);
+  const telling = tellingWords(text).slice(0, TOPICS_MAX);
+  return telling.length > 0 ? telling : [NO_TOPIC];
 }
 
-const TABLE_SIZE = 4096;
-/** The topics that rules give. */
-export const TOPIC_NAMES: readonly string[] = Object.keys(TOPICS);
-const CUES: Cue[] = [];
-/** Open addressing: a word's hash and, beside it, its cue. */
-const HASHES = new Int32Array(TABLE_SIZE);
-const CUE_OF_HASH = new Int16Array(TABLE_SIZE).fill(-1);
-
-/** Tells topics, decision and action by rule. */
-export function describeText(text: string): Description {
-  if (CUES.length === 0) fillTable();
-  const counts = new Uint16Array(TOPIC_NAMES.length);
-  let hasDecision = false;
-  let hasAction = false;
-  let hash = 0;
-  let start = -1;
-  for (let i = 0; i <= text.length; i++) {
-    const unit = i < text.length ? text.charCodeAt(i) : 32;
-    const letter = foldLetter(unit);
-    if (letter !== 0) {
-      if (start < 0) start = i;
-      hash = (Math.imul(hash, 31) + letter) | 0;
-      continue;
-    }
-    if (start < 0) continue;
-    const cue = i - start > 1 ? findCue(hash) : undefined;
-    if (cue !== undefined) {
-      if (cue.topic >= 0) counts[cue.topic] = (counts[cue.topic] ?? 0) + 1;
-      if (!hasDecision && cue.decision !== undefined) hasDecision = standsAt(cue.decision, text, start);
-      if (!hasAction && cue.action !== undefined) hasAction = standsAt(cue.action, text, start);
-    }
-    hash = 0;
-    start = -1;
-  }
-  return { topics: bestTopics(counts, text), hasDecision, hasAction: hasAction || text.includes("- [ ] ") };
+/** Returns the words that a text says most often, the longer ones first among equals. */
+function tellingWords(text: string): string[] {
+  return mostFrequent(contentWords(text))
+    .toSorted(([a, times], [b, others]) => others - times || b.length - a.length)
+    .map(([word]) => word);
 }
 
-/** Returns a letter in lower case, or 0 for anything else. */
-function foldLetter(unit: number): number {
-  if (unit < 128) {
-    const lower = unit | 32;
-    return lower >= 97 && lower <= 122 ? lower : 0;
-  }
-  if (unit < 0xc0) return 0;
-  return (unit >= 0xc0 && unit <= 0xde) || (unit >= 0x410 && unit <= 0x42f) ? unit + 32 : unit;
+/** Texts repeat their words: what each is about is looked up once. */
+const known = new Map<string, string | undefined>();
+const KNOWN_MAX = 20_000;
+
+function topicOf(word: string): string | undefined {
+  if (known.has(word)) return known.get(word);
+  topics ??= new Map(
+    Object.entries(KEYWORDS).flatMap(([topic, words]) => words.split(" ").map((one) => [one, topic])),
+  );
+  const stem = word.replace(/(?:ing|ed|es|s)$/, "");
+  const form = [word, word.replace(/s$/, ""), stem, `${stem}e`, stem.replace(/([^aeiou])\1$/, "$1")];
+  const topic = topics.get(form.find((one) => topics?.has(one)) ?? "");
+  if (known.size >= KNOWN_MAX) known.clear();
+  known.set(word, topic);
+  return topic;
 }
 
-function findCue(hash: number): Cue | undefined {
-  for (let slot = hash & (TABLE_SIZE - 1); ; slot = (slot + 1) & (TABLE_SIZE - 1)) {
-    const cue = CUE_OF_HASH[slot] as number;
-    if (cue < 0) return undefined;
-    if (HASHES[slot] === hash) return CUES[cue];
-  }
-}
-
-function standsAt(cue: RegExp | true, text: string, position: number): boolean {
-  if (cue === true) return true;
-  cue.lastIndex = position;
-  return cue.test(text);
-}
-
-/** Returns the topics with the most words, a lone mention beside a strong topic left out. */
-function bestTopics(counts: Uint16Array, text: string): string[] {
-  const found: number[] = [];
-  let most = 0;
-  for (let topic = 0; topic < counts.length; topic++) {
-    const count = counts[topic] as number;
-    if (count === 0) continue;
-    found.push(topic);
-    if (count > most) most = count;
-  }
-  if (found.length === 0) return [keyword(text)];
-  const strong = found.filter((topic) => (counts[topic] as number) * 4 >= most);
-  strong.sort((a, b) => (counts[b] as number) - (counts[a] as number));
-  return strong.slice(0, TOPIC_MAX).map((topic) => TOPIC_NAMES[topic] as string);
-}
-
-/** Returns the fallback topic: the longest of the first words. */
-function keyword(text: string): string {
-  let best = "";
-  const said = text.slice(0, 300).replace(/\[redacted[^\]]*\]?/gi, " ");
-  for (const match of said.matchAll(/(?<![\p{L}\p{N}_:/])(?!User:|Assistant:)\p{L}{5,24}/gu)) {
-    if (match[0].length > best.length && !isFunctionWord(match[0])) best = match[0];
-  }
-  return best === "" ? "conversation" : best.toLowerCase();
-}
-
-function fillTable(): void {
-  for (const [topic, words] of Object.values(TOPICS).entries()) {
-    for (const word of forms(words)) cueFor(word).topic = topic;
-  }
-  for (const words of DECISION_CUES) for (const word of forms(words)) cueFor(word).decision = true;
-  for (const words of ACTION_CUES) for (const word of forms(words)) cueFor(word).action = true;
-  for (const [word, phrase] of Object.entries(DECISION_PHRASES)) cueFor(word).decision = phrase;
-  for (const [word, phrase] of Object.entries(ACTION_PHRASES)) cueFor(word).action = phrase;
-}
-
-function forms(words: string): string[] {
-  return words.split(" ").flatMap((word) => {
-    const [base = "", ...endings] = word.split("~");
-    return [base, ...endings.map((ending) => base + ending)];
-  });
-}
-
-function cueFor(word: string): Cue {
-  let hash = 0;
-  for (let i = 0; i < word.length; i++) hash = (Math.imul(hash, 31) + foldLetter(word.charCodeAt(i))) | 0;
-  let slot = hash & (TABLE_SIZE - 1);
-  while ((CUE_OF_HASH[slot] as number) >= 0 && HASHES[slot] !== hash) slot = (slot + 1) & (TABLE_SIZE - 1);
-  if ((CUE_OF_HASH[slot] as number) < 0) {
-    HASHES[slot] = hash;
-    CUE_OF_HASH[slot] = CUES.push({ topic: -1 }) - 1;
-  }
-  return CUES[CUE_OF_HASH[slot] as number] as Cue;
+function mostFrequent(words: readonly string[]): [word: string, count: number][] {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return [...counts].toSorted((a, b) => b[1] - a[1]);
 }

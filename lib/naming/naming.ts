@@ -1,66 +1,43 @@
-/**
- * What a session was about, in at most ten of its own words, by rule.
- *
- * Statements are taken from where people and agents say what they are doing (requests, commit subjects, titles in
- * compaction summaries and closing reports), freed of what says nothing, and the one that holds most of the words the
- * session keeps coming back to wins.
- */
+/** What a session was about, in at most ten of its own words: the most telling sentence of its first requests, by rule. */
 
-import { isAgreement, isGoOn, isOutburst, isThanks, sentences, spokenText } from "../language/speech.ts";
-import { contentWords, hasUnspaced } from "../language/words.ts";
+import { replyOf, sentences, spokenText } from "../language/speech.ts";
+import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
+import { commitMessage } from "../observe/work-notes.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { dropTail, type Phrase, phrase, WORDS_MAX, WORDS_WANTED } from "./phrase.ts";
-import { commitSubjects, DOING, editedFiles, planTitles, sharedTask, ticketTitles } from "./work.ts";
 
-const NAME_MAX_CHARS = 80;
-/** Requests further on name a part of the session rather than the whole. */
-const REQUESTS_MAX = 30;
-/** With no more, what subagents were given is the work. */
-const FEW_REQUESTS = 3;
-const SENTENCES_PER_MESSAGE = 5;
-/** Weights of statements, relative to a later request: by source and position. */
-const WORTH = {
-  opening: 2.2,
-  openingRest: 1.6,
-  request: 1.1,
-  commit: 0.9,
-  /** Of a session whose first request started long work: what came of it says more than the request. */
-  achieved: 1.2,
-  ticket: 5,
-  plan: 1.8,
-  delegated: 0.6,
-  announced: 0.6,
-  subject: 2,
-  title: 0.9,
-  report: 0.7,
-  clause: 0.75,
-};
+const NAME_CHARS = 80;
+const WORDS_MAX = 10;
+/** A name that is cut ends no sooner. */
+const WORDS_MIN = 4;
+/** Scripts without spaces: about as much as eight words say. */
+const UNSPACED_CHARS = 24;
+/** Later requests name a part of the session rather than the whole. */
+const REQUESTS_MAX = 10;
+const SENTENCES_MAX = 6;
+const READ_CHARS = 20_000;
+/** What a statement is worth by where it stands, against a later request. */
+const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1, report: 1 };
+/** The work is still to be named by what is read or asked first. */
 const LOOKING =
-  /^(?:read|have a look|take a look|look|see|check|open|show|list|explain|tell|give|find|search|examine|review|run|start|lies|zeig)\b/i;
+  /^(?:use|read|have a look|take a look|look|see|check|open|show|list|tell|give|find|search|run|start|what|why|how|is|are|do|does)\b/i;
 const LOOKING_WORTH = 0.6;
-const ASKING = /^(?:do|does|did|is|are|was|what|why|how|where|when|which|who)\b/i;
-const ASKING_WORTH = 0.8;
-/** Factors for statements that name nothing, one thing, two; three and more count in full. */
-const TERMS_WORTH = [1 / 6, 1 / 3, 0.8];
-const DOING_WORTH = 1.3;
-/** Begins in the middle of something, or points at what the name does not hold. */
-const HANGING =
-  /^(?:you|i|it|it's|this|that|these|those|we|they|he|she|however|once|another|if|when|as|mostly|specifically|especially|also|even|paying|in|on|at|of|for|with)\b|\b(?:them|these|those|above)\b|\b(?:this|that)$/i;
-const HANGING_WORTH = 0.75;
-/** A report's state, or a passive without what it was about to say. */
-const UNSAID =
-  /\b(?:created|completed?|done|finished|success\w*)\P{L}*$|\b(?:is|are|was|were) \w+(?:ed|en)$/iu;
-const UNSAID_WORTH = 0.6;
-const OUTBURST_WORTH = 0.3;
-/** Background to the request: how things are, after the opening sentence. */
-const BACKGROUND =
-  /^(?:the|an?|all|each|this|these|your|our|you|it)\b.*?\b(?:is|are|was|were|has|have|lives?|been)\b|^\S+\.\w{1,5}`?\s+[-–—]\s/i;
+/** Begins in the middle of something, or is a label. */
+const MIDDLE =
+  /^(?:it|this|that|these|those|there|i|you|we|they|he|she|if|when|as|because|but|also|from|every|in|on|at|of|for|with|by)\b|^[\p{L} ]{1,30}: /iu;
+/** Says how things are: after the opening sentence, background to what is asked. */
+const STATING =
+  /^(?:the|an?|all|our|your|my)\b.*\b(?:is|are|was|were|has|have|does|do|did|can|will)(?:n['’]?t)?\b/i;
 const BACKGROUND_WORTH = 0.5;
-/** A name whose last words waited for what was cut off ends before what it is about. */
-const CUT_WORTH = 0.85;
+/** Two words say what, seldom of what. */
+const SHORT_WORTH = 0.5;
+/** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
+const DOING =
+  /^(?:re-?)?(?:add|analy[sz]|automat|build|built|chang|clean|compar|configur|convert|creat|debug|delet|deploy|design|document|drop|enabl|explain|explor|export|extend|extract|fix|handl|implement|import|improv|install|instrument|integrat|investigat|make|merg|migrat|mov|optimi[sz]|organi[sz]|plan|port|propos|publish|refactor|releas|remov|renam|replac|report|research|restructur|revert|review|rewrit|rework|set up|simplif|split|support|switch|summari[sz]|test|translat|understand|unif|updat|upgrad|validat|verif|writ|behebe|baue|erstelle|ergänze|schreib|ändere|corrig|ajout|crée|añad|agreg)\w{0,4}\b/i;
+const DOING_WORTH = 1.3;
+const CLAUSE_WORTH = 0.9;
 /** Said to a reader of transcripts, not about the work; filler. */
 const INJECTED =
-  /\blorem ipsum\b|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this (?:session|conversation)\b/i;
+  /\blorem ipsum\b|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
 
 interface Statement {
   text: string;
@@ -69,191 +46,202 @@ interface Statement {
 
 /** Returns a name for a conversation, from redacted entries; undefined when nothing in it says what it was about. */
 export function nameByRule(entries: readonly Entry[]): string | undefined {
-  const weights = termWeights(entries);
-  let best: Phrase | undefined;
-  let bestScore = 0;
-  for (const { text, worth } of statements(entries)) {
-    const said = phrase(text);
-    if (said === undefined) continue;
-    const score = informativeness(said.name, weights) * worth * mannerWorth(said);
-    if (score <= bestScore) continue;
-    best = said;
-    bestScore = score;
+  const subjects = commitSubjects(entries);
+  const weights = termWeights(entries, subjects);
+  let best: string | undefined;
+  let most = 0;
+  for (const { text, worth } of statements(entries, subjects)) {
+    const name = phrase(text);
+    if (name === undefined) continue;
+    const score = worth * mannerWorth(name, worth) * informativeness(name, weights);
+    if (score > most) [best, most] = [name, score];
   }
-  return best && lengthened(best, entries, weights);
+  return best && withFile(best, entries);
 }
 
-function* statements(entries: readonly Entry[]): Generator<Statement> {
-  const requests = entries.filter(({ kind, text }) => kind === "user" && isRequest(text) && !isReply(text));
+function* statements(entries: readonly Entry[], subjects: readonly string[]): Generator<Statement> {
+  const requests = entries.filter(({ kind, text }) => kind === "user" && isRequest(text));
   for (const [position, { text }] of requests.slice(0, REQUESTS_MAX).entries()) {
-    const said = sentences(spokenText(text)).slice(0, SENTENCES_PER_MESSAGE);
-    const later = WORTH.request / (1 + position / 15);
-    for (const [index, sentence] of said.entries()) {
-      const whole = position > 0 ? later : index === 0 ? WORTH.opening : WORTH.openingRest;
-      for (const [part, clause] of clauses(sentence).entries()) {
-        const isBackground = (position > 0 || index > 0) && BACKGROUND.test(clause);
-        const isAsked = ASKING.test(clause) && clause.endsWith("?");
-        const worth = whole * (isBackground ? BACKGROUND_WORTH : 1) * (isAsked ? ASKING_WORTH : 1);
-        yield { text: clause, worth: part === 0 ? worth : worth * WORTH.clause };
+    const named = withReferences(text);
+    const heading = position < 2 ? /^#{1,2} +(.{8,120})$/m.exec(named)?.[1] : undefined;
+    if (heading !== undefined && contentWords(heading).length > 1)
+      yield { text: heading, worth: WORTH.heading };
+    for (const [index, sentence] of sentences(spokenText(named)).slice(0, SENTENCES_MAX).entries()) {
+      const worth = position > 0 ? WORTH.later : index > 0 ? WORTH.first : WORTH.opening;
+      for (const [at, text] of clausesOf(sentence).entries()) {
+        yield { text, worth: at > 0 ? worth * CLAUSE_WORTH : worth };
       }
     }
   }
-  if (requests.length === 0) yield* announced(entries);
-  const isDelegated = requests.length <= 1;
-  for (const { kind, tool, text } of entries) {
-    if (tool && /^(?:Task|Agent)$/.test(tool.name)) yield { text: tool.target, worth: WORTH.delegated };
-    if (kind === "summary") yield* titles(text, WORTH.title);
+  for (const subject of subjects) yield { text: subject, worth: WORTH.commit };
+  if (requests.length > 0) return;
+  for (const { kind, text } of entries) {
+    const heading = kind === "assistant" ? /^#{1,3} +(.{8,90})$/m.exec(text)?.[1] : undefined;
+    if (heading !== undefined) yield { text: heading, worth: WORTH.report };
   }
-  const task = requests.length <= FEW_REQUESTS ? sharedTask(entries) : undefined;
-  if (task !== undefined && task.split(" ").length <= WORDS_MAX) yield { text: task, worth: WORTH.achieved };
-  for (const text of commitSubjects(entries))
-    yield { text, worth: isDelegated ? WORTH.achieved : WORTH.commit };
-  const plans = planTitles(entries);
-  for (const text of plans) yield { text, worth: WORTH.plan };
-  const all = plans.join("; ");
-  if (plans.length > 1 && all.split(" ").length <= WORDS_MAX) yield { text: all, worth: WORTH.plan * 2 };
-  for (const text of ticketTitles(entries)) yield { text, worth: WORTH.ticket };
-  const closing = entries.findLast(({ kind, text }) => kind === "assistant" && text.length > 200);
-  if (closing) yield* titles(closing.text.replace(/`[^`\n]*`/g, "``"), WORTH.report);
-}
-
-/** Returns what an agent announces, where the request itself is not in the transcript. */
-function* announced(entries: readonly Entry[]): Generator<Statement> {
-  const first = entries.find(({ kind, text }) => kind === "assistant" && ANNOUNCEMENT.test(text));
-  for (const sentence of sentences(first?.text ?? "").slice(0, 2)) {
-    if (!ANNOUNCEMENT.test(sentence)) continue;
-    for (const text of clauses(sentence.replace(ANNOUNCEMENT, ""))) yield { text, worth: WORTH.announced };
-  }
-}
-
-const ANNOUNCEMENT =
-  /^(?:i['’]?ll|i will|let me|i['’]?m going to|i am going to)\s+(?:now |first |start by )?/i;
-
-/** Of a list of many things the first say enough. */
-const CLAUSES_MAX = 20;
-const CLAUSE_CHARS = 1000;
-
-/** Returns a sentence, unless it only says what to read first, and what begins inside it: "…, can you …", "read … to …". */
-function clauses(sentence: string): string[] {
-  const purpose = PURPOSE.exec(sentence)?.[1];
-  if (purpose !== undefined && purpose.split(" ").length >= 4) return [purpose];
-  const ends = [...sentence.matchAll(CLAUSE_BREAK)].slice(0, CLAUSES_MAX);
-  const inner = ends.flatMap(({ index, 0: mark }, at) => {
-    const start = index + mark.length;
-    const isLong = sentence.slice(start, ends[at + 1]?.index).split(" ", 4).length > 2;
-    return isLong ? [sentence.slice(start, start + CLAUSE_CHARS)] : [];
-  });
-  return [sentence, ...inner];
-}
-
-/** The purpose that something is read or used for. */
-const PURPOSE = new RegExp(
-  "^(?:please |can you |could you )?(?:" +
-    "(?:use|read|explore|look|go|search|check|examine|review|study)\\b.*? (?:for (?=\\w+ing )|to (?=(?:give|understand|find|see|figure|learn|check|build|create|fix|implement|add|explain|determine|identify)\\b))" +
-    "|use\\b.*? to (?=\\w+ \\w)" +
-    "|(?:read|look at|open)\\b.*? and (?:then )?(?=(?:implement|write|build|create|fix|add|refactor|update)\\b)" +
-    ")(.+)$",
-  "is",
-);
-
-const CLAUSE_BREAK =
-  /(?:,|;| -| –|:)\s+(?:and |but |so |then )*|\s(?:and|but|then|so)\s(?=(?:do|would|could|can|please|propose|explain|make|create|let|i|we|would|want)\b)/gi;
-
-/** Reading and asking are how work begins, seldom what it was. */
-function mannerWorth({ name, isHanging, isCut }: Phrase): number {
-  if (INJECTED.test(name)) return 0;
-  if (isOutburst(name)) return OUTBURST_WORTH;
-  let worth = isHanging || HANGING.test(name) ? HANGING_WORTH : 1;
-  if (isCut) worth *= CUT_WORTH;
-  if (UNSAID.test(name)) worth *= UNSAID_WORTH;
-  if (LOOKING.test(name)) worth *= LOOKING_WORTH;
-  else if (DOING.test(name)) worth *= DOING_WORTH;
-  return worth;
-}
-
-/** Returns whether a message answers a tool: an option the agent worded, or its plan. */
-function isReply(text: string): boolean {
-  return /^Approved the plan\b|\(asked: /.test(text);
 }
 
 function isRequest(text: string): boolean {
-  return !isGoOn(text) && !isAgreement(text) && !isThanks(text) && !text.trimStart().startsWith("/");
+  return replyOf(text) === undefined && !/^\s*\/|^Approved the plan\b|\(asked: /.test(text);
 }
 
-/** Returns the names that a report gives the work: quoted or bold names and headings of several words; the word before marks a subject. */
-function* titles(text: string, worth: number): Generator<Statement> {
-  let subject = WORTH.subject;
-  const pattern =
-    /(\b(?:epic|issue|ticket|feature|bead|plan|goal|titled|called|implement|story|project)\b[^"`*\n]{0,25})?(?:"([^"\n]{12,90})"|`([^`\n]*? [^`\n]{8,90})`|\*\*([^*\n]{12,90})\*\*|^#{1,3} (.{8,90})$)/gim;
-  // What is offered at the end was not done.
-  const said = text.slice(0, 8000).replace(/^.*\?\s*$/gm, "");
-  for (const match of said.matchAll(pattern)) {
-    const quoted = match[2] ?? match[3] ?? match[4] ?? match[5] ?? "";
-    const title = quoted.replace(/^[\w .-]{1,24}:\s+/, "");
-    if (/[=$\\{}|<>]|--|^\W/.test(title.replaceAll("->", "")) || contentWords(title).length < 2) continue;
-    const isSubject = match[1] !== undefined || /^(?:epic|issue|feature|plan)\b/i.test(quoted);
-    yield { text: title, worth: isSubject ? subject : worth };
-    if (isSubject) subject = worth; // what it was about is named first, its parts after it
-  }
+/** Writes links to issues and changes as people say them: `repo#12`. */
+function withReferences(text: string): string {
+  return text.replace(
+    /https?:\/\/[^\s/]+\/[^\s/]+\/([^\s/]+)\/(?:issues|pull|-\/issues|-\/merge_requests)\/(\d+)\S*/g,
+    "$1#$2",
+  );
 }
+
+/** Returns a sentence and the clauses inside it that say what to do. */
+function clausesOf(sentence: string): string[] {
+  if (ADDRESSING.test(sentence)) return [];
+  const breaks = [...sentence.matchAll(CLAUSE_BREAK)].slice(0, CLAUSES_MAX);
+  const isLooking = LOOKING.test(withoutLeadIn(sentence));
+  const after = breaks.flatMap(({ index, 0: mark }) => {
+    const clause = withoutLeadIn(sentence.slice(index + mark.length));
+    return DOING.test(clause) || (isLooking && mark.trim() === "to") ? [clause] : [];
+  });
+  return [sentence, ...after];
+}
+
+const CLAUSES_MAX = 8;
+const CLAUSE_BREAK =
+  /[,;:]\s+(?:and |but |so |then )*|\s(?:and|but|then|so|to|for|und|dann|et|y|и)\s(?=\p{L})/giu;
+/** Says who reads it. */
+const ADDRESSING = /^you(?:['’]re| are)\b/i;
+
+/** Returns a statement in at most ten words; undefined when it names nothing. */
+function phrase(statement: string): string | undefined {
+  const plain = statement
+    .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
+    .replace(/[*`"“”„«»]+/g, "")
+    .replace(/@?(?:[\w.-]*\/)+([\w.*-]+)/g, "$1")
+    .replace(/\s*\([^)]*\)?/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  const reference = REFERENCE.exec(plain)?.slice(1).find(Boolean);
+  const bare = plain.replace(REFERENCE, "").replace(/^(?:plan|goal|task|context)\s*:\s*/i, "");
+  const led = withoutLeadIn(bare);
+  // "hello as a plain string"
+  const said = /^(?:as|of|with|for|in|on|at)\b/i.test(led) ? bare : led;
+  const cut = hasUnspaced(said) ? unspacedStart(said) : spacedStart(said.split(" "));
+  const name = cut.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
+  const whole = reference && cut !== "" ? `${name} ${reference}` : name;
+  const words = name.split(" ").length;
+  const terms = contentWords(whole).length;
+  const isEnough = hasUnspaced(name)
+    ? name.length >= 4
+    : words > 1 && (terms > 1 || (terms > 0 && words > 2));
+  if (!isEnough || INJECTED.test(name)) return undefined;
+  const fitting = whole.length > NAME_CHARS ? whole.slice(0, NAME_CHARS).replace(/\P{L}+\S*$/u, "") : whole;
+  return fitting.charAt(0).toUpperCase() + fitting.slice(1);
+}
+
+/** Matches an issue named before or after all else. */
+const REFERENCE = /^([\w.-]+#\d+)[\s.,:]+|[\s.,:]+([\w.-]+#\d+)[\s.,:]*$/;
+/** Begins a clause of its own. */
+const CLAUSE =
+  /^(?:so|because|which|that|but|when|while|if|whether|where|since|weil|damit|dass|aber|wenn|parce|mais|quand|porque|pero|cuando|чтобы|который)$/i;
+/** Begins what can be left out. */
+const SIDE =
+  /^(?:of|to|for|due|in|into|with|on|onto|from|by|during|via|using|through|based|between|against|without|after|before|and|or|und|oder|et|ou|y|as|instead|then|containing|including|mit|von|für|auf|pour|avec|para|con|с|для|[—–-])$/i;
+
+/** Returns the first words, ended where a clause or a phrase does. */
+function spacedStart(words: string[]): string {
+  let end = words.length;
+  if (end > WORDS_MAX) {
+    const clause = words.findIndex((word, at) => at >= WORDS_MIN && CLAUSE.test(word));
+    const last = clause === -1 ? WORDS_MAX : Math.min(clause, WORDS_MAX);
+    const ends = Array.from({ length: last - WORDS_MIN + 1 }, (_, less) => last - less);
+    end =
+      ends.find((at) => /[,;:–—]$/.test(words[at - 1] ?? "") || at === clause) ??
+      ends.find((at) => SIDE.test(words[at] ?? "") && !SIDE.test(words[at - 1] ?? "")) ??
+      last;
+  }
+  // "documents generated [during …]": a participle whose rest is cut off goes with it
+  if (end < words.length && end > WORDS_MIN && /^\p{Ll}+(?:ed|ing)$/u.test(words[end - 1] ?? "")) end--;
+  while (end > 1 && needsMore(words[end - 1] ?? "")) end--;
+  return words.slice(0, end).join(" ");
+}
+
+/** Returns whether a word only leads to the next one; not the "ones" of "the old ones". */
+function needsMore(word: string): boolean {
+  const bare = word.replace(/\p{P}+$/u, "");
+  return isFunctionWord(bare) && !/^ones?$/i.test(bare);
+}
+
+function unspacedStart(text: string): string {
+  const clause = text.split(/[，。、！？；：,.!?;]/u).find((part) => part.trim().length >= 4) ?? text;
+  return [...clause.trim()].slice(0, UNSPACED_CHARS).join("");
+}
+
+function mannerWorth(name: string, worth: number): number {
+  if (!hasUnspaced(name) && name.split(" ").length <= 2) return SHORT_WORTH;
+  if (DOING.test(name)) return DOING_WORTH;
+  if (LOOKING.test(name)) return LOOKING_WORTH;
+  return MIDDLE.test(name) || (worth < WORTH.opening && STATING.test(name)) ? BACKGROUND_WORTH : 1;
+}
+
+/** As much as a word of a dozen messages. */
+const REFERENCE_WEIGHT = 4;
 
 /** Scores how much of what the session keeps coming back to is in a name. */
-function informativeness(name: string, weights: Map<string, number>): number {
-  const terms = new Set(contentWords(name.replace(/\S+\.\w{1,5}(?=[\s,;:]|$)/g, " ")));
-  const inFiles = contentWords(name).filter((word) => !terms.has(word));
-  let sum = 0;
+function informativeness(name: string, weights: ReadonlyMap<string, number>): number {
+  const terms = new Set(contentWords(name));
+  let sum = /#\d+$/.test(name) ? REFERENCE_WEIGHT : 0;
   for (const term of terms) sum += weights.get(term) ?? 0;
-  for (const term of new Set(inFiles)) sum += (weights.get(term) ?? 0) / 4;
-  return (sum / Math.sqrt(3 + name.split(" ").length)) * (TERMS_WORTH[terms.size] ?? 1);
+  return sum / Math.sqrt(3 + name.split(" ").length);
 }
 
-/** Weighs each word by the number of messages it occurs in; requests count more. */
-function termWeights(entries: readonly Entry[]): Map<string, number> {
+/** Weighs each word by the messages and commits it occurs in; requests count more. */
+function termWeights(entries: readonly Entry[], subjects: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   const count = (text: string, weight: number) => {
-    for (const word of new Set(contentWords(text.slice(0, 20_000))))
-      counts.set(word, (counts.get(word) ?? 0) + weight);
+    for (const word of new Set(contentWords(text))) counts.set(word, (counts.get(word) ?? 0) + weight);
   };
-  for (const subject of new Set(commitSubjects(entries))) count(subject, 1);
   for (const { kind, text } of entries) {
     if (kind === "user") count(spokenText(text), 3);
-    else if (kind === "summary") count(text, 2);
-    else if (kind === "assistant") count(text, 1);
+    else if (kind === "summary") count(text.slice(0, READ_CHARS), 2);
+    else if (kind === "assistant") count(text.slice(0, READ_CHARS), 1);
   }
-  for (const title of ticketTitles(entries)) count(title, 3);
+  for (const subject of subjects) count(subject, 1);
   for (const [word, times] of counts) counts.set(word, Math.log2(1 + times));
   return counts;
 }
 
-/** Says what a name that points at something, or a very short one, is about: the file edited most, else frequent words. */
-function lengthened(
-  { name, isHanging }: Phrase,
-  entries: readonly Entry[],
-  weights: Map<string, number>,
-): string {
-  const words = name.split(" ");
-  if (hasUnspaced(name) || words.length >= WORDS_MAX) return fit(name);
-  const known = new Set(contentWords(name));
-  const [edited] = editedFiles(entries);
-  const isNamed =
-    edited === undefined || contentWords(edited.replace(/\.\w+$/, "")).every((word) => known.has(word));
-  if (isHanging && edited !== undefined) return fit(`${name} ${edited}`);
-  if (words.length < WORDS_WANTED && !isNamed) return fit(`${name} in ${edited}`);
-  if (!isHanging && words.length > 2) return fit(name);
-  const typed = new Set(
-    entries.flatMap(({ kind, text }) => (kind === "user" ? contentWords(spokenText(text)) : [])),
-  );
-  const added = [...weights]
-    .filter(([word, weight]) => weight > 2.5 && word.length > 3 && typed.has(word) && !known.has(word))
-    .toSorted((a, b) => b[1] - a[1])
-    .map(([word]) => word);
-  return fit(added.length > 0 ? `${name}: ${added.slice(0, isHanging ? 1 : 2).join(", ")}` : name);
+/** Says where, of a name of a few words: in the file edited most. */
+function withFile(name: string, entries: readonly Entry[]): string {
+  const edited = editedMost(entries);
+  const isShort = name.split(" ").length < WORDS_MIN && !hasUnspaced(name);
+  if (!isShort || edited === undefined || name.includes(edited)) return name;
+  return `${name} in ${edited}`.slice(0, NAME_CHARS);
 }
 
-/** Shortens a name to eighty characters at a word boundary. */
-function fit(name: string): string {
-  if (name.length <= NAME_MAX_CHARS) return name;
-  const cut = name.slice(0, NAME_MAX_CHARS + 1).replace(/\s+\S*$/, "");
-  const whole = dropTail(cut.split(" ")).join(" ").slice(0, NAME_MAX_CHARS).toWellFormed();
-  return whole.replace(/[\s\p{P}]+$/u, "");
+/** Returns the subjects of the commits without their type, oldest first: as git printed them, else as they were given. */
+function commitSubjects(entries: readonly Entry[]): string[] {
+  const subjects = new Map<string | undefined, string>();
+  for (const { kind, tool, callId, text } of entries) {
+    const given = tool && commitMessage(tool.target);
+    // A call is on one line: its subject ends where the body's first sentence begins.
+    const words = given?.split(" ") ?? [];
+    const end = words.findIndex((word, at) => at > 2 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
+    if (given) subjects.set(callId, words.slice(0, end === -1 ? undefined : end).join(" "));
+    const printed =
+      kind === "result" && subjects.has(callId) && /^\[[^\]\n]+ [0-9a-f]{7,}\] (.+)$/m.exec(text)?.[1];
+    if (printed) subjects.set(callId, printed);
+  }
+  return [...subjects.values()].map((subject) => subject.replace(/^\w+(?:\([^)]*\))?!?:\s*/, ""));
+}
+
+/** Returns the name of the file edited most. */
+function editedMost(entries: readonly Entry[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const { tool } of entries) {
+    for (const path of tool?.action === "edit" ? tool.paths : []) {
+      const file = path.split(/[\\/]/).at(-1) ?? "";
+      if (file !== "") counts.set(file, (counts.get(file) ?? 0) + 1);
+    }
+  }
+  return [...counts].toSorted((a, b) => b[1] - a[1])[0]?.[0];
 }

@@ -20,7 +20,7 @@ import {
   type ObservedRecord,
   openMemory,
 } from "./observations.ts";
-import { observeByRule, observePrompt } from "./observe-rules.ts";
+import { lastWords, observeByRule, observePrompt } from "./observe-rules.ts";
 import {
   coverage,
   cutStep,
@@ -194,9 +194,15 @@ export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text:
 
 type Recording = ObserveContext & { memory: Memory };
 
-function ruleRecord(step: Step, context: Recording): ObservedRecord {
+function ruleRecord(step: Step, context: Recording & Pick<ObserveOptions, "entries">): ObservedRecord {
   const budget = Math.max(RULE_TOKENS_MIN, Math.round(step.tokens * RULE_SHARE));
-  const notes = observeByRule(step.entries, { memory: context.memory, clean: redactToLine(context), budget });
+  const first = step.entries[0]?.line ?? 0;
+  const notes = observeByRule(step.entries, {
+    memory: context.memory,
+    clean: redactToLine(context),
+    budget,
+    earlier: lastWords(context.entries.filter(({ line }) => line < first)),
+  });
   return makeRecord(step, { by: "rules", ...notes }, context);
 }
 

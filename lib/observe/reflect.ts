@@ -8,6 +8,7 @@
 
 import { createHash } from "node:crypto";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { statesCause } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import {
@@ -177,12 +178,9 @@ function reflectedRecord(memory: Memory, dropped: string[], focus: string | unde
   return { kind: "reflected", observations: [], dropped, ...left, by: "rules", ...(focus ? { focus } : {}) };
 }
 
-/** Matches causes, which the files cannot show again. */
-const CAUSE =
-  /\b(?:because|caused by|(?:root )?cause|due to|turn(?:s|ed) out|the (?:real |actual )?(?:problem|reason|issue|bug) (?:is|was)|failed:|was (?:missing|stale|wrong|not awaited)|ursache|weil|liegt an|à cause|causa)\b/i;
-
+/** Returns whether an observation tells a cause or a failure, which the files cannot show again. */
 function isCause({ priority, text }: Observation): boolean {
-  return priority === "yellow" && CAUSE.test(text);
+  return priority === "yellow" && (statesCause(text) || text.includes(" failed: "));
 }
 
 /** Returns the causes that something open rests on: they name the same file, error or other rare thing. */

@@ -91,7 +91,7 @@ interface Side {
 }
 
 function sideNotes(
-  { observations, files }: Memory,
+  { files }: Memory,
   threads: readonly Observation[],
   earlier: RenderOptions["earlier"],
 ): Side[] {
@@ -99,7 +99,7 @@ function sideNotes(
   const read = [...(earlier?.read ?? []), ...files.read].filter((path) => !modified.has(path));
   return [
     { opening: "## Open Threads", lines: threadLines(threads) },
-    { opening: "## Next Action Bias", lines: [nextLine(observations.at(-1), threads.at(-1))] },
+    { opening: "## Next Action Bias", lines: [nextLine(threads.at(-1))] },
     { opening: "<read-files>", lines: paths(read) },
     { opening: "<modified-files>", lines: paths(modified) },
   ];
@@ -119,10 +119,10 @@ function threadLines(threads: readonly Observation[]): string[] {
   return older > 0 ? [`- ${older} older ones among the 🔴 above`, ...lines] : lines;
 }
 
-function nextLine(last: Observation | undefined, thread: Observation | undefined): string {
+function nextLine(thread: Observation | undefined): string {
   if (!thread) return "- Nothing asked for is left open: wait for the user";
   // Only the user's next words settle a request by rule: the answer may already be there.
-  return `- Go on with the last open thread${last === thread ? "" : ", unless the last observation settles it"}`;
+  return "- Go on with the last open thread, unless it was answered since";
 }
 
 function sideText({ opening, lines }: Side): string {

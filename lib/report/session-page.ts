@@ -3,7 +3,7 @@
 import { plainText } from "../base/lines.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import { outline } from "../naming/work.ts";
+import { outline } from "../naming/outline.ts";
 import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";

@@ -273,13 +273,9 @@ export function whereOf(filter: ChunkFilter): { where: string; values: NamedValu
   if (topics !== undefined && topics.length > 0) {
     const names = topics.map((topic) => topic.toLowerCase().replace(/[\s_-]+/g, ""));
     add(
-      `(EXISTS (SELECT 1 FROM json_each(c.topic_tags)
-          WHERE replace(replace(replace(lower(value), '-', ''), '_', ''), ' ', '') IN (SELECT value FROM json_each($names)))
-        OR c.session_id IN (SELECT session_id FROM session_topics WHERE key IN (SELECT value FROM json_each($keys))))`,
-      {
-        names: JSON.stringify(names),
-        keys: JSON.stringify(names.map((name) => name.replace(/s$/, ""))),
-      },
+      `EXISTS (SELECT 1 FROM json_each(c.topic_tags)
+         WHERE replace(replace(replace(lower(value), '-', ''), '_', ''), ' ', '') IN (SELECT value FROM json_each($names)))`,
+      { names: JSON.stringify(names) },
     );
   }
   if (filter.hasDecision !== undefined)

@@ -3,7 +3,7 @@
  * settle it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
  */
 
-import { isFinding, isGoOn, isThanks } from "../language/speech.ts";
+import { isFinding, replyOf } from "../language/speech.ts";
 import { splitJoined } from "../language/words.ts";
 import { findStems } from "./query.ts";
 import type { PassageRow, Row } from "./rows.ts";
@@ -206,7 +206,8 @@ function addSurroundings(
 
 /** Returns whether a row may settle the one before it: not thanks, and not "continue". */
 function isReply({ who, text }: Row): boolean {
-  return who === "user" && text.length <= REPLY_MAX && !isGoOn(text) && !isThanks(text);
+  const act = replyOf(text);
+  return who === "user" && text.length <= REPLY_MAX && act !== "thanks" && act !== "goes on";
 }
 
 /** Takes the unit that is worth most for its length, again and again, until the budget is spent. */

@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { NO_TOPIC } from "../language/topics.ts";
 import type { Store } from "../store/store.ts";
 
 /** The size of the index, as far as bm25 needs it. */
@@ -140,10 +141,7 @@ export function readCoveredTime(stores: readonly Store[]): { from: string; to: s
   return { from: String(known(firsts)[0] ?? ""), to: String(known(lasts).at(-1) ?? "") };
 }
 
-/** What a chunk's topic is called that says nothing. */
-const NO_TOPIC = "conversation";
-
-/** Beside so many topics a word of one chunk says nothing. */
+/** Topics that are listed however rare they are. */
 const FEW_TOPICS = 20;
 
 /** A topic, with the number of chunks that speak of it and of sessions that they are in. */
@@ -153,29 +151,18 @@ export interface TopicCount {
   sessions: number;
 }
 
-/**
- * Returns the topics there are, most frequent first: those of chunks, and of sessions their own words. A word
- * taken as a chunk's topic because no rule or model named one comes last.
- */
-export function countTopics(
-  { db }: Store,
-  { names, subagents }: { names: readonly string[]; subagents: boolean },
-): TopicCount[] {
+/** Returns the topics there are, most frequent first; beside many others one of a single chunk says nothing. */
+export function countTopics({ db }: Store, { subagents }: { subagents: boolean }): TopicCount[] {
   return db
     .prepare(
-      `WITH shown AS (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
-       SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions,
-         min(value NOT IN (SELECT value FROM json_each($names))
-           AND NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)) AS is_word
-       FROM session_chunks c, json_each(topic_tags)
-       WHERE value <> $none AND session_id IN (SELECT id FROM shown) GROUP BY value
-       UNION ALL
-       SELECT min(topic), sum(chunks), count(*), 0 FROM session_topics
-       WHERE session_id IN (SELECT id FROM shown) GROUP BY key
-       ORDER BY is_word, chunks DESC, topic`,
+      `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
+       FROM session_chunks, json_each(topic_tags)
+       WHERE value <> $none
+         AND session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
+       GROUP BY value ORDER BY chunks DESC, topic`,
     )
-    .all({ names: JSON.stringify(names), none: NO_TOPIC, subagents: subagents ? 1 : 0 })
-    .filter(({ chunks, is_word }, at) => at < FEW_TOPICS || !is_word || Number(chunks) > 1)
+    .all({ none: NO_TOPIC, subagents: subagents ? 1 : 0 })
+    .filter(({ chunks }, at) => at < FEW_TOPICS || Number(chunks) > 1)
     .map(({ topic, chunks, sessions }) => ({
       topic: String(topic),
       chunks: Number(chunks),

@@ -5,7 +5,7 @@
 
 import type { StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
-import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/time-cues.ts";
+import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Store } from "../store/store.ts";
 import {

@@ -112,7 +112,6 @@ export async function searchAsText(
   try {
     if (index) tendIndexes(config.paths, new Date());
     const behind = await updateIndex(store, { config, index, signal });
-    if (index && request.filters?.topics?.length) await describeSessions(store, signal);
     const { text, results, semantic } = await answer(store, request, { config, signal, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     return { text, results, index: { ...readIndexSize(store), behind, semantic } };
@@ -137,9 +136,7 @@ export async function sessionTopics(
   const store = await openIndex(config.paths.database, config.settings, { create: index });
   try {
     await updateIndex(store, { config, index, signal });
-    const { TOPIC_NAMES } = await import("../language/topics.ts");
-    if (index) await describeSessions(store, signal);
-    const topics = countTopics(store, { names: TOPIC_NAMES, subagents });
+    const topics = countTopics(store, { subagents });
     const lines = topics.map(
       ({ topic, chunks, sessions }) => `${topic} ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`,
     );
@@ -147,14 +144,6 @@ export async function sessionTopics(
   } finally {
     store.close();
   }
-}
-
-/** How long a search by topics may look at sessions that have none yet, newest first. */
-const TOPICS_MS = 1000;
-
-async function describeSessions(store: Store, signal: AbortSignal | undefined): Promise<void> {
-  const { updateSessionTopics } = await import("../index/topics.ts");
-  await updateSessionTopics(store, { deadlineMs: TOPICS_MS, signal });
 }
 
 interface Surroundings {

@@ -183,22 +183,6 @@ CREATE TABLE rewound (
   PRIMARY KEY (session, first_line)
 ) STRICT, WITHOUT ROWID;
 
--- what whole sessions are about, by their own words
-CREATE TABLE session_topics (
-  -- without case, spaces, -, _ and a plural's s
-  key TEXT NOT NULL,
-  session_id TEXT NOT NULL,
-  topic TEXT NOT NULL,
-  chunks INTEGER NOT NULL,
-  PRIMARY KEY (key, session_id)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX session_topics_session ON session_topics(session_id);
--- the number of chunks that a session's topics were made of
-CREATE TABLE topic_marks (
-  session_id TEXT PRIMARY KEY,
-  chunks INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- which commands' outputs hold an error: a hash of its line without what differs between two runs
 CREATE TABLE error_lines (
   key INTEGER NOT NULL,

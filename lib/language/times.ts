@@ -1,0 +1,164 @@
+/**
+ * The times a question names: dates in digits, month names of six languages, "last Tuesday" and the like in English. They
+ * are a preference among chunks, never a filter: people misremember.
+ */
+
+import { instantOf, localTime, parseTime } from "../base/time.ts";
+import { foldText } from "./words.ts";
+
+/** Stretches of time, in milliseconds; a date without a year is one in each year that may be meant. */
+export type TimeCues = readonly { from: number; to: number }[];
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Around a day that is named, for work past midnight. */
+const NEAR_MS = 6 * HOUR_MS;
+/** A date without a year is looked for this far back. */
+const YEARS_BACK = 5;
+const LAST_DAY = 31;
+
+/** English, German, French, Spanish, Portuguese, Russian (in a date and after "in"); folded. */
+const MONTHS = `
+january jan januar janner janvier enero janeiro января январе|february feb februar fevrier febrero fevereiro февраля феврале
+march mar marz mars marzo marco марта марте|april apr avril abril апреля апреле|may mai mayo maio мая мае
+june jun juni juin junio junho июня июне|july jul juli juillet julio julho июля июле|august aug aout agosto августа августе
+september sep sept septembre septiembre setembro сентября сентябре|october oct oktober octobre octubre outubro октября октябре
+november nov novembre noviembre novembro ноября ноябре|december dec dezember decembre diciembre dezembro декабря декабре`;
+const MONTH_NUMBERS = new Map(
+  MONTHS.trim()
+    .split(/[|\n]/)
+    .flatMap((names, index) => names.split(" ").map((name) => [name, index + 1] as const)),
+);
+/** "may" and "march" are words too: a month needs a number or a word such as "in" beside it. */
+const MONTH = [...MONTH_NUMBERS.keys()].sort((a, b) => b.length - a.length).join("|");
+
+const START = "(?<![\\p{L}\\p{N}])";
+const END = "(?![\\p{L}\\p{N}])";
+const YEAR = "(?:,?\\s+(?:(?:of|de|in)\\s+)?(?<year>\\d{4}))?";
+const ORDINAL = "(?:st|nd|rd|th|er|\\.|º)?";
+
+/** Each form of a date; what one has taken is not there for the next. */
+const DATES = [
+  /(?<!\d)(?<year>\d{4})-(?<month>\d\d)(?:-(?<day>\d\d))?(?![\d-])/g,
+  /(?<!\d)(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})(?!\d)/g,
+  new RegExp(
+    `${START}(?<day>\\d{1,2})${ORDINAL}(?:\\s+(?:of|de))?\\s+(?<month>${MONTH})\\.?${YEAR}${END}`,
+    "gu",
+  ),
+  new RegExp(
+    `${START}(?<month>${MONTH})\\.?\\s+(?:the\\s+)?(?<day>\\d{1,2})(?:st|nd|rd|th)?(?!\\d)${YEAR}${END}`,
+    "gu",
+  ),
+  new RegExp(`${START}(?<month>${MONTH})\\.?,?\\s+(?:(?:of|de)\\s+)?(?<year>\\d{4})${END}`, "gu"),
+  new RegExp(
+    `${START}(?:in|of|since|until|during|last|this|im|seit|en|em|в)\\s+(?<month>${MONTH})${END}`,
+    "gu",
+  ),
+  /(?<![\p{L}\p{N}])(?:in|en|em)\s+(?<year>20\d\d)(?!\d)/gu,
+];
+const RELATIVE =
+  /\b(?:today|yesterday|(?:this|last) (?:week|month|year)|(?:last |on )(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d+ (?:days?|weeks?|months?|hours?) ago)\b/g;
+
+/** Reads the times a question names; undefined when it names none. */
+export function readTimeCues(
+  text: string,
+  { now, timezone }: { now: Date; timezone?: string | undefined },
+): TimeCues | undefined {
+  let rest = foldText(text);
+  if (!mayNameTime(rest)) return undefined;
+  const cues: { from: number; to: number }[] = [];
+  for (const date of DATES) {
+    rest = rest.replace(date, (found: string, ...rest: unknown[]) => {
+      const stretches = stretchesOf(rest.at(-1) as DateParts, { now, timezone });
+      cues.push(...stretches);
+      return stretches.length > 0 ? " " : found;
+    });
+  }
+  for (const [word] of rest.matchAll(RELATIVE)) cues.push(...relativeStretch(word, { now, timezone }));
+  return cues.length > 0 ? cues : undefined;
+}
+
+/** Returns whether it is worth while to look for dates: to compile their patterns takes a third of an empty start. */
+function mayNameTime(text: string): boolean {
+  if (/\d|day|week|month|year/.test(text)) return true;
+  return (text.match(/\p{L}+/gu) ?? []).some((word) => MONTH_NUMBERS.has(word));
+}
+
+/** Returns how well a time fits, from 0 to 1. */
+export function timeFit(cues: TimeCues, iso: string): number {
+  const time = Date.parse(iso);
+  let best = 0;
+  for (const { from, to } of cues) {
+    const away = Math.max(from - time, time - to, 0);
+    const fit = away === 0 ? 1 : away < NEAR_MS ? 0.5 : away < DAY_MS ? 0.25 : 0;
+    if (fit > best) best = fit;
+  }
+  return best;
+}
+
+/** Returns the stretches within what the index covers, with the hours around them, for finding candidates by time. */
+export function cueSpans(
+  cues: TimeCues,
+  covered: { from: string; to: string },
+): { from: string; to: string }[] {
+  const [earliest, latest] = [Date.parse(covered.from), Date.parse(covered.to)];
+  return cues
+    .filter(({ from, to }) => to >= earliest && from <= latest)
+    .map(({ from, to }) => ({
+      from: new Date(from - NEAR_MS).toISOString(),
+      to: new Date(to + NEAR_MS).toISOString(),
+    }));
+}
+
+interface Clock {
+  now: Date;
+  timezone: string | undefined;
+}
+
+/** As written; a part that is missing is meant as a whole. */
+interface DateParts {
+  year?: string | undefined;
+  month?: string | undefined;
+  day?: string | undefined;
+}
+
+function stretchesOf({ year, month, day }: DateParts, { now, timezone }: Clock): TimeCues {
+  const number = month === undefined ? undefined : (MONTH_NUMBERS.get(month) ?? Number(month));
+  const first = day === undefined ? 1 : Number(day);
+  if ((number !== undefined && (number < 1 || number > 12)) || first < 1 || first > LAST_DAY) return [];
+  const latest = localTime(now, timezone).year;
+  const years = year
+    ? [Number(year)]
+    : Array.from({ length: YEARS_BACK + 2 }, (_, back) => latest + 1 - back);
+  return years.map((year) => ({
+    from: midnight({ year, month: number ?? 1, day: first }, timezone),
+    to:
+      midnight(
+        {
+          year: number === undefined ? year + 1 : year,
+          month: (number ?? 1) + (number !== undefined && day === undefined ? 1 : 0),
+          day: day === undefined ? 1 : first + 1,
+        },
+        timezone,
+      ) - 1,
+  }));
+}
+
+/** Returns the instant at which a day begins in a zone, or in the system's own; a month 13 is next year's first. */
+function midnight(
+  { year, month, day }: { year: number; month: number; day: number },
+  timezone: string | undefined,
+): number {
+  if (timezone === undefined) return new Date(year, month - 1, day).getTime();
+  return instantOf({ year, month, day, hour: 0, minute: 0, second: 0 }, timezone).getTime();
+}
+
+function relativeStretch(word: string, { now, timezone }: Clock): TimeCues {
+  const from = parseTime(word, { now, edge: "start", timezone })?.getTime();
+  const to = parseTime(word, { now, edge: "end", timezone })?.getTime();
+  if (from === undefined || to === undefined) return [];
+  // "3 days ago" is a moment, and meant roughly
+  const slack =
+    from !== to ? 0 : word.includes("hour") ? 2 * HOUR_MS : word.includes("day") ? DAY_MS : 5 * DAY_MS;
+  return [{ from: from - slack, to: to + slack }];
+}

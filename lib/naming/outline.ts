@@ -1,0 +1,142 @@
+/** All of a session on one page: under each thing the user said, what was done. */
+
+import { countPoints, type Line, type Part } from "../base/lines.ts";
+import { counted, truncate } from "../base/text.ts";
+import { formatLocal } from "../base/time.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import { isDecision, sentences } from "../language/speech.ts";
+import { commitMessage } from "../observe/work-notes.ts";
+import { oneLine } from "../redact/redact.ts";
+import { outcomeOf } from "../transcripts/calls.ts";
+import type { Step } from "../transcripts/steps.ts";
+
+interface OutlineOptions {
+  /** IANA name. */
+  timezone: string;
+  /** Code points in all. */
+  maxChars: number;
+  /** What the two who talk are called. @default User and Assistant */
+  participants?: Participants | undefined;
+  isRewound: (step: Step) => boolean;
+}
+
+const PROMPT_CHARS = 120;
+const PART_CHARS = 80;
+/** For the line that counts what is not shown. */
+const COUNT_CHARS = 80;
+
+/** The amount of detail of a section's work. */
+interface Detail {
+  chars: number;
+  files: number;
+  /** Commands that failed, and commits. */
+  each: number;
+}
+
+/** A session of a few messages has room for more. */
+const DETAILS: readonly Detail[] = [
+  { chars: 1600, files: 20, each: 12 },
+  { chars: 600, files: 8, each: 5 },
+  { chars: 240, files: 4, each: 2 },
+];
+
+/** A user message or a compaction, or what came before the first one, and the steps up to the next one. */
+type Section = Step[];
+
+/** Returns the lines of an outline, oldest first; of a long session the oldest sections are counted only. */
+export function outline(steps: readonly Step[], options: OutlineOptions): Line[] {
+  const sections = sectionsOf(steps);
+  let lines: Line[][] = [];
+  for (const detail of DETAILS) {
+    lines = sections.map((section) => sectionLines(section, options, detail));
+    if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= options.maxChars)
+      return lines.flat();
+  }
+  let left = options.maxChars - COUNT_CHARS;
+  let from = lines.length;
+  while (from > 0 && countPoints(lines[from - 1] ?? []) <= left) left -= countPoints(lines[--from] ?? []);
+  const [first, next] = [sections[0]?.[0], sections[from]?.[0]].map((step) => step?.entry.line ?? 0);
+  const end = next ? `-${next - 1}` : " and on";
+  const before = `[${counted(from, "message")} before: lines ${first}${end}]`;
+  return [{ kind: "text", parts: [["faint", before]] }, ...lines.slice(from).flat()];
+}
+
+function sectionsOf(steps: readonly Step[]): Section[] {
+  const sections: Section[] = [];
+  for (const step of steps) {
+    const { kind } = step.entry;
+    if (kind === "user" || kind === "summary" || sections.length === 0) sections.push([step]);
+    else sections.at(-1)?.push(step);
+  }
+  return sections;
+}
+
+function sectionLines(
+  steps: Section,
+  { timezone, isRewound, participants = PARTICIPANTS }: OutlineOptions,
+  detail: Detail,
+): Line[] {
+  const lines: Line[] = [];
+  const add = (...parts: Part[]) => lines.push({ kind: "row", parts });
+  for (const step of steps) {
+    const { line, at, kind, text } = step.entry;
+    if (kind !== "user" && kind !== "summary") continue;
+    const time = at ? formatLocal(at, timezone).slice(0, 16) : "no time";
+    const rewound: Part[] = isRewound(step) ? [["bad", "(rewound)"], " "] : [];
+    const said: Part[] =
+      kind === "user"
+        ? [["user", `${participants.user}:`], " ", ["said", oneLine(text, PROMPT_CHARS)]]
+        : [["tool", "[Compacted]"]];
+    add(["place", `L${line}`], " ", ["time", `[${time}]`], " ", ...rewound, ...said);
+  }
+  const work = workLine(steps, detail);
+  if (work !== "") add(`  ${work}`);
+  const decision = decisionOf(steps);
+  if (decision !== undefined) add("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`);
+  return lines;
+}
+
+/** Lists the files edited, the commands that failed and the commits. */
+function workLine(steps: readonly Step[], { chars, files, each }: Detail): string {
+  const edited = new Set<string>();
+  const failed = new Set<string>();
+  const commits: string[] = [];
+  let ran = 0;
+  for (const { entry, result } of steps) {
+    const { tool } = entry;
+    const outcome = outcomeOf(result);
+    if (tool?.action === "edit" && outcome !== "failed" && outcome !== "rejected") {
+      for (const path of tool.paths) edited.add(baseName(path));
+    }
+    if (tool?.action !== "run") continue;
+    ran++;
+    if (outcome === "failed") failed.add(oneLine(tool.target, PART_CHARS));
+    const commit = outcome === "failed" ? undefined : commitMessage(tool.target);
+    if (commit !== undefined) commits.push(oneLine(commit, PART_CHARS));
+  }
+  const parts = [
+    edited.size > 0 ? `edited ${some([...edited], files)}` : "",
+    ran > 0 ? `ran ${counted(ran, "command")}` : "",
+    failed.size > 0 ? `failed: ${some([...failed], each)}` : "",
+    commits.length > 0 ? `committed: ${some(commits, each)}` : "",
+  ];
+  return truncate(parts.filter(Boolean).join("; "), chars);
+}
+
+function decisionOf(steps: readonly Step[]): { line: number; text: string } | undefined {
+  for (const { entry } of steps.toReversed()) {
+    if (entry.kind !== "assistant") continue;
+    const sentence = sentences(entry.text).find(isDecision);
+    if (sentence !== undefined) return { line: entry.line, text: oneLine(sentence, PROMPT_CHARS) };
+  }
+  return undefined;
+}
+
+function some(items: readonly string[], max: number): string {
+  const more = items.length - max;
+  return `${items.slice(0, max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
