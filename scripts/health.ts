@@ -62,7 +62,7 @@ function* describe(
   const took = indexing === null ? "" : `, ${indexing} ms a session`;
   yield `index: ${size}, ${describeBehind(metrics.behind)}; ${lastIndexed ? `last written ${minute(lastIndexed)}${took}` : "not written yet"}`;
   const each = metrics.avgSearchLatency === null ? "" : `, ${metrics.avgSearchLatency} ms each`;
-  yield `searches within a day: ${metrics.searchCount24h}${each}`;
+  yield `searches within a day: ${metrics.searchCount24h}${each} · ends of errors told: ${metrics.seenBefore24h}`;
   for (const { event, lastRun, failures24h } of hooks) {
     yield `hook ${event}: last ${minute(lastRun)}, ${counted(failures24h, "failure")} within a day`;
   }

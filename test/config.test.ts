@@ -52,7 +52,7 @@ describe("loadConfig()", () => {
       timeoutMs: 30_000,
       prices: {},
     });
-    expect(settings.activity).toEqual({ scope: "project", maxChars: 300, welcome: true });
+    expect(settings.activity).toEqual({ scope: "project", maxChars: 300, welcome: true, seenBefore: true });
   });
 
   test("names file, key, what was found and what is expected", async () => {
@@ -119,7 +119,7 @@ describe("readHookSettings()", () => {
       '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "llm": {"model": 5}}',
     );
     const settings = readHookSettings(paths.config, defaultSettings());
-    expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true });
+    expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true, seenBefore: true });
     expect(settings?.exclude).toMatchObject({ sessions: ["x"], projects: [], patterns: [] });
   });
 

@@ -17,38 +17,14 @@ import { temporaryHome, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
 import { type Row, uuidFrom } from "./support/rows.ts";
 import { ROOT, runScript } from "./support/run.ts";
+import { type Turn, writeWork } from "./support/work.ts";
 
 setDefaultTimeout(30_000);
 
 const home = temporaryHome();
 const CWD = "/srv/shop";
-let calls = 0;
-
-/** Rows of one session, a minute apart from each other. */
-function session(name: string, day: number, ...turns: (readonly [string, ...unknown[]])[]): void {
-  let minute = 0;
-  const sessionId = uuidFrom(name);
-  const common = () => ({
-    sessionId,
-    cwd: CWD,
-    at: new Date(Date.UTC(2026, 1, day, 10, minute++)).toISOString(),
-  });
-  const rows = turns.flatMap(([what, ...args]): Row[] => {
-    const id = `toolu_deed_${calls++}`;
-    const tool = (tool: string, input: Row, output: string, isError: boolean) => [
-      ...claudeAssistant({ ...common(), tools: [{ name: tool, input, id }] }),
-      claudeToolResult({ ...common(), toolUseId: id, content: output, isError }),
-    ];
-    const [one = "", two = "", three = ""] = args as string[];
-    if (what === "user") return [claudeUser({ ...common(), text: one })];
-    if (what === "says") return claudeAssistant({ ...common(), text: one });
-    if (what === "fails") return tool("Bash", { command: one }, two, true);
-    if (what === "runs") return tool("Bash", { command: one }, two, false);
-    if (what === "reads") return tool("Read", { file_path: one }, "text", false);
-    return tool("Edit", { file_path: one, old_string: two, new_string: three }, "updated", false);
-  });
-  writeClaude(home, { id: sessionId, rows });
-}
+const session = (name: string, day: number, ...turns: Turn[]) =>
+  writeWork(home, name, { day, cwd: CWD }, ...turns);
 
 session(
   "oldest",

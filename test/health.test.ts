@@ -102,6 +102,7 @@ describe("checkHealth()", () => {
       totalSessions: 1,
       avgSearchLatency: 20,
       searchCount24h: 1,
+      seenBefore24h: 0,
       failedChunks: 0,
       quarantinedSessions: 0,
       redactions: 1,
@@ -353,7 +354,7 @@ describe("health.ts", () => {
     ]);
     expect(lines.slice(3, -3)).toEqual([
       "index: 0 sessions, 0 chunks, 0 MB, behind by 1 session (0.0 MB); not written yet",
-      "searches within a day: 0",
+      "searches within a day: 0 · ends of errors told: 0",
       "redacted: 0 secrets in what is stored · spent today: $0.0000",
     ]);
     expect(lines.slice(-3)[0]).toBe("sends: nothing");
@@ -383,6 +384,7 @@ describe("health.ts", () => {
         "quarantinedSessions",
         "redactions",
         "searchCount24h",
+        "seenBefore24h",
         "spendToday",
         "storageUsedMB",
         "totalChunks",

@@ -8,7 +8,15 @@ import { ROOT } from "./support/run.ts";
 
 const PLUGIN_ROOT = ["$", "{CLAUDE_PLUGIN_ROOT}"].join("");
 /** Events the client knows. */
-const EVENTS = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop", "SessionEnd"];
+const EVENTS = [
+  "SessionStart",
+  "UserPromptSubmit",
+  "PostToolUseFailure",
+  "PreCompact",
+  "PostCompact",
+  "Stop",
+  "SessionEnd",
+];
 
 interface Hook {
   type: string;

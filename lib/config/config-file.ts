@@ -45,11 +45,11 @@ export function readHookSettings(config: string, settings: Settings): Settings |
   settings.volute = volute;
   if (activity !== undefined) {
     if (!isRecord(activity)) return undefined;
-    const { scope, maxChars, welcome } = { ...settings.activity, ...activity };
+    const { scope, maxChars, welcome, seenBefore } = { ...settings.activity, ...activity };
     if (scope !== "project" && scope !== "all") return undefined;
     if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
-    if (typeof welcome !== "boolean") return undefined;
-    settings.activity = { scope, maxChars, welcome };
+    if (typeof welcome !== "boolean" || typeof seenBefore !== "boolean") return undefined;
+    settings.activity = { scope, maxChars, welcome, seenBefore };
   }
   if (exclude !== undefined) {
     if (!isRecord(exclude)) return undefined;

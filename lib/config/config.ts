@@ -100,7 +100,7 @@ export function defaultSettings(): Settings {
     minNewUserMessages: 5,
     notificationAutoClearMs: 5000,
     modelKeys: [],
-    activity: { scope: "project", maxChars: 500, welcome: true },
+    activity: { scope: "project", maxChars: 500, welcome: true, seenBefore: true },
     observe: {
       model: "active",
       dailyBudgetUsd: 1,

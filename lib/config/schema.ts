@@ -58,7 +58,7 @@ export interface Settings {
   minNewUserMessages: number;
   notificationAutoClearMs: number;
   modelKeys: string[];
-  activity: { scope: "project" | "all"; maxChars: number; welcome: boolean };
+  activity: { scope: "project" | "all"; maxChars: number; welcome: boolean; seenBefore: boolean };
   observe: {
     /** In pi: the session's own model (`active`), another as `provider/model`, or `none`. */
     model: string;
@@ -163,6 +163,7 @@ function schema(defaults: Settings) {
           scope: z.enum(["project", "all"]).default(defaults.activity.scope),
           maxChars: positive.default(defaults.activity.maxChars),
           welcome: z.boolean().default(defaults.activity.welcome),
+          seenBefore: z.boolean().default(defaults.activity.seenBefore),
         })
         .prefault({}),
       observe: z

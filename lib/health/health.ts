@@ -1,6 +1,7 @@
 /** Finds what is wrong or about to be, each with its remedy, and names who receives anything said on this machine. */
 
 import { existsSync } from "node:fs";
+import { countSeen } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { isDirectory } from "../base/files.ts";
 import { type Environment, findRuntime } from "../base/runtime.ts";
@@ -11,6 +12,7 @@ import { readSpendToday } from "../model/spend.ts";
 import { metaStateKey, readMetaStates } from "../naming/meta-looks.ts";
 import { untakenVolute } from "../sessions/find.ts";
 import { shareStatus } from "../share/share-status.ts";
+import { withExistingState } from "../store/state.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 import { checkHooks, checkRuntime, type HookRuns, readHookLog } from "./hook-health.ts";
@@ -31,7 +33,7 @@ export interface HealthOptions {
 export interface Health {
   status: HealthStatus;
   findings: Finding[];
-  metrics: IndexMetrics & { behind: Behind; spendToday: number };
+  metrics: IndexMetrics & { behind: Behind; spendToday: number; seenBefore24h: number };
   hooks: HookRuns[];
   /** Receivers of what leaves the machine. */
   sends: string;
@@ -57,7 +59,12 @@ export function checkHealth(options: HealthOptions): Health {
   return {
     status: statusOf(findings),
     findings: findings.sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level)),
-    metrics: { ...index.metrics, behind: index.behind, spendToday: spend.usd },
+    metrics: {
+      ...index.metrics,
+      behind: index.behind,
+      spendToday: spend.usd,
+      seenBefore24h: withExistingState(paths, (state) => countSeen(state, now)) ?? 0,
+    },
     hooks: log.runs,
     sends: describeReceivers(settings, paths, config.env),
     runtime: runtime

@@ -2,7 +2,7 @@
 
 import type { Store } from "../store/store.ts";
 import { commandsIn, hasWords } from "./commands.ts";
-import { type Find, type FindScope, groupBy, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
+import { type Find, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
 
 const RESULT_CHARS = 160;
 
@@ -21,7 +21,7 @@ export function commandHistory(store: Store, words: string, scope: FindScope): F
     return [...commands].map((command) => ({ command, deed, session }));
   });
   // the newest run is the first of its group, and groups as frequent keep that order
-  return groupBy(runs, ({ command }) => command)
+  return [...Map.groupBy(runs, ({ command }) => command).values()]
     .sort((a, b) => b.length - a.length)
     .map((group) => findOf(group as [Run, ...Run[]], scope));
 }

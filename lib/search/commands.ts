@@ -75,10 +75,16 @@ export function commandKey(line: string): string {
   return commandsIn(line).join(" && ");
 }
 
-/** Returns the program and its subcommand or file, without folders: `npm test`, `git push`, `node build.js`. */
+/** Subcommands that only say that what follows is run. */
+const RUNNERS = /^(?:run|exec|dlx|x)$/;
+
+/** Returns the program and its subcommand or file, without folders: `npm test`, `bun run lint`, `node build.js`. */
 export function programOf(line: string): string {
-  const [program = "", what = ""] = (commandsIn(line)[0] ?? "").split(" ");
-  return /^[\w./]/.test(what) ? `${program} ${what.slice(what.lastIndexOf("/") + 1)}` : program;
+  const words = (commandsIn(line)[0] ?? "").split(" ");
+  const [program = "", what = "", run = ""] = words;
+  if (!/^[\w./]/.test(what)) return program;
+  if (RUNNERS.test(what)) return `${program} ${what} ${run}`.trimEnd();
+  return `${program} ${what.slice(what.lastIndexOf("/") + 1)}`;
 }
 
 /** Returns whether a command line changes nothing. */

@@ -9,7 +9,6 @@ import {
   deedRow,
   type Find,
   type FindScope,
-  groupBy,
   matchDeeds,
   matchMessages,
   messagesWithin,
@@ -101,10 +100,10 @@ function said(store: Store, lines: readonly string[], scope: FindScope): Occurre
 
 /** Makes one find for each session and command. */
 function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindScope): Find[] {
-  return groupBy(occurrences, ({ deed }) => `${deed.session} ${keyOf(deed)}`)
+  return [...Map.groupBy(occurrences, ({ deed }) => `${deed.session} ${keyOf(deed)}`).values()]
     .map((group) => {
       // a deed whose output has several of the lines is shown with the first
-      const own = groupBy(group, ({ deed: { id, line } }) => `${id}:${line}`).flatMap(
+      const own = [...Map.groupBy(group, ({ deed: { id, line } }) => `${id}:${line}`).values()].flatMap(
         (same) => same[0] ?? [],
       );
       own.sort((a, b) => a.deed.line - b.deed.line);

@@ -9,7 +9,6 @@ import {
   deedRow,
   type Find,
   type FindScope,
-  groupBy,
   matchDeeds,
   matchMessages,
   phraseOf,
@@ -34,7 +33,7 @@ interface Touched extends SessionDeed {
 export function fileHistory(store: Store, path: string, scope: FindScope): Find[] {
   const names = namesOf(store, path, scope);
   const touched = names.flatMap((name) => touchedAs(store, name, scope));
-  const bySession = groupBy(touched, ({ session }) => session.number);
+  const bySession = [...Map.groupBy(touched, ({ session }) => session.number).values()];
   const finds = bySession.map((own) => findOf(store, unique(own), scope));
   const known = new Set(finds.map(({ session }) => session.id));
   finds.push(...discussions(store, names, scope).filter(({ session }) => !known.has(session.id)));
@@ -179,7 +178,7 @@ function discussions(store: Store, names: readonly string[], scope: FindScope): 
     const found = phrase ? matchMessages(store, phrase, scope, (text) => text.includes(base)) : [];
     return found.map((each) => ({ ...each, base }));
   });
-  return groupBy(said, ({ session }) => session.number).map((places) => {
+  return [...Map.groupBy(said, ({ session }) => session.number).values()].map((places) => {
     places.sort((a, b) => a.message.line - b.message.line);
     const [{ session, message, base }] = places as [(typeof said)[number]];
     return {

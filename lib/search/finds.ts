@@ -101,17 +101,6 @@ export function matchMessages(
   });
 }
 
-/** Groups by a key, in the order of first occurrence. */
-export function groupBy<T>(all: readonly T[], keyOf: (each: T) => string | number): T[][] {
-  const groups = new Map<string | number, T[]>();
-  for (const each of all) {
-    const group = groups.get(keyOf(each));
-    if (group) group.push(each);
-    else groups.set(keyOf(each), [each]);
-  }
-  return [...groups.values()];
-}
-
 /** Returns the sessions with these numbers that are in scope. */
 function sessionsInScope(store: Store, numbers: Iterable<number>, scope: FindScope): Map<number, SessionRow> {
   const rows = store.db

@@ -148,4 +148,11 @@ CREATE TABLE share_withdrawals (
   sent INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
+-- the errors that a session was told the ends of, by the keys of their lines
+CREATE TABLE seen_before (
+  viewer TEXT NOT NULL,
+  key INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  PRIMARY KEY (viewer, key)
+) STRICT, WITHOUT ROWID;
 `;

@@ -4,9 +4,12 @@ import { shortHash } from "../base/hash.ts";
 
 /** What says that something is not as it should be: negations, names of failure, and the crosses that tools print. */
 const NAMES_ERROR =
-  /error|exception|fail|\b(?:cannot|not|no)\b|n[’']t\b|denied|refused|undefined|invalid|missing|\bun(?:expected|able|known|recogni[sz]ed|used|resolved|terminated|supported|reachable)\b|fatal|panic|abort|timed? ?out|conflict|already|rejected|expected|illegal|[×✗✘✖❌]/i;
-/** Frames of a report, which say nothing about the error. */
-const FRAME = /^(?:[=_*#~-]{3,}|exit code|traceback|at |file "|\^|\d+ (?:pass|fail)|stacktrace)/i;
+  /error|exception|fail|\b(?:cannot|not|no)\b|n[’']t\b|denied|refused|undefined|invalid|missing|\bun(?:expected|able|known|recogni[sz]ed|resolved|terminated|supported|reachable)\b|fatal|panic|abort|timed? ?out|conflict|already|rejected|expected|illegal|[×✗✘✖❌]/i;
+/** Says that there were none. */
+const NAMES_NONE = /\b(?:0|no) (?:errors?|fail(?:ed|ures?|ing)?|issues?|problems?|warnings?)\b/i;
+/** Frames of a report, which say nothing about the error: rules, echoes, excerpts, warnings, numbered titles, counts. */
+const FRAME =
+  /^(?:[=_*#~-]{3,}|\$ |(?:\d[\d\s]*)?[│|>]|exit code|traceback|at |file "|\^|stacktrace|\W*warn(?:ing)?\b|\d+\) |\d+ [\p{L}\s]+(?:$|[,;|]))/iu;
 const COLOURS = /\x1b\[[0-9;]*m/g;
 const LINE_MIN = 4;
 /** Fewer words say too little to tell one error from another. */
@@ -25,7 +28,7 @@ function outputLines(text: string): string[] {
 }
 
 function namesError(line: string): boolean {
-  return NAMES_ERROR.test(line) && !FRAME.test(line);
+  return NAMES_ERROR.test(line) && !FRAME.test(line) && !NAMES_NONE.test(line);
 }
 
 /** Which lines are wanted. */

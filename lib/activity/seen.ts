@@ -1,0 +1,129 @@
+/**
+ * What is said of a command that failed: the ends that earlier sessions found to its errors, each once in a session.
+ *
+ * Most failures are new: for those nothing is loaded but what looks their lines up in the index.
+ */
+
+import { existsSync } from "node:fs";
+import type { Paths, Settings } from "../config/config.ts";
+import type { FailedCommand } from "../search/seen-before.ts";
+import { openDatabase } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { errorKeys } from "../transcripts/error-lines.ts";
+
+interface SeenSources {
+  paths: Paths;
+  settings: Settings;
+  /** @default now */
+  now?: Date;
+}
+
+/** The time for which a session remembers what it was told. */
+const REMEMBERED_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/** Returns what to say of a failure; undefined where nothing is known, or it was said before. */
+export async function seenText(
+  failed: FailedCommand & { viewer: string },
+  { paths, settings, now = new Date() }: SeenSources,
+): Promise<string | undefined> {
+  if (!settings.activity.seenBefore || failed.output === "") return undefined;
+  const keys = [...errorKeys(failed.output, { cwd: failed.cwd, hasFailed: true }).keys()];
+  const isKnown = [paths.database, paths.shared].some((file) => holdsAny(file, keys));
+  return isKnown ? await newlySeen(failed, { paths, settings, now }) : undefined;
+}
+
+/** Returns whether an index holds an error's line. */
+function holdsAny(file: string, keys: readonly number[]): boolean {
+  if (keys.length === 0 || !existsSync(file)) return false;
+  const db = openDatabase(file, { create: false });
+  try {
+    // an index of before has no such table until it is opened for a run
+    const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'error_lines'").get();
+    const find = "SELECT 1 FROM error_lines WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1";
+    return isThere !== undefined && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
+  } finally {
+    db.close();
+  }
+}
+
+async function newlySeen(
+  failed: FailedCommand & { viewer: string },
+  { paths, settings, now }: Required<SeenSources>,
+): Promise<string | undefined> {
+  const [
+    { describeSeen, seenBefore },
+    { onMachine, shortId },
+    { machineOf },
+    { openShared, sharedBy },
+    { withState },
+    { openStore },
+    { readRules },
+  ] = await Promise.all([
+    import("../search/seen-before.ts"),
+    import("../base/text.ts"),
+    import("../sessions/places.ts"),
+    import("../store/replica.ts"),
+    import("../store/state.ts"),
+    import("../store/store.ts"),
+    import("../transcripts/rules.ts"),
+  ]);
+  const rules = readRules(settings);
+  const own = existsSync(paths.database) ? openStore(paths.database, { create: false }) : undefined;
+  const shared = openShared(paths, now);
+  try {
+    return withState(paths, (state) => {
+      const seen = seenBefore(
+        [own, shared].filter((store) => store !== undefined),
+        failed,
+        {
+          now,
+          said: saidTo(state, failed.viewer),
+          clean: rules.clean,
+          isHidden: (session) => {
+            const from = sharedBy(session);
+            return (
+              rules.hasSession(session) ||
+              (from !== undefined && rules.hasSession({ ...session, id: from.id }))
+            );
+          },
+          nameOf: (session) => {
+            const from = sharedBy(session);
+            if (from) return `${from.owner}@${from.machine}:${shortId(from.id)}`;
+            return onMachine(shortId(session.id), { machine: machineOf(session.file, paths) });
+          },
+        },
+      );
+      const { text, shown } = describeSeen(seen);
+      return text !== "" && claim(state, failed.viewer, shown, now) ? text : undefined;
+    });
+  } finally {
+    own?.close();
+    shared?.close();
+  }
+}
+
+/** Reads the keys of the errors that a session was told of. */
+function saidTo({ db }: Store, viewer: string): Set<number> {
+  const rows = db.prepare("SELECT key FROM seen_before WHERE viewer = ?").all(viewer);
+  return new Set(rows.map(({ key }) => Number(key)));
+}
+
+/** Notes what a session is told; returns false where it was told at this very moment by another hook. */
+function claim({ db }: Store, viewer: string, keys: readonly number[], now: Date): boolean {
+  const insert = db.prepare("INSERT OR IGNORE INTO seen_before (viewer, key, at) VALUES (?, ?, ?)");
+  const before = new Date(now.getTime() - REMEMBERED_DAYS * DAY_MS).toISOString();
+  return db.transaction(() => {
+    db.prepare("DELETE FROM seen_before WHERE at < ?").run(before);
+    return keys.filter((key) => insert.run(viewer, key, now.toISOString()).changes === 1).length > 0;
+  });
+}
+
+/** Counts how often something was said within a day. */
+export function countSeen({ db }: Store, now: Date): number {
+  const since = new Date(now.getTime() - DAY_MS).toISOString();
+  const row = db
+    .prepare("SELECT count(DISTINCT viewer || at) AS n FROM seen_before WHERE at >= ?")
+    .get(since);
+  return Number(row?.n);
+}

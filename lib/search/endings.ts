@@ -1,0 +1,171 @@
+/** How a failure ended: the run that went without it, what was done in between, and which of that may have helped. */
+
+import type { StoredDeed } from "../index/deed-rows.ts";
+import { onlyChanges } from "../transcripts/tool-call.ts";
+import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
+import { errorWords } from "./error-text.ts";
+
+/** A run without the error, and what was done before it. */
+export interface Ending {
+  run: StoredDeed;
+  /** Edits and commands in between, in order. */
+  steps: StoredDeed[];
+  /** Whether it is another command line than the one that failed. */
+  isOther: boolean;
+}
+
+/** What is known of a run's output. */
+interface Judge {
+  /** Whether it is without the error. */
+  isFree: (run: StoredDeed) => boolean;
+  /** Whether it complains about nothing. */
+  isClean: (run: StoredDeed) => boolean;
+}
+
+/** Another command to the same end comes soon: it is one of the next that do something. */
+const OTHER_WITHIN = 3;
+/** Of the shorter command's words so many are in one that takes the place of another. */
+const SHARED_WORDS = 0.5;
+
+/** Returns how a failed command ended: the same program went well without the error, or another command to the same end. */
+export function findEnding(
+  failed: StoredDeed,
+  later: readonly StoredDeed[],
+  { isFree, isClean }: Judge,
+): Ending | undefined {
+  const line = textOf(failed);
+  const goal = goalOf(line);
+  const runs = later.filter(
+    ({ kind, outcome }) => kind === "command" && (outcome === "done" || outcome === "failed"),
+  );
+  const isFreeRun = (run: StoredDeed) => isShown(run) && isFree(run);
+  // a filter hides the exit code
+  const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
+  const same = runs.filter((run) => goalsOf(textOf(run)).includes(goal));
+  const isProven = (run: StoredDeed, i: number) =>
+    isFreeRun(run) && same.slice(i).some((next) => isFreeRun(next) && wentWell(next));
+  const other = runs
+    .filter((run) => !isLooking(textOf(run)))
+    .slice(0, OTHER_WITHIN)
+    .find((run) => isFreeRun(run) && wentWell(run) && isToSameEnd(line, textOf(run)));
+  const [run] = [same.find(isProven), other].flatMap((each) => each ?? []).sort((a, b) => a.line - b.line);
+  if (!run) return undefined;
+  return { run, steps: stepsBetween(later, failed.line, run.line), isOther: line !== textOf(run) };
+}
+
+/** Filters that let the last lines of an output through, where a program names its errors. */
+const LETS_THROUGH = /^(?:tail|head|tee|cat)\b/;
+
+/** Returns whether an output holds what the program printed, as far as it is about errors. */
+function isShown(run: StoredDeed): boolean {
+  const parts = shellParts(textOf(run));
+  return parts.every(({ text }, i) => parts[i - 1]?.separator !== "|" || LETS_THROUGH.test(text));
+}
+
+/** Returns whether the exit code of a command line is that of its commands. */
+export function hasOwnCode(line: string): boolean {
+  return shellParts(line).every(({ separator }) => separator === "" || separator === "&&");
+}
+
+/** Returns the program that a line is run for: the last of those that do something, else the last. */
+export function goalOf(line: string): string {
+  return goalsOf(line).at(-1) ?? "";
+}
+
+function goalsOf(line: string): string[] {
+  const commands = commandsIn(line);
+  const doing = commands.filter((command) => !isLooking(command));
+  return (doing.length > 0 ? doing : commands).map(programOf);
+}
+
+/** Returns whether a run has the last word of a failed command, and half of the shorter one's words in common with it. */
+function isToSameEnd(failed: string, run: string): boolean {
+  const [wanted, had] = [wordsOf(failed), wordsOf(run)];
+  const shared = new Set(wanted.filter((word) => had.includes(word))).size;
+  const least = SHARED_WORDS * Math.min(new Set(wanted).size, new Set(had).size);
+  return had.includes(wanted.at(-1) ?? "") && shared >= least;
+}
+
+function wordsOf(line: string): string[] {
+  return (commandsIn(line).at(-1) ?? "").split(" ").filter((word) => /^[\w./@]/.test(word));
+}
+
+/** Returns what a deed was done with: a command line, else its target. */
+export function textOf({ input, target }: StoredDeed): string {
+  return input || target;
+}
+
+export function isChange({ kind }: StoredDeed): boolean {
+  return kind === "edit" || kind === "write";
+}
+
+/** Returns the deeds between two lines that may have changed something. */
+export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: number): StoredDeed[] {
+  return deeds.filter(
+    (deed) =>
+      deed.line > from &&
+      deed.line < to &&
+      deed.outcome !== "rejected" &&
+      !(deed.outcome === "failed" && deed.kind !== "command") &&
+      (isChange(deed) || (deed.kind === "command" && !isLooking(textOf(deed)))),
+  );
+}
+
+const STEPS_MAX = 3;
+/** So few steps are all named where none of them has a word of the error. */
+const STEPS_FEW = 3;
+/** After more steps nobody can say what helped. */
+const STEPS_FAR = 15;
+
+/** Returns the steps that may have ended an error, best first: with its telling words, or much like the command that failed. */
+export function likelySteps(
+  failed: StoredDeed,
+  { steps }: Ending,
+  line: string,
+  later: readonly StoredDeed[],
+): { steps: StoredDeed[]; isTelling: boolean } {
+  if (steps.length > STEPS_FAR) return { steps: [], isTelling: false };
+  const key = commandKey(textOf(failed));
+  const others = steps.filter((deed) => deed.kind !== "command" || commandKey(textOf(deed)) !== key);
+  const words = tellingWords(line, later.map(contentOf));
+  const command = wordsOf(textOf(failed)).join(" ");
+  const ranked = others
+    .map((deed, i) => {
+      const text = contentOf(deed);
+      const held = words.filter((word) => text.includes(word)).length;
+      const isLike = deed.kind === "command" && wordsOf(textOf(deed)).join(" ").startsWith(command);
+      return { deed, i, worth: held + Number(isLike) };
+    })
+    .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
+  const telling = ranked.filter(({ worth }) => worth > 0);
+  const wanted = telling.length === 0 && others.length <= STEPS_FEW ? ranked : telling;
+  return {
+    steps: wanted.slice(0, STEPS_MAX).map(({ deed }) => deed),
+    isTelling: telling.length > 0 || others.length === 0,
+  };
+}
+
+function contentOf({ target, input }: StoredDeed): string {
+  return `${target} ${input}`.toLowerCase();
+}
+
+/** Returns the words of an error that few of the session's deeds hold. */
+function tellingWords(line: string, texts: readonly string[]): string[] {
+  return longWords(line).filter((word) => {
+    const held = texts.filter((text) => text.includes(word)).length;
+    return held > 0 && held <= Math.max(3, texts.length / 10);
+  });
+}
+
+function longWords(line: string): string[] {
+  return errorWords(line.toLowerCase()).filter((word) => word.length > 3);
+}
+
+/** Returns the changed line that says most about an error: with its words, and added rather than removed. */
+export function changedLine({ input }: StoredDeed, error: string): string {
+  const words = longWords(error);
+  const worth = (line: string) =>
+    2 * words.filter((word) => line.toLowerCase().includes(word)).length + Number(line.startsWith("+"));
+  const lines = (onlyChanges(input) || input).split("\n").filter((line) => /\w/.test(line));
+  return lines.reduce((best, line) => (worth(line) > worth(best) ? line : best), lines[0] ?? "");
+}

@@ -1,0 +1,290 @@
+/** Seen before: what ended an error in earlier sessions, said at the moment when a command fails with it again. */
+
+import { counted, FOREIGN_LABEL, quote, truncate } from "../base/text.ts";
+import { formatAge } from "../base/time.ts";
+import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/deed-rows.ts";
+import { type SessionRow, toSessionRow } from "../index/index-state.ts";
+import type { Row } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { errorKeys, sameLine } from "../transcripts/error-lines.ts";
+import { isLooking } from "./commands.ts";
+import {
+  changedLine,
+  type Ending,
+  findEnding,
+  goalOf,
+  hasOwnCode,
+  isChange,
+  likelySteps,
+  textOf,
+} from "./endings.ts";
+
+/** A command that failed just now. */
+export interface FailedCommand {
+  sessionId: string;
+  cwd: string | undefined;
+  command: string;
+  output: string;
+}
+
+interface SeenOptions {
+  now: Date;
+  /** Keys of the lines that the session was told about. */
+  said: ReadonlySet<number>;
+  /** Whether a session is kept out. */
+  isHidden: (session: SessionRow) => boolean;
+  /** Redacts what was stored under older rules. */
+  clean: (text: string) => string;
+  /** Returns a session's id as a reference takes it. */
+  nameOf: (session: SessionRow) => string;
+}
+
+/** An error with its known end. */
+export interface Seen {
+  /** The keys of all lines of the output that belong to the error. */
+  keys: number[];
+  text: string;
+}
+
+/** A run that printed an error's line. */
+interface Occurrence {
+  /** The keys of its error lines, in order. */
+  keys: number[];
+  deed: StoredDeed;
+  session: SessionRow;
+  store: Store;
+}
+
+/** The end of an error in one session. */
+interface End extends Ending {
+  failed: Occurrence;
+  /** What may have helped, best first. */
+  likely: StoredDeed[];
+  /** Whether these have words of the error, or it is another command. */
+  isTelling: boolean;
+}
+
+/** Newest runs looked at: an error with more is too common to say anything. */
+const RUNS_MAX = 500;
+/** The ends of so many sessions are looked at, the newest: more of them say the same. */
+const SESSIONS_MAX = 8;
+/** Lines after a failure in which its end is looked for. */
+const REACH = 200;
+/** A line that so many programs print is about none of them. */
+const PROGRAMS_GENERIC = 3;
+/** A line after so many different first lines is a part of the report. */
+const CAUSES_FRAME = 2;
+/** Where so many ends are all different, none of them is the end. */
+const ENDS_GENERIC = 4;
+const ALL_CHARS = 600;
+const ERRORS_MAX = 2;
+const ERROR_CHARS = 110;
+const DID_CHARS = 90;
+
+/** Finds the known ends of the errors in a command's output, the first error first. */
+export function seenBefore(stores: readonly Store[], failed: FailedCommand, options: SeenOptions): Seen[] {
+  const lines = errorKeys(failed.output, { cwd: failed.cwd, hasFailed: true });
+  const runs = stores.flatMap((store) => runsWith(store, lines, failed, options));
+  const [first] = lines.keys();
+  const seen: Seen[] = [];
+  const said = new Set(options.said);
+  for (const [key, line] of lines) {
+    if (said.has(key)) continue;
+    const all = runs.filter(({ keys }) => keys.includes(key));
+    if (isFrame(key, [first, ...all.map(({ keys }) => keys[0])])) continue;
+    const alike = all.filter(
+      ({ keys }) =>
+        isAlike(keys, lines) && !keys.some((each) => seen.some((other) => other.keys.includes(each))),
+    );
+    const end = agreedEnd(key, line, alike, { command: failed.command, now: options.now });
+    if (!end) continue;
+    const keys = end.failed.keys.filter((each) => lines.has(each));
+    for (const each of end.failed.keys) said.add(each);
+    seen.push({ keys, text: describe(end, rarest(keys, lines, runs), alike, options) });
+  }
+  return seen;
+}
+
+/** Returns whether a line comes with other errors rather than being one: after several first lines, and mostly not first. */
+function isFrame(key: number, firsts: readonly (number | undefined)[]): boolean {
+  const others = firsts.filter((first) => first !== key);
+  return new Set(others).size >= CAUSES_FRAME && others.length > firsts.length / 2;
+}
+
+/** Returns whether a run failed alike: its first error line is one of the output's, and so are most of the others. */
+function isAlike(keys: readonly number[], lines: ReadonlyMap<number, string>): boolean {
+  return lines.has(keys[0] ?? 0) && keys.filter((each) => lines.has(each)).length > keys.length / 2;
+}
+
+/** Writes what is known of some errors in at most 600 characters, with the keys of those that fit. */
+export function describeSeen(seen: readonly Seen[]): { text: string; shown: number[] } {
+  const lines = [`[Seen Before] ${FOREIGN_LABEL}`];
+  const shown: number[] = [];
+  for (const { text, keys } of seen.slice(0, ERRORS_MAX)) {
+    if ([...lines, text].join("\n").length > ALL_CHARS) continue;
+    lines.push(text);
+    shown.push(...keys);
+  }
+  return { text: shown.length === 0 ? "" : lines.join("\n"), shown };
+}
+
+/** Reads the earlier runs that printed one of the lines, the newest first. */
+function runsWith(
+  store: Store,
+  lines: ReadonlyMap<number, string>,
+  { sessionId }: FailedCommand,
+  { now, isHidden }: SeenOptions,
+): Occurrence[] {
+  const until = now.toISOString();
+  const rows = store.db
+    .prepare(
+      `SELECT ${DEED_COLUMNS}, s.number, s.id AS session_id, s.agent, s.file, s.name, s.cwd, s.project, s.parent_id,
+         s.source_gone, s.compacted_line
+       FROM deeds d JOIN sessions s ON s.number = d.session
+       WHERE d.id IN (SELECT deed FROM error_lines WHERE key IN (SELECT value FROM json_each(?)))
+         AND d.timestamp < ? AND s.id NOT IN (SELECT owner_id FROM copies WHERE session_id = ?)
+       ORDER BY d.timestamp DESC LIMIT ?`,
+    )
+    .all(JSON.stringify([...lines.keys()]), until, sessionId, RUNS_MAX);
+  // rows before the last compaction are no longer in sight
+  const isInSight = (row: Row) =>
+    row.session_id === sessionId && Number(row.line) > Number(row.compacted_line ?? 0);
+  const noise = noiseIn(store, until);
+  return rows.flatMap((row) => {
+    const session = toSessionRow({ ...row, id: row.session_id ?? "" });
+    const deed = deedFrom(row);
+    const hasFailed = deed.outcome === "failed";
+    if (!hasFailed && isLooking(textOf(deed))) return [];
+    if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];
+    const printed = [...errorKeys(deed.result, { cwd: session.cwd, hasFailed }).keys()];
+    return [{ keys: printed.filter((key) => !noise(key)), deed, session, store }];
+  });
+}
+
+/** Returns a test for lines that runs that went well, by their own exit code, printed too. */
+function noiseIn({ db }: Store, until: string): (key: number) => boolean {
+  const find = db.prepare(
+    `SELECT d.input, d.target FROM error_lines e JOIN deeds d ON d.id = e.deed
+     WHERE e.key = ? AND d.outcome = 'done' AND d.timestamp < ? LIMIT ?`,
+  );
+  const known = new Map<number, boolean>();
+  return (key) => {
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const isNoise = find
+      .all(key, until, RUNS_MAX)
+      .some(({ input, target }) => hasOwnCode(String(input || target)));
+    known.set(key, isNoise);
+    return isNoise;
+  };
+}
+
+/**
+ * Returns the end that most sessions came to, of as many one with the error's own words, else the latest; undefined where
+ * the line is any failure's.
+ */
+function agreedEnd(
+  key: number,
+  line: string,
+  runs: readonly Occurrence[],
+  { command, now }: { command: string; now: Date },
+): End | undefined {
+  const programs = new Set(runs.map(({ deed }) => programThat(line, textOf(deed))));
+  if (programs.size >= PROGRAMS_GENERIC || !programs.has(programThat(line, command))) return undefined;
+  const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
+  const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last]) => {
+    const end = last && endIn(last, { key, line, now });
+    return end ? [end] : [];
+  });
+  const kinds = [...Map.groupBy(ends, kindOf).values()].sort(
+    (a, b) => b.length - a.length || Number(b[0]?.isTelling) - Number(a[0]?.isTelling),
+  );
+  const isAnything = kinds.length >= ENDS_GENERIC && kinds[0]?.length === 1;
+  return isAnything ? undefined : kinds[0]?.[0];
+}
+
+/** Returns the program that printed a line: the one it names, else the one that the command line is for. */
+function programThat(line: string, command: string): string {
+  const [, named = ""] = /^([\w.-]+): /.exec(sameLine(line, undefined)) ?? [];
+  const words = command.toLowerCase().split(/[\s;&|()]+/);
+  if (words.includes(named)) return named;
+  const [program = ""] = goalOf(command).toLowerCase().split(" ");
+  return program.slice(program.lastIndexOf("/") + 1).replace(/(?:\.exe|[\d.]+)$/, "");
+}
+
+function endIn(
+  failed: Occurrence,
+  { key, line, now }: { key: number; line: string; now: Date },
+): End | undefined {
+  const { deed, session, store } = failed;
+  const until = now.toISOString();
+  const later = readDeeds(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
+    ({ timestamp }) => timestamp < until,
+  );
+  const find = store.db.prepare("SELECT key FROM error_lines WHERE deed = ?");
+  const printed = ({ id }: StoredDeed) => find.all(id).map((row) => Number(row.key));
+  const noise = noiseIn(store, until);
+  const ending = findEnding(deed, later, {
+    isFree: (run) => !printed(run).includes(key),
+    isClean: (run) => printed(run).every(noise),
+  });
+  if (!ending) return undefined;
+  const { steps, isTelling } = likelySteps(deed, ending, line, later);
+  return steps.length > 0 || ending.isOther ? { ...ending, failed, likely: steps, isTelling } : undefined;
+}
+
+/** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
+function kindOf({ likely: [first], run }: End): string {
+  return first && isChange(first) ? baseName(first.target) : goalOf(textOf(first ?? run));
+}
+
+/** Returns the line of some keys that the fewest runs printed: it says most. */
+function rarest(
+  keys: readonly number[],
+  lines: ReadonlyMap<number, string>,
+  runs: readonly Occurrence[],
+): string {
+  const count = (key: number) => runs.filter((run) => run.keys.includes(key)).length;
+  const [first = 0] = keys.toSorted((a, b) => count(a) - count(b));
+  return lines.get(first) ?? "";
+}
+
+function describe(
+  { failed, run, likely }: End,
+  line: string,
+  runs: readonly Occurrence[],
+  { now, clean, nameOf }: SeenOptions,
+): string {
+  const [newest = failed] = runs;
+  const say = (text: string, max = DID_CHARS) =>
+    quote(truncate(clean(text).replace(/\s+/g, " ").trim(), max));
+  const at = (deed: StoredDeed) => `(${nameOf(failed.session)}:${deed.line})`;
+  const steps = likely.map((deed) =>
+    isChange(deed)
+      ? `edited ${say(baseName(deed.target))}: ${say(changedLine(deed, line))} ${at(deed)}`
+      : `ran ${say(textOf(deed))} ${at(deed)}`,
+  );
+  if (steps.length === 0) {
+    const [now, before] = contrast(textOf(run), textOf(failed.deed));
+    steps.push(`ran ${say(now)} in place of ${say(before)} ${at(run)}`);
+  }
+  const sessions = counted(new Set(runs.map(({ session }) => session.id)).size, "session");
+  const age = formatAge((now.getTime() - Date.parse(newest.deed.timestamp)) / 1000);
+  const head = `- ${say(line, ERROR_CHARS)}: in ${sessions}, last ${nameOf(newest.session)}:${newest.deed.line} (${age} ago); gone after: `;
+  while (steps.length > 1 && head.length + steps.join(", ").length > ALL_CHARS - 60) steps.pop();
+  return head + steps.join(", ");
+}
+
+/** Leaves out the words that two long commands have in common after their first two. */
+function contrast(...commands: [string, string]): [string, string] {
+  const [one, other] = commands.map((command) => command.trim().split(/\s+/)) as [string[], string[]];
+  let shared = 0;
+  while (shared < one.length - 1 && shared < other.length - 1 && one[shared] === other[shared]) shared++;
+  if (shared <= 3 || Math.max(...commands.map(({ length }) => length)) <= DID_CHARS) return commands;
+  const cut = (words: string[]) => [...words.slice(0, 2), "…", ...words.slice(shared)].join(" ");
+  return [cut(one), cut(other)];
+}
+
+function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+}
