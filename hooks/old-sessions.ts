@@ -11,7 +11,9 @@ import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { isExcluded } from "../lib/sessions/unlisted.ts";
 import type { Store } from "../lib/store/store.ts";
+import { updateCopies } from "../lib/transcripts/copies.ts";
 import type { Session } from "../lib/transcripts/session.ts";
+import { logFailure } from "./hook.ts";
 
 /** Alternates work and rest, since the user works on the same machine. */
 const SLICE_MS = 1000;
@@ -33,6 +35,7 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
   if (!release) return false;
   const store = await openIndex(paths.database, settings);
   try {
+    await updateCopies(paths).catch((error: unknown) => logFailure(paths, "background.copies", error));
     const { exclude } = settings;
     const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
     const nameless = namesToMake(sessions, { store, config });

@@ -9,7 +9,7 @@ import {
   usageAsCalled,
   usageError,
 } from "./base/command.ts";
-import { refusalOf, SessionMemoryError } from "./base/errors.ts";
+import { describeError, refusalOf, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, whyUnwritable } from "./base/files.ts";
 import { type Line, plainText } from "./base/lines.ts";
 import { isTerminal, writeFully } from "./base/output.ts";
@@ -17,6 +17,7 @@ import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
+import { updateCopies } from "./transcripts/copies.ts";
 
 const STDOUT = 1;
 const STDERR = 2;
@@ -73,6 +74,7 @@ export function runScript<T extends Options>(
     const reading = pathsReading(loaded, sessions, cwd);
     if (!needsNoConfig) warnOfState(reading.home);
     const config = { ...loaded, paths: readsAnyVolute ? readingAnyVolute(reading) : reading };
+    await updateCopies(config.paths).catch((error) => warn(describeError(error)));
     if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));

@@ -19,6 +19,7 @@ import {
   searchAsText,
   sessionTopics,
 } from "../lib/search/session-search.ts";
+import { AGENTS } from "../lib/transcripts/hosts.ts";
 
 export {
   type SearchAnswer,
@@ -56,7 +57,6 @@ Examples:
   session-memory search --speaker user --after "last week" "posting frequency"
 `;
 
-const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 const LIMIT_MAX = 100;
 const MAX_CHARS_LEAST = 200;
 const CONTEXT_MAX = 20;

@@ -29,6 +29,7 @@ import { asSession, type FoundShared, readSharedSteps, resolveAny } from "../lib
 import { readLastSteps, readStepsAt } from "../lib/transcripts/backward.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
+import { AGENTS } from "../lib/transcripts/hosts.ts";
 import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 import {
@@ -60,7 +61,7 @@ Usage: session-memory session-reader <session>[:<line>|:<from>-<to>] [options]
   --max-chars <n>    Only as many entries as fit: the newest, or those nearest to the line
   --full             Nothing is cut: compaction summaries, inputs, results
   --utc              Times in UTC (default: the configured or system's time zone)
-  --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|plain)
+  --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|…)
   --resume           Only the command that goes on with it in its host; with --list below each session
   --subagents        Subagents' sessions too
   --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
@@ -93,7 +94,6 @@ const FLAGS = {
   subagents: { type: "boolean", default: false },
 } as const;
 
-const AGENTS = ["claude", "pi", "codex", "plain"] as const;
 const SPEAKERS = ["user", "assistant"] as const;
 const OUTLINE_CHARS = 4000;
 /** Of a larger file the index is asked for the place of a line; opening it costs as much as counting in this many bytes. */

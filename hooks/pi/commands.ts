@@ -7,6 +7,7 @@ import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
+import { AGENTS } from "../../lib/transcripts/hosts.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
 import { observing, rawInContext } from "./observations.ts";
@@ -234,7 +235,7 @@ const SEARCH = {
           has_decision: { type: "boolean" },
           has_action: { type: "boolean" },
           session: { type: "string", description: "id or name" },
-          agent: { type: "string", enum: ["claude", "pi", "codex", "plain"] },
+          agent: { type: "string", enum: AGENTS },
           project: { type: "string" },
         },
       },

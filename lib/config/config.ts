@@ -44,6 +44,8 @@ export interface Paths {
   piSessions: string | undefined;
   codex: string;
   openclaw: string;
+  /** Returns a host's folder as its table names it: `~` is the user's home, in `($VARIABLE|~/folder)` the variable moves it. */
+  expand: (place: string) => string;
   /** Files and folders to read instead of the agents' own places; empty: the agents' own. */
   transcripts: string[];
   /**
@@ -147,6 +149,10 @@ export function resolvePaths(env: Environment): Paths {
     piSessions: env.PI_CODING_AGENT_SESSION_DIR ? resolve(env.PI_CODING_AGENT_SESSION_DIR) : undefined,
     codex: place(env.CODEX_HOME, join(user, ".codex")),
     openclaw: join(user, ".openclaw"),
+    expand(place) {
+      const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
+      return resolve(path.replace(/^~/, user));
+    },
     transcripts,
     volute: [],
     synced: [],

@@ -33,6 +33,7 @@ import type { Forgetting } from "../store/forgetting.ts";
 import { eraseFreedState } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
 import { forgetWritten } from "../store/written-files.ts";
+import { removeCopies } from "../transcripts/copies.ts";
 import { dropForgottenRows, keepForgottenRows } from "../transcripts/forgotten-rows.ts";
 import { ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
@@ -194,6 +195,7 @@ async function countAll(forgetting: Forgetting, options: Options): Promise<Found
 async function removeOnce(forgetting: Forgetting, options: Options): Promise<boolean> {
   const { paths } = options;
   await inFiles(forgetting, options, false);
+  removeCopies(paths);
   forgetWritten(forgetting, { paths, dryRun: false });
   eraseFreedState(paths);
   for (const folder of [paths.home, metaDirectory(paths, "pi")]) removeLeftovers(folder);

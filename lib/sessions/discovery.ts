@@ -9,13 +9,13 @@ import { describeError } from "../base/errors.ts";
 import { changedAt, readJson, statOf } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { type Head, isoTime } from "../transcripts/format.ts";
-import { readHead } from "../transcripts/head.ts";
+import { formatOf, readHead } from "../transcripts/head.ts";
 import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 
-/** Ids that pi took from its user: never a path. */
-const PI_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
+/** Ids that a host took from its user: never a path. */
+const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 
 /** Returns the session of a found file; undefined when it is gone, not a transcript, or not changed after the given time. */
 export function sessionOf(
@@ -45,9 +45,10 @@ function identify(found: TranscriptFile): TranscriptFile | undefined {
 }
 
 function idOf(file: string, head: Head): string | undefined {
-  if (head.agent === "pi") return head.id !== undefined && PI_ID.test(head.id) ? head.id : undefined;
   const stem = basename(file, ".jsonl");
-  return head.agent === "codex" ? (codexId(file) ?? stem) : stem;
+  if (head.agent === "codex") return codexId(file) ?? stem;
+  if (head.agent === "claude" || head.agent === "plain") return stem;
+  return head.id !== undefined && PLAIN_ID.test(head.id) ? head.id : undefined;
 }
 
 /** Returns a subagent's parent session. In old versions main transcripts have sidechain rows too. */
@@ -134,7 +135,9 @@ function titleIn(
 ): string | undefined {
   try {
     if (agent === "claude") return keptTitle(claudeTitleFile(file)) ?? ofClaude(readEnds(file, size));
-    return agent === "pi" ? piTitle(readEnds(file, size)) : undefined;
+    if (agent === "pi") return piTitle(readEnds(file, size));
+    const ends = readEnds(file, size);
+    return cleanName(formatOf(agent).title?.(file, (text) => rowsBackward(ends, text)));
   } catch {
     return undefined; // gone since it was listed, or not ours to read
   }

@@ -7,12 +7,14 @@ import { dirname, join, resolve } from "node:path";
 import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
+import { HOSTS } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
 import {
   claudeTranscripts,
   claudeTranscriptsOf,
   codexTranscripts,
   givenTranscripts,
+  hostTranscripts,
   openclawTranscripts,
   type PlaceOptions,
   piTranscript,
@@ -51,6 +53,7 @@ export function findTranscripts(paths: Paths, options: FindOptions = {}): Transc
     ...(isWanted("pi") ? piTranscripts(paths, places) : []),
     ...(isWanted("pi") ? openclawTranscripts(paths) : []),
     ...(isWanted("codex") ? codexTranscripts(paths, places) : []),
+    ...HOSTS.flatMap((host) => (isWanted(host.agent) ? hostTranscripts(host, paths, places) : [])),
   ];
 }
 

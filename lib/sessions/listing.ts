@@ -12,6 +12,7 @@ import type { Paths } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { textOf } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
+import { HOSTS } from "../transcripts/hosts.ts";
 import { readFully, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -189,9 +190,8 @@ export function resumeCommand({ agent, id, file, parentId, machine }: Session): 
   const isElsewhere = parentId !== undefined || machine !== undefined;
   // A host would take such an id for an option.
   if (isElsewhere || id.startsWith("-")) return undefined;
-  if (agent === "claude") return `claude --resume ${quoted(id)}`;
-  if (agent === "pi") return `pi --session ${quoted(file)}`;
-  return agent === "codex" ? `codex resume ${quoted(id)}` : undefined;
+  const host = HOSTS.find((each) => each.agent === agent);
+  return host?.resume.replace("<id>", () => quoted(id)).replace("<file>", () => quoted(file));
 }
 
 const HEAD_BYTES = 64 * 1024;

@@ -9,6 +9,7 @@ import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
 import { entriesOf, isFile, isPlainFile, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
+import { copiesFolder, type Host } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
 
 /** A file that is a transcript by its place and name. */
@@ -158,6 +159,44 @@ export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): Transc
     }
   }
   return found;
+}
+
+/** Lists the transcripts of a host by the places in its line of the table. */
+export function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): TranscriptFile[] {
+  const { agent, home, transcripts = [], database } = host;
+  const own = database === undefined ? [] : matching(copiesFolder(paths, agent), ["<id>.jsonl"], options);
+  const root = paths.expand(home);
+  const found = transcripts
+    .filter((place) => options.subagents || !place.includes("<parent>"))
+    .flatMap((place) => matching(root, place.split("/"), options));
+  return [...own, ...found].map((each) => ({ ...each, agent }));
+}
+
+type Matched = Pick<TranscriptFile, "file" | "id" | "parentId" | "subagent">;
+
+function matching(
+  folder: string,
+  [segment = "", ...rest]: readonly string[],
+  options: PlaceOptions,
+  known: Omit<Matched, "file"> = {},
+): Matched[] {
+  const go = (name: string, found: Omit<Matched, "file">) =>
+    rest.length > 0
+      ? matching(join(folder, name), rest, options, found)
+      : [{ file: join(folder, name), ...found }];
+  const [before = "", placeholder, after = ""] = segment.split(/(\*|<\w+>)/);
+  if (placeholder === undefined)
+    return rest.length > 0 || isPlainFile(join(folder, segment)) ? go(segment, known) : [];
+  const isWanted =
+    placeholder === "<cwd>" && options.directories ? claudeFolderOf(options.directories) : () => true;
+  return entriesOf(folder).flatMap((entry) => {
+    const { name } = entry;
+    const isKind = rest.length > 0 ? entry.isDirectory() : isTranscript(entry);
+    if (!isKind || !name.startsWith(before) || !name.endsWith(after) || !isWanted(name)) return [];
+    const value = name.slice(before.length, name.length - after.length);
+    if (placeholder === "<id>") return go(name, { ...known, id: value });
+    return go(name, placeholder === "<parent>" ? { ...known, parentId: value, subagent: true } : known);
+  });
 }
 
 /** Returns the id in a rollout's file name. */

@@ -3,7 +3,7 @@
  * transcript is gone, and the errors for references that match none or several.
  */
 
-import { basename, join, resolve } from "node:path";
+import { basename, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
@@ -12,6 +12,7 @@ import { readHookSettings } from "../config/config-file.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { readLastEntries } from "../transcripts/backward.ts";
 import { readHead } from "../transcripts/head.ts";
+import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 import { ownRules, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -60,7 +61,10 @@ export function withoutTranscript(meta: MetaName, paths: Paths): Session | undef
 function agentOfFile(file: string, paths: Paths): Agent {
   if (codexId(file) !== undefined) return "codex";
   if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
-  return file.startsWith(join(paths.claude, "projects")) ? "claude" : "plain";
+  const host = HOSTS.find(({ agent, home, database }) =>
+    file.startsWith(`${database === undefined ? paths.expand(home) : copiesFolder(paths, agent)}${sep}`),
+  );
+  return host?.agent ?? "plain";
 }
 
 type Exclude = Settings["exclude"];

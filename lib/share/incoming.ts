@@ -7,6 +7,7 @@
 import { shortHash } from "../base/hash.ts";
 import { recordOf, stringOf } from "../base/json.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
+import { AGENTS } from "../transcripts/hosts.ts";
 import type { Deed } from "../transcripts/session.ts";
 import type { HubRow } from "./hub.ts";
 import type { ChunkBody } from "./outgoing.ts";
@@ -54,7 +55,7 @@ export function toListed(row: HubRow): Omit<SharedSession, "heldSeq"> {
     storedId: `${owner}@${machine}:${id}`,
     owner,
     machine,
-    agent: /^(?:claude|pi|codex)$/.test(String(row.agent)) ? String(row.agent) : "plain",
+    agent: AGENTS.find((agent) => agent === row.agent) ?? "plain",
     id,
     number: Number(row.number),
     origin: String(row.origin),

@@ -13,6 +13,7 @@ import { hasReplica, pulledAgain } from "../store/replica.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
+import { AGENTS } from "../transcripts/hosts.ts";
 import { noteWithdrawals, readPublished, readShareFact, undoWithdrawals } from "./share-state.ts";
 
 /** A session of the hub, as far as it is known here. */
@@ -182,8 +183,6 @@ export function emptyShared(replica: Store, storedId: string): void {
     "UPDATE shared_sessions SET held_seq = 0, meta = NULL, observations = NULL WHERE stored_id = ?",
   ).run(storedId);
 }
-
-const AGENTS = ["claude", "pi", "codex"];
 
 /** Returns the sessions that others share, as the replica holds them; nothing where there is none. */
 export function heldShared(paths: Paths): HeldSession[] {

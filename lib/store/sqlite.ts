@@ -97,10 +97,23 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
   }
 }
 
+/** Opens another program's database for reading, also beside that program, and leaves no file of ours there. */
+export function openForeign(path: string): SqlDatabase {
+  const isInUse = existsSync(`${path}-wal`);
+  const driver = openDriver(path, { uri: isInUse ? undefined : immutableUri(path) });
+  driver.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  return wrapDriver(driver, path, "it is another program's");
+}
+
+/** Of a file that does not change meanwhile: no lock and no file beside it is needed. */
+function immutableUri(path: string): string {
+  return `file:${encodeURI(path).replace(/[?#]/g, encodeURIComponent)}?immutable=1`;
+}
+
 /** Opens a file whose folder takes no write; undefined where that fails too. */
 function openForReading(path: string, reason: unknown): SqlDatabase | undefined {
   // A database in WAL mode needs a file beside it, unless it cannot change.
-  for (const uri of [undefined, `file:${encodeURI(path).replace(/[?#]/g, encodeURIComponent)}?immutable=1`]) {
+  for (const uri of [undefined, immutableUri(path)]) {
     let driver: Driver | undefined;
     try {
       driver = openDriver(path, { uri });

@@ -39,7 +39,8 @@ export const format: Format = {
   agent: "claude",
 
   matches(record) {
-    if (typeof record.type !== "string" || isRecord(record.payload)) return false;
+    if (typeof record.type !== "string" || isRecord(record.payload) || record.systemPayload) return false;
+    if (Array.isArray(recordOf(record.message).parts)) return false; // a Qwen session
     if (typeof record.sessionId === "string" || typeof record.parentUuid === "string") return true;
     if (record.type === "summary") return typeof record.leafUuid === "string";
     if (record.type === "file-history-snapshot") return isRecord(record.snapshot);

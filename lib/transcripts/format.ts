@@ -43,6 +43,8 @@ export interface TreeNode {
   parentId: string | undefined;
   /** A typed prompt: two of them under one parent are an edit, and one of them was abandoned. */
   isPrompt: boolean;
+  /** The row from which on all before this one were taken back. */
+  takesBackFrom?: string | undefined;
 }
 
 /** An entry as a format reads it, before what its neighbours say of it is known. */
@@ -64,6 +66,8 @@ export interface Format {
   entries(record: JsonRecord, place: Place, options: EntryOptions): RawEntry[];
   /** The message that a record is a state of, where hosts write several: the last one counts. */
   messageOf?(record: JsonRecord): string | undefined;
+  /** The host's title of a session. `rowsWith`: the last rows of both ends that hold a text, the last first. */
+  title?(file: string, rowsWith: (text: string) => Iterable<JsonRecord>): string | undefined;
   /** How rows hang together, where a conversation can go on from one that is not its last. */
   tree?: Tree;
 }
@@ -232,6 +236,8 @@ function blockEntries(
         text: textOf(block.content),
         callId: stringOf(block.tool_use_id),
         isError,
+        ...(block.state === "rejected" && { state: block.state }),
+        ...(typeof block.patch === "string" && { patch: block.patch }),
       });
     }
   }

@@ -104,7 +104,7 @@ function headFrom(format: Format, records: readonly JsonRecord[]): Head {
 function isComplete({ agent, id, cwd, startedAt, typedEvents }: Head): boolean {
   if (cwd === undefined || startedAt === undefined) return false;
   if (agent === "codex") return id !== undefined && typedEvents === true;
-  return agent === "claude" || (agent === "pi" && id !== undefined);
+  return agent === "claude" || (agent !== "plain" && id !== undefined);
 }
 
 /** Returns an agent's format. A record nested too deeply for the stack gives no entries and affects no other record. */

@@ -5,34 +5,43 @@
  * Data alone: the prompt hook finds transcripts by it, and formats are loaded by who reads one.
  */
 
+import { join } from "node:path";
+import type { Paths } from "../config/config.ts";
 import type { Format } from "./format.ts";
+import type { Rules } from "./rules.ts";
 
 export interface Host {
   /** Its name in `--agent` and in the index. */
   agent: string;
   /** What people call it. */
   name: string;
-  /** Where it keeps its state below the user's home, and the variable that moves that. */
-  home: readonly [folder: string, variable?: string];
-  /** Its transcripts below that folder: `*` is any name, `<id>` the session's. @default lib/sessions/places.ts knows */
-  transcripts?: string;
-  /** Its subagents' transcripts, whose sessions are the parents' `<parent>`. */
-  subagents?: string;
-  /** The command that goes on with a session: `<id>`, `<file>`. */
-  resume: string;
   /** The program, as it is called. */
   program: string;
-  /** Where it looks for skills below the user's home, for a host that no plugin of ours brings them to. */
+  /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
+  home: string;
+  /**
+   * Its transcripts there, and those of subagents: `<id>` is the session's, `<parent>` its parent's, `<cwd>` its directory as
+   * Claude Code encodes it, `*` any name. @default lib/sessions/places.ts knows
+   */
+  transcripts?: readonly string[];
+  /** Its database there, of which sessions are copied into a folder of ours by that name. */
+  database?: string;
+  /** The command that goes on with a session: `<id>`, `<file>`. */
+  resume: string;
+  /** Where it looks for skills, for a host that no plugin of ours brings them to. */
   skills?: string;
-  load: () => Promise<{ format: Format }>;
+  load: () => Promise<{ format: Format; copySessions?: CopySessions }>;
 }
+
+/** Brings the copies of a database's sessions in a folder up to date, redacted and without those left out. */
+export type CopySessions = (database: string, folder: string, rules: Rules) => Promise<void>;
 
 export const HOSTS: readonly Host[] = [
   {
     agent: "claude",
     name: "Claude Code",
     program: "claude",
-    home: [".claude", "CLAUDE_CONFIG_DIR"],
+    home: "($CLAUDE_CONFIG_DIR|~/.claude)",
     resume: "claude --resume <id>",
     load: () => import("./claude.ts"),
   },
@@ -40,7 +49,7 @@ export const HOSTS: readonly Host[] = [
     agent: "pi",
     name: "pi",
     program: "pi",
-    home: [".pi/agent", "PI_CODING_AGENT_DIR"],
+    home: "($PI_CODING_AGENT_DIR|~/.pi/agent)",
     resume: "pi --session <file>",
     load: () => import("./pi.ts"),
   },
@@ -48,11 +57,56 @@ export const HOSTS: readonly Host[] = [
     agent: "codex",
     name: "Codex",
     program: "codex",
-    home: [".codex", "CODEX_HOME"],
+    home: "($CODEX_HOME|~/.codex)",
     resume: "codex resume <id>",
     load: () => import("./codex.ts"),
+  },
+  {
+    agent: "copilot",
+    name: "Copilot CLI",
+    program: "copilot",
+    home: "($COPILOT_HOME|~/.copilot)",
+    transcripts: ["session-state/<id>/events.jsonl"],
+    resume: "copilot --resume <id>",
+    skills: "($COPILOT_HOME|~/.copilot)/skills",
+    load: () => import("./copilot.ts"),
+  },
+  {
+    agent: "qwen",
+    name: "Qwen Code",
+    program: "qwen",
+    home: "($QWEN_HOME|~/.qwen)",
+    transcripts: ["projects/<cwd>/chats/<id>.jsonl"],
+    resume: "qwen --resume <id>",
+    skills: "($QWEN_HOME|~/.qwen)/skills",
+    load: () => import("./qwen.ts"),
+  },
+  {
+    agent: "gemini",
+    name: "Gemini CLI",
+    program: "gemini",
+    home: "($GEMINI_CLI_HOME|~)/.gemini",
+    transcripts: ["tmp/*/chats/session-*.jsonl", "tmp/*/chats/<parent>/<id>.jsonl"],
+    resume: "gemini --resume <id>",
+    skills: "($GEMINI_CLI_HOME|~)/.gemini/skills",
+    load: () => import("./gemini.ts"),
+  },
+  {
+    agent: "opencode",
+    name: "opencode",
+    program: "opencode",
+    home: "($XDG_DATA_HOME|~/.local/share)/opencode",
+    database: "opencode.db",
+    resume: "opencode --session <id>",
+    skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
+    load: () => import("./opencode.ts"),
   },
 ];
 
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */
 export const AGENTS: readonly string[] = [...HOSTS.map(({ agent }) => agent), "plain"];
+
+/** Returns the folder of the copies of a host's sessions. */
+export function copiesFolder({ home }: Pick<Paths, "home">, agent: string): string {
+  return join(home, agent);
+}

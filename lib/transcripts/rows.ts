@@ -1,4 +1,4 @@
-/** The rows of a transcript: its lines parsed, without the records that a later one of the same message replaces. */
+/** The rows of a transcript: its lines parsed, and of several states of one message the last. */
 
 import type { JsonRecord } from "../base/json.ts";
 import type { Format } from "./format.ts";
@@ -10,27 +10,19 @@ export interface Row extends Omit<Line, "bytes"> {
   damaged: boolean;
 }
 
-/** Lines between two records of one message: its tokens and its tool calls are written soon after its words. */
-export const REPLACED_WITHIN = 16;
+/** Lines between two states of one message: its tokens and its tool calls are written soon after its words. */
+export const STATES_WITHIN = 16;
 
 /** Yields the rows of an open file from the byte `from` on. */
 export function rowsForward(descriptor: number, format: Format, from = 0): Iterable<Row> {
   const rows = parsed(linesForward(descriptor, { from }));
-  return format.messageOf ? lastOfEach(rows, format.messageOf) : rows;
+  return format.messageOf ? lastStates(rows, format.messageOf, "forward") : rows;
 }
 
 /** Yields the rows of an open file from its end to its start. */
-export function* rowsBackward(descriptor: number, format: Format, size: number): Generator<Row> {
-  const later: (string | undefined)[] = [];
-  for (const row of parsed(linesBackward(descriptor, size))) {
-    const { messageOf } = format;
-    if (messageOf) {
-      row.records = row.records.filter((record) => !later.includes(messageOf(record) ?? ""));
-      later.push(...row.records.map(messageOf));
-      later.splice(0, later.length - REPLACED_WITHIN);
-    }
-    yield row;
-  }
+export function rowsBackward(descriptor: number, format: Format, size: number): Iterable<Row> {
+  const rows = parsed(linesBackward(descriptor, size));
+  return format.messageOf ? lastStates(rows, format.messageOf, "backward") : rows;
 }
 
 function* parsed(lines: Iterable<Line>): Generator<Row> {
@@ -38,17 +30,29 @@ function* parsed(lines: Iterable<Line>): Generator<Row> {
     yield { offset, end, terminated, count, ...parseLine(bytes) };
 }
 
-function* lastOfEach(rows: Iterable<Row>, messageOf: NonNullable<Format["messageOf"]>): Generator<Row> {
+/** Puts the last state of each message where its first one is, and leaves out the others. */
+function* lastStates(
+  rows: Iterable<Row>,
+  messageOf: NonNullable<Format["messageOf"]>,
+  direction: "forward" | "backward",
+): Generator<Row> {
   const held: Row[] = [];
   for (const row of rows) {
-    for (const record of row.records) {
+    row.records = row.records.flatMap((record) => {
       const message = messageOf(record);
-      if (message === undefined) continue;
-      for (const earlier of held)
-        earlier.records = earlier.records.filter((each) => messageOf(each) !== message);
-    }
+      const isOther = (each: JsonRecord) => message !== undefined && messageOf(each) === message;
+      const other = held.find(({ records }) => records.some(isOther));
+      if (!other) return [record];
+      if (direction === "forward") {
+        other.records = other.records.map((each) => (isOther(each) ? record : each));
+        return [];
+      }
+      const last = other.records.find(isOther) ?? record;
+      other.records = other.records.filter((each) => !isOther(each));
+      return [last];
+    });
     held.push(row);
-    if (held.length > REPLACED_WITHIN) yield held.shift() as Row;
+    if (held.length > STATES_WITHIN) yield held.shift() as Row;
   }
   yield* held;
 }

@@ -8,6 +8,8 @@ const PRIMARY_ARGUMENTS = [
   "command",
   "cmd",
   "file_path",
+  "filePath",
+  "absolute_path",
   "path",
   "notebook_path",
   "pattern",
@@ -22,21 +24,21 @@ const PRIMARY_ARGUMENTS = [
 ];
 /** Of a search, what is looked for says more than where. */
 const SEARCHED = ["pattern", "query", "url"];
-const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath"];
+const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath", "absolute_path"];
 const ACTIONS_HELD = 500;
 const ACTIONS: [ToolAction, RegExp][] = [
   [
     "edit",
-    /^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace\w*|create_file|write_file|edit_file)$/i,
+    /^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace\w*|replace|create|create_file|write_file|edit_file)$/i,
   ],
-  ["read", /^(?:read|notebookread|view|read_file|cat|open_file|view_image)$/i],
+  ["read", /^(?:read|notebookread|view|read_file|read_many_files|cat|open_file|view_image)$/i],
   [
     "run",
-    /^(?:bash|exec|exec_command|shell|local_shell_call|powershell|run_command|terminal|unified_exec)$/i,
+    /^(?:bash|exec|exec_command|shell|run_shell_command|local_shell_call|powershell|run_command|terminal|unified_exec)$/i,
   ],
   [
     "search",
-    /^(?:grep|glob|find|ls|search|web_?search\w*|web_?fetch|tool_?search|list_dir|codebase_search)$/i,
+    /^(?:grep|grep_search|search_file_content|google_web_search|glob|find|ls|list|list_directory|search|web_?search\w*|web_?fetch|tool_?search|list_dir|codebase_search)$/i,
   ],
 ];
 
@@ -65,7 +67,11 @@ function briefCall(name: string, input: unknown): ToolCall {
   const action = actionOf(name);
   if (name === "apply_patch") {
     const patch =
-      typeof input === "string" ? input : (stringOf(isRecord(input) ? input.input : undefined) ?? "");
+      typeof input === "string"
+        ? input
+        : isRecord(input)
+          ? (stringOf(input.input) ?? stringOf(input.patchText) ?? "")
+          : "";
     const paths = patchedPaths(patch);
     return { name, target: paths.join(" ") || oneLine(patch), action: "edit", paths };
   }
@@ -108,8 +114,8 @@ function oneLine(text: string): string {
 const WRITES = /^(?:write|write_file|create_file|create)$/i;
 const FETCHES = /^(?:web_?fetch|fetch(?:_\w+)?|open_url|read_url)$/i;
 /** Names that hosts give the two sides of a replacement. */
-const BEFORE = ["old_string", "oldText", "old_str"];
-const AFTER = ["new_string", "newText", "new_str", "new_source"];
+const BEFORE = ["old_string", "oldText", "old_str", "oldString"];
+const AFTER = ["new_string", "newText", "new_str", "new_source", "newString"];
 const CONTENT = ["content", "file_text", "contents"];
 
 /** Returns the kind of a call. */
@@ -138,7 +144,7 @@ function commandOf(input: JsonRecord): string {
 }
 
 function editText(input: JsonRecord): string | undefined {
-  const patch = stringOf(input.patch) ?? stringOf(input.input);
+  const patch = stringOf(input.patch) ?? stringOf(input.input) ?? stringOf(input.patchText);
   if (patch !== undefined) return patch;
   const edits = arrayOf(input.edits).filter(isRecord);
   const diffs = (edits.length > 0 ? edits : [input])
@@ -187,6 +193,12 @@ export function diffLines(before: string, after: string): string[] {
   let end = 0;
   while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end++;
   return changedLines(old.slice(start, old.length - end), now.slice(start, now.length - end));
+}
+
+/** Returns a unified diff from its first changed hunk on; undefined when it changes nothing. */
+export function hunksOf(diff: unknown): string | undefined {
+  const hunks = typeof diff === "string" ? diff.slice(Math.max(0, diff.search(/^@@ /m))).trimEnd() : "";
+  return /^[+-](?!--|\+\+)/m.test(hunks) ? hunks : undefined;
 }
 
 /** Writes a host's structured patch as text; undefined when it is none. */

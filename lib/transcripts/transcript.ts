@@ -11,7 +11,7 @@ import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import type { Format, Head, RawEntry, Results, TreeNode } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
 import { withFile } from "./jsonl.ts";
-import { REPLACED_WITHIN, rowsBackward, rowsForward } from "./rows.ts";
+import { rowsBackward, rowsForward, STATES_WITHIN } from "./rows.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
 
@@ -150,7 +150,7 @@ function callsBefore(file: string, before: { head: Head; offset: number }): RawE
 function writtenBefore(file: string, before: { head: Head; offset: number }): Set<string> | undefined {
   const { messageOf } = formatOf(before.head.agent);
   if (!messageOf) return undefined;
-  const entries = entriesBefore(file, before, REPLACED_WITHIN);
+  const entries = entriesBefore(file, before, STATES_WITHIN);
   return new Set(entries.map(({ raw, record }) => stateKey(messageOf(record), raw)));
 }
 
@@ -165,7 +165,7 @@ function entriesBefore(
 ): { raw: RawEntry; record: JsonRecord }[] {
   const format = formatOf(head.agent);
   return withFile(file, (descriptor) =>
-    rowsBackward(descriptor, format, offset)
+    Iterator.from(rowsBackward(descriptor, format, offset))
       .take(lines)
       .flatMap(({ records, offset, end }) =>
         records.flatMap((record) =>
@@ -269,17 +269,26 @@ function spansOf(
 /** Collects the rows of a conversation, and tells which are live. */
 function conversationTree({ tree }: Format) {
   const nodes = new Map<string, TreeNode>();
+  const takenBack = new Set<string>();
   let leaf: string | undefined;
   return {
     onNode(node: TreeNode): void {
-      if (!nodes.has(node.id)) nodes.set(node.id, node);
-      leaf = node.id;
+      const { id, takesBackFrom: from } = node;
+      if (from !== undefined && nodes.has(from)) {
+        const ids = [...nodes.keys()];
+        for (const gone of ids.slice(ids.indexOf(from))) takenBack.add(gone);
+      }
+      if (from === undefined && !nodes.has(id)) nodes.set(id, node);
+      leaf = id;
     },
     onLeaf(id: string): void {
       if (nodes.has(id)) leaf = id;
     },
     leafId: () => leaf,
-    isLive: () => (tree?.live === "way to the last row" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf)),
+    isLive: () => {
+      const isLive = tree?.live === "way to the last row" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf);
+      return takenBack.size === 0 ? isLive : (id: string) => !takenBack.has(id) && isLive(id);
+    },
   };
 }
 
@@ -300,7 +309,8 @@ export function branchWatch(agent: Agent): BranchWatch {
   let last: string | undefined;
   let isBranched = false;
   return {
-    see({ id, parentId, isPrompt }) {
+    see({ id, parentId, isPrompt, takesBackFrom }) {
+      isBranched ||= takesBackFrom !== undefined;
       if (last !== undefined && parentId !== undefined) {
         if (isPath) isBranched ||= parentId !== last;
         else if (isPrompt) isBranched ||= promptParents.has(parentId) || !recent.has(parentId);

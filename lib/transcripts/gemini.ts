@@ -1,0 +1,139 @@
+/**
+ * Gemini CLI's sessions: a header, then messages of which each state is a row of its own, and `$set` rows that patch the
+ * whole. What Qwen Code, its fork, writes alike is here too.
+ */
+
+import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf, stringsOf } from "../base/json.ts";
+import { callOf, type Format, isoTime, type RawEntry } from "./format.ts";
+import type { Entry } from "./session.ts";
+import { hunksOf } from "./tool-call.ts";
+
+export const format: Format = {
+  agent: "gemini",
+
+  matches(record) {
+    return (
+      (typeof record.projectHash === "string" && typeof record.sessionId === "string") ||
+      record.type === "gemini" ||
+      isRecord(record.$set)
+    );
+  },
+
+  readHead(record, head) {
+    const { sessionId, startTime, directories, messages } = { ...record, ...recordOf(record.$set) };
+    head.id ??= stringOf(sessionId);
+    head.startedAt ??= isoTime(startTime) ?? isoTime(record.timestamp);
+    head.cwd ??= stringsOf(directories)[0] ?? workspaceIn(arrayOf(messages)[0]) ?? workspaceIn(record);
+  },
+
+  entries(record, place, { results }) {
+    const common = { ...place, id: stringOf(record.id), at: isoTime(record.timestamp) };
+    const said = (kind: Entry["kind"], text: string): RawEntry[] =>
+      text.trim() === "" ? [] : [{ ...common, kind, text }];
+    if (record.type === "user") {
+      const text = typedText(record.displayContent ?? record.content);
+      return text.startsWith("<session_context>") ? [] : said("user", text);
+    }
+    if (record.type !== "gemini") return [];
+    const calls = arrayOf(record.toolCalls)
+      .filter(isRecord)
+      .flatMap((call) => [
+        { ...common, ...callOf({ id: call.id, name: call.name, input: call.args }, results) },
+        ...(results ? [{ ...common, ...callResult(call, call.result) }] : []),
+      ]);
+    return [...said("assistant", partsText(record.content)), ...calls];
+  },
+
+  messageOf(record) {
+    return record.type === "gemini" ? stringOf(record.id) : undefined;
+  },
+
+  tree: {
+    live: "but edited away",
+
+    node(record) {
+      const target = stringOf(record.$rewindTo);
+      if (target !== undefined)
+        return { id: "", parentId: undefined, isPrompt: false, takesBackFrom: target };
+      const id = stringOf(record.id);
+      return id === undefined ? undefined : { id, parentId: undefined, isPrompt: false };
+    },
+
+    leaf() {
+      return undefined;
+    },
+  },
+
+  title(_, rowsWith) {
+    for (const { $set } of rowsWith('"summary"')) {
+      const summary = stringOf(recordOf($set).summary);
+      if (summary !== undefined) return summary;
+    }
+    return undefined;
+  },
+};
+
+/** The client begins with a message of its own, in which it names the directory it works in. */
+function workspaceIn(message: unknown): string | undefined {
+  const text = partsText(recordOf(message).content);
+  return /^<session_context>[\s\S]*?Workspace Directories:\*\*\s+- (.+)$/m.exec(text)?.[1];
+}
+
+/** Returns the words of a message's parts, without thoughts. */
+export function partsText(parts: unknown): string {
+  if (typeof parts === "string") return parts;
+  return arrayOf(parts)
+    .filter(isRecord)
+    .flatMap(({ text, thought }) => (typeof text === "string" && thought !== true ? [text] : []))
+    .join("\n");
+}
+
+/** Returns what a person typed: files that a prompt names follow in parts of their own. */
+export function typedText(parts: unknown): string {
+  const isFile = (part: unknown) =>
+    /^\s*--- Content from referenced files ---/.test(stringOf(recordOf(part).text) ?? "");
+  const end = arrayOf(parts).findIndex(isFile);
+  return partsText(end === -1 ? parts : arrayOf(parts).slice(0, end));
+}
+
+/** Returns a call's result from its state and the parts that the model was given. */
+export function callResult(
+  state: JsonRecord,
+  parts: unknown,
+): Pick<Entry, "kind" | "text" | "callId" | "isError" | "state" | "patch"> {
+  const given = arrayOf(parts)
+    .filter(isRecord)
+    .map(({ functionResponse }) => recordOf(functionResponse))
+    .find(({ response }) => response !== undefined);
+  const { output, error } = recordOf(given?.response);
+  const { text, exitCode } = shellOutput(stringOf(output) ?? stringOf(error) ?? "");
+  const patch = hunksOf(recordOf(state.resultDisplay).fileDiff);
+  return {
+    kind: "result",
+    text,
+    callId: stringOf(state.id) ?? stringOf(state.callId) ?? stringOf(given?.id),
+    isError:
+      state.status === "error" || state.status === "cancelled" || error !== undefined || exitCode !== 0,
+    ...(state.status === "cancelled" && { state: "rejected" as const }),
+    ...(patch !== undefined && { patch }),
+  };
+}
+
+const SHELL_FIELD =
+  /^(Command|Directory|Output|Error|Exit Code|Signal|Background PIDs|Process Group PGID): /m;
+
+/** Separates what a command printed from the fields that the client writes around it. */
+function shellOutput(whole: string): { text: string; exitCode: number } {
+  const bare = whole.replace(/^<untrusted_context>\n|\n<\/untrusted_context>$/g, "");
+  if (!/^(?:Command|Output): /.test(bare)) return { text: bare, exitCode: 0 };
+  const fields = bare.split(SHELL_FIELD);
+  const field = (name: string) => fields[fields.indexOf(name) + 1]?.trim() ?? "";
+  const printed = fields.includes("Output") ? field("Output") : "";
+  const failed = fields.includes("Error") ? field("Error") : "";
+  return {
+    text: [printed, failed]
+      .filter((text) => text !== "" && text !== "(none)" && text !== "(empty)")
+      .join("\n"),
+    exitCode: fields.includes("Exit Code") ? Number.parseInt(field("Exit Code"), 10) || 0 : 0,
+  };
+}

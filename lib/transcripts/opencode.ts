@@ -1,0 +1,168 @@
+/**
+ * opencode's sessions, which it keeps as rows of a database: each is copied, redacted, into lines of our plain form below
+ * one that names the session, and read from there. The database is only read, beside a client that may be running.
+ */
+
+import { appendFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { ensureDirectory, fileStem, namesIn, readJson, replaceFile } from "../base/files.ts";
+import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import type { SqlDatabase } from "../store/sqlite.ts";
+import { type Format, isoTime, plain } from "./format.ts";
+import type { Rules } from "./rules.ts";
+import { hunksOf } from "./tool-call.ts";
+
+export const format: Format = {
+  ...plain,
+  agent: "opencode",
+
+  matches(record) {
+    return record.host === "opencode";
+  },
+
+  readHead(record, head) {
+    head.startedAt ??= isoTime(record.timestamp);
+    if (record.host !== "opencode") return;
+    head.id ??= stringOf(record.session);
+    head.cwd ??= stringOf(record.cwd);
+    head.parentId ??= stringOf(record.parent);
+  },
+
+  title(_, rowsWith) {
+    for (const { host, title } of rowsWith('"host"')) if (host === "opencode") return stringOf(title);
+    return undefined;
+  },
+};
+
+/** How far a session was copied: when it had changed, its title, and its last message. */
+type Copied = Record<string, [changed: number, title: string, message: string]>;
+
+const NOTE = "copied.json";
+
+/**
+ * Copies what is new in a database into a folder, a file a session. Nothing new costs one query, and none while the
+ * database's files are as they were.
+ */
+export async function copySessions(
+  database: string,
+  folder: string,
+  { clean, hasSession, hasText }: Rules,
+): Promise<void> {
+  const note = recordOf(readJson(join(folder, NOTE)));
+  const state = [database, `${database}-wal`].map(stateOf).join(" ");
+  if (note.state === state) return;
+  const copied = recordOf(note.sessions) as Copied;
+  const there = new Set(namesIn(folder));
+  const { openForeign } = await import("../store/sqlite.ts");
+  const db = openForeign(database);
+  try {
+    ensureDirectory(folder);
+    const sessions = db
+      .prepare("SELECT id, parent_id, directory, title, time_created, time_updated FROM session")
+      .all();
+    for (const session of sessions) {
+      const [id, changed, title] = [String(session.id), Number(session.time_updated), String(session.title)];
+      const name = `${fileStem(id)}.jsonl`;
+      const before = there.has(name) ? copied[id] : undefined;
+      if (before?.[0] === changed || hasSession({ id, cwd: String(session.directory) })) continue;
+      const { lines, last, isWhole } = newLines(db, id, before?.[2]);
+      if (before?.[1] !== title) lines.unshift(headLine(session, before !== undefined));
+      const text = lines
+        .map((line) => `${JSON.stringify(line, cleaner(clean))}\n`)
+        .filter((line) => !hasText(line))
+        .join("");
+      if (!before) replaceFile(join(folder, name), text);
+      else if (text !== "") appendFileSync(join(folder, name), text);
+      copied[id] = [isWhole ? changed : 0, title, last ?? ""];
+    }
+    replaceFile(join(folder, NOTE), JSON.stringify({ state, sessions: copied }));
+  } finally {
+    db.close();
+  }
+}
+
+function stateOf(file: string): string {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat ? `${stat.size}:${stat.mtimeMs}` : "";
+}
+
+/** Redacts every text of a line: what is on disk twice must not hold a secret twice. */
+function cleaner(clean: (text: string) => string): (key: string, value: unknown) => unknown {
+  return (_, value) => (typeof value === "string" ? clean(value) : value);
+}
+
+function headLine(session: JsonRecord, isLater: boolean): JsonRecord {
+  const { id, parent_id, directory, title, time_created, time_updated } = session;
+  return {
+    host: "opencode",
+    session: id,
+    ...(parent_id !== null && { parent: parent_id }),
+    cwd: directory,
+    title,
+    timestamp: isoTime(Number(isLater ? time_updated : time_created)),
+  };
+}
+
+/** Returns a session's messages after one, up to the first that is still being written: another one after it ends that. */
+function newLines(
+  db: SqlDatabase,
+  session: string,
+  after: string | undefined,
+): { lines: JsonRecord[]; last: string | undefined; isWhole: boolean } {
+  const messages = db
+    .prepare("SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id")
+    .all(session);
+  const from = messages.findIndex(({ id }) => id === after) + 1;
+  const parts = Map.groupBy(
+    db.prepare("SELECT message_id, data FROM part WHERE session_id = ? ORDER BY id").all(session),
+    ({ message_id }) => String(message_id),
+  );
+  const lines: JsonRecord[] = [];
+  let last = after;
+  for (const [i, { id, time_created, data }] of messages.entries()) {
+    if (i < from) continue;
+    const { role, time } = parsed(data);
+    const isDone = role !== "assistant" || recordOf(time).completed !== undefined || i < messages.length - 1;
+    if (!isDone) return { lines, last, isWhole: false };
+    const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data)));
+    if (content.length > 0) lines.push({ id, role, timestamp: isoTime(Number(time_created)), content });
+    last = String(id);
+  }
+  return { lines, last, isWhole: true };
+}
+
+function parsed(data: unknown): JsonRecord {
+  try {
+    return recordOf(JSON.parse(String(data)));
+  } catch {
+    return {}; // not what it writes today
+  }
+}
+
+/** Returns a part as blocks of a message: a text, or a call with its result. */
+function blocks(part: JsonRecord): JsonRecord[] {
+  if (part.type === "text")
+    return part.synthetic === true ? [] : [{ type: "text", text: unquoted(part.text) }];
+  if (part.type !== "tool") return [];
+  const { status, input, output, error, metadata } = recordOf(part.state);
+  const { exit, diff } = recordOf(metadata);
+  const patch = hunksOf(diff);
+  const call = { type: "tool_use", id: part.callID, name: part.tool, input };
+  if (status !== "completed" && status !== "error") return [call];
+  const isError = status === "error" || (numberOf(exit) ?? 0) !== 0;
+  const isRejected = status === "error" && /^The user rejected\b/.test(stringOf(error) ?? "");
+  const result = {
+    type: "tool_result",
+    tool_use_id: part.callID,
+    content: stringOf(output) ?? stringOf(error) ?? "",
+    is_error: isError,
+    ...(isRejected && { state: "rejected" }),
+    ...(patch !== undefined && { patch }),
+  };
+  return [call, result];
+}
+
+/** `opencode run` stores its message as a JSON string. */
+function unquoted(text: unknown): unknown {
+  return typeof text === "string" && /^"[^"]*"$/.test(text) ? text.slice(1, -1) : text;
+}

@@ -1,0 +1,294 @@
+/** Every host of the table in every use: the same conversation, written as each of them writes it. */
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { HOSTS } from "../lib/transcripts/hosts.ts";
+import { temporaryHome } from "./support/home.ts";
+import {
+  HOST_WRITERS,
+  type HostSession,
+  openOpencode,
+  putOpencode,
+  type Step,
+  tear,
+} from "./support/hosts.ts";
+import { uuidFrom } from "./support/rows.ts";
+
+const SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+const NAMES = Object.keys(HOST_WRITERS);
+
+const idIn = (agent: string, seed = "limit") =>
+  agent === "opencode" ? `ses_${seed}0a1b2c3d` : uuidFrom(seed);
+
+function conversation(agent: string, cwd: string): HostSession & { id: string } {
+  const steps: Step[] = [
+    { says: "user", text: "Raise the zebra limit to 20, please" },
+    { says: "assistant", text: "Let me look where the limit is set." },
+    { runs: "make check-limits", output: "error: zebra quota exceeded in limits.conf", exit: 2 },
+    { edits: join(cwd, "limits.conf"), from: "limit = 10", to: "limit = 20" },
+    { runs: "make check-limits", output: `3 checks passed, token ${SECRET}` },
+    { says: "assistant", text: "The zebra limit is 20 now." },
+  ];
+  return { id: idIn(agent), cwd, title: "Zebra limits", steps };
+}
+
+test("every host of the table with rows of its own is tried here, and every one has a row in docs/hosts.md", () => {
+  const own = new Set(["pi", "codex"]); // they have builders and tests of their own
+  expect(HOSTS.map(({ agent }) => agent).filter((agent) => !own.has(agent))).toEqual(NAMES);
+  const page = readFileSync(join(import.meta.dir, "../docs/hosts.md"), "utf8");
+  expect(HOSTS.filter(({ name }) => !page.includes(`| ${name} |`))).toEqual([]);
+});
+
+describe.each(NAMES)("a session of %s", (agent) => {
+  const home = temporaryHome();
+  const session = conversation(agent, home.project);
+  const { id } = session;
+  const file = HOST_WRITERS[agent]?.(home, session) ?? "";
+  const json = async (script: string, ...args: string[]) =>
+    JSON.parse(await home.ok(script, ...args, "--json"));
+
+  test("is listed with its title, directory, times and the command that goes on with it", async () => {
+    const { sessions } = await json(
+      "session-reader",
+      "--list",
+      "--agent",
+      agent,
+      "--resume",
+      "--project",
+      ".",
+    );
+    expect(sessions).toHaveLength(1);
+    expect(sessions[0]).toMatchObject({
+      id,
+      agent,
+      ...(agent !== "claude" && { name: "Zebra limits" }),
+      cwd: home.project,
+      startedAt: "2026-02-03T14:30:00.000Z",
+    });
+    expect(sessions[0].updatedAt).toStartWith("2026-02-03T14:30:0");
+    expect(sessions[0].resume).toContain(id);
+  });
+
+  test("is read once, with calls, outcomes and changed lines, and without what is no conversation", async () => {
+    const { entries, skipped } = await json("session-reader", id, "--tools");
+    const shown = entries.map(
+      ({ kind, text, tool }: { kind: string; text: string; tool?: Record<string, unknown> }) =>
+        tool ? [tool.action, tool.target, tool.failed] : [kind, text],
+    );
+    expect(shown).toEqual([
+      ["user", "Raise the zebra limit to 20, please"],
+      ["assistant", "Let me look where the limit is set."],
+      ["run", "make check-limits", true],
+      ["edit", join(home.project, "limits.conf"), false],
+      ["run", "make check-limits", false],
+      ["assistant", "The zebra limit is 20 now."],
+    ]);
+    expect(skipped).toBe(0);
+    expect(entries[2].tool.result).toBe("error: zebra quota exceeded in limits.conf");
+    expect(entries[3].tool.input).toContain("-limit = 10\n+limit = 20");
+    expect(JSON.stringify(entries)).not.toContain("not-conversation");
+    expect(JSON.stringify(entries)).not.toContain(SECRET);
+  });
+
+  test("is the same read from its end, line by line and as an outline", async () => {
+    const whole = (await home.ok("session-reader", id, "--tools")).split("\n").slice(1).join("\n");
+    for (const count of ["1", "2", "4"]) {
+      const end = (await home.ok("session-reader", id, "--tools", "--lines", count))
+        .split("\n")
+        .slice(1)
+        .join("\n");
+      expect(whole.endsWith(end)).toBe(true);
+    }
+    expect(await home.ok("session-reader", id, "--outline")).toContain(
+      "edited limits.conf; ran 2 commands; failed: make check-limits",
+    );
+  });
+
+  test("is found by its words, its error, its file and its command", async () => {
+    const found = async (...args: string[]) =>
+      (await json("search", ...args)).results.map((hit: { session_id: string }) => hit.session_id);
+    expect(await found("zebra limit")).toEqual([id]);
+    expect(await found("zebra limit", "--agent", agent)).toEqual([id]);
+    expect(await found("--error", "zebra quota exceeded in limits.conf")).toEqual([id]);
+    expect(await found("--file", "limits.conf")).toEqual([id]);
+    expect(await found("--command", "make")).not.toEqual([]);
+    expect(await home.ok("search", "zebra limit")).not.toContain(SECRET);
+  });
+
+  test("is read, named, observed, saved and shown by the scripts unchanged", async () => {
+    expect(await home.ok("index-meta", id, "--force")).toMatch(/zebra limit/i);
+    expect(await home.ok("observe-compact", id, "--observe", "--render")).toContain("## Observations");
+    const note = await home.ok("save-session", id);
+    expect(readFileSync(note.trim(), "utf8")).toContain("User: Raise the zebra limit to 20, please");
+    const page = await home.ok("report", id, "--out", join(home.root, "page.html"));
+    expect(readFileSync(page.trim(), "utf8")).toContain("The zebra limit is 20 now.");
+    expect(await home.ok("session-reference", `what of @@${id}?`)).toContain(id);
+    expect((await home.run("query-session", id, "What is the limit?")).stderr).toContain("error: NO_MODEL");
+    expect(JSON.parse((await home.run("health", "--json")).stdout).status).not.toBe("ERROR");
+  });
+
+  test("shows what came before a row that is half written, and counts a damaged one", async () => {
+    using other = temporaryHome();
+    const written = HOST_WRITERS[agent]?.(other, { ...session, cwd: other.project }) ?? "";
+    if (agent === "opencode") return; // no file of the host's
+    tear(written);
+    const torn = JSON.parse(await other.ok("session-reader", id, "--json"));
+    expect([torn.entries.length, torn.skipped]).toEqual([6, 0]);
+    tear(`${written}`);
+    await Bun.write(
+      written,
+      `${readFileSync(written, "utf8")}\n${readFileSync(written, "utf8").split("\n").at(-2)}\n`,
+    );
+    expect(JSON.parse(await other.ok("session-reader", id, "--json")).skipped).toBe(1);
+  });
+
+  test("is kept out where it is excluded, and forgotten where that is asked for", async () => {
+    using other = temporaryHome();
+    HOST_WRITERS[agent]?.(other, { ...session, cwd: other.project });
+    await other.ok("search", "zebra limit");
+    await other.ok("forget", id, "--yes");
+    expect(JSON.parse(await other.ok("search", "zebra limit", "--json")).results).toEqual([]);
+    expect((await other.run("session-reader", id)).exitCode).toBe(1);
+    expect(await other.ok("session-reader", "--list")).toBe("");
+    const bytes = new Bun.Glob("**/*").scanSync({ cwd: other.paths.home, dot: true });
+    for (const name of bytes) {
+      const path = join(other.paths.home, name);
+      if (statSync(path).isFile())
+        expect([name, readFileSync(path).includes("zebra")]).toEqual([name, false]);
+    }
+  });
+
+  test("is told to the project's next prompt in Claude Code", async () => {
+    using other = temporaryHome();
+    const at = new Date(Date.now() - 60_000).toISOString();
+    HOST_WRITERS[agent]?.(other, { ...session, id: idIn(agent, "other"), cwd: other.project, at });
+    await other.ok("session-reader", "--list");
+    const { stdout } = await other.hook("user-prompt-submit", {
+      session_id: uuidFrom("asking"),
+      prompt: "hello",
+      cwd: other.project,
+      hook_event_name: "UserPromptSubmit",
+    });
+    expect(stdout).toContain("Raise the zebra limit to 20, please");
+  });
+
+  test("comes with its host's own file untouched", () => {
+    if (agent !== "opencode") expect(readFileSync(file, "utf8")).toContain(SECRET);
+  });
+});
+
+describe("opencode's database", () => {
+  const step = (text: string): Step => ({ says: "user", text });
+
+  test("is read beside a client that writes, and its sessions are appended to", async () => {
+    using home = temporaryHome();
+    using db = openOpencode(home); // a client that runs: its log is not in the database yet
+    const session = { id: "ses_1", cwd: home.project };
+    putOpencode(db, {
+      ...session,
+      steps: [step("first words"), { says: "assistant", text: "half an ans" }],
+      isOpen: true,
+    });
+    const read = async () => JSON.parse(await home.ok("session-reader", "ses_1", "--json")).entries;
+    expect((await read()).map(({ text }: { text: string }) => text)).toEqual(["first words"]);
+    db.exec(
+      `UPDATE message SET data = '{"role":"assistant","time":{"completed":1}}' WHERE data LIKE '%assistant%'`,
+    );
+    db.exec(
+      `UPDATE part SET data = '{"type":"text","text":"the whole answer"}' WHERE data LIKE '%half an ans%'`,
+    );
+    putOpencode(db, { ...session, title: "Named now", from: 2, steps: [step("more words")] });
+    const entries = await read();
+    expect(entries.map(({ text, line }: { text: string; line: number }) => [line, text])).toEqual([
+      [2, "first words"],
+      [4, "the whole answer"],
+      [5, "more words"],
+    ]);
+    expect(await home.ok("session-reader", "--list")).toContain("Named now");
+  });
+
+  test("is not opened again while nothing was written, and leaves no file beside it", async () => {
+    using home = temporaryHome();
+    HOST_WRITERS.opencode?.(home, conversation("opencode", home.project));
+    await home.ok("session-reader", "--list");
+    const copy = join(home.paths.home, "opencode", `${idIn("opencode")}.jsonl`);
+    const before = statSync(copy).mtimeMs;
+    await home.ok("session-reader", "--list");
+    expect(statSync(copy).mtimeMs).toBe(before);
+    expect(readFileSync(copy, "utf8")).not.toContain(SECRET);
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+  });
+
+  test("that cannot be read is a warning, and other sessions are read", async () => {
+    using home = temporaryHome();
+    HOST_WRITERS.qwen?.(home, conversation("qwen", home.project));
+    await Bun.write(join(home.home, ".local/share/opencode/opencode.db"), "no database");
+    const { stdout, stderr, exitCode } = await home.run("session-reader", "--list");
+    expect([exitCode, stdout.match(/ · qwen · /g)?.length]).toEqual([0, 1]);
+    expect(stderr).toContain("warning: ");
+  });
+});
+
+test("a subagent of Gemini CLI is left out unless it is asked for", async () => {
+  using home = temporaryHome();
+  const parent = conversation("gemini", home.project);
+  HOST_WRITERS.gemini?.(home, parent);
+  HOST_WRITERS.gemini?.(home, {
+    ...parent,
+    id: uuidFrom("sub"),
+    parentId: parent.id,
+    steps: [{ says: "user", text: "look around" }],
+  });
+  const list = async (...args: string[]) =>
+    JSON.parse(await home.ok("session-reader", "--list", "--json", ...args)).sessions;
+  expect((await list()).map(({ id }: { id: string }) => id)).toEqual([parent.id]);
+  expect((await list("--subagents")).map(({ id }: { id: string }) => id).sort()).toEqual(
+    [parent.id, uuidFrom("sub")].sort(),
+  );
+});
+
+test("rows that Gemini CLI took back are marked", async () => {
+  using home = temporaryHome();
+  const session = conversation("gemini", home.project);
+  const file = HOST_WRITERS.gemini?.(home, session) ?? "";
+  const first = uuidFrom(`${session.id} 0 user`);
+  const again = {
+    id: uuidFrom("again"),
+    timestamp: "2026-02-03T14:31:00.000Z",
+    type: "user",
+    content: "Make it 30",
+  };
+  await Bun.write(
+    file,
+    `${readFileSync(file, "utf8")}${JSON.stringify({ $rewindTo: first })}\n${JSON.stringify(again)}\n`,
+  );
+  const { entries } = JSON.parse(await home.ok("session-reader", session.id, "--json"));
+  expect(
+    entries
+      .filter(({ rewound }: { rewound?: boolean }) => !rewound)
+      .map(({ text }: { text: string }) => text),
+  ).toEqual(["Make it 30"]);
+});
+
+test("what a Gemini row repeats of one that was read before is not read again", async () => {
+  using home = temporaryHome();
+  const session = conversation("gemini", home.project);
+  const file = HOST_WRITERS.gemini?.(home, { ...session, steps: session.steps.slice(0, 1) }) ?? "";
+  const row = {
+    id: uuidFrom("answer"),
+    timestamp: "2026-02-03T14:30:05.000Z",
+    type: "gemini",
+    content: "Looking at giraffes.",
+  };
+  const append = async (extra: object) =>
+    Bun.write(file, `${readFileSync(file, "utf8")}${JSON.stringify({ ...row, ...extra })}\n`);
+  await append({});
+  await home.ok("embed");
+  await append({
+    toolCalls: [{ id: "t1", name: "read_file", args: { file_path: "a.ts" }, status: "success", result: [] }],
+  });
+  await home.ok("embed");
+  const { results } = JSON.parse(await home.ok("search", "giraffes", "--full", "--json"));
+  expect(results[0].content.match(/giraffes/g)).toHaveLength(1);
+});

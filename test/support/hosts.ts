@@ -1,0 +1,350 @@
+/** One conversation in the form of each host that has no builders of its own, at the place where that host keeps it. */
+
+import { Database } from "bun:sqlite";
+import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./claude.ts";
+import { type TemporaryHome, writeClaude } from "./home.ts";
+import { jsonl, type Row, uuidFrom } from "./rows.ts";
+
+/** What is said and done in a session. */
+export type Step =
+  | { says: "user" | "assistant"; text: string }
+  | { runs: string; output: string; exit?: number }
+  | { edits: string; from: string; to: string };
+
+export interface HostSession {
+  id: string;
+  cwd: string;
+  title?: string;
+  /** Of the first step; each further one is a second later. */
+  at?: string;
+  steps: readonly Step[];
+  /** The session that started it, for the hosts that have subagents. */
+  parentId?: string;
+}
+
+/** Writes a session where a host would; returns its file, or the database's. */
+export const HOST_WRITERS: Record<string, (home: TemporaryHome, session: HostSession) => string> = {
+  claude: writeClaudeSession,
+  copilot: writeCopilot,
+  qwen: writeQwen,
+  gemini: writeGemini,
+  opencode: writeOpencode,
+};
+
+const START = "2026-02-03T14:30:00.000Z";
+
+function timeOf({ at = START }: HostSession, step: number): string {
+  return new Date(Date.parse(at) + step * 1000).toISOString();
+}
+
+const patchOf = ({ from, to }: { from: string; to: string }) => `@@ -1,1 +1,1 @@\n-${from}\n+${to}\n`;
+
+function writeClaudeSession(home: TemporaryHome, session: HostSession): string {
+  const { id: sessionId, cwd, steps } = session;
+  let parent: string | null = null;
+  const rows = steps.flatMap((step, i) => {
+    const at = timeOf(session, i);
+    const uuid = uuidFrom(`${sessionId} ${i}`);
+    const common = { sessionId, cwd, at, uuid, parentUuid: parent };
+    parent = uuid;
+    if ("says" in step) {
+      return step.says === "user"
+        ? [claudeUser({ ...common, text: step.text })]
+        : claudeAssistant({ ...common, text: step.text });
+    }
+    const id = `toolu_${i}`;
+    const tool =
+      "runs" in step
+        ? { id, name: "Bash", input: { command: step.runs } }
+        : { id, name: "Edit", input: { file_path: step.edits, old_string: step.from, new_string: step.to } };
+    const failed = "runs" in step && (step.exit ?? 0) !== 0;
+    const content = "runs" in step ? step.output : "edited";
+    parent = uuidFrom(`${sessionId} ${i} result`);
+    return [
+      ...claudeAssistant({ ...common, tools: [tool] }),
+      claudeToolResult({
+        ...common,
+        uuid: parent,
+        parentUuid: uuid,
+        toolUseId: id,
+        content,
+        isError: failed,
+      }),
+    ];
+  });
+  return writeClaude(home, { id: sessionId, cwd, rows });
+}
+
+function writeCopilot(home: TemporaryHome, session: HostSession): string {
+  const { id, cwd, title, steps } = session;
+  let parentId: string | null = null;
+  const event = (type: string, data: Row, step: number): Row => {
+    const row = {
+      type,
+      data,
+      id: uuidFrom(`${id} ${step} ${type}`),
+      timestamp: timeOf(session, step),
+      parentId,
+    };
+    parentId = row.id;
+    return row;
+  };
+  const start = {
+    sessionId: id,
+    version: 1,
+    startTime: timeOf(session, 0),
+    context: { cwd, branch: "main" },
+  };
+  const rows = [
+    event("session.start", start, 0),
+    ...steps.flatMap((step, i) => {
+      if ("says" in step && step.says === "user") {
+        const transformedContent = `<current_datetime>now</current_datetime>\n\n${step.text}`;
+        return [event("user.message", { content: step.text, transformedContent }, i)];
+      }
+      if ("says" in step) {
+        return [
+          event("assistant.turn_start", { turnId: String(i) }, i),
+          event("assistant.message", { content: step.text, toolRequests: [] }, i),
+        ];
+      }
+      const toolCallId = `call_${i}`;
+      const isRun = "runs" in step;
+      const call = isRun
+        ? { toolName: "bash", arguments: { command: step.runs, description: "run it" } }
+        : { toolName: "edit", arguments: { path: step.edits, old_str: step.from, new_str: step.to } };
+      const exitCode = isRun ? (step.exit ?? 0) : 0;
+      const result = isRun
+        ? { content: `${step.output}\n<shellId: 0 completed with exit code ${exitCode}>` }
+        : { content: "updated", detailedContent: `\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n${patchOf(step)}` };
+      const done = { toolCallId, success: true, result, ...(isRun && { shellExecution: { exitCode } }) };
+      return [
+        event("assistant.message", { content: "", toolRequests: [{ toolCallId, ...call }] }, i),
+        event("tool.execution_start", { toolCallId, ...call }, i),
+        event("tool.execution_complete", done, i),
+      ];
+    }),
+  ];
+  const folder = join(home.home, ".copilot", "session-state", id);
+  if (title !== undefined)
+    put(join(folder, "workspace.yaml"), `id: ${id}\ncwd: ${cwd}\nname: '${title.replaceAll("'", "''")}'\n`);
+  return put(join(folder, "events.jsonl"), jsonl(...rows));
+}
+
+const shellText = ({ runs, output, exit = 0 }: { runs: string; output: string; exit?: number }) =>
+  `Command: ${runs}\nDirectory: (root)\nOutput: ${output}\nError: (none)\nExit Code: ${exit}\nSignal: 0\nProcess Group PGID: 4711`;
+
+function writeQwen(home: TemporaryHome, session: HostSession): string {
+  const { id: sessionId, cwd, title, steps } = session;
+  let parentUuid: string | null = null;
+  const row = (type: string, rest: Row, step: number, what = ""): Row => {
+    const uuid = uuidFrom(`${sessionId} ${step} ${type}${what}`);
+    const made = {
+      uuid,
+      parentUuid,
+      sessionId,
+      timestamp: timeOf(session, step),
+      type,
+      cwd,
+      version: "0.15.10",
+      ...rest,
+    };
+    parentUuid = uuid;
+    return made;
+  };
+  const said = (role: string, ...parts: Row[]) => ({ message: { role, parts } });
+  const rows = steps.flatMap((step, i) => {
+    if ("says" in step && step.says === "user") return [row("user", said("user", { text: step.text }), i)];
+    if ("says" in step) {
+      const thought = { text: "not-conversation", thought: true };
+      return [row("assistant", said("model", thought, { text: step.text }), i)];
+    }
+    const id = `call_${i}`;
+    const isRun = "runs" in step;
+    const [name, args, output, resultDisplay] = isRun
+      ? ["run_shell_command", { command: step.runs, is_background: false }, shellText(step), step.output]
+      : [
+          "edit",
+          { file_path: step.edits, old_string: step.from, new_string: step.to },
+          "The file has been updated.",
+          { fileDiff: `Index: x\n--- x\tCurrent\n+++ x\tProposed\n${patchOf(step)}`, fileName: "x" },
+        ];
+    const telemetry = { subtype: "ui_telemetry", systemPayload: { uiEvent: { function_name: name } } };
+    return [
+      row("assistant", said("model", { functionCall: { id, name, args } }), i),
+      row("system", telemetry, i),
+      row(
+        "tool_result",
+        {
+          ...said("user", { functionResponse: { id, name, response: { output } } }),
+          toolCallResult: { callId: id, status: "success", resultDisplay },
+        },
+        i,
+      ),
+    ];
+  });
+  if (title !== undefined)
+    rows.push(
+      row("system", { subtype: "custom_title", systemPayload: { customTitle: title } }, steps.length),
+    );
+  const folder = cwd.replace(/[^a-zA-Z0-9]/g, "-");
+  return put(join(home.home, ".qwen", "projects", folder, "chats", `${sessionId}.jsonl`), jsonl(...rows));
+}
+
+function writeGemini(home: TemporaryHome, session: HostSession): string {
+  const { id: sessionId, cwd, title, steps, parentId } = session;
+  const header = {
+    sessionId,
+    projectHash: "f00d",
+    startTime: timeOf(session, 0),
+    kind: parentId ? "subagent" : "main",
+  };
+  const context = `<session_context>\nThis is the Gemini CLI.\n- **Workspace Directories:**\n  - ${cwd}\n- **Directory Structure:**\n</session_context>`;
+  const row = (type: string, content: unknown, step: number, rest: Row = {}): Row => ({
+    id: uuidFrom(`${sessionId} ${step} ${type}`),
+    timestamp: timeOf(session, step),
+    type,
+    content,
+    ...rest,
+  });
+  const touched = (step: number) => ({ $set: { lastUpdated: timeOf(session, step) } });
+  const rows = steps.flatMap((step, i) => {
+    if ("says" in step && step.says === "user") return [row("user", [{ text: step.text }], i), touched(i)];
+    // Each state of a message is a row: first its words, then what they cost.
+    if ("says" in step)
+      return [
+        row("gemini", step.text, i),
+        row("gemini", step.text, i, { tokens: { input: 10 } }),
+        touched(i),
+      ];
+    const id = `tool__tool_${i}`;
+    const isRun = "runs" in step;
+    const [name, args, output, resultDisplay] = isRun
+      ? [
+          "run_shell_command",
+          { command: step.runs },
+          `<untrusted_context>\nOutput: ${step.output}\n${step.exit ? `Exit Code: ${step.exit}\n` : ""}Process Group PGID: 4711\n</untrusted_context>`,
+          step.output,
+        ]
+      : [
+          "replace",
+          { file_path: step.edits, instruction: "change it", old_string: step.from, new_string: step.to },
+          "Successfully modified file",
+          { fileDiff: `Index: x\n--- x\tCurrent\n+++ x\tProposed\n${patchOf(step)}`, fileName: "x" },
+        ];
+    const response = { functionResponse: { id, name, response: { output } } };
+    const call = { id, name, args, result: [response], status: "success", resultDisplay };
+    return [
+      row("gemini", "", i, { thoughts: [{ subject: "not-conversation" }] }),
+      touched(i),
+      row("gemini", "", i, { toolCalls: [call] }),
+      row("user", [response], i),
+    ];
+  });
+  if (title !== undefined) rows.push({ $set: { summary: title } });
+  const first = {
+    $set: { messages: [row("user", [{ text: context }], 0)], lastUpdated: timeOf(session, 0) },
+  };
+  const chats = join(home.home, ".gemini", "tmp", basename(cwd), "chats");
+  const time = timeOf(session, 0).slice(0, 16).replaceAll(":", "-");
+  const file =
+    parentId === undefined
+      ? join(chats, `session-${time}-${sessionId.slice(0, 8)}.jsonl`)
+      : join(chats, parentId, `${sessionId}.jsonl`);
+  return put(file, jsonl(header, first, ...rows));
+}
+
+/** The columns that are read of the client's tables, and those that it does not leave empty. */
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS session (id TEXT PRIMARY KEY, project_id TEXT NOT NULL, parent_id TEXT, slug TEXT NOT NULL,
+    directory TEXT NOT NULL, title TEXT NOT NULL, version TEXT NOT NULL, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, time_created INTEGER NOT NULL,
+    time_updated INTEGER NOT NULL, data TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS part (id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL,
+    time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL, data TEXT NOT NULL);
+  CREATE INDEX IF NOT EXISTS message_session ON message (session_id, time_created, id);
+  CREATE INDEX IF NOT EXISTS part_session ON part (session_id);`;
+
+/** Opens the client's database in this home, made when missing. */
+export function openOpencode({ home }: TemporaryHome): Database {
+  const file = join(home, ".local", "share", "opencode", "opencode.db");
+  mkdirSync(dirname(file), { recursive: true });
+  const db = new Database(file);
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; ${TABLES}`);
+  return db;
+}
+
+function writeOpencode(home: TemporaryHome, session: HostSession): string {
+  using db = openOpencode(home);
+  db.transaction(() => putOpencode(db, session))();
+  return db.filename;
+}
+
+/** Puts a session into the client's tables, or what it goes on with; `isOpen`: its last answer is still being written. */
+export function putOpencode(db: Database, session: HostSession & { from?: number; isOpen?: boolean }): void {
+  const { id, cwd, title = "New session", steps, parentId = null, from = 0, isOpen = false } = session;
+  const ms = (step: number) => Date.parse(timeOf(session, step));
+  db.query("INSERT OR REPLACE INTO session VALUES (?, 'global', ?, 'slug', ?, ?, '1.18.33', ?, ?)").run(
+    id,
+    parentId,
+    cwd,
+    title,
+    ms(0),
+    ms(from + steps.length),
+  );
+  for (const [at, step] of steps.entries()) {
+    const i = from + at;
+    const message = `msg_${id}_${String(i).padStart(4, "0")}`;
+    const role = "says" in step && step.says === "user" ? "user" : "assistant";
+    const isDone = role === "user" || !isOpen || at < steps.length - 1;
+    const time = { created: ms(i), ...(isDone && { completed: ms(i) + 500 }) };
+    db.query("INSERT INTO message VALUES (?, ?, ?, ?, ?)").run(
+      message,
+      id,
+      ms(i),
+      ms(i),
+      JSON.stringify({ role, time }),
+    );
+    for (const [k, part] of [
+      { type: "step-start" },
+      partOf(step, i),
+      { type: "reasoning", text: "not-conversation" },
+    ].entries()) {
+      db.query("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)").run(
+        `prt_${message}_${k}`,
+        message,
+        id,
+        ms(i),
+        ms(i),
+        JSON.stringify(part),
+      );
+    }
+  }
+}
+
+function partOf(step: Step, i: number): Row {
+  if ("says" in step) return { type: "text", text: step.text };
+  const state =
+    "runs" in step
+      ? { input: { command: step.runs }, output: step.output, metadata: { exit: step.exit ?? 0 } }
+      : {
+          input: { filePath: step.edits, oldString: step.from, newString: step.to },
+          output: "Edit applied successfully.",
+          metadata: { diff: `Index: x\n--- x\n+++ x\n${patchOf(step)}` },
+        };
+  const tool = "runs" in step ? "bash" : "edit";
+  return { type: "tool", tool, callID: `call_${i}`, state: { status: "completed", title: tool, ...state } };
+}
+
+function put(file: string, text: string): string {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Appends a half-written row to a transcript. */
+export function tear(file: string): void {
+  if (existsSync(file)) appendFileSync(file, '{"type":"user","half');
+}
