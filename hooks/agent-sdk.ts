@@ -6,8 +6,13 @@
  */
 
 import { takeLook } from "../lib/activity/look.ts";
-import { type Environment, type Paths, resolvePaths } from "../lib/config/config.ts";
-import { currentDirectory, trustedEnvironment } from "../lib/config/environment.ts";
+import {
+  currentDirectory,
+  type Environment,
+  type Paths,
+  resolvePaths,
+  trustedEnvironment,
+} from "../lib/config/config.ts";
 import { logFailure, readPrompt, requireSettings } from "./hook.ts";
 import { answerPrompt, type Injection, modelOf } from "./prompt-answer.ts";
 

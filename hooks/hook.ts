@@ -9,15 +9,16 @@ import type { Viewer } from "../lib/activity/look.ts";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import {
+  currentDirectory,
   defaultSettings,
   type Environment,
+  hookEnvironment,
   type Paths,
   resolvePaths,
   type Settings,
   withFolders,
 } from "../lib/config/config.ts";
 import { readHookSettings } from "../lib/config/config-file.ts";
-import { currentDirectory, hookEnvironment } from "../lib/config/environment.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings, loadConfig, resolvePaths } from "../lib/config/config.ts";
+import { defaultSettings, loadConfig, resolvePaths, trustedEnvironment } from "../lib/config/config.ts";
 import { addExclusions, readHookSettings } from "../lib/config/config-file.ts";
-import { trustedEnvironment } from "../lib/config/environment.ts";
 import { temporaryHome } from "./support/home.ts";
 import { runCommand, runScript } from "./support/run.ts";
 

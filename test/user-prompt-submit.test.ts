@@ -294,10 +294,10 @@ test("the hook loads no more than it takes to look", () => {
     "lib/base/json.ts",
     "lib/config/config-file.ts",
     "lib/config/config.ts",
-    "lib/config/environment.ts",
     "lib/sessions/find.ts",
     "lib/sessions/places.ts",
     "lib/sessions/project.ts",
+    "lib/transcripts/hosts.ts",
     "node:fs",
     "node:path",
   ]);

@@ -1,5 +1,5 @@
 /**
- * Every default and path, and the whole configuration.
+ * Every default and path, and the whole configuration, from an environment without what a project folder put there.
  *
  * `loadConfig` validates config.json and loads the schema (zod) only when there is a file to validate.
  */
@@ -7,11 +7,10 @@
 import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists } from "../base/files.ts";
+import { readIfExists, textOf } from "../base/files.ts";
 import { shortHash } from "../base/hash.ts";
 import type { Environment } from "../base/runtime.ts";
 import { forgottenFile } from "./config-file.ts";
-import { ignoresEnvFiles, trustedEnvironment } from "./environment.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
@@ -288,4 +287,68 @@ function deepFreeze<T>(value: T): T {
     for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(value))) deepFreeze(inner);
   }
   return value;
+}
+
+/** The variables we read. One set by the project folder's `.env` was not set by the user. */
+const OWN_VARIABLE =
+  /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|CLAUDE_CODE_SESSION_ID|PI_CODING_AGENT_\w+|PI_SESSION_ID|CODEX_HOME)$/;
+/** Those that move a host's folder, and others of such names: they are left out without a word. */
+const MOVING_VARIABLE = /_HOME$/;
+
+/**
+ * Returns the environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads
+ * such files by itself, and a project folder must not redirect our state, our reading or our key.
+ */
+export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
+  const isRead = (name: string) => OWN_VARIABLE.test(name) || MOVING_VARIABLE.test(name);
+  const own = Object.keys(env).filter((name) => env[name] && isRead(name));
+  if (own.length === 0) return { env, ignored: [] };
+  const values = plantedValues(cwd, env.NODE_ENV);
+  const planted = own.filter((name) => values.get(name)?.includes(env[name] ?? ""));
+  if (planted.length === 0) return { env, ignored: [] };
+  const trusted = { ...env };
+  for (const name of planted) delete trusted[name];
+  return { env: trusted, ignored: planted.filter((name) => OWN_VARIABLE.test(name)) };
+}
+
+/** Returns whether the starter started this very process, so that no project folder's `.env` set a variable in it. */
+export function ignoresEnvFiles(): boolean {
+  return process.env.SESSION_MEMORY_STARTED === String(process.pid);
+}
+
+/** Returns the environment of a hook or script of ours; the current directory is not trusted. */
+export function hookEnvironment(): { env: Environment; ignored: string[] } {
+  if (ignoresEnvFiles()) return { env: process.env, ignored: [] };
+  return trustedEnvironment(process.env, currentDirectory());
+}
+
+/** Returns the current directory, or the root where it was removed meanwhile, as worktrees are. */
+export function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return "/";
+  }
+}
+
+/** Larger than any `.env` file written by a person, smaller than a device. */
+const ENV_FILE_MAX_BYTES = 16 * 1024 * 1024;
+
+/** Returns the values that `.env` files set, of all files that Bun or Deno would load. */
+function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  const names = [".env", ".env.local", `.env.${mode}`, `.env.${mode}.local`];
+  for (const usual of ["development", "production", "test"])
+    names.push(`.env.${usual}`, `.env.${usual}.local`);
+  for (const name of new Set(names)) {
+    const text = textOf(join(cwd, name), ENV_FILE_MAX_BYTES);
+    for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
+      const raw = match[2] ?? "";
+      const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");
+      const uncommented = raw.replace(/\s+#.*$/, "");
+      const known = values.get(match[1] ?? "") ?? [];
+      values.set(match[1] ?? "", [...known, raw, unquoted, uncommented, unquoted.replaceAll("\\n", "\n")]);
+    }
+  }
+  return values;
 }
