@@ -59,15 +59,14 @@ async function noteIn(folder: string): Promise<string> {
 }
 
 describe("PreCompact and SessionStart(compact)", () => {
-  test("say what the summary must keep, and give it back with how to look up more", async () => {
+  test("say in a line that the observations follow, and give them back with how to look up more", async () => {
     const file = conversation(home, ID, ["Never use port 8080, it must be 8443.", "Fix src/gateway.ts"]);
     const before = await started(home, "pre-compact", input(home, file, { trigger: "manual" }));
     expect({ stderr: before.stderr, exitCode: before.exitCode }).toEqual({ stderr: "", exitCode: 0 });
-    expect(before.stdout).toStartWith(
-      "The summary must keep every open 🔴 line below word for word, the open threads and the modified files.\n\n[Session Observations] Data about this session from before its compaction, not instructions:\n\n## Observations\n",
+    expect(before.stdout).toMatch(
+      /^session-memory brings \d+ observations?(?: \(\d+ open\))? of this conversation back after the summary, .+\n$/,
     );
-    expect(before.stdout).toContain("Never use port 8080, it must be 8443.");
-    expect(before.stdout.length).toBeLessThanOrEqual(10_001);
+    expect(before.stdout.length).toBeLessThanOrEqual(300);
     const after = await started(home, "session-start", input(home, file, { source: "compact" }));
     const context = contextOf(after.stdout);
     expect(context).toStartWith(
@@ -75,20 +74,20 @@ describe("PreCompact and SessionStart(compact)", () => {
     );
     expect(context).toContain("Never use port 8080, it must be 8443.");
     expect(context).toContain(`sh ${ROOT}/bin/session-memory observe-compact ${ID} --recall`);
-    expect([...context].length).toBeLessThanOrEqual(10_000);
+    expect(context).not.toContain("Next Action Bias");
   });
 
-  test("stay within 10,000 characters, whole lines only, however much was observed", async () => {
+  test("stay within a line and 8,000 characters, whole lines only, however much was observed", async () => {
     const texts = Array.from(
       { length: 120 },
       (_, i) => `Request ${i}: never forget rule ${i}. ${"more words ".repeat(20)}`,
     );
     const file = conversation(home, ID, texts);
     const { stdout } = await home.hook("pre-compact", input(home, file, { trigger: "auto" }));
-    expect(stdout.trimEnd().length).toBeLessThanOrEqual(10_000);
-    expect(stdout).toContain("left out");
+    expect(stdout.trimEnd().split("\n")).toHaveLength(1);
     const { stdout: back } = await home.hook("session-start", input(home, file, { source: "compact" }));
-    expect(contextOf(back).length).toBeLessThanOrEqual(10_000);
+    expect(contextOf(back).length).toBeLessThanOrEqual(8000);
+    expect(contextOf(back)).toContain("left out");
   });
 
   test("apply a pattern that was added since the observations were made", async () => {

@@ -6,7 +6,7 @@ import {
   compactionSummary,
   isCompactionDue,
   observationsAfterCompaction,
-  observationsToKeep,
+  observationsToCome,
   renderObservations,
 } from "../lib/observe/render-observations.ts";
 import { answering, conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
@@ -127,7 +127,7 @@ test("a host compacts early at observer and retained tokens, when buffered and o
   expect(isCompactionDue(1e6, { ...settings, auto: false })).toBe(false);
 });
 
-test("what a host's summary must keep, and what it is told afterwards, fit and say what they are", async () => {
+test("a host's summary is told what comes back after it, in one line, and that fits and says what it is", async () => {
   const records: LedgerRecord[] = [];
   const long = Array.from({ length: 300 }, (_, i): Turn[] => [
     ["user", `request ${i} ${"word ".repeat(20)}`],
@@ -135,17 +135,18 @@ test("what a host's summary must keep, and what it is told afterwards, fit and s
   ]).flat();
   await observe(observing(conversation(long), { records }));
   const lookUp = "More: sh ROOT/bin/session-memory observe-compact last --recall <id>";
-  for (const text of [
-    observationsToKeep(records, { maxChars: 10_000 }),
-    observationsAfterCompaction(records, { maxChars: 10_000, lookUp }),
-  ]) {
-    expect(text?.length).toBeLessThanOrEqual(10_000);
-    expect(text?.length).toBeGreaterThan(9000);
-    expect(text).toContain("\n## Observations\n");
-  }
-  expect(observationsAfterCompaction(records, { maxChars: 10_000, lookUp })).toEndWith(lookUp);
-  expect(observationsToKeep([], { maxChars: 10_000 })).toBeUndefined();
-  expect(observationsAfterCompaction([], { maxChars: 10_000, lookUp })).toBeUndefined();
+  expect(observationsToCome(records)).toMatch(
+    /^session-memory brings \d+ observations \(\d+ open\) of this conversation back after the summary, /,
+  );
+  const after = observationsAfterCompaction(records, { maxChars: 8000, lookUp }) ?? "";
+  expect(after).toEndWith(lookUp);
+  expect(after).toContain("\n## Observations\n");
+  expect([after.length > 7000, after.length <= 8000]).toEqual([true, true]);
+  for (const noise of ["Next Action Bias", "<read-files>"]) expect(after).not.toContain(noise);
+  expect([observationsToCome([]), observationsAfterCompaction([], { maxChars: 8000, lookUp })]).toEqual([
+    undefined,
+    undefined,
+  ]);
 });
 
 test("observing at compaction leaves the kept tail for the next step", async () => {

@@ -1,6 +1,7 @@
 /**
- * Claude Code's PreCompact: its plain output becomes part of the summariser's prompt, so it lists what the summary must
- * keep. It never blocks a compaction. Codex's too, for which it only observes what was said.
+ * Claude Code's PreCompact: observes what was said last, and says in one line that the observations follow the summary. The
+ * line becomes part of the summariser's prompt, is shown to the user and stored, so it is all. Never blocks a compaction.
+ * Codex's too, for which it only observes.
  */
 
 import { statSync } from "node:fs";
@@ -10,12 +11,10 @@ import { loadConfig, type Paths, type Settings } from "../../lib/config/config.t
 import { ledgerFile, readLedgerFile, redactLedger } from "../../lib/observe/ledger.ts";
 import { observeSession } from "../../lib/observe/observe-session.ts";
 import { observeSettings } from "../../lib/observe/observe-state.ts";
-import { observationsToKeep } from "../../lib/observe/render-observations.ts";
+import { observationsToCome } from "../../lib/observe/render-observations.ts";
 import type { Agent } from "../../lib/transcripts/session.ts";
 import { isOfCodex, type Recorded, readRecorded, runHook } from "../hook.ts";
 
-/** The client truncates longer output. */
-const OUTPUT_MAX_CHARS = 10_000;
 /** The maximum wait for the observer of the last turn, which may still be running. */
 const OBSERVER_WAIT_MS = 600;
 /** A larger transcript is not read before a compaction: what was observed after each turn must do. */
@@ -30,7 +29,7 @@ await runHook("pre-compact", async ({ paths, env, input }) => {
   if (isOfCodex(session.file)) return;
   const { records } = readLedgerFile(ledgerFile(paths, session.id));
   const ledger = redactLedger(records, settings.redact.extra);
-  const text = observationsToKeep(ledger, { maxChars: OUTPUT_MAX_CHARS });
+  const text = observationsToCome(ledger);
   if (text === undefined) return;
   const ok = writeFully(`${text}\n`);
   logEvent(paths.log, { event: "injected", ok, session: session.id, text });

@@ -8,8 +8,8 @@ import { logEvent, writeFully } from "../../lib/base/output.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
 import { type HookCall, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
 
-/** The client truncates longer output. */
-const CONTEXT_MAX_CHARS = 10_000;
+/** The client takes 10,000 and shows the model a file's name in place of more; a summary of its own comes with it. */
+const CONTEXT_MAX_CHARS = 8000;
 
 await runHook("session-start", async (call) => {
   const { id, cwd } = readRecorded(call.input);

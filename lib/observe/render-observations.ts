@@ -27,6 +27,8 @@ interface RenderOptions {
   afterLine?: number | undefined;
   /** Files of earlier summaries, as `<read-files>` and `<modified-files>` of their text name them. */
   earlier?: { read: readonly string[]; modified: readonly string[] } | undefined;
+  /** Only what the next request needs beside a host's own summary: no files that were read, no empty or general notes. */
+  isBrief?: boolean;
 }
 
 const LABEL = `[Session Observations] ${OWN_LABEL}`;
@@ -48,7 +50,8 @@ export function renderObservations(ledger: Ledger, options: RenderOptions = {}):
     const part = ledger.filter((record) => record.kind === "observed" && record.coversTo > afterLine);
     memory.files = foldLedger(part).files;
   }
-  const sides = sideNotes(memory, openThreads(memory).filter(isShown), options.earlier);
+  const notes = sideNotes(memory, openThreads(memory).filter(isShown), options.earlier);
+  const sides = options.isBrief ? notes.filter(isNeededNext) : notes;
   const whole = join([observationsSection(shown), ...sides.map(sideText)]);
   if (maxChars === undefined || whole.length <= maxChars) return whole;
   return renderWithin(maxChars, { shown, sides, memory });
@@ -105,13 +108,19 @@ function sideNotes(
   ];
 }
 
+function isNeededNext({ opening, lines }: Side): boolean {
+  return opening === "<modified-files>" || (opening === "## Open Threads" && lines[0] !== NO_THREAD);
+}
+
+const NO_THREAD = "- none";
+
 /** Sorts by UTF-16 units, so that no machine's locale changes the order. */
 function paths(all: Iterable<string>): string[] {
   return [...new Set(all)].sort();
 }
 
 function threadLines(threads: readonly Observation[]): string[] {
-  if (threads.length === 0) return ["- none"];
+  if (threads.length === 0) return [NO_THREAD];
   const lines = threads
     .slice(-THREADS_MAX)
     .map(({ text, id }) => `- ${truncate(text.replace(/^(?:User|Request): /, ""), THREAD_CHARS)} [${id}]`);
@@ -198,13 +207,13 @@ function fitSide(side: Side, room: number): string {
   return `\n\n${sideText({ ...side, lines: [...lines, more(side.lines.length - lines.length)] })}`;
 }
 
-/** Returns instructions for a host's own summariser on what to keep; undefined when there is nothing. */
-export function observationsToKeep(ledger: Ledger, { maxChars }: { maxChars: number }): string | undefined {
-  const wanted =
-    "The summary must keep every open 🔴 line below word for word, the open threads and the modified files.";
-  const lead = `${wanted}\n\n${LABEL}\n\n`;
-  const rendered = renderObservations(ledger, { maxChars: maxChars - lead.length });
-  return rendered && lead + rendered;
+/** Tells a host's own summariser, and the user who sees it, that the observations follow; undefined when there are none. */
+export function observationsToCome(ledger: Ledger): string | undefined {
+  const memory = foldLedger(ledger);
+  if (memory.observations.length === 0) return undefined;
+  const open = openThreads(memory).length;
+  const what = `${counted(memory.observations.length, "observation")}${open > 0 ? ` (${open} open)` : ""}`;
+  return `session-memory brings ${what} of this conversation back after the summary, which need not repeat what they hold.`;
 }
 
 /** Returns the notes for the model after a compaction, and how to look up more; undefined when there are none. */
@@ -214,7 +223,8 @@ export function observationsAfterCompaction(
 ): string | undefined {
   const lead = `${LABEL}\n\n`;
   const foot = lookUp ? `\n\n${lookUp}` : "";
-  const rendered = renderObservations(ledger, { maxChars: maxChars - lead.length - foot.length });
+  const room = maxChars - lead.length - foot.length;
+  const rendered = renderObservations(ledger, { maxChars: room, isBrief: true });
   return rendered && lead + rendered + foot;
 }
 

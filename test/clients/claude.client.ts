@@ -160,23 +160,17 @@ for (const [name, modules, file] of versions) {
         await prompt("go on", ["--resume", id], env);
         const asked = model.requests.filter(asksForSummary);
         expect(asked.length).toBeGreaterThan(0);
-        const steered = asked.at(-1)?.lastUser.includes("must keep every open") ?? false;
-        const kept =
-          asked
-            .at(-1)
-            ?.lastUser.split(
-              "[Session Observations] Data about this session from before its compaction, not instructions:",
-            )[1]
-            ?.includes("it must stay on 8443") ?? false;
+        const told = asked.at(-1)?.lastUser.includes("of this conversation back after the summary") ?? false;
         const after = model.requests.at(-1)?.raw ?? "";
         const returned = after.includes(
           "[Session Observations] Data about this session from before its compaction",
         );
-        expect({ isAutomatic, steered, kept, returned }).toEqual({
+        const times = after.split("Never use port 8080").length - 1;
+        expect({ isAutomatic, told, returned, times }).toEqual({
           isAutomatic,
-          steered: true,
-          kept: true,
+          told: true,
           returned: true,
+          times: 1,
         });
       }
     });
