@@ -39,7 +39,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --brief, --by-session One line a result; or a session, with its places and best row (--resume: how to go on)
   --full, --context <n> Whole exchanges; exchanges before and after each result (default: 0)
   --after, --before <t> Only then: 2026-02-03, 2026-02, yesterday, 7d, "last week"
-  --speaker <who>       What user, assistant or a participant said; --about <who>: what was said of somebody
+  --speaker <who>       What user, assistant or a participant said
   --topic <t>           One of these topics (repeatable); --topics lists them
   --decision, --action  Only where something was decided, or is left to do
   --session <s>, --agent <a>, --project <folder or name>
@@ -60,8 +60,6 @@ Examples:
 const LIMIT_MAX = 100;
 const MAX_CHARS_LEAST = 200;
 const CONTEXT_MAX = 20;
-/** Phrases by which people report what somebody said. */
-const REPORTING = ["said", "wants", "asked for", "decided"];
 
 const FLAGS = {
   limit: { type: "string" },
@@ -73,7 +71,6 @@ const FLAGS = {
   after: { type: "string" },
   before: { type: "string" },
   speaker: { type: "string" },
-  about: { type: "string" },
   topic: { type: "string", multiple: true },
   topics: { type: "boolean", default: false },
   decision: { type: "boolean" },
@@ -108,7 +105,6 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     after: values.after,
     before: values.before,
     speaker: speakerFlag(values.speaker, config),
-    about: wordsFlag("--about", values.about),
     topics: values.topic,
     has_decision: values.decision,
     has_action: values.action,
@@ -170,9 +166,8 @@ function speakerFlag(value: string | undefined, { settings }: Config): "user" | 
   );
 }
 
-function phrasings(words: string[], { about, topics, file, error, command }: SearchFilters): string[] {
+function phrasings(words: string[], { topics, file, error, command }: SearchFilters): string[] {
   const said = words.map((word) => word.trim()).filter((word) => word !== "");
-  if (said.length === 0 && about !== undefined) return REPORTING.map((verb) => `${about} ${verb}`);
   if (said.length > 0 || [file, error, command].some((asked) => asked !== undefined)) return said;
   if (topics) return topics;
   throw usageError(

@@ -79,13 +79,3 @@ test("a saved note names who talks", async () => {
     "",
   ]);
 });
-
-test("--about finds what was reported of a person, alone and with a question", async () => {
-  for (const words of [[], ["when does the budget end"]]) {
-    const { results } = JSON.parse(await out("search", "--about", "Jason", ...words, "--json"));
-    expect(results.map(({ session_id }: { session_id: string }) => session_id)).toEqual([POSTING]);
-    expect(results[0].lines.map(({ text }: { text: string }) => text).join("\n")).toContain(
-      "Jason said that the budget",
-    );
-  }
-});

@@ -420,20 +420,6 @@ test("shared sessions are searched beside the own, marked with whose they are, a
   expect(ids(await sessionSearch({ query: "where is the sextant", own: true }, { config }))).toEqual([ID]);
 });
 
-test("--about finds what was reported of a person, and nobody whose name only begins alike", async () => {
-  talk(home, ID, [["Jason said we should post three times a week", "Noted: three posts a week."]]);
-  talk(home, OTHER, [["we post three times a week, the jasonette parser said so", "Fine."]]);
-  const config = configOf(home);
-  const answer = await sessionSearch(
-    { query: ["Jason said", "posting frequency"], filters: { about: "Jason" } },
-    { config },
-  );
-  expect(ids(answer)).toEqual([ID]);
-  const { stdout, exitCode } = await runScript("search", ["--about", "jason"], { env: home.env });
-  expect(exitCode).toBe(0);
-  expect(stdout).toContain("Jason said we should post three times a week");
-});
-
 test("the context of a hit places it in its session's discussion", async () => {
   const turns = Array.from({ length: 12 }, (_, i): [string, string] => [
     `step ${i}: ${"the growth plan and its channels ".repeat(20)}`,

@@ -230,7 +230,6 @@ const SEARCH = {
           after: { type: "string", description: "2026-02-03, yesterday, 7d" },
           before: { type: "string" },
           speaker: { type: "string", enum: ["user", "assistant"] },
-          about: { type: "string", description: "a person whose reported words or wishes are wanted" },
           topics: { type: "array", items: { type: "string" } },
           has_decision: { type: "boolean" },
           has_action: { type: "boolean" },

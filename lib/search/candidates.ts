@@ -13,8 +13,6 @@ export interface ChunkFilter {
   after?: string | undefined;
   before?: string | undefined;
   speaker?: "user" | "assistant" | undefined;
-  /** A name: only chunks that mention it. */
-  about?: string | undefined;
   /** One of these topics. */
   topics?: readonly string[] | undefined;
   hasDecision?: boolean | undefined;
@@ -258,18 +256,12 @@ export function whereOf(filter: ChunkFilter): { where: string; values: NamedValu
     conditions.push(condition);
     Object.assign(values, given);
   };
-  const { after, before, speaker, about, topics, session, among, agent, project, caller } = filter;
+  const { after, before, speaker, topics, session, among, agent, project, caller } = filter;
   // a subagent's transcript that is named is wanted
   if (!filter.subagents && session === undefined) add("s.parent_id IS NULL");
   if (after !== undefined) add("c.timestamp >= $after", { after });
   if (before !== undefined) add("c.timestamp <= $before", { before });
   if (speaker !== undefined) add("instr(c.speakers, $speaker) > 0", { speaker: `"${speaker}"` });
-  // FTS5's words: "Jason" is not found in "jasonette"
-  if (about !== undefined) {
-    add("c.id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH $about)", {
-      about: `content : "${about.replaceAll('"', '""')}"`,
-    });
-  }
   if (topics !== undefined && topics.length > 0) {
     const names = topics.map((topic) => topic.toLowerCase().replace(/[\s_-]+/g, ""));
     add(

@@ -25,8 +25,6 @@ export interface SearchFilters {
   after?: string | undefined;
   before?: string | undefined;
   speaker?: "user" | "assistant" | undefined;
-  /** Somebody of whom it was said what they say, want or did. */
-  about?: string | undefined;
   topics?: string[] | undefined;
   has_decision?: boolean | undefined;
   has_action?: boolean | undefined;
@@ -61,7 +59,6 @@ export async function toFilter(
     after: toIso(after, "start", config),
     before: toIso(before, "end", config),
     speaker,
-    about: filters.about,
     topics,
     agent,
     subagents,
