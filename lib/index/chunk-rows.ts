@@ -19,7 +19,7 @@ export interface StoredChunk {
 }
 
 /** The place of a chunk in the index. */
-export interface ChunkPlace {
+interface ChunkPlace {
   /** The chunk's time, or the nearest that is known. */
   timestamp: string;
   /** Line of the first row of its exchange. */

@@ -216,7 +216,7 @@ const OVERLAP_TOKENS = 36;
 const BOUNDARIES = [/^[ \t]*```[ \t]*\n/gm, /\n\s*\n/g, /\n/g, /[.!?]["')\]]*\s|[。！？]/g, /\s/g];
 
 /** Cuts a long text into pieces, each repeating the end of the one before. */
-export function cutText(text: string): string[] {
+function cutText(text: string): string[] {
   const ends = findCuts(text);
   return ends
     .map((end, i) => text.slice(i === 0 ? 0 : overlapStart(text, ends[i - 1] as number), end).trim())

@@ -24,7 +24,7 @@ export interface LineRange {
 }
 
 /** The place of an exchange's deeds in the index. */
-export interface DeedPlace {
+interface DeedPlace {
   session: number;
   exchangeLine: number;
   /** For deeds without a time. */

@@ -20,7 +20,7 @@ export interface IndexCounts {
   cached: number;
 }
 
-export interface RowsFound {
+interface RowsFound {
   counts: IndexCounts;
   /** The sessions whose files begin with rows of forgotten ones. */
   forks: string[];

@@ -10,7 +10,7 @@ import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
-export type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
+type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
 
 /** The facts that show whether a session's file has changed since it was read. */
 export interface IndexedFile {

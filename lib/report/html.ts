@@ -66,12 +66,6 @@ export function sessionOfPage(html: Html): string | undefined {
   return id === undefined ? undefined : unescapeHtml(id);
 }
 
-/** Redacts a page of ours again, apart from its head, whose policy holds a hash that looks like a secret. */
-export function cleanBody(html: Html, clean: (text: string) => string): Html {
-  const end = html.indexOf("<body>");
-  return end === -1 ? clean(html) : html.slice(0, end) + clean(html.slice(end));
-}
-
 const STYLE = `
 :root { --back: #fff; --text: #1c1e21; --dim: #666d75; --line: #dfe2e6; --soft: #f5f6f8; --user: #eaf2fe; --link: #0b5cad;
   --added: #e3f5e6; --removed: #fdeaea; --failed: #b42318; --marked: #fff3c4; }

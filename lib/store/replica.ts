@@ -55,7 +55,7 @@ export function sharedBy({
 }
 
 /** The most recent shared session of a project. */
-export interface NewestShared {
+interface NewestShared {
   /** `alice@desk:<id>` */
   id: string;
   name: string | undefined;

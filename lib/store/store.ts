@@ -97,7 +97,7 @@ export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): 
 }
 
 /** Returns the indexes of given transcripts. */
-export function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
+function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
   return namesIn(indexes)
     .filter((name) => name.endsWith(".db"))
     .map((name) => join(indexes, name));
