@@ -1,12 +1,12 @@
 /** A session's chunks in the index: their rows and their full text. */
 
 import { sha256 } from "../base/hash.ts";
-import { type Store, writeFact } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import type { Chunk } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { removeDeeds } from "./deed-rows.ts";
-import { LISTING_FACT, removeRewound } from "./index-state.ts";
+import { removeRewound } from "./index-state.ts";
 
 const HASH_BYTES = 16;
 
@@ -109,7 +109,6 @@ export function countChunks({ db }: Store, sessionId: string): number {
 /** Removes all that the index holds of a session, but what was paid for. */
 export function removeSession(store: Store, session: { number: number; id: string }): void {
   store.db.transaction(() => {
-    writeFact(store, LISTING_FACT, undefined);
     removeChunks(store, session.id);
     removeDeeds(store, session.number);
     removeRewound(store, session.number);

@@ -6,15 +6,15 @@
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
-import type { Config, Settings } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
-import { readFact, type Store, tendIndexes, writeFact } from "../store/store.ts";
+import { type Store, tendIndexes } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { EmbeddingReport } from "./embedding-run.ts";
 import { isCurrent, markSources } from "./freshness.ts";
-import { dataVersion, hasUnread, isStoredWithout, LISTING_FACT, readIndexedFiles } from "./index-state.ts";
-import type { IndexOptions, IndexReport } from "./indexing.ts";
+import { type IndexedFile, isStoredWithout, readIndexedFiles } from "./index-state.ts";
+import type { IndexReport } from "./indexing.ts";
 import type { TopicReport } from "./topics.ts";
 
 export interface RunOptions {
@@ -76,56 +76,31 @@ export function failureOf({ vectors, topics }: RunReport): SessionMemoryError | 
     : undefined;
 }
 
-/** Updates the full text and the record of files. A listing equal to the last one is not compared again. */
+/** Updates the full text and the record of files. */
 async function readTranscripts(
   options: RunOptions,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {
-  const { store, sessions, config, isComplete, all, prune } = options;
-  const listing = await digestOf(sessions, config.settings);
-  const [known, goneThen] = readFact(store, LISTING_FACT)?.split(" ") ?? [];
-  if (isComplete && !all && !prune && known === listing) {
-    return { report: NOTHING_TO_READ, gone: Number(goneThen), pruned: 0 };
-  }
-  const version = dataVersion(store);
+  const { store, sessions, isComplete, prune } = options;
   const files = readIndexedFiles(store);
-  const report = await readChanged(options, { files, version });
+  const report = await readChanged(options, files);
   if (!isComplete) return { report, gone: 0, pruned: 0 };
   const gone = markSources(store, sessions, files);
-  if (prune) {
-    if (gone.length > 0) (await import("./forget-rows.ts")).pruneSessions(store, gone);
-    return { report, gone: 0, pruned: gone.length };
-  }
-  if (report.left === 0) noteListing(store, `${listing} ${gone.length}`, version);
-  return { report, gone: gone.length, pruned: 0 };
-}
-
-/** Notes the listing, unless another process has written meanwhile or something is to be read again. */
-function noteListing(store: Store, digest: string, version: number): void {
-  store.db.transaction(() => {
-    if (dataVersion(store) === version && !hasUnread(store)) writeFact(store, LISTING_FACT, digest);
-  });
-}
-
-/** Returns a digest of a listing. The global: importing node:crypto, or a hash in JavaScript, costs more than all else. */
-async function digestOf(sessions: readonly Session[], settings: Settings): Promise<string> {
-  let listing = JSON.stringify(settings.exclude);
-  for (const { id, file, size, modifiedAt } of sessions)
-    listing += `\n${id}\n${file}\n${size}\n${modifiedAt}`;
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(listing));
-  return Buffer.from(digest, 0, 16).toString("hex");
+  if (!prune) return { report, gone: gone.length, pruned: 0 };
+  if (gone.length > 0) (await import("./forget-rows.ts")).pruneSessions(store, gone);
+  return { report, gone: 0, pruned: gone.length };
 }
 
 /** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
 async function readChanged(
   options: RunOptions,
-  known: NonNullable<IndexOptions["known"]>,
+  files: ReadonlyMap<string, IndexedFile>,
 ): Promise<IndexReport> {
   const { config, progress = NO_PROGRESS } = options;
   const { settings } = config;
   const { exclude } = settings;
   const all = options.all || !isStoredWithout(options.store, exclude);
   const sessions = options.sessions.filter((session) => {
-    const file = known.files.get(session.id);
+    const file = files.get(session.id);
     return all || !file || !isCurrent(file, session);
   });
   // Sessions that config.json excludes now may be in the index from before.
@@ -138,7 +113,6 @@ async function readChanged(
       home: config.paths.home,
       settings,
       sessions,
-      known,
       onProgress: reading.update,
     });
   } finally {

@@ -95,9 +95,6 @@ export function readIndexedFiles(store: Store): Map<string, IndexedFile> {
   return new Map(rows.map((row) => [String(row.id), toIndexedFile(row)]));
 }
 
-/** A digest of the files as they were listed when all of them were in the index, and how many sources were gone. */
-export const LISTING_FACT = "listing";
-
 /** Facts that a new reading does not give stay. */
 const SAVE_SESSION = `
   INSERT INTO sessions (number, id, agent, file, updated_at, compacted_line, name, cwd, project, started_at, parent_id)
@@ -173,7 +170,6 @@ export function saveIndexedSession(
 
 /** Lets sessions be read again from their start by the next run. */
 export function forgetProgress(store: Store, ids: readonly string[]): void {
-  if (ids.length > 0) writeFact(store, LISTING_FACT, undefined);
   store.db
     .prepare(
       `UPDATE index_state SET size = -1, file_hash = '', cursor_offset = 0, cursor_line = 0, next_chunk = 0,
@@ -194,14 +190,10 @@ export function isStoredWithout(store: Store, { patterns }: Settings["exclude"])
 /** Lets all sessions be read again, without these patterns. */
 export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
   if (isStoredWithout(store, exclude)) return;
-  forgetProgress(
-    store,
-    store.db
-      .prepare("SELECT id FROM sessions")
-      .all()
-      .map(({ id }) => String(id)),
-  );
-  writeFact(store, PATTERNS_FACT, digestOf(exclude.patterns));
+  store.db.transaction(() => {
+    forgetProgress(store, [...readIndexedFiles(store).keys()]);
+    writeFact(store, PATTERNS_FACT, digestOf(exclude.patterns));
+  });
 }
 
 /** A pattern may name what is to be forgotten: only its hash is stored. */
@@ -213,11 +205,6 @@ function digestOf(patterns: readonly string[]): string | undefined {
 /** Returns the host's id of a session, by the index's own id of it. */
 export function hostId(storedId: string): string {
   return storedId.replace(/~[0-9a-f]{6}$/, "");
-}
-
-/** Returns whether a session is to be read again, or has not been read to its end. */
-export function hasUnread(store: Store): boolean {
-  return store.db.prepare("SELECT 1 FROM index_state WHERE size = -1 LIMIT 1").get() !== undefined;
 }
 
 /** Returns a count that changes when another process has written. */

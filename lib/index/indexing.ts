@@ -45,8 +45,6 @@ export interface IndexOptions {
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
   /** Returns the current exclusions: asked again when another process has written. @default {that of settings} */
   excludeNow?: (() => Settings["exclude"]) | undefined;
-  /** The result of `readIndexedFiles` and the data version before it: saves reading it again. */
-  known?: { files: Map<string, IndexedFile>; version: number } | undefined;
   /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Stops between two exchanges once it is over; a file with very much to read is left for a run without it. */
@@ -94,9 +92,8 @@ interface Run {
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const { store, settings } = options;
   noteRules(store, settings);
-  const isSame = isStoredWithout(store, settings.exclude);
-  if (!isSame) store.db.transaction(() => storeWithout(store, settings.exclude));
-  const run = startRun(isSame ? options : { ...options, known: undefined });
+  storeWithout(store, settings.exclude);
+  const run = startRun(options);
   if (options.all) resetProgress(run);
   const steps = indexFiles(run);
   let done = 0;
@@ -162,8 +159,7 @@ function recheck(run: Run): void {
   run.pass.rules = readRules({ ...settings, exclude });
   // What this run reads would have to be read again: the next one does.
   run.isOutdated = !isStoredWithout(store, exclude);
-  const given = run.version === -1 && !run.options.all ? run.options.known : undefined;
-  run.known = given?.version === version ? given.files : readIndexedFiles(store);
+  run.known = readIndexedFiles(store);
   run.version = version;
   for (const id of removeExcluded(store, exclude)) run.known.delete(id);
 }
