@@ -163,17 +163,13 @@ test("when a session begins, those that were there before are indexed and named,
     });
   }
   const begin = () => run(home, ["--begin"], "background.old-sessions");
-  const health = async () => JSON.parse((await runScript("health", ["--json"], { env: home.env })).stdout);
-  const nameless = (findings: { what: string }[]) =>
-    findings.filter(({ what }) => what.includes("no name yet"));
-  expect(nameless((await health()).findings)).toHaveLength(1);
   await begin();
   for (const [index, id] of ids.entries()) {
     const meta = JSON.parse(readFileSync(metaFile(home.paths, { id, agent: "claude" }), "utf8"));
     expect(meta.name).toBe(`Fix the flaky checkout test number ${index}`);
   }
-  const { metrics, findings } = await health();
-  expect([metrics.totalSessions, nameless(findings)]).toEqual([5, []]);
+  const { metrics } = JSON.parse((await runScript("health", ["--json"], { env: home.env })).stdout);
+  expect(metrics.totalSessions).toBe(5);
   expect(await begin()).toBe(0);
 });
 

@@ -1,15 +1,13 @@
 /** Finds what is wrong or about to be, each with its remedy, and names who receives anything said on this machine. */
 
-import { existsSync } from "node:fs";
 import { countSeen } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import { isDirectory } from "../base/files.ts";
+import { isDirectory, statOf, whyUnwritable } from "../base/files.ts";
 import { type Environment, findRuntime } from "../base/runtime.ts";
 import { counted } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
-import { metaStateKey, readMetaStates } from "../naming/meta-looks.ts";
 import { untakenVolute } from "../sessions/find.ts";
 import { shareStatus } from "../share/share-status.ts";
 import { withExistingState } from "../store/state.ts";
@@ -17,7 +15,6 @@ import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 import { checkHooks, checkRuntime, type HookRuns, readHookLog } from "./hook-health.ts";
 import { checkIndex, type IndexMetrics } from "./index-health.ts";
-import { checkStateFolder } from "./state-folder.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
@@ -51,11 +48,11 @@ export function checkHealth(options: HealthOptions): Health {
   const log = readHookLog(paths.log, sessions, now);
   findings.push(...checkHooks({ log, sessions, paths, env: config.env, now }));
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
-  findings.push(...checkRuntime(runtime), ...checkStateFolder(paths, now));
-  findings.push(...checkVolute(options.cwd, paths), ...checkNames(sessions, paths));
+  findings.push(...checkRuntime(runtime), ...checkStateFolder(paths.home));
+  findings.push(...checkVolute(options.cwd, paths));
   if (!options.configError) findings.push(...checkSharing(config, now));
   const spend = readSpendToday(paths.home, settings.timezone, now);
-  findings.push(...checkSpend(spend, settings));
+  findings.push(...checkSpend(spend.usd, settings));
   return {
     status: statusOf(findings),
     findings: findings.sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level)),
@@ -72,9 +69,6 @@ export function checkHealth(options: HealthOptions): Health {
       : "none: work is done in slices in the host's process",
   };
 }
-
-/** So many may have just begun. */
-const UNNAMED_SESSIONS = 3;
 
 const RANKS: Finding["level"][] = ["error", "warning", "info"];
 
@@ -94,33 +88,22 @@ function checkVolute(cwd: string, paths: Paths): Finding[] {
   ];
 }
 
-/** Sessions from before the installation are named while the user works. */
-function checkNames(sessions: readonly Session[], paths: Paths): Finding[] {
-  const looks = existsSync(paths.state) ? readMetaStates(paths) : new Map<string, unknown>();
-  // Subagents' have none.
-  const own = sessions.filter(({ parentId }) => parentId === undefined);
-  const count = own.filter((session) => !looks.has(metaStateKey(session))).length;
-  if (count <= UNNAMED_SESSIONS) return [];
-  const what = `${count} of ${counted(own.length, "session")} have no name yet`;
-  const remedy = "they are indexed and named in the background when a session starts";
-  return [{ level: "info", what, remedy }];
+function checkSpend(usd: number, { llm }: Settings): Finding[] {
+  if (!llm || usd < llm.dailyBudgetUsd) return [];
+  const what = `the daily budget of $${llm.dailyBudgetUsd.toFixed(2)} is spent`;
+  return [
+    { level: "warning", what, remedy: "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json" },
+  ];
 }
 
-function checkSpend({ usd, unpriced }: { usd: number; unpriced: string[] }, { llm }: Settings): Finding[] {
-  const findings: Finding[] = [];
-  if (llm && usd >= llm.dailyBudgetUsd) {
-    const what = `the daily budget of $${llm.dailyBudgetUsd.toFixed(2)} is spent`;
-    findings.push({
-      level: "warning",
-      what,
-      remedy: "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json",
-    });
+function checkStateFolder(home: string): Finding[] {
+  const why = whyUnwritable(home);
+  if (why !== undefined) {
+    const remedy = "make it writable, free some space, or set SESSION_MEMORY_HOME to another folder";
+    return [{ level: "error", what: why, remedy }];
   }
-  if (unpriced.length > 0) {
-    const what = `the price of ${unpriced.join(", ")} is unknown: its calls count as the dearest known model's`;
-    findings.push({ level: "info", what, remedy: "add it to llm.prices in config.json" });
-  }
-  return findings;
+  const isOpen = process.platform !== "win32" && ((statOf(home)?.mode ?? 0) & 0o077) !== 0;
+  return isOpen ? [{ level: "warning", what: `others may read ${home}`, remedy: `chmod 700 ${home}` }] : [];
 }
 
 /** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */
@@ -165,7 +148,7 @@ const STALE_DAYS = 3;
 function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, now: Date): Finding[] {
   const status = readStatus(config);
   if (!status) return [];
-  const { hub, projects, lastPull, error } = status;
+  const { hub, lastPull, error } = status;
   const findings: Finding[] = [];
   if (hub === null) {
     const { urlEnv } = config.settings.share ?? { urlEnv: "" };
@@ -179,11 +162,6 @@ function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, now: D
   if (age !== undefined && age > STALE_DAYS) {
     const what = `what others share was last read ${Math.floor(age)} days ago`;
     findings.push({ level: "warning", what, remedy: "run session-memory share" });
-  }
-  const behind = projects.reduce((sum, project) => sum + project.behind, 0);
-  if (behind > 0) {
-    const what = `${behind} session${behind === 1 ? "" : "s"} not shared yet with ${hub ?? "the hub"}`;
-    findings.push({ level: "info", what, remedy: "the next turn shares them, or session-memory share" });
   }
   return findings;
 }

@@ -52,10 +52,10 @@ function checkHost(host: Host, { log, sessions, paths, env, now }: HookCheck): F
     // Codex is a program and nothing else: sessions without it are of another time or machine.
     if (installed === undefined && host === "codex" && !findProgram("codex", env))
       return [{ level: "info", what, remedy: "nothing to do: codex is not on PATH" }];
-    if (installed === undefined)
-      return [{ level: "warning", what, remedy: "run session-memory setup, then take a turn" }];
-    if (newest <= installed) return [{ level: "info", what, remedy: "it is installed: take a turn" }];
-    return [{ level: "warning", what, remedy: REMEDIES[host] }];
+    if (installed !== undefined && newest <= installed)
+      return [{ level: "info", what, remedy: "it is installed: take a turn" }];
+    const remedy = installed === undefined ? "run session-memory setup, then take a turn" : REMEDIES[host];
+    return [{ level: "warning", what, remedy }];
   }
   const isSilent = [Date.parse(newest), now.getTime()].every(
     (at) => at - Date.parse(last) > SILENT_DAYS * DAY_MS,

@@ -7,7 +7,7 @@ import { readJson } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { hasAllVectors, vectorSource } from "../index/chunk-vectors.ts";
+import { vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, isCurrent, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
 import { countRedactions } from "../redact/redact.ts";
@@ -23,6 +23,10 @@ interface IndexCheck {
   now: Date;
 }
 
+/** The sessions in the index, by id. */
+type Known = Map<string, IndexedSession>;
+
+/** A user who looks once a week is told in time. */
 const RETENTION_DAYS = 7;
 /** More than this unindexed is no longer what a running session leaves behind. */
 const BEHIND_SESSIONS = 20;
@@ -32,7 +36,7 @@ export function checkIndex(
   { paths, settings, sessions, now }: IndexCheck,
   findings: Finding[],
 ): { metrics: IndexMetrics; behind: Behind } {
-  const known = new Map<string, IndexedSession>();
+  const known: Known = new Map();
   let metrics = NO_METRICS;
   if (existsSync(paths.database)) {
     let store: Store | undefined;
@@ -48,15 +52,13 @@ export function checkIndex(
       store?.close();
     }
   }
-  findings.push(...checkSetAside(paths));
   const behind = measureBehind(sessions, known);
-  findings.push(...checkFreshness(behind, known, metrics), ...checkSources(known, metrics));
-  const doomed = deletedWithin(RETENTION_DAYS, { sessions, paths, now });
-  const unsafe = doomed.filter((session) => {
-    const state = known.get(session.id);
-    return !state || !isCurrent(state, session);
-  });
-  findings.push(...checkRetention(doomed, unsafe, paths));
+  findings.push(
+    ...checkSetAside(paths),
+    ...checkFreshness(behind, known.size === 0, metrics),
+    ...checkSources([...known.values()]),
+    ...checkRetention(deletedWithin(RETENTION_DAYS, { sessions, paths, now }), known, paths),
+  );
   return { metrics, behind };
 }
 
@@ -69,84 +71,74 @@ function checkSetAside(paths: Paths): Finding[] {
 }
 
 function checkVectors(store: Store, { embedding }: Settings): Finding[] {
-  const { vectors } = store.db;
   if (!embedding) return [];
-  const findings: Finding[] = [];
-  if (vectors.mode === "scan") {
-    const remedy =
-      process.platform === "darwin"
-        ? "brew install sqlite"
-        : "reinstall with bun install; search works meanwhile, slower";
-    findings.push({ level: "warning", what: `sqlite-vec is not loadable: ${vectors.why}`, remedy });
-  }
+  const { vectors } = store.db;
   const source = vectorSource(store, embedding);
-  const remedy = "run session-memory embed";
-  if (source.mode === "off")
-    findings.push({ level: "warning", what: `semantic search is off: ${source.why}`, remedy });
-  else if (!hasAllVectors(store, embedding)) {
-    findings.push({ level: "info", what: "some chunks have no vector of the configured model yet", remedy });
-  }
-  return findings;
+  const reinstall = "reinstall with bun install; search works meanwhile, slower";
+  return [
+    ...warningIf(vectors.mode === "scan", () => ({
+      what: `sqlite-vec is not loadable: ${"why" in vectors ? vectors.why : ""}`,
+      remedy: process.platform === "darwin" ? "brew install sqlite" : reinstall,
+    })),
+    ...warningIf(source.mode === "off", () => ({
+      what: `semantic search is off: ${"why" in source ? source.why : ""}`,
+      remedy: EMBED,
+    })),
+  ];
 }
 
-function checkFreshness(
-  behind: Behind,
-  known: ReadonlyMap<string, IndexedSession>,
-  metrics: IndexMetrics,
-): Finding[] {
-  const findings: Finding[] = [];
-  const remedy = "run session-memory embed";
-  if (behind.sessions > 0) {
-    const size = `${(behind.bytes / 1e6).toFixed(1)} MB`;
-    const what =
-      known.size === 0
-        ? "nothing is indexed yet"
-        : `the index is behind by ${counted(behind.sessions, "session")}, ${size}`;
-    findings.push({ level: behind.sessions > BEHIND_SESSIONS ? "warning" : "info", what, remedy });
-  }
-  if (metrics.failedChunks > 0) {
-    const what = `${counted(metrics.failedChunks, "chunk")} could not be embedded`;
-    findings.push({
-      level: "warning",
-      what,
-      remedy: "run session-memory embed, or with --all where a text was refused",
-    });
-  }
-  return findings;
+const EMBED = "run session-memory embed";
+
+function warningIf(isSo: boolean, finding: () => Omit<Finding, "level">): Finding[] {
+  return isSo ? [{ level: "warning", ...finding() }] : [];
 }
 
-function checkSources(known: ReadonlyMap<string, IndexedSession>, metrics: IndexMetrics): Finding[] {
-  const states = [...known.values()];
-  const findings: Finding[] = [];
+function checkFreshness(behind: Behind, isEmpty: boolean, { failedChunks }: IndexMetrics): Finding[] {
+  const failed = warningIf(failedChunks > 0, () => ({
+    what: `${counted(failedChunks, "chunk")} could not be embedded`,
+    remedy: `${EMBED}, or with --all where a text was refused`,
+  }));
+  if (behind.sessions === 0) return failed;
+  const size = `${(behind.bytes / 1e6).toFixed(1)} MB`;
+  const what = isEmpty
+    ? "nothing is indexed yet"
+    : `the index is behind by ${counted(behind.sessions, "session")}, ${size}`;
+  return [{ level: behind.sessions > BEHIND_SESSIONS ? "warning" : "info", what, remedy: EMBED }, ...failed];
+}
+
+function checkSources(states: readonly IndexedSession[]): Finding[] {
   const gone = states.filter(({ sourceGone }) => sourceGone).length;
+  const quarantined = states.filter(({ status }) => status === "quarantined");
+  const failed = states.filter(({ status }) => status === "failed");
+  const reason = ([first]: IndexedSession[]) => first?.error ?? "unknown";
+  const findings: Finding[] = [];
   if (gone > 0) {
     const what = `${counted(gone, "indexed session")} ${gone === 1 ? "has" : "have"} no transcript any more; what was said stays searchable`;
-    findings.push({ level: "info", what, remedy: "run session-memory embed --prune to forget them" });
+    findings.push({ level: "info", what, remedy: `${EMBED} --prune to forget them` });
   }
-  if (metrics.quarantinedSessions > 0) {
-    const example = states.find(({ status }) => status === "quarantined");
-    const what = `${counted(metrics.quarantinedSessions, "transcript")} quarantined (${example?.error ?? "unknown"})`;
-    findings.push({ level: "info", what, remedy: "run session-memory embed --validate-only to see why" });
+  if (quarantined.length > 0) {
+    const what = `${counted(quarantined.length, "transcript")} quarantined (${reason(quarantined)})`;
+    findings.push({ level: "info", what, remedy: `${EMBED} --validate-only to see why` });
   }
-  const failed = states.filter(({ status }) => status === "failed");
-  if (failed.length > 0) {
-    const what = `${counted(failed.length, "transcript")} could not be read (${failed[0]?.error ?? "unknown"})`;
-    findings.push({
-      level: "warning",
-      what,
-      remedy: "check that the files may be read, then run session-memory embed",
-    });
-  }
-  return findings;
+  return findings.concat(
+    warningIf(failed.length > 0, () => ({
+      what: `${counted(failed.length, "transcript")} could not be read (${reason(failed)})`,
+      remedy: `check that the files may be read, then ${EMBED}`,
+    })),
+  );
 }
 
-function checkRetention(doomed: readonly Session[], unsafe: readonly Session[], paths: Paths): Finding[] {
+function checkRetention(doomed: readonly Session[], known: Known, paths: Paths): Finding[] {
   if (doomed.length === 0) return [];
+  const unsafe = doomed.filter((session) => {
+    const state = known.get(session.id);
+    return !state || !isCurrent(state, session);
+  }).length;
   const days = claudeCleanupDays(paths);
-  const what = `Claude Code deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe.length} of them not indexed`;
+  const what = `Claude Code deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe} of them not indexed`;
   const raise = `raise cleanupPeriodDays in ${paths.claude}/settings.json to keep the files`;
-  return unsafe.length > 0
-    ? [{ level: "warning", what, remedy: `run session-memory embed, and ${raise}` }]
+  return unsafe > 0
+    ? [{ level: "warning", what, remedy: `${EMBED}, and ${raise}` }]
     : [{ level: "info", what, remedy: raise }];
 }
 
