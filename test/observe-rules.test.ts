@@ -252,7 +252,7 @@ Continue the conversation from where it left off.`;
   expect(lines).toEqual(["- 🟡 (10:02) User: hi", "- 🟡 (10:03) Before, as summarised: WAL was rejected."]);
 });
 
-test("the user's words survive any budget", async () => {
+test("the user's words survive any amount of work", async () => {
   const turns: Turn[] = [];
   for (let i = 0; i < 30; i++)
     turns.push(
@@ -264,7 +264,6 @@ test("the user's words survive any budget", async () => {
   await observe(observing(conversation(turns), { records }));
   const text = linesOf(observationsOf(records)).join("\n");
   for (let i = 0; i < 30; i++) expect(text).toContain(`User: request number ${i}, please`);
-  expect(records.some((record) => record.kind === "observed" && (record.left ?? 0) > 0)).toBe(true);
 });
 
 test.each([

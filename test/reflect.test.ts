@@ -371,3 +371,38 @@ test("what a later observation says too is merged away before anything is droppe
   ];
   expect(reflectByRule(foldLedger(ledgerOf(items)), { limit: 40_000 }).dropped).toEqual(["aaaaaa"]);
 });
+
+test("forty causes that an agent stated outlive three reflections", async () => {
+  const stated = [
+    (thing: string) => `The login fails because ${thing} is never awaited.`,
+    (thing: string) => `Root cause: ${thing} leaves the tenant id out of the cache key.`,
+    (thing: string) => `The timeout came from ${thing} inside the container.`,
+    (thing: string) => `The 500s were due to a nil pointer in ${thing}.`,
+  ];
+  const random = seeded(7);
+  const things: string[] = [];
+  const turns = Array.from({ length: 400 }, (_, i): Turn[] => {
+    const turn = randomTurn(random);
+    if (i % 10 !== 5) return turn;
+    const thing = `thing${i}Handler`;
+    things.push(thing);
+    return [...turn, ["assistant", stated[things.length % stated.length]?.(thing) ?? ""]];
+  });
+  const entries = conversation(turns.flat());
+  const records: LedgerRecord[] = [];
+  for (const share of [1 / 3, 2 / 3, 1]) {
+    const seen = observing(entries.slice(0, Math.ceil(share * entries.length)), { records });
+    await observe(seen);
+    await reflect({
+      ...seen,
+      settings: { ...seen.settings, reflectorTokens: 12_000 },
+      ledger: [...records],
+      force: true,
+    });
+  }
+  const left = foldLedger(records)
+    .observations.map(({ text }) => text)
+    .join("\n");
+  expect(things.filter((thing) => left.includes(thing)).length).toBeGreaterThanOrEqual(36);
+  expect(records.filter(({ kind }) => kind === "reflected")).toHaveLength(3);
+});

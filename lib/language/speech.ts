@@ -50,7 +50,7 @@ const DECIDES = [
   "решили|решено|решил|решила|выбрали|договорились|вместо|决定|选择|改用|決めた|決定|採用",
 ];
 const FINDS = [
-  "root cause|caused by|because|due to|was (?:missing|stale|wrong|(?:not|never) \\p{L}+ed)|the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick) (?:is|was)|turns? out|turned out",
+  "root cause|caused by|(?:cause|reason|culprit):|because|due to|triggered by|(?:came|comes|stems) from|that(?:['’]s| is| was) why|was (?:missing|stale|wrong|(?:not|never) \\p{L}+ed)|the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick) (?:is|was)|turns? out|turned out",
   "die ursache|weil|lag an|liegt an|la cause|à cause de|parce que|le problème (?:est|était)|la causa|el problema (?:es|era)|a causa|o problema (?:é|era)",
   "причина|потому что|оказалось|原因|因为",
 ];

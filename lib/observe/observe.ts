@@ -91,9 +91,6 @@ const ATTEMPTS = 2;
 const WINDOW_STEPS = 4;
 const ANSWER_TOKENS = 3000;
 const STEP_TOKENS_MIN = 1000;
-/** By rule, what is not the user's own words takes at most this share of a step. */
-const RULE_SHARE = 0.1;
-const RULE_TOKENS_MIN = 200;
 
 /** Observes what is not yet covered. */
 export async function observe(options: ObserveOptions): Promise<ObserveOutcome> {
@@ -195,12 +192,10 @@ export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text:
 type Recording = ObserveContext & { memory: Memory };
 
 function ruleRecord(step: Step, context: Recording & Pick<ObserveOptions, "entries">): ObservedRecord {
-  const budget = Math.max(RULE_TOKENS_MIN, Math.round(step.tokens * RULE_SHARE));
   const first = step.entries[0]?.line ?? 0;
   const notes = observeByRule(step.entries, {
     memory: context.memory,
     clean: redactToLine(context),
-    budget,
     earlier: lastWords(context.entries.filter(({ line }) => line < first)),
   });
   return makeRecord(step, { by: "rules", ...notes }, context);

@@ -4,17 +4,12 @@ import { truncate } from "../base/text.ts";
 import { isFinding, sentences } from "../language/speech.ts";
 import { outcomeOf } from "../transcripts/calls.ts";
 import type { Entry, ToolCall } from "../transcripts/session.ts";
+import { type Step, stepsOf } from "../transcripts/steps.ts";
 import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
-
-/** A draft of an observation, and how early it is dropped for want of room: 0 never, 3 first. */
-export interface Note {
-  draft: Draft;
-  rank: 0 | 1 | 2 | 3;
-}
 
 type Clean = (text: string) => string;
 
-/** Of each at most so many are kept of a stretch of work: the last ones, which hold. */
+/** Of causes, failures and commits so many are kept of a stretch of work: the last ones, which hold. */
 const KEPT_MAX = 3;
 const FILES_MAX = 6;
 /** Steps named that followed a failure. */
@@ -26,14 +21,13 @@ const COMMIT_CHARS = 100;
 /** Of a script pasted into a command the beginning is read; of what a command printed, the end. */
 const READ_CHARS = { command: 4000, output: 20_000 };
 
-/** One command, however often it ran. */
-interface Command {
-  name: string;
+/** A command that failed, the first time since it last passed. */
+interface Failure {
   entry: Entry;
   error: string;
-  isFixed: boolean;
-  /** What was done after it failed. */
+  /** What was done after it. */
   after: Set<string>;
+  isFixed: boolean;
 }
 
 /** Returns the files that were read and modified. */
@@ -46,69 +40,52 @@ export function touchedFiles(entries: readonly Entry[], clean: Clean): Files {
 }
 
 /** Returns the notes on a stretch of work, in no order. */
-export function workNotes(entries: readonly Entry[], clean: Clean): Note[] {
-  const failures = new Map<string, Command>();
-  const results = new Map(
-    entries.flatMap((entry) => (entry.kind === "result" ? [[entry.callId, entry]] : [])),
-  );
-  const causes: Note[] = [];
-  const commits: Note[] = [];
-  const edited = new Set<string>();
-  let lastEdit: Entry | undefined;
-  for (const entry of entries) {
-    const { kind, tool, text, callId } = entry;
-    if (kind === "assistant") causes.push(...causeNotes(entry, clean(text) === "" ? "" : text, clean));
-    if (tool?.action !== "edit" && tool?.action !== "run") continue;
-    const result = callId === undefined ? undefined : results.get(callId);
-    const name = tool.action === "run" ? commandName(clean(tool.target)) : "";
-    const files = tool.action === "edit" ? tool.paths.map((path) => baseName(clean(path))) : [];
-    for (const failure of failures.values()) {
-      if (!failure.isFixed && failure.name !== name)
-        failure.after.add(name ? `ran \`${name}\`` : `edited ${files.join(", ")}`);
+export function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
+  const failures = new Map<string, Failure>();
+  const [causes, commits]: [Draft[], Draft[]] = [[], []];
+  const edits: Entry[] = [];
+  for (const step of stepsOf(entries)) {
+    const { entry, result } = step;
+    if (entry.kind === "assistant") causes.push(...causesIn(entry, clean));
+    const { action, target = "", paths = [] } = entry.tool ?? {};
+    if (action === "edit" && paths.length > 0) {
+      edits.push(entry);
+      noteStep(failures, `edited ${paths.map((path) => clean(baseName(path))).join(", ")}`);
     }
-    if (files.length > 0) lastEdit = entry;
-    for (const file of files) edited.add(file);
-    if (name === "") continue;
-    if (hasFailed(tool.target, result)) {
-      const known = failures.get(name);
-      // The first failure's text stays while it is not fixed: later ones are the same or follow from it.
-      if (!known || known.isFixed) {
-        failures.set(name, {
-          name,
-          entry,
-          error: clean(errorLine(result?.text ?? "")),
-          isFixed: false,
-          after: new Set(),
-        });
-      }
-      continue;
+    if (action !== "run") continue;
+    const name = commandName(clean(target));
+    noteStep(failures, `ran \`${name}\``, name);
+    const known = failures.get(name);
+    if (hasFailed(step)) {
+      const error = clean(errorLine(result?.text ?? ""));
+      if (!known || known.isFixed) failures.set(name, { entry, error, after: new Set(), isFixed: false });
+    } else {
+      if (known && result) known.isFixed = true;
+      const message = commitMessage(target);
+      if (message) commits.push(draftAt(entry, "yellow", `${DONE} Committed: ${clean(message)}`));
     }
-    const failure = failures.get(name);
-    if (failure && result) failure.isFixed = true;
-    const message = commitMessage(tool.target);
-    if (message) commits.push(noteAt(entry, 1, "yellow", `${DONE} Committed: ${clean(message)}`));
   }
-  const more = edited.size > FILES_MAX ? ` and ${edited.size - FILES_MAX} more` : "";
-  return [
-    ...causes.slice(-KEPT_MAX),
-    ...[...failures.values()].slice(-KEPT_MAX).map(failureNote),
-    ...commits.slice(-KEPT_MAX),
-    ...(lastEdit
-      ? [noteAt(lastEdit, 3, "green", `Edited ${[...edited].slice(0, FILES_MAX).join(", ")}${more}`)]
-      : []),
-  ];
+  const failed = [...failures].map(([name, failure]) => failureDraft(name, failure));
+  return [causes, failed, commits]
+    .flatMap((drafts) => drafts.slice(-KEPT_MAX))
+    .concat(editDrafts(edits, clean));
 }
 
-/** Notes a cause that an agent states, which no file shows again. */
-function causeNotes(entry: Entry, text: string, clean: Clean): Note[] {
-  return sentences(text)
-    .filter(({ length }) => length >= CAUSE_CHARS.min && length <= CAUSE_CHARS.max)
-    .filter(isFinding)
-    .slice(0, 1)
-    .map((sentence) => noteAt(entry, 2, "yellow", clean(sentence)));
+/** Notes a step with the failures before it that are still open. */
+function noteStep(failures: ReadonlyMap<string, Failure>, step: string, command?: string): void {
+  for (const [name, { after, isFixed }] of failures) if (!isFixed && name !== command) after.add(step);
 }
 
-function failureNote({ name, entry, error, isFixed, after }: Command): Note {
+/** Returns the first cause that an agent's message states: no file shows it again. */
+function causesIn(entry: Entry, clean: Clean): Draft[] {
+  const cause = sentences(entry.text).find(
+    (sentence) =>
+      sentence.length >= CAUSE_CHARS.min && sentence.length <= CAUSE_CHARS.max && isFinding(sentence),
+  );
+  return cause === undefined ? [] : [draftAt(entry, "yellow", clean(cause))];
+}
+
+function failureDraft(name: string, { entry, error, after, isFixed }: Failure): Draft {
   const steps = [...after];
   const followed = [
     ...steps.slice(0, AFTER_MAX),
@@ -116,17 +93,21 @@ function failureNote({ name, entry, error, isFixed, after }: Command): Note {
     ...(isFixed ? ["it passed"] : []),
   ];
   const then = followed.length > 0 ? `; then ${followed.join(", ")}` : "";
-  const note = noteAt(
-    entry,
-    isFixed ? 2 : 1,
-    "yellow",
-    `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${error}${then}`,
-  );
-  return { ...note, draft: { ...note.draft, subject: `run ${name}` } };
+  const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${error}${then}`;
+  return { ...draftAt(entry, "yellow", text), subject: `run ${name}` };
 }
 
-function noteAt({ line, at }: Entry, rank: Note["rank"], priority: Priority, text: string): Note {
-  return { rank, draft: { at: at ?? null, priority, text, sources: [line] } };
+function editDrafts(edits: readonly Entry[], clean: Clean): Draft[] {
+  const last = edits.at(-1);
+  const files = [
+    ...new Set(edits.flatMap(({ tool }) => tool?.paths ?? []).map((path) => clean(baseName(path)))),
+  ];
+  const more = files.length > FILES_MAX ? ` and ${files.length - FILES_MAX} more` : "";
+  return last ? [draftAt(last, "green", `Edited ${files.slice(0, FILES_MAX).join(", ")}${more}`)] : [];
+}
+
+function draftAt({ line, at }: Entry, priority: Priority, text: string): Draft {
+  return { at: at ?? null, priority, text, sources: [line] };
 }
 
 function baseName(path: string): string {
@@ -141,7 +122,8 @@ const LOOKING =
 const FAILED =
   /exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*\b|\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|FAILED|npm ERR!|error(?:\[\w+\])?:|fatal:|Traceback)/im;
 
-function hasFailed(command: string, result: Entry | undefined): boolean {
+function hasFailed({ entry, result }: Step): boolean {
+  const command = entry.tool?.target ?? "";
   if (LOOKING.test(commandName(command))) return false;
   const isPiped = /\|\s*(?:tail|head|grep|tee)\b/.test(command);
   return outcomeOf(result) === "failed" || (isPiped && FAILED.test(result?.text.slice(-4000) ?? ""));
