@@ -116,11 +116,11 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     command: wordsFlag("--command", values.command),
   };
   if (values.topics) {
-    const { topics, text } = await sessionTopics({ ...options, subagents: values.subagents });
-    show({ topics }, lines(text));
+    const { topics, lines } = await sessionTopics({ ...options, subagents: values.subagents });
+    show({ topics }, lines);
     return;
   }
-  const { text, results, index } = await searchAsText(
+  const { lines, results, index } = await searchAsText(
     {
       query: phrasings(words, filters),
       filters,
@@ -137,13 +137,9 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     },
     options,
   );
-  show({ results, index }, lines(text));
+  show({ results, index }, lines);
   if (results.length === 0) note("nothing relevant found");
   note(describeIndex(index, values.sessions));
-}
-
-function lines(text: string): string[] {
-  return text === "" ? [] : [text];
 }
 
 function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { plainText } from "../lib/base/lines.ts";
 import { resolvePaths } from "../lib/config/config.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { commandHistory } from "../lib/search/command-history.ts";
@@ -9,7 +10,7 @@ import { errorHistory } from "../lib/search/error-history.ts";
 import { errorLines, lineLike, lineWith } from "../lib/search/error-text.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { Find, FindScope } from "../lib/search/finds.ts";
-import { findDeeds, findJson, printCommands, printFinds } from "../lib/search/histories.ts";
+import * as histories from "../lib/search/histories.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -161,6 +162,18 @@ test("findDeeds() keeps to the sessions that all of what is asked for has in com
   expect(findDeeds(store, { error: "is not a function", command: "yarn" }, scope)).toEqual([]);
   expect(findDeeds(store, {}, scope)).toEqual([]);
 });
+
+const { findDeeds, findJson } = histories;
+const printFinds = (...asked: Parameters<typeof histories.printFinds>) =>
+  histories
+    .printFinds(...asked)
+    .map(plainText)
+    .join("\n");
+const printCommands = (...asked: Parameters<typeof histories.printCommands>) =>
+  histories
+    .printCommands(...asked)
+    .map(plainText)
+    .join("\n");
 
 describe("printFinds()", () => {
   const style = {

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { type Line, plainText } from "../lib/base/lines.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { cutUnits } from "../lib/search/choose.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
-import { type FoundHit, printBrief, printBySession, printFull, printHits } from "../lib/search/print.ts";
+import * as print from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { hasCodebench, indexCodebench, readQuestions } from "./bench/search/codebench.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
@@ -12,6 +13,13 @@ import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.t
 import { indexHome, openHomeStore } from "./support/index.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
+type FoundHit = print.FoundHit;
+const textOf = (lines: readonly Line[]) => lines.map(plainText).join("\n");
+const printHits = (...asked: Parameters<typeof print.printHits>) => textOf(print.printHits(...asked));
+const printBrief = (...asked: Parameters<typeof print.printBrief>) => textOf(print.printBrief(...asked));
+const printFull = (...asked: Parameters<typeof print.printFull>) => textOf(print.printFull(...asked));
+const printBySession = (...asked: Parameters<typeof print.printBySession>) =>
+  textOf(print.printBySession(...asked));
 const PRINT = { maxChars: 2500, timezone: "UTC", participants: { user: "User", assistant: "Assistant" } };
 const HITS: HitOptions = {
   filter: {},
@@ -281,7 +289,7 @@ test.skipIf(!hasCodebench())(
     expect(existsSync(TRANSCRIPTS)).toBe(true);
     const files = new Map<string, string[]>();
     const linesOf = (file: string) => {
-      const known = files.get(file) ?? readFileSync(file, "utf8").split("\n").map(plainText);
+      const known = files.get(file) ?? readFileSync(file, "utf8").split("\n").map(lettersOf);
       files.set(file, known);
       return known;
     };
@@ -295,7 +303,7 @@ test.skipIf(!hasCodebench())(
             .slice(line - 1, who === "tool" ? line + 10 : line)
             .join("\n");
           for (const piece of text.split(NOT_OF_ROW)) {
-            const words = plainText(piece);
+            const words = lettersOf(piece);
             if (words.length < 12) continue;
             checked++;
             if (!held.includes(words)) wrong.push({ file: hit.file, line, who, tool, piece });
@@ -315,7 +323,7 @@ const NOT_OF_ROW =
   /…|\s[+-] ?|^[+-] ?|\[REDACTED\w*\]|\(asked: |; options: | \| |(?:Approved|Rejected) [\w ]+: /;
 
 /** Letters and digits alone: JSON escapes quotes and line ends. */
-function plainText(text: string): string {
+function lettersOf(text: string): string {
   return text
     .replace(/\\[nrt]/g, " ")
     .replace(/\\u[0-9a-f]{4}/gi, "")

@@ -50,3 +50,20 @@ export function cutLine({ kind, parts }: Line, max: number): Line {
   }
   return { kind, parts: [...kept, "…"] };
 }
+
+/** Joins the facts of a line by `·`, without those that are missing. */
+export function joinFacts(facts: readonly (Part | undefined)[]): Part[] {
+  const known = facts.filter((fact) => fact !== undefined && partText(fact) !== "") as Part[];
+  return known.flatMap((fact, i) => (i === 0 ? [fact] : [" · ", fact]));
+}
+
+/** Returns as many lines as fit, and a last one that counts the others; of the first always as much as fits. */
+export function linesWithin(lines: readonly Line[], maxChars: number): Line[] {
+  const rest = (count: number): Line[] =>
+    count === 0 ? [] : [{ kind: "text", parts: [["faint", `… ${count} more`]] }];
+  for (let kept = lines.length; kept > 0; kept--) {
+    const shown = [...lines.slice(0, kept), ...rest(lines.length - kept)];
+    if (countPoints(shown) <= maxChars) return shown;
+  }
+  return lines.slice(0, 1).map((line) => cutLine(line, maxChars - 1));
+}

@@ -1,8 +1,16 @@
-/** What was done about a file, an error or a command: found, as text within a budget, and as `--json` prints it. */
+/** What was done about a file, an error or a command: found, as lines within a budget, and as `--json` prints it. */
 
+import {
+  countPoints,
+  cutLine,
+  joinFacts,
+  type Line,
+  linesWithin,
+  type Part,
+  plainText,
+} from "../base/lines.ts";
 import { truncate } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
-import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import type { Participants } from "../config/config.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
@@ -11,7 +19,8 @@ import { isSourceGone } from "./corpus.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
 import type { Find, FindScope } from "./finds.ts";
-import { markRewound, type Row } from "./rows.ts";
+import { alsoPlaces, rangeOf, result, rowParts, timePart } from "./print.ts";
+import { markRewound } from "./rows.ts";
 
 interface FindStyle {
   /** Code points of all output, its line ends included. */
@@ -36,52 +45,50 @@ const ALSO_MAX = 6;
 const LINE_CHARS = 160;
 
 interface Block {
-  head: string;
-  rows: string[];
-  also: string[];
+  head: Line;
+  rows: Line[];
+  also: Line[];
 }
 
 /** Prints finds: rows go first, from the last find on, then what else there is, so that as many as can are named. */
-export function printFinds(finds: readonly Find[], style: FindStyle): string {
+export function printFinds(finds: readonly Find[], style: FindStyle): Line[] {
   const blocks = finds.map((find, i): Block => {
-    const also = find.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
-    const more = find.also.length > ALSO_MAX ? [`${find.also.length - ALSO_MAX} more`] : [];
+    const also = alsoPlaces(find.also, ALSO_MAX);
+    const rows = find.rows.map(
+      (row): Line => ({ kind: "row", parts: ["   ", ...rowParts(row, style.participants)] }),
+    );
     return {
-      head: truncate(`${i + 1}. ${headOf(find, style)}`, LINE_CHARS),
-      rows: style.isBrief ? [] : find.rows.map((row) => truncate(rowOf(row, style.participants), ROW_CHARS)),
-      also: also.length > 0 && !style.isBrief ? [`   also ${[...also, ...more].join(", ")}`] : [],
+      head: cutLine(result(i, headFacts(find, style)), LINE_CHARS),
+      rows: style.isBrief ? [] : rows.map((row) => cutLine(row, ROW_CHARS)),
+      also: also === "" || style.isBrief ? [] : [{ kind: "text", parts: [["faint", `   ${also}`]] }],
     };
   });
   return fitBlocks(blocks, style.maxChars);
 }
 
 /** Prints one line for each distinct command, with where it ran last. */
-export function printCommands(finds: readonly Find[], style: FindStyle): string {
+export function printCommands(finds: readonly Find[], style: FindStyle): Line[] {
   const lines = finds.map((find, i) => {
     const [row] = find.rows;
-    const said = row?.text ? `: ${row.text}` : "";
-    const when = formatLocal(find.timestamp, style.timezone).slice(0, 16);
-    return truncate(
-      `${i + 1}. ${row?.tool} · ${find.summary} · ${when} · ${placeOf(find, style)}${said}`,
-      LINE_CHARS,
-    );
+    const place: Part = ["name", placeOf(find, style)];
+    const facts = joinFacts([row?.tool, find.summary, timePart(find.timestamp, style.timezone), place]);
+    const said: Part[] = row?.text ? [": ", ["said", row.text]] : [];
+    return cutLine(result(i, [...facts, ...said]), LINE_CHARS);
   });
-  return fitLines(lines, style.maxChars);
+  return linesWithin(lines, style.maxChars);
 }
 
-function headOf(find: Find, style: FindStyle): string {
+function headFacts(find: Find, style: FindStyle): Part[] {
   const { session, timestamp, summary } = find;
   const name = style.nameOf(session);
   const project = projectOf(session);
-  return [
-    placeOf(find, style),
-    name === undefined ? "" : truncate(style.clean(name).replace(/\s+/g, " "), NAME_MAX),
-    project === undefined ? "" : truncate(style.clean(project), PROJECT_MAX),
-    formatLocal(timestamp, style.timezone).slice(0, 16),
+  return joinFacts([
+    ["name", placeOf(find, style)],
+    name && truncate(style.clean(name).replace(/\s+/g, " "), NAME_MAX),
+    project && truncate(style.clean(project), PROJECT_MAX),
+    timePart(timestamp, style.timezone),
     summary,
-  ]
-    .filter(Boolean)
-    .join(" · ");
+  ]);
 }
 
 function projectOf({ project, cwd }: Find["session"]): string | undefined {
@@ -95,18 +102,9 @@ function placeOf({ session, firstLine, lastLine }: Find, { shortId }: FindStyle)
   return `${shortId(session)}:${rangeOf(firstLine, lastLine)}`;
 }
 
-function rangeOf(from: number, to: number): string {
-  return from === to ? `${from}` : `${from}-${to}`;
-}
-
-function rowOf({ line, who, tool, rewound, text }: Row, participants: Participants = PARTICIPANTS): string {
-  const start = who === "tool" ? (tool ?? "") : `${participants[who]}:`;
-  return `   L${line}${rewound ? " (rewound)" : ""} ${start} ${text}`.trimEnd();
-}
-
-function fitBlocks(blocks: Block[], maxChars: number): string {
+function fitBlocks(blocks: Block[], maxChars: number): Line[] {
   const lines = () => blocks.flatMap(({ head, rows, also }) => [head, ...rows, ...also]);
-  const isOver = () => lengthOf(lines()) > maxChars;
+  const isOver = () => countPoints(lines()) > maxChars;
   for (const keep of [3, 2, 1, 0]) {
     for (const block of blocks.slice(1).toReversed()) {
       while (isOver() && block.rows.length > keep) dropRow(block);
@@ -115,24 +113,13 @@ function fitBlocks(blocks: Block[], maxChars: number): string {
   for (const block of blocks.toReversed()) while (isOver() && block.also.length > 0) block.also.pop();
   const [first] = blocks;
   while (first && isOver() && first.rows.length > 0) dropRow(first);
-  return fitLines(lines(), maxChars);
+  return linesWithin(lines(), maxChars);
 }
 
 /** Drops a row between the first, which says what, and the last, which says how it ended. */
 function dropRow({ rows }: Block): void {
   if (rows.length > 2) rows.splice(1, 1);
   else rows.pop();
-}
-
-function fitLines(all: readonly string[], maxChars: number): string {
-  const lines = [...all];
-  const rest = () => (lines.length < all.length ? [`… ${all.length - lines.length} more`] : []);
-  while (lines.length > 0 && lengthOf([...lines, ...rest()]) > maxChars) lines.pop();
-  return [...lines, ...rest()].join("\n");
-}
-
-function lengthOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + [...line].length + 1, 0);
 }
 
 /** Converts a find to one of the results of `--json`. */
@@ -156,7 +143,7 @@ export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" 
     summary: clean(summary),
     lines: rows,
     also,
-    content: rows.map((row) => rowOf(row).trim()).join("\n"),
+    content: rows.map((row) => plainText({ kind: "row", parts: rowParts(row) })).join("\n"),
     context: clean(summary),
     before: [],
     after: [],

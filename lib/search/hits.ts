@@ -1,5 +1,6 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
+import { countPoints } from "../base/lines.ts";
 import { headerContext } from "../index/header.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { sharedBy } from "../store/replica.ts";
@@ -17,7 +18,7 @@ import {
   rowsOf,
   toPassages,
 } from "./passages.ts";
-import { type Explanation, type FoundHit, footLines, type Hit, headOf, rowPrefix } from "./print.ts";
+import { type Explanation, type FoundHit, footLines, type Hit, headOf, wholeRow } from "./print.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
 import { exchangesAround, isNew, joinChunks, type Row } from "./rows.ts";
@@ -268,7 +269,7 @@ function fillLines(
 ): void {
   const hits = showing.map(({ one }) => one);
   const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
-  const left = budget - rest.reduce((sum, line) => sum + [...line].length + 1, RANGE_SLACK * hits.length);
+  const left = budget - countPoints(rest) - RANGE_SLACK * hits.length;
   const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
   const taken = new Set<string>();
   const rows = showing.map(({ passage }) =>
@@ -277,7 +278,7 @@ function fillLines(
   const chosen = chooseRows(rows, {
     worths: worthsOf(found),
     budget: left,
-    rowCost: (row) => [...rowPrefix(row)].length + 1,
+    rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + 1,
   });
   for (const [i, one] of hits.entries()) {
     const own = chosen[i] ?? [];
@@ -308,7 +309,7 @@ function fillWhole(showing: readonly Showing[], { clean, maxChars }: HitOptions)
   const taken = new Set<string>();
   let left = maxChars;
   for (const [i, { one, passage }] of showing.entries()) {
-    const head = [...headOf(hits, i)].length;
+    const head = countPoints([headOf(hits, i)]) - 1;
     const { rows, length } = exchangeRows(passage, {
       clean,
       isWanted: isNew(passage.first.sessionId, taken),

@@ -1,5 +1,6 @@
 /** Passages: the stretches of sessions in which ranked chunks lie, and what was said and done there, row by row. */
 
+import { countPoints } from "../base/lines.ts";
 import { type ChunkFilter, type ChunkRow, keepMatching, readChunkRange } from "./candidates.ts";
 import { wholeRow } from "./print.ts";
 import type { RankedChunk } from "./retrieval.ts";
@@ -158,5 +159,5 @@ function rowsWithin(rows: readonly PassageRow[], maxChars: number): PassageRow[]
 
 /** Returns the code points of rows as they are printed whole. */
 function lengthOf(rows: readonly Row[]): number {
-  return rows.reduce((sum, row) => sum + [...wholeRow(row)].length + 1, 0);
+  return countPoints(rows.map((row) => wholeRow(row)));
 }

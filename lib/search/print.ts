@@ -1,7 +1,10 @@
-/** Hits as text: the rows that answer within a budget of code points, one line a hit, or one a session. */
+/** Hits as lines: the rows that answer within a budget of code points, one line a hit, or one a session. */
 
+import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/lines.ts";
+import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import { oneLine } from "../redact/redact.ts";
 import type { Row } from "./rows.ts";
 
 /** One result, as `--json` prints it. */
@@ -82,18 +85,19 @@ const BRIEF_LINE = 160;
 /** A session's line, where there is room, and the places named in it. */
 const SESSION_LINE = 320;
 const PLACES_NAMED = 3;
-const NOTHING_CERTAIN = "nothing certain; nearest:";
+const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain; nearest:"]] };
 
 /** Prints the strong hits, or one line for each of the nearest where none is strong. */
-export function printHits(found: readonly FoundHit[], options: PrintOptions): string {
+export function printHits(found: readonly FoundHit[], options: PrintOptions): Line[] {
   const strong = found.filter(({ hit }) => hit.strength === "strong");
   if (strong.length === 0) return printWeak(found, options);
+  const around = (which: string, text: string) => row(`   ${which}: ${oneLine(text, AROUND_MAX)}`);
   const blocks = strong.map((one, i) => ({
     head: headOf(strong, i, options.timezone),
     rows: [
-      ...one.hit.before.map((text) => `   before: ${cut(text, AROUND_MAX)}`),
-      ...one.hit.lines.map((line) => `${rowPrefix(line, options.participants)}${line.text}`.trimEnd()),
-      ...one.hit.after.map((text) => `   after: ${cut(text, AROUND_MAX)}`),
+      ...one.hit.before.map((text) => around("before", text)),
+      ...one.hit.lines.map((line) => row("   ", ...rowParts(line, options.participants))),
+      ...one.hit.after.map((text) => around("after", text)),
     ],
     rest: footLines(one),
   }));
@@ -104,26 +108,37 @@ export function printHits(found: readonly FoundHit[], options: PrintOptions): st
 export function printFull(
   found: readonly FoundHit[],
   { maxChars, timezone, participants }: PrintOptions,
-): string {
-  const blocks = found.map((one, i) => [
+): Line[] {
+  const lines = found.flatMap((one, i) => [
     headOf(found, i, timezone),
     ...one.hit.lines.map((line) => wholeRow(line, participants)),
     ...footLines(one),
   ]);
-  const text = blocks.flat().join("\n");
-  return length(text) < maxChars ? text : cutLines(text, maxChars);
+  let left = maxChars;
+  for (const [i, line] of lines.entries()) {
+    const cost = countPoints([line]);
+    const isLast = i === lines.length - 1;
+    if (cost <= left - (isLast ? 0 : 2)) left -= cost;
+    else return [...lines.slice(0, i), cutLine(line, left - 1)];
+  }
+  return lines;
 }
 
 /** Returns a row with its line breaks; what continues it is indented, so that no text can pass for another row. */
-export function wholeRow(line: Row, participants?: Participants): string {
-  return `${rowPrefix(line, participants)}${line.text}`.trimEnd().replace(/\n/g, "\n     ");
+export function wholeRow(line: Row, participants?: Participants): Line {
+  const text = line.text.trimEnd().replace(/\n/g, "\n     ");
+  return row("   ", ...rowParts({ ...line, text }, participants));
+}
+
+function row(...parts: Part[]): Line {
+  return { kind: "row", parts };
 }
 
 /** Prints one line a hit. */
 export function printBrief(
   found: readonly FoundHit[],
   { maxChars, timezone, participants }: PrintOptions,
-): string {
+): Line[] {
   return linesWithin(
     found.map((one, i) => lineOf(one, { position: i + 1, timezone, participants, max: BRIEF_LINE })),
     maxChars,
@@ -140,7 +155,7 @@ export function printBySession(
     limit,
     resumeOf,
   }: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
-): string {
+): Line[] {
   const firsts = found.filter(
     ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
   );
@@ -152,20 +167,18 @@ export function printBySession(
     const shownPlaces = own.map(({ hit: { first_line: from, last_line: to } }) => [from, to] as const);
     const places = withoutContained([...shownPlaces, ...hit.also]);
     const named = places.slice(0, PLACES_NAMED).map(([from, to]) => rangeOf(from, to));
-    const counted = `${places.length} ${places.length === 1 ? "place" : "places"}`;
-    const facts = [
-      shortId,
+    const facts = joinFacts([
+      ["name", shortId],
       nameOf(hit.name),
       projectOf(hit.project),
-      timeOf(hit.timestamp, timezone),
-      hit.strength,
-      ...goneMark(hit),
-      `${counted}: ${named.join(", ")}`,
-      bestRow(one, participants),
-    ];
-    const line = cut(`${i + 1}. ${facts.filter(Boolean).join(" · ")}`, most);
+      timePart(hit.timestamp, timezone),
+      strengthPart(hit),
+      goneMark(hit),
+      `${counted(places.length, "place")}: ${named.join(", ")}`,
+    ]);
+    const line = cutLine(result(i, [...facts, ...bestParts(one, participants)]), most);
     const command = resumeOf?.(hit);
-    return command === undefined ? line : `${line}\n   ${command}`;
+    return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
   });
   return linesWithin(lines, maxChars);
 }
@@ -179,66 +192,63 @@ function withoutContained(ranges: readonly (readonly [number, number])[]): (read
 }
 
 /** Returns the head line of a hit; a session that was named above is not named again. */
-export function headOf(found: readonly FoundHit[], i: number, timezone?: string): string {
+export function headOf(found: readonly FoundHit[], i: number, timezone?: string): Line {
   const { hit, shortId } = found[i] as FoundHit;
   const isNamed = found.slice(0, i).some((one) => one.hit.session_id === hit.session_id);
-  const facts = [
-    placeOf(hit, shortId),
-    ...(isNamed ? [] : [nameOf(hit.name), projectOf(hit.project)]),
-    timeOf(hit.timestamp, timezone),
-    hit.strength,
-    ...goneMark(hit),
-  ];
-  return `${i + 1}. ${facts.filter(Boolean).join(" · ")}`;
+  return result(
+    i,
+    joinFacts([
+      ["name", placeOf(hit, shortId)],
+      ...(isNamed ? [] : [nameOf(hit.name), projectOf(hit.project)]),
+      timePart(hit.timestamp, timezone),
+      strengthPart(hit),
+      goneMark(hit),
+    ]),
+  );
+}
+
+/** Returns the head of a result by its position. */
+export function result(i: number, parts: readonly Part[]): Line {
+  return { kind: "result", parts: [["faint", `${i + 1}. `], ...parts] };
 }
 
 /** Marks a hit whose transcript its host has deleted. */
-function goneMark({ source_gone }: Hit): string[] {
-  return source_gone ? ["source gone"] : [];
+function goneMark({ source_gone }: Hit): string {
+  return source_gone ? "source gone" : "";
 }
 
-/** Returns the text printed before a row's own. */
-export function rowPrefix(
-  { line, who, tool, rewound }: Row,
+function strengthPart({ strength }: Hit): Part {
+  return [strength === "strong" ? "good" : "faint", strength];
+}
+
+/** Returns a row's line, who said it and its words, or the call and what it did. */
+export function rowParts(
+  { line, who, tool = "", rewound, text }: Row,
   participants: Participants = PARTICIPANTS,
-): string {
-  const start = `   L${line}${rewound ? " (rewound)" : ""}`;
-  return who === "tool" ? `${start} ${tool} ` : `${start} ${participants[who]}: `;
-}
-
-/** Lines as text of at most so many code points; what is left out is counted. */
-export function linesWithin(lines: readonly string[], maxChars: number): string {
-  let text = lines.join("\n");
-  for (let kept = lines.length - 1; length(text) + 1 > maxChars && kept > 0; kept--) {
-    text = [...lines.slice(0, kept), `… ${lines.length - kept} more`].join("\n");
-  }
-  return length(text) + 1 > maxChars ? cut(text.split("\n", 1)[0] ?? "", maxChars - 1) : text;
-}
-
-/** Returns a text without its last lines, or the last characters of a single one. */
-function cutLines(text: string, maxChars: number): string {
-  const kept = [...text].slice(0, maxChars - 3).join("");
-  return `${kept.slice(0, Math.max(kept.lastIndexOf("\n"), 1))}\n…`;
+): Part[] {
+  const start: Part[] = [["place", `L${line}`], ...(rewound ? ([" ", ["bad", "(rewound)"]] as Part[]) : [])];
+  const by: Part = who === "tool" ? ["tool", tool] : [who, `${participants[who]}:`];
+  return [...start, " ", by, ...(text.trim() === "" ? [] : ([" ", ["said", text.trimEnd()]] as Part[]))];
 }
 
 interface Block {
-  head: string;
-  rows: string[];
-  rest: string[];
+  head: Line;
+  rows: Line[];
+  rest: Line[];
 }
 
 /** Leaves out the last rows of the last hits, then what follows them, then the hits, until all fits. */
-function fit(blocks: Block[], maxChars: number): string {
-  const textOf = () => blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]).join("\n");
-  const isOver = () => length(textOf()) + 1 > maxChars;
+function fit(blocks: Block[], maxChars: number): Line[] {
+  const lines = () => blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]);
+  const isOver = () => countPoints(lines()) > maxChars;
   for (const block of blocks.toReversed()) while (isOver() && block.rows.length > 1) block.rows.pop();
   for (const block of blocks.toReversed()) while (isOver() && block.rest.length > 0) block.rest.pop();
   for (const block of blocks.toReversed()) while (isOver() && block.rows.length > 0) block.rows.pop();
-  return linesWithin(textOf().split("\n"), maxChars);
+  return linesWithin(lines(), maxChars);
 }
 
-function printWeak(found: readonly FoundHit[], { maxChars, timezone, participants }: PrintOptions): string {
-  if (found.length === 0) return "";
+function printWeak(found: readonly FoundHit[], { maxChars, timezone, participants }: PrintOptions): Line[] {
+  if (found.length === 0) return [];
   const lines = found
     .slice(0, WEAK_HITS)
     .map((one, i) => lineOf(one, { position: i + 1, timezone, participants, max: WEAK_LINE }));
@@ -254,33 +264,39 @@ function lineOf(
     participants,
     max,
   }: Pick<PrintOptions, "timezone" | "participants"> & { position: number; max: number },
-): string {
+): Line {
   const { hit, shortId } = one;
-  const said = bestRow(one, participants) ?? hit.context;
-  const facts = [placeOf(hit, shortId), nameOf(hit.name), timeOf(hit.timestamp, timezone).slice(0, 10), said];
-  return cut(`${position}. ${facts.filter(Boolean).join(" · ")}`, max);
+  const day = formatLocal(hit.timestamp, timezone).slice(0, 10);
+  const facts = joinFacts([["name", placeOf(hit, shortId)], nameOf(hit.name), ["time", day]]);
+  const best = bestParts(one, participants);
+  const said: Part[] = best.length > 0 ? best : [" · ", ["said", oneLine(hit.context, max)]];
+  return cutLine(result(position - 1, [...facts, ...said]), max);
 }
 
-function bestRow({ hit, best }: FoundHit, participants: PrintOptions["participants"]): string | undefined {
+/** Returns the row that says most behind other facts, on one line. */
+function bestParts({ hit, best }: FoundHit, participants: PrintOptions["participants"]): Part[] {
   const row = best ?? hit.lines[0];
-  return row && `${rowPrefix(row, participants).trimStart()}${row.text}`;
+  return row ? [" · ", ...rowParts({ ...row, text: oneLine(row.text, SESSION_LINE) }, participants)] : [];
 }
 
 /** Lists other places in the session, copies of it, and why it was found. */
-export function footLines({ hit, copies }: FoundHit): string[] {
-  const places = hit.also.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to));
-  const more = hit.also.length > ALSO_MAX ? [`${hit.also.length - ALSO_MAX} more`] : [];
-  const rest = places.length > 0 ? [`   also ${[...places, ...more].join(", ")}`] : [];
+export function footLines({ hit, copies }: FoundHit): Line[] {
+  const foot = (text: string): Line => ({ kind: "text", parts: [["faint", `   ${text}`]] });
+  const also = alsoPlaces(hit.also, ALSO_MAX);
+  const rest = also === "" ? [] : [foot(also)];
   if (copies.length > 0) {
-    rest.push(
-      `   copied in ${copies
-        .slice(0, COPIES_MAX)
-        .map((name) => cut(name, NAME_MAX))
-        .join(", ")}`,
-    );
+    const named = copies.slice(0, COPIES_MAX).map((name) => oneLine(name, NAME_MAX));
+    rest.push(foot(`copied in ${named.join(", ")}`));
   }
-  if (hit.explain) rest.push(`   why: ${formatExplanation(hit.explain)}`);
+  if (hit.explain) rest.push(foot(`why: ${formatExplanation(hit.explain)}`));
   return rest;
+}
+
+/** Names other places of a session, at most so many. */
+export function alsoPlaces(places: readonly (readonly [number, number])[], max: number): string {
+  if (places.length === 0) return "";
+  const more = places.length > max ? [`${places.length - max} more`] : [];
+  return `also ${[...places.slice(0, max).map(([from, to]) => rangeOf(from, to)), ...more].join(", ")}`;
 }
 
 function formatExplanation({ ranks, nearest, coverage, timely }: Explanation): string {
@@ -295,29 +311,20 @@ function placeOf({ first_line, last_line }: FoundHit["hit"], shortId: string): s
   return `${shortId}:${rangeOf(first_line, last_line)}`;
 }
 
-function rangeOf(from: number, to: number): string {
+/** Returns lines as a place names them. */
+export function rangeOf(from: number, to: number): string {
   return from === to ? `${from}` : `${from}-${to}`;
 }
 
 function nameOf(name: string | null): string {
-  return name === null ? "" : cut(name, NAME_MAX);
+  return name === null ? "" : oneLine(name, NAME_MAX);
 }
 
 function projectOf(project: string | null): string {
-  return project === null ? "" : cut(project, PROJECT_MAX);
+  return project === null ? "" : oneLine(project, PROJECT_MAX);
 }
 
-function timeOf(timestamp: string, timezone: string | undefined): string {
-  return formatLocal(timestamp, timezone).slice(0, 16);
-}
-
-function length(text: string): number {
-  return [...text].length;
-}
-
-function cut(text: string, max: number): string {
-  const characters = [...text.replace(/\s+/g, " ").trim()];
-  return characters.length <= max
-    ? characters.join("")
-    : `${characters.slice(0, Math.max(0, max - 1)).join("")}…`;
+/** Returns a time to the minute. */
+export function timePart(timestamp: string, timezone: string | undefined): Part {
+  return ["time", formatLocal(timestamp, timezone).slice(0, 16), timestamp];
 }

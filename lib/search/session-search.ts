@@ -1,6 +1,7 @@
 /** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
 
 import { whyUnwritable } from "../base/files.ts";
+import { type Line, linesWithin, plainText } from "../base/lines.ts";
 import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, isAllIndexed } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
@@ -18,7 +19,6 @@ import { findHits } from "./hits.ts";
 import {
   type FoundHit,
   type Hit,
-  linesWithin,
   type PrintOptions,
   printBrief,
   printBySession,
@@ -98,11 +98,11 @@ export async function sessionSearch(
   return { results, index };
 }
 
-/** Searches past conversation; the answer as text is what the command prints. */
+/** Searches past conversation; the answer's lines are what the command prints. */
 export async function searchAsText(
   request: SearchRequest,
   resources: SearchResources = {},
-): Promise<SearchAnswer & { text: string }> {
+): Promise<SearchAnswer & { lines: Line[]; text: string }> {
   const { signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
@@ -112,9 +112,10 @@ export async function searchAsText(
   try {
     if (index) tendIndexes(config.paths, new Date());
     const behind = await updateIndex(store, { config, index, signal });
-    const { text, results, semantic } = await answer(store, request, { config, signal, shared });
+    const { lines, results, semantic } = await answer(store, request, { config, signal, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
-    return { text, results, index: { ...readIndexSize(store), behind, semantic } };
+    const text = lines.map(plainText).join("\n");
+    return { lines, text, results, index: { ...readIndexSize(store), behind, semantic } };
   } finally {
     store.close();
     shared?.close();
@@ -129,7 +130,7 @@ function maySave({ paths }: Config, { index = true }: SearchResources): boolean 
 /** Returns the topics there are with the number of chunks and sessions on each, most frequent first. */
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
-): Promise<{ topics: TopicCount[]; text: string }> {
+): Promise<{ topics: TopicCount[]; lines: Line[] }> {
   const { subagents = false, signal } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const index = maySave(config, resources);
@@ -137,10 +138,11 @@ export async function sessionTopics(
   try {
     await updateIndex(store, { config, index, signal });
     const topics = countTopics(store, { subagents });
-    const lines = topics.map(
-      ({ topic, chunks, sessions }) => `${topic} ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`,
-    );
-    return { topics, text: linesWithin(lines, MAX_CHARS.brief) };
+    const lines = topics.map(({ topic, chunks, sessions }): Line => {
+      const counts = ` ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`;
+      return { kind: "text", parts: [["name", topic], counts] };
+    });
+    return { topics, lines: linesWithin(lines, MAX_CHARS.brief) };
   } finally {
     store.close();
   }
@@ -171,7 +173,7 @@ async function updateIndex(
 }
 
 interface Answer {
-  text: string;
+  lines: Line[];
   results: Hit[];
   semantic: string;
 }
@@ -211,8 +213,8 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
     participants: config.settings.participants,
     isBrief: request.mode === "brief" || request.mode === "sessions",
   };
-  const text = isList ? printCommands(shown, style) : printFinds(shown, style);
-  return { text, results: shown.map((find) => findJson(find, style)), semantic: "off: not asked" };
+  const lines = isList ? printCommands(shown, style) : printFinds(shown, style);
+  return { lines, results: shown.map((find) => findJson(find, style)), semantic: "off: not asked" };
 }
 
 async function answerHits(
@@ -245,7 +247,7 @@ async function answerHits(
     explain,
   });
   const found = hits.filter(({ hit }) => hit.relevance_score >= minScore);
-  return { text: await printed(found, request, config), results: found.map(({ hit }) => hit), semantic };
+  return { lines: await printed(found, request, config), results: found.map(({ hit }) => hit), semantic };
 }
 
 /** Returns the current name of a session; its last one when its transcript is gone. */
@@ -263,7 +265,7 @@ function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): nu
   return maxChars ?? MAX_CHARS[context > 0 ? "full" : mode];
 }
 
-async function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): Promise<string> {
+async function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): Promise<Line[]> {
   const options: PrintOptions = {
     maxChars: maxCharsOf(request),
     timezone: ownTimezone(config),

@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { plainText } from "../../lib/base/lines.ts";
 import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
@@ -82,8 +83,8 @@ export async function rows(): Promise<BenchRow[]> {
       clean,
     };
     const missed = ERRORS.filter(([error, fix]) => {
-      const text = printFinds(errorHistory(store, error, { cwd: folder, clean }).slice(0, LIMIT), style);
-      return !text.includes(fix);
+      const finds = errorHistory(store, error, { cwd: folder, clean }).slice(0, LIMIT);
+      return !printFinds(finds, style).map(plainText).join("\n").includes(fix);
     });
     store.close();
     const detail = missed.map(([error]) => error.trim().slice(0, 40)).join("; ");

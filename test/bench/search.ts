@@ -1,6 +1,7 @@
 /** How well and how fast past conversation is found. */
 
 import { join } from "node:path";
+import { plainText } from "../../lib/base/lines.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
 import { findHits } from "../../lib/search/hits.ts";
@@ -72,7 +73,7 @@ function find(store: Store, texts: string[], limit = 10): FoundHit[] {
 /** What the command prints by default. */
 function output(store: Store, texts: string[]): { text: string; isStrong: boolean } {
   const found = find(store, texts, 5);
-  return { text: printHits(found, OUTPUT), isStrong: isStrong(found) };
+  return { text: printHits(found, OUTPUT).map(plainText).join("\n"), isStrong: isStrong(found) };
 }
 
 function isStrong(found: readonly FoundHit[]): boolean {
