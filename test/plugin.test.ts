@@ -93,6 +93,7 @@ test("Codex gets a manifest and hooks of its own, which start the same programs"
   expect(programs).toEqual([
     ["SessionStart", "startup|clear|compact", run("session-start", 10)],
     ["UserPromptSubmit", undefined, run("user-prompt-submit", 30)],
+    ["PostToolUse", "Bash", run("post-tool-use-failure", 10)],
     ["PreCompact", undefined, run("pre-compact", 10)],
     ["Stop", undefined, run("stop", 10)],
   ]);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { postToolUseFailure } from "../hooks/agent-sdk.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
-import { uuidFrom } from "./support/rows.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
 import { type Turn, writeWork } from "./support/work.ts";
 
 const ME = uuidFrom("me");
@@ -30,7 +32,8 @@ async function fail(
   output: string,
   fields: object = {},
 ): Promise<string> {
-  const finished = await home.hook("post-tool-use-failure", {
+  const input = {
+    hook_event_name: "PostToolUseFailure",
     session_id: ME,
     transcript_path: `${home.paths.claude}/projects/-srv-shop/${ME}.jsonl`,
     cwd: "/srv/shop",
@@ -39,11 +42,12 @@ async function fail(
     error: `Exit code 1\n${output}`,
     is_interrupt: false,
     ...fields,
-  });
+  };
+  const finished = await home.hook("post-tool-use-failure", input);
   expect({ ...finished, stdout: "" }).toEqual(SILENCE);
   if (finished.stdout === "") return "";
   const { hookSpecificOutput } = JSON.parse(finished.stdout);
-  expect(hookSpecificOutput.hookEventName).toBe("PostToolUseFailure");
+  expect(hookSpecificOutput.hookEventName).toBe(input.hook_event_name);
   const text = String(hookSpecificOutput.additionalContext);
   expect(text.length).toBeLessThanOrEqual(600);
   const [head, ...lines] = text.split("\n");
@@ -361,5 +365,38 @@ describe("Seen before", () => {
     expect(said).toStartWith(`- "deploy: the zebra says 'no' to this key": in 1 session`);
     expect(JSON.parse(await home.ok("health", "--json")).metrics.seenBefore24h).toBe(1);
     expect(readFileSync(home.paths.log, "utf8").match(/"event":"injected".*Seen Before/g)?.length).toBe(1);
+  });
+
+  test("reaches programs of the Agent SDK, whose tool keeps its own result", async () => {
+    using home = await homeWith({ one: turns });
+    const input = { session_id: ME, cwd: "/srv/shop", tool_input: { command: "rtk bun x" }, error: RTK };
+    const output = await postToolUseFailure({ env: home.env })(input);
+    expect(output.hookSpecificOutput).toEqual({
+      hookEventName: "PostToolUseFailure",
+      additionalContext: expect.stringContaining("gone after: ran"),
+    });
+    expect(await postToolUseFailure({ env: home.env })(input)).toEqual({});
+    expect(await postToolUseFailure({ env: home.env })({})).toEqual({});
+  });
+
+  test("reaches Codex, which reports every call, for those that its transcript says have failed", async () => {
+    using home = await homeWith({ one: turns });
+    const rollout = join(home.root, `rollout-2026-02-03T10-00-00-${ME}.jsonl`);
+    const ended = (id: string, exit_code: number) => ({
+      type: "event_msg",
+      payload: { type: "item_completed", item: { type: "CommandExecution", id, exit_code } },
+    });
+    write(rollout, jsonl(ended("good", 0), ended("bad", 2), { type: "event_msg", payload: {} }));
+    const report = (id: string) =>
+      fail(home, "rtk bun x", "", {
+        hook_event_name: "PostToolUse",
+        transcript_path: rollout,
+        error: undefined,
+        tool_use_id: id,
+        tool_response: RTK,
+      });
+    expect(await report("good")).toBe("");
+    expect(await report("unknown")).toBe("");
+    expect(await report("bad")).toContain("gone after: ran");
   });
 });

@@ -1,29 +1,20 @@
 /**
- * Claude Code's PostToolUseFailure of a shell command: what ended the same error in earlier sessions. Always exits 0.
+ * Claude Code's PostToolUseFailure and Codex's PostToolUse of a shell command: what ended the same error in earlier
+ * sessions. Always exits 0.
  */
 
-import { seenText } from "../../lib/activity/seen.ts";
-import { isRecord, stringOf } from "../../lib/base/json.ts";
+import { answerFailure, readFailure } from "../failed-command.ts";
 import { readSession, requireSettings, runHook } from "../hook.ts";
 
 await runHook("post-tool-use-failure", async ({ env, input, paths: places }) => {
-  const { id, file, cwd } = readSession(input);
-  const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;
-  if (command === undefined || input.is_interrupt === true) return;
-  const { paths, settings } = requireSettings(places, { env, transcript: file });
-  const text = await seenText(
-    {
-      sessionId: id,
-      viewer: stringOf(input.agent_id) ?? id,
-      cwd,
-      command,
-      output: stringOf(input.error) ?? "",
-    },
-    { paths, settings },
+  const failed = await readFailure(input);
+  if (!failed) return;
+  const { text, delivered } = await answerFailure(
+    failed,
+    requireSettings(places, { env, transcript: readSession(input).file }),
   );
   if (text === undefined) return;
-  const { logEvent, writeFully } = await import("../../lib/base/output.ts");
-  const hookSpecificOutput = { hookEventName: "PostToolUseFailure", additionalContext: text };
-  const ok = writeFully(`${JSON.stringify({ hookSpecificOutput })}\n`);
-  logEvent(paths.log, { event: "injected", ok, session: id, text });
+  const { writeFully } = await import("../../lib/base/output.ts");
+  const hookSpecificOutput = { hookEventName: input.hook_event_name, additionalContext: text };
+  if (writeFully(`${JSON.stringify({ hookSpecificOutput })}\n`)) delivered();
 });

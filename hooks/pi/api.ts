@@ -96,6 +96,11 @@ export interface PiEvent {
   signal?: AbortSignal;
   preparation?: unknown;
   branchEntries?: readonly PiEntry[];
+  /** Of a tool's result. */
+  toolName?: string;
+  input?: unknown;
+  content?: readonly { type: string; text?: string }[];
+  isError?: boolean;
 }
 
 export interface PiApi {
@@ -106,4 +111,8 @@ export interface PiApi {
   ): void;
   registerTool(tool: PiTool): void;
   appendEntry(customType: string, data: unknown): void;
+  sendMessage?(
+    message: { customType: string; content: string; display: boolean },
+    options?: { deliverAs?: "steer" | "followUp" | "nextTurn" },
+  ): void;
 }

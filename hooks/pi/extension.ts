@@ -1,12 +1,14 @@
 /**
- * session-memory in pi: reports to each prompt what other sessions did, indexes and names sessions after a turn, and
+ * session-memory in pi: reports to each prompt what other sessions did and at a failing command how they ended it, indexes and names sessions after a turn, and
  * keeps observations of the conversation that replace it when it is compacted.
  *
  * Loaded by index.ts.
  */
 
 import { takeLook } from "../../lib/activity/look.ts";
+import { recordOf } from "../../lib/base/json.ts";
 import type { Config } from "../../lib/config/config.ts";
+import { answerFailure } from "../failed-command.ts";
 import { activityOf, referencesIn } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
@@ -19,6 +21,7 @@ export async function register(pi: PiApi): Promise<void> {
   const state = await startState(pi);
   if (!state.config) return;
   registerPrompt(state, state.config);
+  registerFailures(state, state.config);
   registerIndexing(state, state.config);
   registerMeta(state, state.config);
   registerObservations(state, state.config);
@@ -49,6 +52,23 @@ export function registerPrompt(state: PiState, config: Config): void {
     const { text, delivered } = await referencesIn(mention, { paths, settings, model });
     delivered();
     return message("session-reference", text);
+  });
+}
+
+/** Registers the message on a command that failed. It comes after the tool's results, which stay as they were. */
+export function registerFailures(state: PiState, config: Config): void {
+  on(state, "tool_result", async ({ toolName, input, content = [], isError }, context) => {
+    const { command } = recordOf(input);
+    if (toolName !== "bash" || isError !== true || typeof command !== "string") return;
+    const { id, cwd } = sessionIn(context);
+    const output = content.map(({ text = "" }) => text).join("\n");
+    const { text, delivered } = await answerFailure(
+      { sessionId: id, viewer: id, cwd, command, output },
+      { paths: pathsOf(config, context), settings: config.settings },
+    );
+    if (text === undefined || !state.pi.sendMessage) return;
+    state.pi.sendMessage({ customType: "seen-before", content: text, display: true }, { deliverAs: "steer" });
+    delivered();
   });
 }
 

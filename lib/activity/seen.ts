@@ -11,6 +11,11 @@ import { openDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 
+/** A command that failed, and who is told of it: its session, or a subagent there. */
+export interface Failure extends FailedCommand {
+  viewer: string;
+}
+
 interface SeenSources {
   paths: Paths;
   settings: Settings;
@@ -24,7 +29,7 @@ const DAY_MS = 86_400_000;
 
 /** Returns what to say of a failure; undefined where nothing is known, or it was said before. */
 export async function seenText(
-  failed: FailedCommand & { viewer: string },
+  failed: Failure,
   { paths, settings, now = new Date() }: SeenSources,
 ): Promise<string | undefined> {
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
@@ -48,7 +53,7 @@ function holdsAny(file: string, keys: readonly number[]): boolean {
 }
 
 async function newlySeen(
-  failed: FailedCommand & { viewer: string },
+  failed: Failure,
   { paths, settings, now }: Required<SeenSources>,
 ): Promise<string | undefined> {
   const [

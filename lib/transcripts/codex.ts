@@ -12,6 +12,7 @@ import {
   type RawEntry,
   textOf,
 } from "./format.ts";
+import { linesBackward, parseLine, withFile } from "./jsonl.ts";
 import type { Entry, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
@@ -208,4 +209,23 @@ function withoutPreamble(text: string): { text: string; exitCode: number; isRunn
     exitCode: Number(code ?? 0),
     isRunning: /^Process running with session ID/m.test(preamble),
   };
+}
+
+/** Calls run side by side: the end of one is among so many last lines. */
+const END_LINES = 50;
+
+/** Returns whether a transcript says of a command that has just ended that it failed; its hooks do not say. */
+export function hasFailedInCodex(file: string, callId: string): boolean {
+  return withFile(file, (descriptor, size) => {
+    let left = END_LINES;
+    for (const { bytes } of linesBackward(descriptor, size)) {
+      for (const { payload } of parseLine(bytes).records) {
+        const event = recordOf(payload);
+        const end = isRecord(event.item) ? event.item : event;
+        if (callId === (end.call_id ?? end.id) && end.exit_code !== undefined) return end.exit_code !== 0;
+      }
+      if (--left === 0) break;
+    }
+    return false;
+  });
 }

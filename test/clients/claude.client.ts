@@ -5,6 +5,7 @@ import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSy
 import { join } from "node:path";
 import { ROOT, runScript } from "../support/run.ts";
 import { type ClaudeHome, claudeHome, runClaude, textOf, transcriptOf } from "./claude.ts";
+import { FAILING, FINDING, layDeploy, TOLD } from "./deploy.ts";
 import { eventually } from "./eventually.ts";
 import {
   asksForSummary,
@@ -218,6 +219,34 @@ for (const [name, modules, file] of versions) {
         /the last session in this project was (?:[^"\\]|\\.)*gateway(?:[^"\\]|\\.)*@@[0-9a-f]{8} in a prompt/i,
       );
     });
+
+    test("tells a session whose command fails how an earlier one ended that error, beside the tool's own result", async () => {
+      const commands = [...FINDING];
+      const { prompt, model, home } = lab(binary, ({ tools }) => {
+        const command = tools.includes("Bash") ? commands.shift() : undefined;
+        return command ? { blocks: [{ type: "tool_use", name: "Bash", input: { command } }] } : undefined;
+      });
+      const sandboxed = [["--dangerously-skip-permissions"], { IS_SANDBOX: "1" }] as const;
+      layDeploy(home.project);
+      await prompt("deploy it", [...sandboxed[0]], sandboxed[1]);
+      expect((await runScript("embed", ["--new"], { env: home.env, cwd: home.project })).exitCode).toBe(0);
+      layDeploy(home.project);
+      commands.push(...FAILING);
+      await prompt("deploy it again", [...sandboxed[0]], sandboxed[1]);
+      const last = messagesOf(model.requests.at(-1) as MessagesRequest).map((message) => JSON.parse(message));
+      expect(JSON.stringify(last)).toContain(
+        '"content":"Exit code 3\\ndeploy: cannot find the zebra config"',
+      );
+      const texts: string[] = [];
+      JSON.stringify(last, (_, value) => {
+        if (typeof value === "string") texts.push(value);
+        return value;
+      });
+      expect(texts.filter((text) => text.includes("[Seen Before]"))).toEqual([expect.stringMatching(TOLD)]);
+      expect(texts.find((text) => text.includes("[Seen Before]"))).toContain(
+        "PostToolUseFailure:Bash hook additional context: ",
+      );
+    }, 60_000);
 
     test("a hostile .env and bunfig.toml in the project change nothing", async () => {
       const { prompt, model, home } = lab(binary);

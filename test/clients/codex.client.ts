@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ROOT, runCommand, runScript } from "../support/run.ts";
 import { textOf } from "./claude.ts";
+import { FAILING, FINDING, layDeploy, TOLD } from "./deploy.ts";
 import { eventually } from "./eventually.ts";
 import {
   type FakeResponses,
@@ -48,6 +49,7 @@ describe.skipIf(!modules)(CLIENTS.codex.name, () => {
     symlinkSync(process.execPath, join(bin, "bun"));
     symlinkSync(Bun.which("node") ?? "", join(bin, "node")); // the client's launcher
     settings = `model = "made-up"
+sandbox_mode = "danger-full-access"
 model_provider = "fake"
 model_auto_compact_token_limit = 50000
 [model_providers.fake]
@@ -125,6 +127,24 @@ env_key = "MADE_UP_KEY"
     await prompt("hello");
     expect(told("the last session in this project was")[0]?.text).toMatch(/gateway.*@@\S+ in a prompt\.$/);
   });
+
+  test("tells a session whose command fails how an earlier one ended that error", async () => {
+    const commands = [...FINDING];
+    const prompt = project("deploys", () => {
+      const command = commands.shift();
+      return command ? { call: { name: "exec_command", arguments: { cmd: command } } } : undefined;
+    });
+    layDeploy(join(root, "deploys"));
+    await prompt("deploy it");
+    expect((await runScript("embed", ["--new"], { env, cwd: root })).exitCode).toBe(0);
+    layDeploy(join(root, "deploys"));
+    commands.push(...FAILING);
+    await prompt("deploy it again");
+    expect(told("[Seen Before]").map(({ role, text }) => [role, TOLD.test(text)])).toEqual([
+      ["developer", true],
+    ]);
+    expect(model.requests.at(-1)?.raw).toContain("Process exited with code 3");
+  }, 60_000);
 
   test("brings the observations back after a compaction", async () => {
     const prompt = project("compaction", () => ({ text: "Noted.", inputTokens: 90_000 }));

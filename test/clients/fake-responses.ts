@@ -19,6 +19,8 @@ interface Body {
 
 export interface ResponsesReply {
   text?: string;
+  /** A call of a tool, in place of the text. */
+  call?: { name: string; arguments: object };
   /** What the answer is said to have cost. */
   inputTokens?: number;
 }
@@ -49,11 +51,18 @@ export function startFakeResponses(
   return { url: `http://127.0.0.1:${server.port}/v1`, requests, stop: () => server.stop(true) };
 }
 
-function stream({ text = "Understood.", inputTokens = 100 }: ResponsesReply): Response {
+function stream({ text = "Understood.", call, inputTokens = 100 }: ResponsesReply): Response {
   const id = `resp_${crypto.randomUUID()}`;
   const event = (type: string, rest: object) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
-  const item = {
+  const called = call && {
+    type: "function_call",
+    id: `fc_${crypto.randomUUID()}`,
+    call_id: `call_${crypto.randomUUID()}`,
+    name: call.name,
+    arguments: JSON.stringify(call.arguments),
+  };
+  const item = called ?? {
     type: "message",
     id: `msg_${crypto.randomUUID()}`,
     role: "assistant",

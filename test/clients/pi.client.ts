@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runScript } from "../support/run.ts";
+import { FAILING, FINDING, layDeploy, TOLD } from "./deploy.ts";
 import { eventually } from "./eventually.ts";
 import { type Answer, type ChatReply, type FakeChat, startFakeChat } from "./fake-chat.ts";
 import { foreignLines, HOSTILE, QUOTED } from "./hostile.ts";
@@ -99,6 +100,25 @@ for (const [name, command = []] of runtimes) {
       expect(ours.flatMap(foreignLines).length).toBeGreaterThan(5);
       for (const line of ours.flatMap(foreignLines)) expect(line).toMatch(QUOTED);
     });
+
+    test("tells a session whose command fails how an earlier one ended that error, after the tool's own result", async () => {
+      const commands = [...FINDING];
+      const { home, model, ask } = await lab({ command }, () => {
+        const next = commands.shift();
+        return next === undefined ? undefined : { tool: "bash", input: { command: next } };
+      });
+      layDeploy(home.project);
+      await ask("deploy it");
+      expect((await runScript("embed", ["--new"], { env: home.env, cwd: home.project })).exitCode).toBe(0);
+      layDeploy(home.project);
+      commands.push(...FAILING);
+      await ask("deploy it again");
+      const [result, said] = model.requests.at(-1)?.messages.slice(-2) ?? [];
+      expect(result?.text).toStartWith("deploy: cannot find the zebra config");
+      expect(result?.text).not.toContain("Seen Before");
+      expect(said?.text).toMatch(TOLD);
+      expect(custom(home, "seen-before").map((entry) => entry.content)).toEqual([said?.text]);
+    }, 60_000);
 
     test("puts rendered observations in the place of pi's summary when rules may", async () => {
       const { home, model, rpc } = await lab({ command, ...SMALL });
