@@ -60,21 +60,18 @@ const RELATIVE =
   /\b(?:today|yesterday|(?:this|last) (?:week|month|year)|(?:last |on )(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d+ (?:days?|weeks?|months?|hours?) ago)\b/g;
 
 /** Reads the times a question names; undefined when it names none. */
-export function readTimeCues(
-  text: string,
-  { now, timezone }: { now: Date; timezone?: string | undefined },
-): TimeCues | undefined {
+export function readTimeCues(text: string, clock: Clock): TimeCues | undefined {
   let rest = foldText(text);
   if (!mayNameTime(rest)) return undefined;
   const cues: { from: number; to: number }[] = [];
   for (const date of DATES) {
-    rest = rest.replace(date, (found: string, ...rest: unknown[]) => {
-      const stretches = stretchesOf(rest.at(-1) as DateParts, { now, timezone });
+    rest = rest.replace(date, (found: string, ...groups: unknown[]) => {
+      const stretches = stretchesOf(groups.at(-1) as DateParts, clock);
       cues.push(...stretches);
       return stretches.length > 0 ? " " : found;
     });
   }
-  for (const [word] of rest.matchAll(RELATIVE)) cues.push(...relativeStretch(word, { now, timezone }));
+  for (const [word] of rest.matchAll(RELATIVE)) cues.push(...relativeStretch(word, clock));
   return cues.length > 0 ? cues : undefined;
 }
 
@@ -112,43 +109,26 @@ export function cueSpans(
 
 interface Clock {
   now: Date;
-  timezone: string | undefined;
+  timezone?: string | undefined;
 }
 
-/** As written; a part that is missing is meant as a whole. */
-interface DateParts {
-  year?: string | undefined;
-  month?: string | undefined;
-  day?: string | undefined;
-}
+/** As written; what is missing is meant as a whole. */
+type DateParts = { [part in "year" | "month" | "day"]?: string };
 
 function stretchesOf({ year, month, day }: DateParts, { now, timezone }: Clock): TimeCues {
-  const number = month === undefined ? undefined : (MONTH_NUMBERS.get(month) ?? Number(month));
+  const number = month === undefined ? 1 : (MONTH_NUMBERS.get(month) ?? Number(month));
   const first = day === undefined ? 1 : Number(day);
-  if ((number !== undefined && (number < 1 || number > 12)) || first < 1 || first > LAST_DAY) return [];
-  const latest = localTime(now, timezone).year;
-  const years = year
-    ? [Number(year)]
-    : Array.from({ length: YEARS_BACK + 2 }, (_, back) => latest + 1 - back);
-  return years.map((year) => ({
-    from: midnight({ year, month: number ?? 1, day: first }, timezone),
-    to:
-      midnight(
-        {
-          year: number === undefined ? year + 1 : year,
-          month: (number ?? 1) + (number !== undefined && day === undefined ? 1 : 0),
-          day: day === undefined ? 1 : first + 1,
-        },
-        timezone,
-      ) - 1,
-  }));
+  if (number < 1 || number > 12 || first < 1 || first > LAST_DAY) return [];
+  const next = localTime(now, timezone).year + 1;
+  const years = year ? [Number(year)] : Array.from({ length: YEARS_BACK + 2 }, (_, back) => next - back);
+  return years.map((year) => {
+    const after = day ? [year, number, first + 1] : month ? [year, number + 1, 1] : [year + 1, 1, 1];
+    return { from: midnight([year, number, first], timezone), to: midnight(after, timezone) - 1 };
+  });
 }
 
-/** Returns the instant at which a day begins in a zone, or in the system's own; a month 13 is next year's first. */
-function midnight(
-  { year, month, day }: { year: number; month: number; day: number },
-  timezone: string | undefined,
-): number {
+/** Returns the instant at which a day begins in a zone, or in the system's own; month 13 is next year's first. */
+function midnight([year = 0, month = 1, day = 1]: readonly number[], timezone: string | undefined): number {
   if (timezone === undefined) return new Date(year, month - 1, day).getTime();
   return instantOf({ year, month, day, hour: 0, minute: 0, second: 0 }, timezone).getTime();
 }

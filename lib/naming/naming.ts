@@ -56,7 +56,7 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
     const score = worth * mannerWorth(name, worth) * informativeness(name, weights);
     if (score > most) [best, most] = [name, score];
   }
-  return best && withFile(best, entries);
+  return best;
 }
 
 function* statements(entries: readonly Entry[], subjects: readonly string[]): Generator<Statement> {
@@ -210,14 +210,6 @@ function termWeights(entries: readonly Entry[], subjects: readonly string[]): Ma
   return counts;
 }
 
-/** Says where, of a name of a few words: in the file edited most. */
-function withFile(name: string, entries: readonly Entry[]): string {
-  const edited = editedMost(entries);
-  const isShort = name.split(" ").length < WORDS_MIN && !hasUnspaced(name);
-  if (!isShort || edited === undefined || name.includes(edited)) return name;
-  return `${name} in ${edited}`.slice(0, NAME_CHARS);
-}
-
 /** Returns the subjects of the commits without their type, oldest first: as git printed them, else as they were given. */
 function commitSubjects(entries: readonly Entry[]): string[] {
   const subjects = new Map<string | undefined, string>();
@@ -232,16 +224,4 @@ function commitSubjects(entries: readonly Entry[]): string[] {
     if (printed) subjects.set(callId, printed);
   }
   return [...subjects.values()].map((subject) => subject.replace(/^\w+(?:\([^)]*\))?!?:\s*/, ""));
-}
-
-/** Returns the name of the file edited most. */
-function editedMost(entries: readonly Entry[]): string | undefined {
-  const counts = new Map<string, number>();
-  for (const { tool } of entries) {
-    for (const path of tool?.action === "edit" ? tool.paths : []) {
-      const file = path.split(/[\\/]/).at(-1) ?? "";
-      if (file !== "") counts.set(file, (counts.get(file) ?? 0) + 1);
-    }
-  }
-  return [...counts].toSorted((a, b) => b[1] - a[1])[0]?.[0];
 }

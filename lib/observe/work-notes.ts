@@ -3,6 +3,7 @@
 import { truncate } from "../base/text.ts";
 import { isFinding, sentences } from "../language/speech.ts";
 import { outcomeOf } from "../transcripts/calls.ts";
+import { errorLines } from "../transcripts/error-lines.ts";
 import type { Entry, ToolCall } from "../transcripts/session.ts";
 import { type Step, stepsOf } from "../transcripts/steps.ts";
 import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
@@ -16,7 +17,7 @@ const FILES_MAX = 6;
 const AFTER_MAX = 4;
 const CAUSE_CHARS = { min: 20, max: 240 };
 const COMMAND_CHARS = 80;
-const ERROR_CHARS = 160;
+const ONE_LINE = { max: 1, maxChars: 160, orAll: true };
 const COMMIT_CHARS = 100;
 /** Of a script pasted into a command the beginning is read; of what a command printed, the end. */
 const READ_CHARS = { command: 4000, output: 20_000 };
@@ -57,7 +58,8 @@ export function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
     noteStep(failures, `ran \`${name}\``, name);
     const known = failures.get(name);
     if (hasFailed(step)) {
-      const error = clean(errorLine(result?.text ?? ""));
+      const [line = "no output"] = errorLines(result?.text.slice(-READ_CHARS.output) ?? "", ONE_LINE);
+      const error = clean(line);
       if (!known || known.isFixed) failures.set(name, { entry, error, after: new Set(), isFixed: false });
     } else {
       if (known && result) known.isFixed = true;
@@ -119,8 +121,7 @@ const LOOKING =
   /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|head|tail|sed -n|wc|which|type|test|\[|diff|echo|printf|pwd|stat|file|tree|jq|awk|sort|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
 
 /** Says failure of a command whose exit code a pipe hides. */
-const FAILED =
-  /exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*\b|\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|FAILED|npm ERR!|error(?:\[\w+\])?:|fatal:|Traceback)/im;
+const FAILED = /\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|npm ERR!|error\b|fatal:|Traceback)/im;
 
 function hasFailed({ entry, result }: Step): boolean {
   const command = entry.tool?.target ?? "";
@@ -138,22 +139,6 @@ function commandName(command: string): string {
     .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
     .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
   return truncate((first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim(), COMMAND_CHARS);
-}
-
-const ERROR_LINE =
-  /\b(?:\w*error|fail(?:ed|ure)?|\w*exception|fatal|panic|cannot|can't|could not|not found|denied|refused|conflict|invalid|missing|no such)\b/i;
-/** Frames an error without describing it. */
-const FRAME =
-  /^(?:[=_*#~-]{3,}|exit code|command exited|process exited|traceback|at |\^|file "|npm err! (?:code|errno|a complete|path)|<\/?|(?:hint|note|tip|help):)/i;
-
-/** Returns the line of an output that says what went wrong: of a trace the last. */
-function errorLine(output: string): string {
-  const end = output.slice(-READ_CHARS.output);
-  const lines = end.split("\n").map((line) => line.trim());
-  const telling = lines.filter((line) => /\p{L}/u.test(line) && !FRAME.test(line));
-  const isTrace = /^\s*Traceback/m.test(end);
-  const found = (isTrace ? undefined : telling.find((line) => ERROR_LINE.test(line))) ?? telling.at(-1);
-  return truncate(found ?? "no output", ERROR_CHARS);
 }
 
 /** Returns the message of a `git commit`. */
