@@ -127,7 +127,7 @@ test("isCorrection() takes what says that the work before is not as wanted", () 
 test("replyOf() tells thanks, going on and agreement, and nothing of a message that says more", () => {
   const replies: Record<string, string[]> = {
     agrees: ["yes", "sounds good!", "Да", "好的", "ok, great"],
-    "goes on": ["continue", "weiter", "please go on", "ok, do it", "继续"],
+    goesOn: ["continue", "weiter", "please go on", "ok, do it", "继续"],
     thanks: ["thank you so much", "Excellent work, thank you!", "merci", "谢谢"],
   };
   for (const [act, texts] of Object.entries(replies))

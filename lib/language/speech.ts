@@ -7,100 +7,85 @@
 import { truncate } from "../base/text.ts";
 import { contentWords } from "./words.ts";
 
-const AGREES = [
-  "yes|yeah|yep|y|ok|okay|sure|fine|great|perfect|good|nice|cool|correct|exactly|agreed|right|excellent|awesome|lgtm",
-  "sounds good|looks good|ja|jep|genau|gut|passt|gerne|einverstanden|oui|d['’]accord|parfait|bien|sí|si|vale|claro",
-  "perfecto|de acuerdo|sim|isso|да|хорошо|ладно|согласен|是的?|好的?|可以|はい|了解",
-];
-const THANKS = [
-  "thanks|thank you|thx|ty|cheers|danke|vielen dank|merci|gracias|obrigad[oa]|спасибо|谢谢|ありがとう(?:ございます)?",
-];
-const GOES_ON = [
-  "continue|go on|go ahead|go for it|proceed|carry on|keep going|resume|next|try again|retry|do it|do that|do so|weiter",
-  "mach weiter|continuez|vas-y|sigue|continúa|adelante|continua|продолжай|дальше|继续|続けて",
-];
-/** Said beside these, and nothing by itself. */
-const BESIDE = [
-  "please|then|now|so|much|very|a lot|again|and|that works|works(?: for me)?|well done|good job|work|job|stuff|one|to me",
-  "it|with it|with that|bitte|por favor|s['’]il (?:te|vous) plaît|пожалуйста|请",
-];
+/** Each line is of one language or more; `|` parts phrases, which are patterns. */
+const PHRASES = {
+  agrees: `yes|yeah|yep|y|ok|okay|sure|fine|great|perfect|good|nice|cool|correct|exactly|agreed|right|excellent|lgtm
+    sounds good|looks good|ja|jep|genau|gut|passt|gerne|einverstanden|oui|d['’]accord|parfait|bien|sí|si|vale|claro
+    perfecto|de acuerdo|sim|isso|да|хорошо|ладно|согласен|是的?|好的?|可以|はい|了解`,
+  thanks: `thanks|thank you|thx|ty|cheers|danke|vielen dank|merci|gracias|obrigad[oa]|спасибо|谢谢|ありがとう(?:ございます)?`,
+  goesOn: `continue|go on|go ahead|go for it|proceed|carry on|keep going|resume|next|try again|retry|do it|do that|do so
+    weiter|mach weiter|continuez|vas-y|sigue|continúa|adelante|continua|продолжай|дальше|继续|続けて`,
+  /** Said beside these, and nothing by itself. */
+  beside: `please|then|now|so|much|very|a lot|again|and|that works|works(?: for me)?|well done|good job|work|job|stuff|one
+    to me|it|with it|with that|bitte|por favor|s['’]il (?:te|vous) plaît|пожалуйста|请`,
+  /** At the beginning of a message: the work before it is not done as wanted. */
+  corrects: `no(?! (?:problem|worries|idea|clue|need|one|matter)\\b)|nope|not (?:that|what|like|quite|right)|wrong|stop|wait
+    undo|revert|roll ?back|that(?:['’]s| is| was)? (?:not|wrong)|that (?:does|did|is)n['’]?t|you (?:forgot|missed|broke)
+    it(?:['’]?s| is)? still|still (?:no|not|fails?|failing|broken|wrong|does|did|the same|an issue)|it (?:does|did|is)(?: not|n['’]?t)
+    nein|falsch|halt|das (?:ist|war|geht|stimmt) (?:nicht|falsch)|non|faux|ce n['’]est pas|annule|eso no|está mal|deshaz
+    não|errado|isso não|нет|не то|неправильно|неверно|不对|不是|错了?|いや|違う|違います`,
+  /** Lays down what shall hold. */
+  forbids: `from now on|must not|mustn['’]t|do not ever|(?:i|we) prefer|niemals|nie|auf keinen fall|immer(?! (?:wieder|noch))
+    ab jetzt|jamais|toujours|ne \\p{L}+ pas|désormais|nunca|siempre|jamás|sempre|a partir de (?:ahora|agora)
+    никогда|всегда|нельзя|отныне|不要|别再|永远|必须|禁止|決して|必ず|絶対に|しないで`,
+  decides: `decided|settled on|agreed|chose|chosen|opted|rejected|approved|concluded|(?:go|going|went) with
+    let['’]?s (?:use|go|keep|stick|drop|not)|we(?:['’]ll| will| should) (?:use|keep|stick|drop)|stick (?:with|to)|rather than
+    instead of|prefer|decisions?(?::| is| was| to)|entschieden|entscheidung|beschlossen|wir (?:nehmen|bleiben|verwenden)
+    nehmen wir|lieber|statt|décidé|choisi|on (?:garde|prend|choisit)|plutôt que|decidimos|decidido|acordamos|elegimos
+    en vez de|escolhemos|escolhido|combinado|em vez de|vamos (?:usar|com)
+    решили|решено|решила?|выбрали|договорились|вместо|决定|选择|改用|決めた|決定|採用`,
+  /** Names a cause. */
+  finds: `root cause|caused by|(?:cause|reason|culprit):|because|due to|triggered by|(?:came|comes|stems) from|turns? out
+    turned out|that(?:['’]s| is| was) why|was (?:missing|stale|wrong|(?:not|never) \\p{L}+ed)
+    the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick) (?:is|was)|die ursache|weil|lag an|liegt an
+    la cause|à cause de|parce que|le problème (?:est|était)|la causa|el problema (?:es|era)|a causa|o problema (?:é|era)
+    причина|потому что|оказалось|原因|因为`,
+  leavesWork: `todos?|fixme|must|needs? to|have to|has to|remember to|don['’]t forget|make sure|next steps?|action items?
+    follow[- ]?ups?|deadline|please|müssen|nicht vergessen|noch (?:zu tun|offen)|erledigen|il faut|à faire|hay que
+    tenemos que|pendiente|precisa(?:mos)?|pendente|нужно|надо|не забыть|需要|待办|记得|必要がある|忘れずに`,
+  /** Thinking aloud: nothing is settled by it. */
+  wavers: `maybe|perhaps|might|probably|likely|not sure|unsure|could|whether|seems?|appears?|vielleicht|wahrscheinlich
+    peut-être|quizás?|talvez|может|возможно|也许|可能|多分`,
+  /** At the beginning of a sentence: announces, supposes or asks. */
+  announces: `let me|i['’]?ll|i will|i think|i guess|i wonder|now|wait|looking|if|what if|should|would|option|or`,
+};
 
-/** At the beginning of a message: the work before it is not done as wanted. */
-const CORRECTS = [
-  "no(?! (?:problem|worries|idea|clue|need|one|matter)\\b)|nope|not (?:that|what|like|quite|right)|wrong|stop|wait|undo",
-  "revert|roll ?back|that(?:['’]s| is| was)? (?:not|wrong)|that (?:does|did|is)n['’]?t|you (?:forgot|missed|broke)",
-  "it['’]?s? (?:is )?still|still (?:no|not|fails?|failing|broken|wrong|does|did|the same|getting|see|an issue)|it (?:does|did|is)(?: not|n['’]?t)|nein|falsch|halt|das (?:ist|war|geht|stimmt) (?:nicht|falsch)",
-  "non|faux|ce n['’]est pas|annule|eso no|está mal|deshaz|não|errado|isso não|нет|не то|неправильно|неверно|不对|不是|错了?",
-  "いや|違う|違います",
-];
-/** Lays down what shall hold: an order not to, or for every time. */
-const FORBIDS = [
-  "from now on|must not|mustn['’]t|do not ever|(?:i|we) prefer|niemals|nie|auf keinen fall|immer(?! (?:wieder|noch))|ab jetzt",
-  "jamais|toujours|ne \\p{L}+ pas|désormais|nunca|siempre|jamás|a partir de ahora|sempre|jamais|a partir de agora",
-  "никогда|всегда|нельзя|отныне|不要|别再|永远|必须|禁止|決して|必ず|絶対に|しないで",
-];
-/** Of these an order is one only where a clause begins with it: "it never works" forbids nothing. */
+const UNSPACED = /[\u3040-\u9fff]/;
+
+/** Matches an act's phrases as whole words; those of scripts without spaces anywhere. */
+function pattern(act: keyof typeof PHRASES, { isFirst = false } = {}): RegExp {
+  const phrases = phrasesOf(act).split(/\|(?![^(]*\))/);
+  const parts = Map.groupBy(phrases, (phrase) => UNSPACED.test(phrase));
+  const [unspaced, spaced] = [true, false].map((is) => (parts.get(is) ?? ["(?!)"]).join("|"));
+  const [anywhere, atWord] = isFirst ? ["^[\\s\\p{P}]*", "^[\\s\\p{P}]*"] : ["", "(?:^|[^\\p{L}\\p{N}])"];
+  return new RegExp(`${atWord}(?:${spaced})(?![\\p{L}\\p{N}])|${anywhere}(?:${unspaced})`, "iu");
+}
+
+function phrasesOf(act: keyof typeof PHRASES): string {
+  return PHRASES[act].replace(/\s*\n\s*/g, "|");
+}
+
+const CORRECTS = pattern("corrects", { isFirst: true });
+const FORBIDS = pattern("forbids");
+/** An order is a rule only where a clause begins with it: "it never works" forbids nothing. */
 const ORDERS =
   /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no more|remember (?:that|to))(?!\p{L})/iu;
-const DECIDES = [
-  "decided|settled on|agreed|chose|chosen|opted|rejected|approved|concluded|(?:go|going|went) with|let['’]?s (?:use|go|keep|stick|drop|not)",
-  "we(?:['’]ll| will| should) (?:use|keep|stick|drop)|stick (?:with|to)|rather than|instead of|prefer|decisions?(?::| is| was| to)",
-  "entschieden|entscheidung|beschlossen|wir (?:nehmen|bleiben|verwenden)|nehmen wir|lieber|statt|décidé|choisi|on (?:garde|prend|choisit)",
-  "plutôt que|decidimos|decidido|acordamos|elegimos|en vez de|escolhemos|escolhido|combinado|em vez de|vamos (?:usar|com)",
-  "решили|решено|решил|решила|выбрали|договорились|вместо|决定|选择|改用|決めた|決定|採用",
-];
-const FINDS = [
-  "root cause|caused by|(?:cause|reason|culprit):|because|due to|triggered by|(?:came|comes|stems) from|that(?:['’]s| is| was) why|was (?:missing|stale|wrong|(?:not|never) \\p{L}+ed)|the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick) (?:is|was)|turns? out|turned out",
-  "die ursache|weil|lag an|liegt an|la cause|à cause de|parce que|le problème (?:est|était)|la causa|el problema (?:es|era)|a causa|o problema (?:é|era)",
-  "причина|потому что|оказалось|原因|因为",
-];
-const LEAVES_WORK = [
-  "todos?|fixme|must|needs? to|have to|has to|remember to|don['’]t forget|make sure|next steps?|action items?|follow[- ]?ups?|deadline|please",
-  "müssen|nicht vergessen|noch (?:zu tun|offen)|erledigen|il faut|à faire|hay que|tenemos que|pendiente|precisa(?:mos)?|pendente",
-  "нужно|надо|не забыть|需要|待办|记得|必要がある|忘れずに",
-];
-/** Thinking aloud: nothing is settled by it. */
-const TENTATIVE = [
-  "maybe|perhaps|might|probably|likely|not sure|unsure|could|whether|seems?|appears?|vielleicht|wahrscheinlich|peut-être",
-  "quizás?|talvez|может|возможно|也许|可能|多分",
-];
-/** Announces, supposes or asks. */
-const OPENS = [
-  "let me|i['’]?ll|i will|i think|i guess|i wonder|now|wait|looking|if|what if|should|would|option|or",
-];
-
+const DECIDES = pattern("decides");
+const FINDS = pattern("finds");
+const LEAVES_WORK = pattern("leavesWork");
+const WAVERS = pattern("wavers");
+const ANNOUNCES = pattern("announces", { isFirst: true });
+const REPLIES = {
+  thanks: pattern("thanks"),
+  goesOn: pattern("goesOn"),
+  agrees: pattern("agrees", { isFirst: true }),
+};
+const REPLY_PHRASES = (["agrees", "thanks", "goesOn", "beside"] as const).map(phrasesOf).join("|");
+const REPLY = new RegExp(`^(?:(?:${REPLY_PHRASES})(?:[\\s\\p{P}\\p{S}]+|$)){1,8}$`, "iu");
 const ASKS = /[?？]["')\]*_`\s]*$/;
 /** Opens an answer and says nothing. */
 const FILLER =
   /^(?:done|sure|now|let me|let['’]s|i['’]ll|i will|i['’]m going to|looking|first|next|got it|of course|you['’]re right|here(?:['’]s| is| are)|alright|summary|perfect|great|good|ok(?:ay)?)\b[^.!?:]{0,60}[.!:]?$/i;
-
-/** Matches phrases as whole words; those of scripts without spaces anywhere. */
-function pattern(lists: readonly string[], { before, after }: { before: string; after: string }): RegExp {
-  const phrases = lists.join("|").split(/\|(?![^(]*\))/);
-  const unspaced = phrases.filter((phrase) => UNSPACED.test(phrase));
-  const spaced = phrases.filter((phrase) => !UNSPACED.test(phrase));
-  const start = before === "" ? "(?:^|[^\\p{L}\\p{N}])" : before;
-  const found = `${start}(?:${spaced.join("|")})${after}`;
-  return new RegExp(unspaced.length > 0 ? `${found}|${before}(?:${unspaced.join("|")})` : found, "iu");
-}
-
-const UNSPACED = /[\u3040-\u9fff]/;
-const ENDED = "(?![\\p{L}\\p{N}])";
-const somewhere = (lists: readonly string[]) => pattern(lists, { before: "", after: ENDED });
-const atStart = (lists: readonly string[]) => pattern(lists, { before: "^[\\s\\p{P}]*", after: ENDED });
-
-const CORRECTION = atStart(CORRECTS);
-const FORBIDDING = somewhere(FORBIDS);
-const DECIDING = somewhere(DECIDES);
-const FINDING = somewhere(FINDS);
-const WORK_LEFT = somewhere(LEAVES_WORK);
-const WAVERING = somewhere(TENTATIVE);
-const OPENING_ONLY = atStart(OPENS);
-const REPLIES = { thanks: somewhere(THANKS), "goes on": somewhere(GOES_ON), agrees: atStart(AGREES) };
-const REPLY = new RegExp(
-  `^(?:(?:${[...AGREES, ...THANKS, ...GOES_ON, ...BESIDE].join("|")})(?:[\\s\\p{P}\\p{S}]+|$)){1,8}$`,
-  "iu",
-);
 /** A longer message says more than a reply, whatever its words. */
 const REPLY_CHARS = 80;
 
@@ -108,7 +93,7 @@ const REPLY_CHARS = 80;
 export function replyOf(text: string): keyof typeof REPLIES | undefined {
   const said = text.trim();
   if (said.length > REPLY_CHARS || !REPLY.test(said)) return undefined;
-  return (["thanks", "goes on", "agrees"] as const).find((act) => REPLIES[act].test(said));
+  return (["thanks", "goesOn", "agrees"] as const).find((act) => REPLIES[act].test(said));
 }
 
 /** Returns whether a message answers an offer: with yes or no, with a word of it, or with what was asked for. */
@@ -117,7 +102,7 @@ export function isAnswer(text: string, offer: string): boolean {
   if (/^(?:which|what|who|where|when|how)\b/i.test(pendingQuestion(offer) ?? "")) return !ASKS.test(text);
   const [first = ""] = /\p{L}+/u.exec(text.toLowerCase()) ?? [];
   return (
-    [REPLIES.agrees, CORRECTION, CHOICE].some((pattern) => pattern.test(text)) ||
+    [REPLIES.agrees, CORRECTS, CHOICE].some((pattern) => pattern.test(text)) ||
     contentWords(offer).includes(first)
   );
 }
@@ -126,17 +111,17 @@ const CHOICE = /^\W*(?:neither|both|all of|none|either|beide|keins?|les deux|amb
 
 /** Returns whether a user's message says that the work before it is not done as wanted. */
 export function isCorrection(text: string): boolean {
-  return CORRECTION.test(text);
+  return CORRECTS.test(text);
 }
 
 /** Returns whether a sentence forbids, or lays down what shall hold from then on. */
 export function isRule(sentence: string): boolean {
-  return (FORBIDDING.test(sentence) || ORDERS.test(sentence)) && !ASKS.test(sentence);
+  return (FORBIDS.test(sentence) || ORDERS.test(sentence)) && !ASKS.test(sentence);
 }
 
 /** Returns whether a sentence states a choice that was made. */
 export function isDecision(sentence: string): boolean {
-  return DECIDING.test(sentence) && isSettled(sentence);
+  return DECIDES.test(sentence) && isSettled(sentence);
 }
 
 /** Returns whether a sentence states what was found to be the case. */
@@ -146,16 +131,16 @@ export function isFinding(sentence: string): boolean {
 
 /** Returns whether a text names a cause. */
 export function statesCause(text: string): boolean {
-  return FINDING.test(text);
+  return FINDS.test(text);
 }
 
 function isSettled(sentence: string): boolean {
-  return !ASKS.test(sentence) && !WAVERING.test(sentence) && !OPENING_ONLY.test(sentence);
+  return !ASKS.test(sentence) && !WAVERS.test(sentence) && !ANNOUNCES.test(sentence);
 }
 
 /** Returns whether any of a text decides, and whether any leaves something to do. */
 export function describeActs(text: string): { hasDecision: boolean; hasAction: boolean } {
-  return { hasDecision: DECIDING.test(text), hasAction: WORK_LEFT.test(text) || text.includes("- [ ] ") };
+  return { hasDecision: DECIDES.test(text), hasAction: LEAVES_WORK.test(text) || text.includes("- [ ] ") };
 }
 
 /** Returns the question that a text ends with, give or take a sentence. */

@@ -100,7 +100,7 @@ function settles(text: string, answer: string | undefined): boolean {
   if (answer === undefined) return false; // nobody worked on it yet
   const reply = replyOf(text);
   if (reply === "thanks") return true;
-  return reply !== "goes on" && !isCorrection(text) && pendingQuestion(answer) === undefined;
+  return reply !== "goesOn" && !isCorrection(text) && pendingQuestion(answer) === undefined;
 }
 
 function promptDrafts(

@@ -207,7 +207,7 @@ function addSurroundings(
 /** Returns whether a row may settle the one before it: not thanks, and not "continue". */
 function isReply({ who, text }: Row): boolean {
   const act = replyOf(text);
-  return who === "user" && text.length <= REPLY_MAX && act !== "thanks" && act !== "goes on";
+  return who === "user" && text.length <= REPLY_MAX && act !== "thanks" && act !== "goesOn";
 }
 
 /** Takes the unit that is worth most for its length, again and again, until the budget is spent. */
