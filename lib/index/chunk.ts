@@ -13,11 +13,11 @@ import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
 import { headerWords, writeHeader } from "./header.ts";
 
 /** Messages are gathered up to this many tokens, so that a chunk is about an exchange and rarely near 500. */
-const GATHER_TOKENS = 310;
+const GATHER_TOKENS = 320;
 /** And no further than this from line to line: between them lie the rows of tool work. */
 const GATHER_LINES = 60;
 /** A message beyond this many is cut. */
-const WHOLE_TOKENS = 390;
+const WHOLE_TOKENS = 400;
 /** "Assistant: " and the line break. */
 const LABEL_TOKENS = 4;
 /** Characters of the first message that say what an exchange is about. */
