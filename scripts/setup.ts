@@ -19,9 +19,11 @@ import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript } from "../lib/cli.ts";
 import type { Config, Paths } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/health.ts";
+import { pagesToWrite, removePageFolder, writePage } from "../lib/health/skill-pages.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { publishedAt } from "../lib/share/replica.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/written-files.ts";
+import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import { rulesOf } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 import { readEntries } from "../lib/transcripts/transcript.ts";
@@ -29,8 +31,8 @@ import { readEntries } from "../lib/transcripts/transcript.ts";
 const USAGE = `\
 Usage: session-memory setup [options]
 
-Finds Claude Code, pi and Codex on this machine, installs session-memory into them with their own commands, then indexes
-and names the sessions there are. Shows every command before it runs it.
+Finds the agents of this machine, installs session-memory into them with their own commands, or its skill pages where they
+have none, then indexes and names the sessions there are. Shows what it does before it does it.
 
 Options:
       --yes              Run the commands without asking; without it and a terminal, nothing is installed
@@ -46,10 +48,8 @@ Examples:
 `;
 
 /** An agent that can be wired with commands of its own. */
-interface Host {
-  name: string;
+interface Wired {
   agent: Agent;
-  program: string;
   /** The commands that install us, or bring what is installed up to date. */
   install: (paths: Paths) => string[][];
   /** The commands that undo what is installed. */
@@ -61,11 +61,9 @@ const PLUGIN = "session-memory@session-memory";
 const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
 const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
 
-const HOSTS: readonly Host[] = [
+const WIRED: readonly Wired[] = [
   {
-    name: "Claude Code",
     agent: "claude",
-    program: "claude",
     // It reads the plugin where it lies.
     install: (paths) =>
       claudeHas(paths, "installed_plugins.json", PLUGIN) && claudeHas(paths, "known_marketplaces.json", ROOT)
@@ -77,9 +75,7 @@ const HOSTS: readonly Host[] = [
     ],
   },
   {
-    name: "pi",
     agent: "pi",
-    program: "pi",
     install: ({ pi }) => {
       const sources = piPackages(pi);
       const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
@@ -88,9 +84,7 @@ const HOSTS: readonly Host[] = [
     remove: ({ pi }) => piPackages(pi).map((source) => ["remove", source]),
   },
   {
-    name: "Codex",
     agent: "codex",
-    program: "codex",
     // It works with a copy, which the second command brings up to date.
     install: ({ codex }) => {
       const config = textOf(join(codex, "config.toml"));
@@ -117,6 +111,8 @@ interface Step {
 interface Report {
   hosts: { name: string; program: string | null }[];
   commands: { host: string; command: string[]; ok: boolean | null }[];
+  /** Skill pages that are written, or that would be. */
+  pages: string[];
   /** Null where nothing was indexed. */
   sessions: number | null;
   questions: string[];
@@ -150,48 +146,64 @@ type Say = (...lines: string[]) => void;
 async function main({ values, config, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
   const say: Say = (...lines) => json || show(undefined, lines.map(asCalled));
+  const sessions = remove ? [] : listSessions(config.paths);
   const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
-  const found = remove ? [] : listSessions(config.paths);
-  say(...hosts.map((host) => describeHost(host, found)));
-  const steps = hosts.flatMap((host) => {
-    const commands = remove ? host.remove(config.paths) : host.install(config.paths);
-    return host.file === undefined
-      ? []
-      : commands.map((words) => stepOf(host.name, [host.file ?? "", ...words]));
+  // Of those that few have only what is there is said.
+  const known = hosts.filter(
+    ({ agent, file, skills }) =>
+      skills === undefined || file !== undefined || sessions.some((session) => session.agent === agent),
+  );
+  say(...known.map((host) => describeHost(host, sessions)));
+  const steps = hosts.flatMap(({ name, agent, file }) => {
+    const wired = WIRED.find((each) => each.agent === agent);
+    if (file === undefined || !wired) return [];
+    const commands = remove ? wired.remove(config.paths) : wired.install(config.paths);
+    return commands.map((words): Step => ({ host: name, command: [file, ...words] }));
   });
   const report: Report = {
-    hosts: hosts.map(({ name, file }) => ({ name, program: file ?? null })),
+    hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
     commands: steps.map((step) => ({ ...step, ok: null })),
+    pages: [],
     ...{ sessions: null, questions: [], removed: [], keptFiles: [] },
   };
   if (remove) await takeOut(report, config, values, say);
-  else await putIn(report, config, values, say);
+  else {
+    const pages = hosts.flatMap((host) => (host.file === undefined ? [] : pagesToWrite(host, config.paths)));
+    await putIn(report, pages, { config, values, say });
+  }
   if (json) show(report, []);
 }
 
-function stepOf(host: string, command: string[]): Step {
-  return { host, command };
-}
-
-function describeHost(
-  { name, program, agent, file }: Host & { file: string | undefined },
-  all: readonly Session[],
-): string {
+function describeHost({ name, program, agent, file }: Known, all: readonly Session[]): string {
   const sessions = all.filter((session) => session.agent === agent);
   const [oldest] = sessions.map(({ updatedAt }) => updatedAt).sort();
   const since = oldest && `, ${counted(sessions.length, "session")} since ${oldest.slice(0, 10)}`;
   return `${name}: ${file ?? `no ${program} on PATH`}${since ?? ""}`;
 }
 
+type Known = Host & { file: string | undefined };
+
 /** Installs into the agents where that is allowed, indexes and names in any case, and shows what can be asked now. */
-async function putIn(report: Report, config: Config, values: Values, say: Say): Promise<void> {
+async function putIn(
+  report: Report,
+  pages: ReturnType<typeof pagesToWrite>,
+  { config, values, say }: { config: Config; values: Values; say: Say },
+): Promise<void> {
   const { commands } = report;
-  if (commands.length > 0) say("To install:", ...commands.map((step) => `  ${shown(step)}`));
+  report.pages = pages.map(({ file }) => file);
+  const steps = [
+    ...commands.map(shown),
+    ...pages.map(({ host, file }) => `write ${quoted(file)}   # ${host}`),
+  ];
+  say(...listOf("To install:", steps));
   say(...receivers(config, commands));
-  const isAllowed = commands.length > 0 && (values.yes || (await confirm("Install?")));
-  if (isAllowed) runCommands(commands, values, say);
+  const isAllowed = steps.length > 0 && (values.yes || (await confirm("Install?")));
+  if (isAllowed) {
+    runCommands(commands, values, say);
+    for (const page of pages) writePage(page, config.paths);
+  }
   Object.assign(report, await indexAndName(config, values, say));
-  if (commands.length === 0) return;
+  if (steps.length === 0) return;
   if (!isAllowed) note("nothing was installed: session-memory setup --yes runs the commands above");
   else say("To undo: session-memory setup --remove");
 }
@@ -211,6 +223,7 @@ async function takeOut(report: Report, config: Config, values: Values, say: Say)
   runCommands(commands, values, say);
   removeWritten(config.paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
+  for (const file of own) removePageFolder(file);
   Object.assign(report, { removed, keptFiles: changed });
 }
 

@@ -172,6 +172,7 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
         command("plugin", "marketplace", "add", ROOT),
         command("plugin", "install", "session-memory@session-memory"),
       ],
+      pages: [],
       sessions: 0,
       questions: [],
       removed: [],
@@ -179,6 +180,28 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
     },
     0,
   ]);
+});
+
+test("setup writes skill pages into the folders of hosts without commands of their own, and takes them out again", async () => {
+  host("qwen");
+  const page = (skill: string) => join(home.home, ".qwen", "skills", skill, "SKILL.md");
+  const before = await setup();
+  expect(before.stdout).toContain(`To install:\n  write ${page("observations")}   # Qwen Code\n`);
+  expect(existsSync(page("sessions"))).toBe(false);
+  await setup("--yes");
+  const text = readFileSync(page("session-search"), "utf8");
+  expect(text).toStartWith("---\nname: session-search\n");
+  expect(text).toContain(`sh ${ROOT}/bin/session-memory search "`);
+  expect(text).not.toMatch(/ROOT\/|CLAUDE_|allowed-tools/);
+  expect((await setup("--yes")).stdout).not.toContain("To install:");
+  write(page("sessions"), "mine now");
+  const { stdout } = await setup("--remove", "--yes");
+  expect(stdout).toContain(`  ${page("sessions")}: changed since we wrote it\n`);
+  expect([existsSync(page("session-search")), existsSync(dirname(page("session-search")))]).toEqual([
+    false,
+    false,
+  ]);
+  expect(readFileSync(page("sessions"), "utf8")).toBe("mine now");
 });
 
 test("setup names who receives anything once it is installed in pi", async () => {

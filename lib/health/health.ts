@@ -15,6 +15,7 @@ import type { Session } from "../transcripts/session.ts";
 import { type Finding, fromError } from "./finding.ts";
 import { checkHooks, checkRuntime, type HookRuns, readHookLog } from "./hook-health.ts";
 import { checkIndex, type IndexMetrics } from "./index-health.ts";
+import { checkSkills } from "./skill-pages.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
@@ -47,6 +48,7 @@ export function checkHealth(options: HealthOptions): Health {
   const index = checkIndex({ paths, settings, sessions, now }, findings);
   const log = readHookLog(paths.log, sessions, now);
   findings.push(...checkHooks({ log, sessions, paths, env: config.env, now }));
+  findings.push(...checkSkills(sessions, paths, config.env));
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
   findings.push(...checkRuntime(runtime), ...checkStateFolder(paths.home));
   findings.push(...checkVolute(options.cwd, paths));
