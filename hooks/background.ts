@@ -27,8 +27,8 @@ const MODEL_REST_MS = 30 * 60_000;
 /** Bytes read of every transcript: the head, which identifies the agent, and the end, which may hold a title. */
 const HEAD_BYTES = 16 * 1024;
 const TAIL_BYTES = 64 * 1024;
-/** Bytes read before a cursor, to check that the file has not been replaced. */
-const HASHED_BYTES = 4096;
+/** Bytes read before a cursor, to check that the file has not been replaced and that its conversation goes on. */
+const CHECKED_BYTES = 32 * 1024;
 /** More than this is read from the file each time. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -107,7 +107,7 @@ async function workOn(work: Work): Promise<void> {
     const { openIndex } = await import("../lib/index/open-index.ts");
     const store = await openIndex(paths.database, settings);
     work.store = store;
-    await readingOnce(session, store, async () => {
+    await readingOnce(work, store, async () => {
       await perform("index", work, () => index(session, store, config));
       await follow(work);
     });
@@ -120,11 +120,25 @@ async function workOn(work: Work): Promise<void> {
 }
 
 /** Holds the unread part of the transcript in memory, so that all jobs together read it once. */
-async function readingOnce(session: Session, store: Store, work: () => Promise<void>): Promise<void> {
-  const { firstPendingByte } = await import("../lib/index/pending.ts");
-  const from = Math.min(firstPendingByte(store, session), session.size - TAIL_BYTES);
+async function readingOnce(
+  { session, config }: Work,
+  store: Store,
+  work: () => Promise<void>,
+): Promise<void> {
+  const from = Math.min(await firstUnreadByte(session, store, config), session.size - TAIL_BYTES);
   if (session.size - from > HELD_BYTES_MAX) return await work();
-  await holdingTail(session.file, { head: HEAD_BYTES, from: Math.max(0, from - HASHED_BYTES) }, work);
+  await holdingTail(session.file, { head: HEAD_BYTES, from: Math.max(0, from - CHECKED_BYTES) }, work);
+}
+
+/** Returns the byte from which on the jobs will read; 0 where one of them starts over. */
+async function firstUnreadByte(session: Session, store: Store, { paths }: Config): Promise<number> {
+  const [{ readIndexedSession }, { storedRecord }] = await Promise.all([
+    import("../lib/index/index-state.ts"),
+    import("../lib/sessions/record.ts"),
+  ]);
+  const { indexedTo, observedTo } = storedRecord(paths, session) ?? {};
+  const indexed = readIndexedSession(store, session.id)?.cursor.offset;
+  return Math.min(...[indexed, indexedTo?.offset, observedTo?.offset].map((offset) => offset ?? 0));
 }
 
 async function follow(work: Work): Promise<void> {
@@ -149,7 +163,7 @@ async function index(session: Session, store: Store, config: Config): Promise<vo
   if (failure) throw failure;
 }
 
-async function observe({ session, store, config }: Work): Promise<void> {
+async function observe({ session, config }: Work): Promise<void> {
   const [{ observeSession }, { observeSettings }] = await Promise.all([
     import("../lib/observe/observe-session.ts"),
     import("../lib/observe/observe-state.ts"),
@@ -157,7 +171,7 @@ async function observe({ session, store, config }: Work): Promise<void> {
   const { paths, settings } = config;
   if (!observeSettings(paths, settings.observe).auto) return;
   const complete = await model(config);
-  await observeSession(session, { store, paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
+  await observeSession(session, { paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
 }
 
 /** Calls the model at most once a turn, and only with a full batch. */
@@ -180,11 +194,11 @@ async function refineTopicsOf({ session, config }: Work, store: Store): Promise<
   }
 }
 
-async function makeMeta({ session, store, config }: Work): Promise<void> {
+async function makeMeta({ session, config }: Work): Promise<void> {
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   const { paths, settings } = config;
   const complete = await model(config);
-  const { error } = await indexMeta(session, { store, paths, settings, complete, restMs: MODEL_REST_MS });
+  const { error } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
   if (error !== undefined) throw new Error(error);
 }
 

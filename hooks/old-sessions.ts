@@ -5,12 +5,10 @@ import { tryLock } from "../lib/base/locks.ts";
 import type { Config } from "../lib/config/config.ts";
 import { catchUp } from "../lib/index/indexing.ts";
 import { openIndex } from "../lib/index/open-index.ts";
-import { pending } from "../lib/index/pending.ts";
-import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
+import { readRecords, recordKey } from "../lib/sessions/record.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { isExcluded } from "../lib/sessions/unlisted.ts";
-import type { Store } from "../lib/store/store.ts";
 import { updateCopies } from "../lib/transcripts/copies.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
@@ -38,11 +36,11 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
     await updateCopies(paths).catch((error: unknown) => logFailure(paths, "background.copies", error));
     const { exclude } = settings;
     const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
-    const nameless = namesToMake(sessions, { store, config });
+    const nameless = namesToMake(sessions, config);
     const end = Date.now() + totalMs;
     for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
       const until = Date.now() + sliceMs;
-      while (nameless.length > 0 && Date.now() < until) await makeName(nameless.shift(), { store, config });
+      while (nameless.length > 0 && Date.now() < until) await makeName(nameless.shift(), config);
       const { home } = paths;
       const left = await catchUp({ store, home, sessions, settings, deadlineMs: sliceMs });
       // A transcript that cannot be indexed never catches up.
@@ -58,24 +56,13 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
   return true;
 }
 
-interface Work {
-  store: Store;
-  config: Config;
-}
-
 /** Returns the sessions whose meta does not know all of them, newest first. */
-function namesToMake(sessions: readonly Session[], { store, config }: Work): Session[] {
-  const { paths, settings } = config;
-  const states = readMetaStates(paths);
-  return sessions.filter((session) => {
-    const state = states.get(metaStateKey(session));
-    return pending(store, session).names && !isKnownNotDue(session, { paths, settings, state });
-  });
+function namesToMake(sessions: readonly Session[], config: Config): Session[] {
+  const records = readRecords(config.paths);
+  return sessions.filter((session) => !isKnownNotDue(session, records.get(recordKey(session)), config));
 }
 
 /** Names a session by rule: asking a model about years of sessions is left to `index-meta`. */
-async function makeName(session: Session | undefined, { store, config }: Work): Promise<void> {
-  if (!session) return;
-  const { paths, settings } = config;
-  await indexMeta(session, { store, paths, settings, lockWaitMs: 0 });
+async function makeName(session: Session | undefined, { paths, settings }: Config): Promise<void> {
+  if (session) await indexMeta(session, { paths, settings, lockWaitMs: 0 });
 }

@@ -15,10 +15,10 @@ import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel, noteTaker } from "../lib/model/configured-model.ts";
 import { formatCost, pricePlan } from "../lib/model/spend.ts";
-import { metaStateKey, readMetaStates } from "../lib/naming/meta-looks.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { RULES } from "../lib/sessions/meta.ts";
+import { readRecords, recordKey } from "../lib/sessions/record.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -50,7 +50,7 @@ Examples:
 /** Sums of fractions have more, which mean nothing. */
 const USD_DIGITS = 9;
 
-export interface IndexAllOptions extends Omit<MetaOptions, "state" | "gaveUp"> {
+export interface IndexAllOptions extends Omit<MetaOptions, "gaveUp"> {
   /** Whether every session is opened, changed or not. @default {false} */
   thorough?: boolean;
   progress?: (done: number, total: number) => void;
@@ -61,15 +61,15 @@ export async function indexSessions(
   sessions: readonly Session[],
   options: IndexAllOptions,
 ): Promise<MetaOutcome[]> {
-  const states = readMetaStates(options.paths);
+  const records = readRecords(options.paths);
   const outcomes: MetaOutcome[] = [];
   let complete: CompleteJson | undefined = options.complete;
   let gaveUp: SessionMemoryError | undefined;
   for (const [done, session] of sessions.entries()) {
-    const state = states.get(metaStateKey(session));
-    const own = { ...options, complete, state, gaveUp };
-    if (!options.thorough && isKnownNotDue(session, own)) {
-      const name = state?.given ?? state?.name;
+    const record = records.get(recordKey(session));
+    const own = { ...options, complete, gaveUp };
+    if (!options.thorough && isKnownNotDue(session, record, own)) {
+      const name = record?.meta?.name;
       outcomes.push({ sessionId: session.id, status: "not-due", name, usd: 0, model: "" });
       continue;
     }

@@ -5,7 +5,7 @@ import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { scrub } from "../lib/base/json.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/config-file.ts";
-import { keptTitles, openNameTable } from "../lib/sessions/name-table.ts";
+import { readRecords } from "../lib/sessions/record.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
@@ -94,9 +94,7 @@ describe("an excluded session", () => {
     const paths = withFolders(home.paths, { settings: { ...defaultSettings(), exclude }, env: home.env });
     expect(() => resolveSession("falcon plan", { paths, cwd })).toThrow("Cannot find session");
     const kept = () => {
-      const store = openNameTable(home.paths);
-      const titles = keptTitles(store).map(({ title }) => title ?? "");
-      store.close();
+      const titles = [...readRecords(home.paths).values()].map(({ title }) => title ?? "");
       return titles.toSorted();
     };
     expect(kept()).toEqual(["", "shop plan"]);
@@ -108,9 +106,7 @@ describe("an excluded session", () => {
     const paths = excluding(home, {});
     home.configure({ exclude: { patterns: ["falcon"] } });
     expect(() => resolveSession("falcon plan", { paths, cwd: home.project })).toThrow("Cannot find session");
-    const store = openNameTable(home.paths);
-    expect(keptTitles(store)).toEqual([]);
-    store.close();
+    expect([...readRecords(home.paths).values()].map(({ title }) => title)).toEqual([undefined, "shop plan"]);
   });
 });
 

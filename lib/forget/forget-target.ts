@@ -7,7 +7,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
-import { hasMeta } from "../sessions/name-table.ts";
+import { hasMeta } from "../sessions/forget-metas.ts";
 import { machineOf } from "../sessions/places.ts";
 import {
   directoryHere,

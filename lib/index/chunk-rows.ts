@@ -116,7 +116,6 @@ export function removeSession(store: Store, session: { number: number; id: strin
     store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(session.number);
     store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id: session.id });
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
-    store.db.prepare("DELETE FROM read_marks WHERE session_id = ?").run(session.id);
     store.db.prepare("DELETE FROM sessions WHERE number = ?").run(session.number);
   });
 }

@@ -8,11 +8,10 @@ import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { sessionAt } from "../sessions/sessions.ts";
-import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
-import type { MetaReading, MetaState } from "./meta-looks.ts";
+import type { MetaReading } from "./meta-reading.ts";
 import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./summarize.ts";
 
 /** The most of a conversation that a model reads: about 12,000 tokens. */
@@ -28,8 +27,6 @@ const TAGS_MAX = 5;
 export interface MetaOptions {
   paths: Paths;
   settings: Pick<Settings, "minNewUserMessages" | "timezone" | "redact" | "exclude">;
-  /** The open index: what was read is noted there, so that the next look reads on from it. */
-  store?: Store | undefined;
   /** The row that the host is at, where that may be another than the file's last. */
   leafId?: string | undefined;
   /** The model; without one the meta is made by rule. */
@@ -38,8 +35,6 @@ export interface MetaOptions {
   force?: boolean;
   /** Whether nothing is written: the model takes notes of what it would be sent. @default {false} */
   dryRun?: boolean;
-  /** The last look at this session, if any. */
-  state?: MetaState | undefined;
   /** How long another process may hold the file. @default {120000} */
   lockWaitMs?: number;
   /** How long a session is left alone at which a model failed; for work that nobody waits for. @default {0} */

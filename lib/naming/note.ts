@@ -4,12 +4,11 @@ import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, textOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { type ForgetIn, type Forgetting, isForgotten } from "../store/forgetting.ts";
+import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
 import { forgetFiles, writtenFiles } from "../store/written-files.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { forgetMetaStates } from "./meta-looks.ts";
 
 /** The parts of a note. All texts are redacted and on one line. */
 interface Note {
@@ -141,10 +140,7 @@ export function forgetNotes(
   forgetting: Forgetting,
   { paths, dryRun, directories }: ForgetIn & { directories: Iterable<string> },
 ): { ours: string[]; others: string[] } {
-  const found = forgetFiles(findNotes(forgetting, paths, directories), { paths, dryRun });
-  if (dryRun) return found;
-  forgetMetaStates(paths, ({ sessionId, texts }) => isForgotten(forgetting, sessionId, texts));
-  return found;
+  return forgetFiles(findNotes(forgetting, paths, directories), { paths, dryRun });
 }
 
 function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<string>): string[] {

@@ -1,53 +1,71 @@
-/** Makes a session's meta when it is due, under its file's lock, and notes what came of it. */
+/** Makes a session's meta when it is due, under its file's lock, and notes in its record what came of it. */
 
 import { SessionMemoryError } from "../base/errors.ts";
+import { numberOf, stringOf } from "../base/json.ts";
+import { withLock } from "../base/locks.ts";
 import { givenTitle } from "../sessions/discovery.ts";
 import { parentFile } from "../sessions/listing.ts";
+import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta, writeMeta } from "../sessions/meta.ts";
 import {
-  META_SCHEMA_VERSION,
-  metaFile,
-  type ReadMeta,
-  RULES,
-  readMeta,
-  type SessionMeta,
-  updateMeta,
-} from "../sessions/meta.ts";
+  isCurrent,
+  isExportCurrent,
+  readRecord,
+  type SessionRecord,
+  saveRecord,
+} from "../sessions/record.ts";
 import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
 import { recordWritten } from "../store/written-files.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import {
-  fileMark,
-  keepMetaState,
-  type MetaReading,
-  type MetaState,
-  metaStateKey,
-  readForMeta,
-  readMetaState,
-  transcriptMark,
-} from "./meta-looks.ts";
+import { type MetaReading, readForMeta } from "./meta-reading.ts";
 import { fail, isSpoken, type MetaOptions, type MetaOutcome, summarize } from "./meta-words.ts";
 import { isCircumstantial, type Summary } from "./summarize.ts";
 
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;
-/** Returns whether the last look shows, without opening a file, that nothing is due. */
-export function isKnownNotDue(session: Session, options: MetaOptions): boolean {
-  const { state, paths, settings, complete, force = false } = options;
-  if (!state || force) return false;
-  if (state.transcript !== transcriptMark(session) || state.meta !== fileMark(metaFile(paths, session)))
+
+/** What was noted of a session's meta, beside how far its transcript was read. */
+interface Notes {
+  /** User messages that the meta does not know yet. */
+  newUsers: number;
+  /** A name that somebody gave in the meta file: it stays. */
+  given?: string | undefined;
+  /** User messages in a meta made by rule because they were too few to ask the model that was there. */
+  unasked?: number | undefined;
+  /** When a model last failed, in milliseconds; removed by a success. */
+  failedAt?: number | undefined;
+}
+
+function notesOf({ indexedTo }: Pick<SessionRecord, "indexedTo">): Notes {
+  const { newUsers, given, unasked, failedAt } = indexedTo?.note ?? {};
+  return {
+    newUsers: numberOf(newUsers) ?? 0,
+    given: stringOf(given),
+    unasked: numberOf(unasked),
+    failedAt: numberOf(failedAt),
+  };
+}
+
+/** Returns whether a record as it was stored shows, without opening a file, that nothing is due. */
+export function isKnownNotDue(
+  session: Session,
+  record: SessionRecord | undefined,
+  { paths, settings, complete, force = false }: MetaOptions,
+): boolean {
+  if (!record || force || !isCurrent(record.indexedTo, session) || !isExportCurrent(record, paths))
     return false;
-  if (state.byRules && complete && state.unasked === undefined) return false;
-  const isModelMade = state.meta !== "" && !state.byRules;
-  return state.newUsers < settings.minNewUserMessages || (isModelMade && !complete);
+  const { newUsers, unasked } = notesOf(record);
+  const byRules = record.meta?.model === RULES;
+  if (byRules && complete && unasked === undefined) return false;
+  return newUsers < settings.minNewUserMessages || (record.meta !== undefined && !byRules && !complete);
 }
 
 /**
- * Makes a session's meta file when it is due.
+ * Makes a session's meta when it is due.
  *
- * A model's failure is an outcome, not an exception, and leaves the present file as it is; where there is none yet, one
- * is made by rule.
+ * A model's failure is an outcome, not an exception, and leaves the present one as it is; where there is none yet, one is
+ * made by rule.
  */
 export async function indexMeta(session: Session, options: MetaOptions): Promise<MetaOutcome> {
   const outcome: MetaOutcome = {
@@ -57,31 +75,31 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     usd: 0,
     model: RULES,
   };
-  const { paths, settings } = options;
+  const { paths, settings, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
   const file = metaFile(paths, session);
-  const making: Omit<Making, "current"> = { outcome, seen: {}, options };
   // Asked again under the lock: whoever held it may have been forgetting the session.
   const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
-  const waitMs = options.lockWaitMs ?? LOCK_WAIT_MS;
-  // Under the lock too: the file's content is ours only if it is what we last noted.
-  const done = (written: SessionMeta | undefined, content: string) => {
-    // pi's lie outside the state folder
-    if (written && session.agent === "pi")
-      recordWritten(paths, { path: file, content, sessionId: session.id });
+  const make = async () => {
     if (isOut()) return;
-    if (written) outcome.name = written.name;
-    if (written && !outcome.error) outcome.status = "indexed";
-    const state = { key: metaStateKey(session), transcript: transcriptMark(session), meta: fileMark(file) };
-    const { newUsers = 0, byRules = false, name, failedAt, unasked } = making.seen;
-    const given = outcome.name === name ? undefined : outcome.name;
-    keepMetaState(options.paths, { ...state, newUsers, byRules, name, given, failedAt, unasked });
-    making.reading?.end(written);
+    const record = readRecord(paths, session);
+    const made = await makeMeta(session, { record, outcome, options });
+    if (dryRun || isOut()) return;
+    if (made.meta) {
+      const content = writeMeta(file, made.meta);
+      // pi's lie outside the state folder
+      if (session.agent === "pi") recordWritten(paths, { path: file, content, sessionId: session.id });
+      outcome.name = made.meta.name;
+      if (!outcome.error) outcome.status = "indexed";
+    }
+    const indexedTo = {
+      ...made.reading.end(made.meta),
+      note: { ...made.reading.end(made.meta).note, ...made.notes },
+    };
+    saveRecord(paths, { ...record, file: session.file, meta: made.meta ?? record.meta, indexedTo });
   };
-  const make = (current: ReadMeta) =>
-    isOut() ? undefined : makeMeta(session, Object.assign(making, { current }));
   try {
-    if (options.dryRun) await make(readMeta(file));
-    else await updateMeta(file, { waitMs, done }, make);
+    if (dryRun) await make();
+    else await withLock(`${file}.lock`, lockWaitMs, make);
   } catch (error) {
     if (!(error instanceof SessionMemoryError) && !isSystemError(error)) throw error;
     fail(outcome, error);
@@ -90,79 +108,66 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
 }
 
 interface Making {
-  current: ReadMeta;
+  record: SessionRecord;
   outcome: MetaOutcome;
-  /** Filled in for the bookkeeping. */
-  seen: Partial<MetaState>;
-  reading?: MetaReading;
   options: MetaOptions;
 }
 
-async function makeMeta(session: Session, making: Making): Promise<SessionMeta | undefined> {
-  const { current, outcome, seen, options } = making;
-  const { meta, problem } = current;
-  const { settings, gaveUp, force = false, restMs = 0, now = () => new Date() } = options;
-  const noted = readMetaState(options.paths, metaStateKey(session));
-  const isResting = now().getTime() - (noted?.failedAt ?? Number.NEGATIVE_INFINITY) < restMs;
+interface Made {
+  /** Undefined where the present one stays. */
+  meta: SessionMeta | undefined;
+  notes: Notes;
+  reading: MetaReading;
+}
+
+async function makeMeta(session: Session, { record, outcome, options }: Making): Promise<Made> {
+  const { meta, problem } = record;
+  const { settings, gaveUp, force = false, restMs = 0, leafId, now = () => new Date() } = options;
+  const noted = notesOf(record);
+  const isResting = now().getTime() - (noted.failedAt ?? Number.NEGATIVE_INFINITY) < restMs;
   const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
   const rules = readRules({ ...settings, exclude: currentExclude(options.paths, settings.exclude) });
   const { clean, hasText } = rules;
   const byRules = meta?.model === RULES;
-  const read = (wantsWhole: boolean) => {
-    making.reading = readForMeta(session, {
-      ...{ meta, wantsWhole, byRules, rules },
-      store: options.store,
-      leafId: options.leafId,
-    });
-    return making.reading;
-  };
+  const read = (wantsWhole: boolean) => readForMeta(session, { record, wantsWhole, leafId, rules });
   let reading = read(force || (meta !== undefined && isCircumstantial(meta.name)));
-  const newUsers = reading.newUsers + (byRules ? (noted?.unasked ?? 0) : 0);
-  const own = meta && noted?.name;
-  Object.assign(seen, { newUsers, byRules, name: own, failedAt: noted?.failedAt, unasked: noted?.unasked });
+  const newUsers = reading.newUsers + (byRules ? (noted.unasked ?? 0) : 0);
+  const notes: Notes = { ...noted, newUsers };
   outcome.newUsers = newUsers;
   const isEnough = newUsers >= settings.minNewUserMessages;
   // Until enough was said for a model, rules name the session.
   const asksModel =
-    complete && (isEnough || force || (byRules && noted?.unasked === undefined)) ? complete : undefined;
+    complete && (isEnough || force || (byRules && noted.unasked === undefined)) ? complete : undefined;
   // What a model wrote is not replaced by rules because the model is away.
   const mayByRules = !meta || byRules || (isEnough && gaveUp !== undefined);
   const isDue = asksModel !== undefined || force || (mayByRules && reading.fresh.some(isSpokenOrDone));
+  const made = { meta: undefined, notes, reading };
   if (isDue && meta && !byRules && gaveUp) {
     fail(outcome, gaveUp);
-    return undefined;
+    return made;
   }
   // What rules made is no beginning for a model to go on from.
   if (asksModel && byRules && !reading.isWhole) reading = read(true);
-  if (!isDue || !reading.entries.some(isSpokenOrDone)) return undefined;
+  if (!isDue || !reading.entries.some(isSpokenOrDone)) return { ...made, reading };
 
   const material = { session, reading, clean, meta, outcome, options: { ...options, complete: asksModel } };
-  const made = await summarize(material);
+  const summary = await summarize(material);
   if (asksModel && !options.signal?.aborted)
-    seen.failedAt = outcome.error === undefined ? undefined : now().getTime();
-  if (!made) return undefined;
-  const given = givenName(session, meta, own);
-  const name = given === undefined || hasText(given) ? made.name : given;
-  // Our own word for it: as long as the file has another one, that is the user's.
-  const isEdited = given !== undefined && given === meta?.name;
-  const word = isEdited ? own : made.name;
+    notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
+  if (!summary) return { ...made, reading };
+  const given = givenTitle(session) ?? noted.given;
+  const name = given === undefined || hasText(given) ? summary.name : given;
   // A model that was there and had too little to go by is asked once there is enough.
-  const unasked = made.model === RULES && complete && !asksModel ? newUsers : undefined;
-  Object.assign(seen, { newUsers: unasked ?? 0, byRules: made.model === RULES, name: word, unasked });
-  return assembled(session, { ...made, name: clean(name) }, { entries: reading.entries, meta, now: now() });
-}
-
-/** Returns a name that the user gave: in the host, or by editing the meta file. */
-function givenName(
-  session: Session,
-  meta: SessionMeta | undefined,
-  own: string | undefined,
-): string | undefined {
-  const title = givenTitle(session);
-  if (title !== undefined) return title;
-  return meta && own !== undefined && meta.name !== own ? meta.name : undefined;
+  notes.unasked = summary.model === RULES && complete && !asksModel ? newUsers : undefined;
+  notes.newUsers = notes.unasked ?? 0;
+  const { entries } = reading;
+  return {
+    notes,
+    reading,
+    meta: assembled(session, { ...summary, name: clean(name) }, { entries, meta, now: now() }),
+  };
 }
 
 function assembled(

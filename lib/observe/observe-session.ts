@@ -11,7 +11,7 @@ import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
 import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
-import { copyDatabase, type Store } from "../store/store.ts";
+import { copyDatabase } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { appendLedgerFile, ledgerFile } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
@@ -30,8 +30,6 @@ import {
 export interface SessionContext {
   paths: Paths;
   settings: Settings;
-  /** The open index, which keeps how far a session was read, so that the next look reads only what is new. */
-  store?: Store | undefined;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
@@ -101,17 +99,17 @@ type OnceOptions = SessionContext & {
 };
 
 async function observeOnce(session: Session, options: OnceOptions): Promise<SessionOutcome> {
-  const { paths, settings, store, when, backoff, now = Date.now } = options;
-  const growth = growthOf(session, { store, paths, settings });
+  const { paths, settings, when, backoff, now = Date.now } = options;
+  const growth = growthOf(session, { paths, settings });
   if (growth && when === "due" && !isNearStep(growth, observeSettings(paths, settings.observe))) {
-    noteGrowth(session, { store, growth });
+    noteGrowth(session, { paths, growth });
     return { status: "nothing" };
   }
   const state = readSessionMemory(session, { ...options, from: growth?.from });
   const memory = foldLedger(state.ledger);
   const note = (ledger: Ledger) => {
     const left = growthAfter(state, ledger);
-    if (left) noteGrowth(session, { store, growth: left });
+    if (left) noteGrowth(session, { paths, growth: left });
   };
   const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
   if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) {

@@ -4,11 +4,11 @@
  */
 
 import { statSync } from "node:fs";
-import { scrub } from "../base/json.ts";
+import { numberOf, scrub } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { branchEnds, noted, readAppended, readMark, saveMark } from "../index/pending.ts";
+import { placeAt, readAppended } from "../index/appended.ts";
+import { saveObserved, storedRecord } from "../sessions/record.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
-import type { Store } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
 import { readActiveBranch, readEntries } from "../transcripts/transcript.ts";
@@ -119,7 +119,6 @@ export interface Growth {
   from: Cursor;
   /** Where the transcript ended when it was read. */
   cursor: Cursor;
-  ends: string[];
   coversTo: number;
 }
 
@@ -129,27 +128,25 @@ export interface Growth {
  */
 export function growthOf(
   session: Session,
-  { store, paths, settings }: { store?: Store | undefined; paths: Paths; settings: Settings },
+  { paths, settings }: { paths: Paths; settings: Settings },
 ): Growth | undefined {
-  const mark = store && session.agent !== "pi" ? readMark(store, session, "observations") : undefined;
-  if (!mark) return undefined;
+  const observed = session.agent === "pi" ? undefined : storedRecord(paths, session)?.observedTo;
+  if (!observed) return undefined;
+  const noted = (key: string) => numberOf(observed.note[key]) ?? 0;
   const { coversTo } = foldLedger(readLedgerFile(ledgerFile(paths, session.id)).records);
   const rules = readRules({ ...settings, exclude: currentExclude(paths, settings.exclude) });
-  const appended = noted(mark, "coversTo") === coversTo ? readAppended(session, mark, rules) : undefined;
+  const appended = noted("coversTo") === coversTo ? readAppended(session, observed, rules) : undefined;
   if (!appended) return undefined;
-  const { entries, cursor, ends } = appended;
-  const from = { offset: noted(mark, "offset"), line: noted(mark, "line") };
-  return { tokens: noted(mark, "tokens") + rawTokens(entries), from, cursor, ends, coversTo };
+  const from = { offset: noted("offset"), line: noted("line") };
+  return { tokens: noted("tokens") + rawTokens(appended.entries), from, cursor: appended.end, coversTo };
 }
 
 /** Saves how far a session was read. */
-export function noteGrowth(
-  session: Session,
-  { store, growth }: { store: Store | undefined; growth: Growth },
-): void {
-  const { tokens, from, cursor, ends, coversTo } = growth;
+export function noteGrowth(session: Session, { paths, growth }: { paths: Paths; growth: Growth }): void {
+  const { tokens, from, cursor, coversTo } = growth;
+  const { size, modifiedAt: modified } = session;
   const note = { tokens, coversTo, offset: from.offset, line: from.line };
-  if (store) saveMark(store, session, { follower: "observations", cursor, ends, note });
+  saveObserved(paths, session, { ...placeAt(session.file, cursor), size, modified, note });
 }
 
 /** Returns what is left to observe after reading a conversation; undefined for one that cannot be resumed. */
@@ -167,7 +164,6 @@ export function growthAfter(
     tokens: rawTokens(left),
     from: first ? { offset: first.offset, line: first.line - 1 } : cursor,
     cursor,
-    ends: branchEnds(session),
     coversTo: memory.coversTo,
   };
 }

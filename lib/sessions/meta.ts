@@ -1,6 +1,6 @@
 /**
- * A session's meta file: its shape, reading it by plain checks, and writing it whole under a lock; and the session's
- * name: Volute's, the meta file's, or the host's title.
+ * A session's meta file: its shape, reading it by plain checks, and writing it whole; and the session's name: Volute's, the
+ * meta file's, or the host's title.
  *
  * The prompt hook reads these files, so no schema library is loaded.
  */
@@ -8,20 +8,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
-import { fileStem, readJson, replaceFile } from "../base/files.ts";
-import { isRecord, recordOf, stringOf } from "../base/json.ts";
-import { withLock } from "../base/locks.ts";
+import { fileStem, replaceFile } from "../base/files.ts";
+import { isRecord } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { rulesOf } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cleanName, hostTitle } from "./discovery.ts";
-import { foldName } from "./references.ts";
 
 /** Increases with every change of the shape. */
 export const META_SCHEMA_VERSION = 1;
 /** The `model` of a meta made without one. */
 export const RULES = "rules";
-const SUFFIX = ".meta.json";
+export const META_SUFFIX = ".meta.json";
 
 export interface SessionMeta {
   schemaVersion: number;
@@ -51,7 +49,7 @@ export interface ReadMeta {
 
 /** Returns a session's meta file: beside pi's sessions for pi, else in our state folder. */
 export function metaFile(paths: Pick<Paths, "pi" | "meta">, session: Pick<Session, "id" | "agent">): string {
-  return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${SUFFIX}`);
+  return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${META_SUFFIX}`);
 }
 
 /** Returns the folder with the meta files of an agent's sessions. */
@@ -75,38 +73,17 @@ export function readMeta(file: string): ReadMeta {
   }
 }
 
-/** One turn at writing a meta file. */
-interface MetaUpdate {
-  /** How long to wait for another process. */
-  waitMs: number;
-  /** Receives what was written, and as what text; undefined for nothing. Called while the lock is still held. */
-  done?: (written: SessionMeta | undefined, text: string) => void;
-}
-
-/**
- * Replaces a meta file by what `work` makes of the present one, holding its lock meanwhile: one writer at a time, and a
- * reader sees the old file or the new. Nothing is written when `work` returns undefined.
- *
- * @throws {SessionMemoryError} `BUSY` when another process holds the lock for longer than `waitMs`.
- */
-export function updateMeta(
-  file: string,
-  { waitMs, done }: MetaUpdate,
-  work: (current: ReadMeta) => SessionMeta | undefined | Promise<SessionMeta | undefined>,
-): Promise<SessionMeta | undefined> {
-  return withLock(`${file}.lock`, waitMs, async () => {
-    const next = await work(readMeta(file));
-    const text = next ? `${JSON.stringify(next, null, 2)}\n` : "";
-    // Made again from the transcript when a power cut takes it, so it need not wait for the disk.
-    if (next) replaceFile(file, text, { durable: false });
-    done?.(next, text);
-    return next;
-  });
+/** Replaces a meta file whole, and returns its text. */
+export function writeMeta(file: string, meta: SessionMeta): string {
+  const text = `${JSON.stringify(meta, null, 2)}\n`;
+  // Made again from the transcript when a power cut takes it, so it need not wait for the disk.
+  replaceFile(file, text, { durable: false });
+  return text;
 }
 
 function readShape(value: unknown): ReadMeta {
   if (!isRecord(value)) return { meta: undefined, problem: "it is not an object" };
-  const { schemaVersion = META_SCHEMA_VERSION, parentSessionFile, tags } = value;
+  const { schemaVersion = META_SCHEMA_VERSION, parentSessionFile, tags = [] } = value;
   if (schemaVersion !== META_SCHEMA_VERSION) {
     return { meta: undefined, problem: `its schema version is ${JSON.stringify(schemaVersion)}` };
   }
@@ -116,13 +93,17 @@ function readShape(value: unknown): ReadMeta {
   if (parentSessionFile !== undefined && typeof parentSessionFile !== "string") {
     return { meta: undefined, problem: "parentSessionFile is not a text" };
   }
-  const wrong = TEXT_FIELDS.find((field) => typeof value[field] !== "string");
+  // Another program may have left it with fewer fields.
+  const texts = Object.fromEntries(
+    TEXT_FIELDS.map((field) => [field, value[field] ?? (NEEDED.has(field) ? undefined : "")]),
+  );
+  const wrong = TEXT_FIELDS.find((field) => typeof texts[field] !== "string");
   if (wrong) return { meta: undefined, problem: `${wrong} is not a text` };
-  const texts = Object.fromEntries(TEXT_FIELDS.map((field) => [field, value[field]]));
   const meta = { schemaVersion, parentSessionFile, tags, ...texts } as SessionMeta; // each checked above
   return { meta, problem: undefined };
 }
 
+const NEEDED: ReadonlySet<string> = new Set(["sessionId", "name"]);
 const TEXT_FIELDS = [
   "sessionId",
   "sessionFile",
@@ -136,15 +117,6 @@ const TEXT_FIELDS = [
   "lastIndexedLeafId",
 ] as const;
 
-/** The identity of a session in its meta file. */
-export interface MetaName {
-  id: string;
-  name?: string | undefined;
-  sessionFile?: string | undefined;
-  cwd?: string | undefined;
-  updatedAt?: string | undefined;
-}
-
 /** Returns a session's name, redacted; undefined when nobody gave it one, or when the name is excluded. */
 export function nameOf(session: Session, paths: Paths): string | undefined {
   const name = givenName(session, paths);
@@ -154,27 +126,6 @@ export function nameOf(session: Session, paths: Paths): string | undefined {
 
 /** Returns a session's name as it was given. */
 export function givenName(session: Session, paths: Paths): string | undefined {
-  return session.name ?? readMetaName(metaFile(paths, session))?.name ?? hostTitle(session);
-}
-
-/** Reads the identity in a meta file; undefined when it is missing or corrupt. */
-export function readMetaName(file: string): MetaName | undefined {
-  const record = recordOf(readJson(file));
-  const id = stringOf(record.sessionId);
-  if (id === undefined) return undefined;
-  return {
-    id,
-    name: cleanName(record.name),
-    sessionFile: stringOf(record.sessionFile),
-    cwd: stringOf(record.cwd),
-    updatedAt: stringOf(record.updatedAt),
-  };
-}
-
-/** Returns whether the files still have the name that was found. */
-export function isCalled(session: Session, wanted: string, paths: Paths): boolean {
-  const folded = foldName(wanted);
-  const isSame = (name: string | undefined) => name !== undefined && foldName(name) === folded;
-  const inMeta = () => readMetaName(metaFile(paths, session))?.name;
-  return isSame(session.name) || isSame(inMeta()) || isSame(hostTitle(session));
+  const { meta } = readMeta(metaFile(paths, session));
+  return session.name ?? cleanName(meta?.name) ?? hostTitle(session);
 }

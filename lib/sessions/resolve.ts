@@ -8,13 +8,12 @@
 import { basename } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Paths } from "../config/config.ts";
-import type { Session } from "../transcripts/session.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
-import { isCalled, readMetaName } from "./meta.ts";
-import type { NamedMeta } from "./name-table.ts";
-import { type KnownNames, withNames } from "./names.ts";
+import { metaFile, readMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
+import { namedSessions } from "./record.ts";
 import {
   foldName,
   type LineRange,
@@ -46,8 +45,6 @@ export interface ResolveContext {
   subagents?: boolean | undefined;
   /** Whether a name must match exactly. @default {false} */
   exact?: boolean | undefined;
-  /** Whether only stored names are used, without reading files again. @default {false} */
-  quick?: boolean | undefined;
   /** Whether a place in a session is wrong usage. @default {false} */
   sessionOnly?: boolean | undefined;
   /** Receives a remark on what a reference came to mean. */
@@ -88,7 +85,7 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
   if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
   const place = context.exact ? undefined : placeIn(wanted);
   if (!place) return { session: resolveWhole(wanted, context), lines: undefined };
-  const session = sessionNamed(wanted, { ...context, exact: true, quick: place.isId });
+  const session = sessionNamed(wanted, { ...context, exact: true });
   if (session) return { session, lines: undefined };
   if (context.sessionOnly) throw noPlace(wanted, place.session);
   return { session: resolveWhole(place.session, context), lines: place.lines };
@@ -119,59 +116,41 @@ function sessionNamed(name: string, context: ResolveContext): Session | undefine
   }
 }
 
-/** A candidate: a transcript, or a meta file whose transcript is gone. */
+/** A session that a reference may mean. */
 interface Known {
+  agent: Agent;
   id: string;
-  found?: TranscriptFile;
-  metaFile?: string;
+  /** Its transcript and the copies of it, of which another may be newer; none where only a meta file is left. */
+  files: TranscriptFile[];
 }
 
-/** Everything that is searched. */
-interface Searched {
-  files: readonly TranscriptFile[];
-  names: KnownNames;
-  paths: Paths;
-}
-
-/** Finds a named session, searching in order of cost: file names, stored names, every name read again. */
-function named(reference: string, context: ResolveContext): Session {
-  const { paths, cwd, subagents = false, exact, quick } = context;
+/** Finds a named session, searching in order of cost: file names, then names. */
+function named(reference: string, { paths, cwd, subagents = false, exact }: ResolveContext): Session {
   const { wanted, machine } = splitMachine(reference, paths.synced);
   const found = findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") }).filter(
     (file) => machine === undefined || file.machine === machine,
   );
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
-  const files = identified(found, subagents);
-  const path = pathOf(wanted, cwd);
-  return withNames(paths, (names) => byNames(wanted, { files, names, paths }, { exact, quick, path }));
-}
-
-function byNames(
-  wanted: string,
-  searched: Searched,
-  { exact, quick, path }: Pick<ResolveContext, "exact" | "quick"> & { path: string | undefined },
-): Session {
-  const { names, paths } = searched;
-  names.update(searched.files, { thorough: false });
-  const begun = withBeginning(wanted, searched);
+  const there = byId(identified(found, subagents));
+  const begun = sessionsOf(withBeginning(wanted, there), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
-  const called = withName(wanted, searched);
-  if (called.length === 1 && called.every((session) => isCalled(session, wanted, paths))) {
-    return one(wanted, called, paths);
-  }
-  if (quick) throw notFound(wanted);
-  // Any other answer may change with names that were not read again.
-  names.update(searched.files, { thorough: true });
-  const same = withName(wanted, searched);
+  const isGiven = paths.transcripts.length > 0 || machine !== undefined;
+  const all = allNamed(there, paths).filter(({ item }) => !isGiven || item.files.length > 0);
+  const known = all.map(({ item }) => item);
+  const called = all.filter(({ names }) => names.some((name) => foldName(name) === foldName(wanted)));
+  const [begins, same] = [withBeginning(wanted, known), called.map(({ item }) => item)].map((items) =>
+    sessionsOf(items, paths),
+  ) as [Session[], Session[]];
+  if (begins.length === 1) return one(wanted, begins, paths);
   if (same.length > 0) return one(wanted, same, paths);
-  if (begun.length > 0) return one(wanted, begun, paths);
-  const all = allNamed(searched);
-  const like = sessionsOf(likeName(wanted, all), searched);
+  if (begins.length > 0) return one(wanted, begins, paths);
+  const like = sessionsOf(likeName(wanted, all), paths);
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
+  const path = pathOf(wanted, cwd);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
-  throw notFound(wanted, { near: nearestTo(wanted, all, searched), paths });
+  throw notFound(wanted, { near: nearestTo(wanted, all, paths), paths });
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
@@ -194,86 +173,59 @@ function identified(found: readonly TranscriptFile[], subagents: boolean): Trans
   return files;
 }
 
-/** Returns the files of some sessions; a prompt waits for this, and mostly one is meant: no index of all is built. */
-function filesOf(ids: ReadonlySet<string>, { files }: Searched): TranscriptFile[] {
-  return ids.size === 0 ? [] : files.filter(({ id = "" }) => ids.has(id));
-}
-
-function withBeginning(wanted: string, searched: Searched): Session[] {
-  const prefix = wanted.toLowerCase();
-  const isBegun = (id: string) => id.startsWith(prefix) || startsAlike(id, prefix);
-  const metas = searched.names.metasBegun(prefix);
-  const files = searched.files.filter(({ id = "" }) => isBegun(id));
-  const begun = sessionsFrom(searched, { metas, files });
-  const exact = begun.filter(({ id }) => id === wanted);
-  return exact.length > 0 || wanted.length < PREFIX_MIN ? exact : begun;
-}
-
-function withName(wanted: string, searched: Searched): Session[] {
-  const folded = foldName(wanted);
-  if (folded === "") return [];
-  const { files, names } = searched;
-  const metas = names.metasNamed(folded);
-  const titled = names.titled(folded);
-  const ids = new Set(metas.map(({ id }) => id));
-  const called = files.filter(
-    ({ file, id = "", name }) =>
-      ids.has(id) || titled.has(file) || (name !== undefined && foldName(name) === folded),
-  );
-  return sessionsFrom(searched, { metas, files: called });
-}
-
-function sessionsFrom(
-  searched: Searched,
-  { metas, files }: { metas: readonly NamedMeta[]; files: readonly TranscriptFile[] },
-): Session[] {
-  const known: Known[] = files.map((found) => ({ id: found.id ?? "", found }));
-  return sessionsOf([...known, ...withoutFile(metas, searched)], searched);
-}
-
-/** Returns the meta files of sessions without a transcript; none where transcripts are given. */
-function withoutFile(metas: readonly NamedMeta[], searched: Searched): Known[] {
-  if (searched.paths.transcripts.length > 0) return [];
-  const present = filesOf(new Set(metas.map(({ id }) => id)), searched);
-  const ids = new Set(present.map(({ id = "" }) => id));
-  return metas.filter(({ id }) => !ids.has(id)).map(({ id, file }) => ({ id, metaFile: file }));
-}
-
-/** Returns all sessions with all their names, then those of which only the meta file is left. */
-function allNamed(searched: Searched): Named<Known>[] {
-  const { names } = searched;
-  const metas = new Map(names.metas().map((meta) => [meta.id, meta]));
-  const titles = names.titles();
-  const all: Named<Known>[] = searched.files.map((found) => {
-    const { id = "", file, name } = found;
-    const called = [name, metas.get(id)?.name, titles.get(file)].filter((each) => each !== undefined);
-    return { item: { id, found }, names: called };
-  });
-  for (const item of withoutFile([...metas.values()], searched)) {
-    all.push({ item, names: [metas.get(item.id)?.name ?? ""] });
+/** Returns the sessions of files, each with all of its copies. */
+function byId(files: readonly TranscriptFile[]): Known[] {
+  const known = new Map<string, Known>();
+  for (const file of files) {
+    const { agent, id } = file;
+    if (agent === undefined || id === undefined) continue;
+    const key = `${agent} ${id}`;
+    const same = known.get(key);
+    if (same) same.files.push(file);
+    else known.set(key, { agent, id, files: [file] });
   }
-  return all;
+  return [...known.values()];
+}
+
+function withBeginning(wanted: string, known: readonly Known[]): Known[] {
+  const prefix = wanted.toLowerCase();
+  const exact = known.filter(({ id }) => id === wanted);
+  if (exact.length > 0 || wanted.length < PREFIX_MIN) return exact;
+  return known.filter(({ id }) => id.startsWith(prefix) || startsAlike(id, prefix));
+}
+
+/** Returns all sessions with all their names, then those of which only a meta file is left. */
+function allNamed(there: readonly Known[], paths: Paths): Named<Known>[] {
+  const known = new Map(there.map((session) => [`${session.agent} ${session.id}`, session]));
+  const files = there.map(({ files }) => newestOf(files));
+  return namedSessions(paths, files).map(({ agent, id, title, name }) => {
+    const item = known.get(`${agent} ${id}`) ?? { agent, id, files: [] };
+    const names = [...item.files.map((file) => file.name), name, title].filter((each) => each !== undefined);
+    return { item, names };
+  });
+}
+
+function newestOf(files: readonly TranscriptFile[]): TranscriptFile {
+  const [first] = files as [TranscriptFile];
+  if (files.length === 1) return first;
+  const [newest] = newestCopies(files.flatMap((file) => sessionOf(file) ?? []));
+  return files.find(({ file }) => file === newest?.file) ?? first;
 }
 
 /** Returns the most similar first, not the newest. */
-function nearestTo(wanted: string, all: readonly Named<Known>[], searched: Searched): Session[] {
+function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Paths): Session[] {
   const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
-    withoutExcluded(sessionsOf([known], searched), searched.paths),
+    withoutExcluded(sessionsOf([known], paths), paths),
   );
 }
 
-/** Considers all copies of each session: another one may be newer than the one with the name. */
-function sessionsOf(known: readonly Known[], searched: Searched): Session[] {
-  const { paths } = searched;
-  const agents = new Set(known.map(({ found }) => found?.agent));
-  const sessions = filesOf(new Set(known.map(({ id }) => id)), searched)
-    .filter(({ agent }) => agents.has(agent))
-    .map((file) => sessionOf(file));
-  for (const { metaFile } of known) {
-    const meta = metaFile === undefined ? undefined : readMetaName(metaFile);
-    if (meta) sessions.push(withoutTranscript(meta, paths));
-  }
+function sessionsOf(known: readonly Known[], paths: Paths): Session[] {
+  const sessions = known.flatMap(({ agent, id, files }) => {
+    if (files.length > 0) return files.map((file) => sessionOf(file));
+    const { meta } = readMeta(metaFile(paths, { id, agent }));
+    return [meta && withoutTranscript(meta, paths)];
+  });
   return newestCopies(sessions.filter((session) => session !== undefined));
 }
 

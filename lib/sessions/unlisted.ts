@@ -16,9 +16,9 @@ import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 import { ownRules, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { lastTime, sessionOf } from "./discovery.ts";
+import { cleanName, lastTime, sessionOf } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
-import { givenName, type MetaName, nameOf } from "./meta.ts";
+import { givenName, nameOf, type SessionMeta } from "./meta.ts";
 import { codexId, PI_NAME } from "./places.ts";
 import { projectKey } from "./project.ts";
 
@@ -39,26 +39,18 @@ export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): S
 }
 
 /** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
-export function withoutTranscript(meta: MetaName, paths: Paths): Session | undefined {
-  if (meta.sessionFile === undefined) return undefined;
-  const there = sessionOf({ file: resolve(meta.sessionFile) });
-  if (there?.id === meta.id) return there;
-  const time = Date.parse(meta.updatedAt ?? "");
-  const modifiedAt = new Date(Number.isNaN(time) ? 0 : time).toISOString();
-  return {
-    id: meta.id,
-    agent: agentOfFile(meta.sessionFile, paths),
-    file: meta.sessionFile,
-    name: meta.name,
-    cwd: meta.cwd,
-    updatedAt: modifiedAt,
-    modifiedAt,
-    size: 0,
-  };
+export function withoutTranscript(meta: SessionMeta, paths: Paths): Session {
+  const { sessionId: id, sessionFile: file, name, cwd } = meta;
+  const there = sessionOf({ file: resolve(file) });
+  if (there?.id === id) return there;
+  const time = Date.parse(meta.updatedAt);
+  const at = new Date(Number.isNaN(time) ? 0 : time).toISOString();
+  const agent = agentByPlace(file, paths);
+  return { id, agent, file, name: cleanName(name), cwd, updatedAt: at, modifiedAt: at, size: 0 };
 }
 
 /** Returns the agent by a transcript's place and name, for files that are gone. */
-function agentOfFile(file: string, paths: Paths): Agent {
+export function agentByPlace(file: string, paths: Paths): Agent {
   if (codexId(file) !== undefined) return "codex";
   if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
   const host = HOSTS.find(({ agent, home, database }) =>

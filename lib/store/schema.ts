@@ -130,21 +130,6 @@ CREATE TABLE facts (
   value TEXT NOT NULL
 ) STRICT;
 
--- how far each follower of a transcript (names, observations) has read it; the index has its cursor in index_state
-CREATE TABLE read_marks (
-  session_id TEXT NOT NULL,
-  follower TEXT NOT NULL,
-  file TEXT NOT NULL,
-  size INTEGER NOT NULL,
-  modified TEXT NOT NULL,
-  cursor_offset INTEGER NOT NULL,
-  cursor_line INTEGER NOT NULL,
-  hash TEXT NOT NULL,
-  ends TEXT NOT NULL,
-  note TEXT NOT NULL,
-  PRIMARY KEY (session_id, follower)
-) STRICT, WITHOUT ROWID;
-
 -- what was done: tool calls with what came of them; times and places as of the chunks
 CREATE TABLE deeds (
   id INTEGER PRIMARY KEY,

@@ -63,39 +63,24 @@ CREATE TABLE written_files (
 ) STRICT;
 CREATE INDEX written_files_session ON written_files(session_id);
 
--- names as they were read, each with the state of its file then; folded as names are compared
-CREATE TABLE titles (
-  file TEXT PRIMARY KEY,
+-- each session: its transcript, what it is called, and how far it was read; lib/sessions/record.ts
+CREATE TABLE sessions (
   agent TEXT NOT NULL,
-  changed REAL NOT NULL,
-  state TEXT NOT NULL,
+  id TEXT NOT NULL,
+  file TEXT NOT NULL,
+  -- the host's
   title TEXT,
-  folded TEXT
-) STRICT;
-CREATE INDEX titles_folded ON titles(folded) WHERE folded IS NOT NULL;
-CREATE INDEX titles_changed ON titles(changed);
-CREATE TABLE meta_names (
-  file TEXT PRIMARY KEY,
-  folder TEXT NOT NULL,
-  state TEXT NOT NULL,
-  id TEXT,
-  lower_id TEXT,
-  name TEXT,
-  folded TEXT
-) STRICT;
-CREATE INDEX meta_names_folded ON meta_names(folded) WHERE folded IS NOT NULL;
-CREATE INDEX meta_names_id ON meta_names(lower_id) WHERE name IS NOT NULL;
--- what the names above depend on: config.json, and the folders of meta files
-CREATE TABLE name_sources (
-  path TEXT PRIMARY KEY,
-  state TEXT NOT NULL
-) STRICT;
-
--- when each session was last looked at for its meta file, and what came of it, as JSON; key: <agent>:<id>
-CREATE TABLE meta_looks (
-  key TEXT PRIMARY KEY,
-  look TEXT NOT NULL
-) STRICT;
+  -- the files that the title comes from, as they were when it was read
+  title_state TEXT NOT NULL,
+  -- name, description, summary, tags and more, as in the meta file, which is the export of it: JSON
+  meta TEXT,
+  -- the meta file, as it was when it was read or written
+  meta_state TEXT NOT NULL,
+  -- how far the transcript was read to name and describe it, and to observe it: JSON
+  indexed_to TEXT,
+  observed_to TEXT,
+  PRIMARY KEY (agent, id)
+) STRICT, WITHOUT ROWID;
 
 -- paid calls: at their estimate while open, then at their price; the day is the local one
 CREATE TABLE spend (

@@ -1,0 +1,320 @@
+/**
+ * The one record of each session, in state.db: its transcript, its host's title, its name and summary as its meta file has
+ * them, and how far it was read for these. Meta files are its export; one that somebody else wrote is read into it and wins.
+ *
+ * Derived: without state.db it is made again from transcripts and meta files.
+ */
+
+import { join } from "node:path";
+import { namesIn, statOf } from "../base/files.ts";
+import { shortHash } from "../base/hash.ts";
+import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
+import type { Paths } from "../config/config.ts";
+import { REDACTION_VERSION } from "../redact/redact.ts";
+import type { Row } from "../store/sqlite.ts";
+import { openState, withExistingState, withState } from "../store/state.ts";
+import { isStorageError } from "../store/storage-errors.ts";
+import type { Store } from "../store/store.ts";
+import { readHead } from "../transcripts/head.ts";
+import { rulesOf } from "../transcripts/rules.ts";
+import type { Agent, Cursor, Session } from "../transcripts/session.ts";
+import { claudeTitleFile, cleanName, hostTitle } from "./discovery.ts";
+import { META_SUFFIX, metaDirectory, metaFile, readMeta, type SessionMeta } from "./meta.ts";
+import type { TranscriptFile } from "./places.ts";
+import { projectKey } from "./project.ts";
+import { agentByPlace, currentExclude, isExclusionCurrent } from "./unlisted.ts";
+
+export interface SessionRecord {
+  agent: Agent;
+  id: string;
+  /** The transcript. */
+  file: string;
+  /** The host's title, as far as it may be shown. */
+  title: string | undefined;
+  meta: SessionMeta | undefined;
+  /** Why an existing meta file cannot be used. */
+  problem?: string | undefined;
+  /** How far the transcript was read for name and summary. */
+  indexedTo: Progress | undefined;
+  /** How far it was observed. */
+  observedTo: Progress | undefined;
+  /** The transcript and the meta file as they were when title and meta were read or written. */
+  titleState: string;
+  metaState: string;
+}
+
+/** How far a transcript was read: no text of it is kept here. */
+export interface Progress extends Cursor {
+  /** The file's size and time at that moment. */
+  size: number;
+  modified: string;
+  /** Of the file's bytes before the cursor. */
+  hash: string;
+  /** The reader's own. */
+  note: JsonRecord;
+}
+
+/** Returns whether a transcript is as it was when it was read. */
+export function isCurrent(
+  progress: Pick<Progress, "size" | "modified"> | undefined,
+  { size, modifiedAt }: Pick<Session, "size" | "modifiedAt">,
+): boolean {
+  return progress?.size === size && progress.modified === modifiedAt;
+}
+
+/** Returns whether a record as it was stored knows its meta file as it is. */
+export function isExportCurrent(record: SessionRecord, paths: Paths): boolean {
+  return record.metaState === metaState(record, readerOf(paths));
+}
+
+type Identity = Pick<Session, "agent" | "id" | "file">;
+
+/** Returns a session's record as it was stored. */
+export function storedRecord(paths: Pick<Paths, "state">, session: Identity): SessionRecord | undefined {
+  return withState(paths, (store) => find(store, session));
+}
+
+/** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
+export function readRecord(paths: Paths, session: Identity): SessionRecord {
+  const stored = storedRecord(paths, session) ?? newRecord(session);
+  return withMeta(session, stored, readerOf(paths));
+}
+
+/** Returns every record as it was stored. */
+export function readRecords(paths: Pick<Paths, "state">): Map<string, SessionRecord> {
+  return new Map(withState(paths, allRecords).map((record) => [recordKey(record), record]));
+}
+
+export function recordKey({ agent, id }: Pick<Session, "agent" | "id">): string {
+  return `${agent}:${id}`;
+}
+
+/** Stores a session's record, its meta as just exported; nothing of one that is excluded by now. */
+export function saveRecord(paths: Paths, record: SessionRecord): void {
+  const reader = readerOf(paths);
+  const saved = { ...record, metaState: metaState(record, reader) };
+  withState(paths, (store) => save(store, [saved], reader.paths));
+}
+
+/** Stores how far a session was observed. */
+export function saveObserved(paths: Paths, session: Identity, observedTo: Progress): void {
+  withState(paths, (store) => {
+    const stored = find(store, session) ?? newRecord(session);
+    save(store, [{ ...stored, observedTo }], readerOf(paths).paths);
+  });
+}
+
+/** Removes the records that are chosen. */
+export function dropRecords(paths: Pick<Paths, "state">, isChosen: (record: SessionRecord) => boolean): void {
+  withExistingState(paths, (store) => {
+    const drop = store.db.prepare("DELETE FROM sessions WHERE agent = ? AND id = ?");
+    for (const record of allRecords(store)) if (isChosen(record)) drop.run(record.agent, record.id);
+  });
+}
+
+/** A session by its names. */
+export interface Named extends Identity {
+  title: string | undefined;
+  name: string | undefined;
+  /** Whether its transcript was among those given. */
+  isThere: boolean;
+}
+
+/**
+ * Returns what all sessions are called: those of the given transcripts, and those of which only a meta file is left. A
+ * transcript is opened only if it changed since; what is read is kept.
+ */
+export function namedSessions(paths: Paths, files: readonly TranscriptFile[]): Named[] {
+  // Neither given files nor names that are excluded belong into the store.
+  const isPassing = paths.transcripts.length > 0 || paths.seesExcluded === true;
+  try {
+    return isPassing ? inPassing(paths, files) : updateAll(paths, paths, files);
+  } catch (error) {
+    // A full disk, a read-only home: names are read again, which takes its time.
+    if (isStorageError(error)) return inPassing(paths, files);
+    throw error;
+  }
+}
+
+function inPassing(paths: Paths, files: readonly TranscriptFile[]): Named[] {
+  return updateAll({ state: ":memory:" }, paths, files);
+}
+
+function updateAll(state: Pick<Paths, "state">, paths: Paths, files: readonly TranscriptFile[]): Named[] {
+  const store = openState(state);
+  try {
+    const reader = readerOf(paths);
+    const known = new Map(allRecords(store).map((stored) => [recordKey(stored), stored]));
+    const present = new Map<string, Identity>();
+    for (const { agent, id, file } of files) {
+      if (agent !== undefined && id !== undefined) present.set(recordKey({ agent, id }), { agent, id, file });
+    }
+    const gone = withoutTranscript(paths, { known, present });
+    const changed: SessionRecord[] = [];
+    const named = [...present.values(), ...gone].map((session) => {
+      const before = known.get(recordKey(session));
+      const now = refreshed(session, before, reader);
+      if (now !== before) changed.push(now);
+      return { ...session, title: now.title, name: now.meta?.name, isThere: present.has(recordKey(session)) };
+    });
+    save(store, changed, reader.paths);
+    return named;
+  } finally {
+    store.close();
+  }
+}
+
+/** Returns the sessions of which only a meta file is left, as far as known from their records. */
+function withoutTranscript(
+  paths: Paths,
+  { known, present }: { known: ReadonlyMap<string, SessionRecord>; present: ReadonlyMap<string, Identity> },
+): Identity[] {
+  const others = new Set(metaFiles(paths));
+  for (const session of present.values()) others.delete(metaFile(paths, session));
+  const gone: Identity[] = [];
+  for (const [key, record] of known) {
+    if (!present.has(key) && others.delete(metaFile(paths, record))) gone.push(record);
+  }
+  for (const file of others) {
+    const { meta } = readMeta(file);
+    if (meta)
+      gone.push({ agent: agentByPlace(meta.sessionFile, paths), id: meta.sessionId, file: meta.sessionFile });
+  }
+  return gone;
+}
+
+/** Returns all meta files. */
+export function metaFiles(paths: Paths): string[] {
+  const folders = [...new Set([paths.meta, metaDirectory(paths, "pi")])];
+  return folders.flatMap((folder) =>
+    namesIn(folder)
+      .filter((name) => name.endsWith(META_SUFFIX))
+      .map((name) => join(folder, name)),
+  );
+}
+
+interface Reader {
+  paths: Paths;
+  /** Changes with what may be shown: what was read under other rules is read again. */
+  rules: string;
+}
+
+/** Whoever started before something was excluded must not read it now. */
+function readerOf(given: Paths): Reader {
+  const exclude = given.seesExcluded ? given.rules.exclude : currentExclude(given, given.rules.exclude);
+  const paths = { ...given, rules: { ...given.rules, exclude } };
+  return { paths, rules: shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36) };
+}
+
+/** Returns the record as its files are now; the stored one itself where they have not changed. */
+function refreshed(session: Identity, stored: SessionRecord | undefined, reader: Reader): SessionRecord {
+  const record = withMeta(session, stored ?? newRecord(session), reader);
+  const state = titleState(session, reader);
+  if (record.titleState === state && record.file === session.file) return record;
+  const { agent, file } = session;
+  const title = hostTitle({ agent, file, size: statOf(file)?.size ?? 0 });
+  return { ...record, file, titleState: state, title: visible({ ...session, title }, reader.paths).title };
+}
+
+function withMeta(session: Identity, stored: SessionRecord, reader: Reader): SessionRecord {
+  const state = metaState(session, reader);
+  if (stored.metaState === state) return stored;
+  const { meta, problem } = readMeta(metaFile(reader.paths, session));
+  const shown = visible({ ...session, meta }, reader.paths).meta;
+  return { ...stored, meta: shown, problem, metaState: state, indexedTo: withGiven(stored, shown) };
+}
+
+/** Keeps how far the meta knows the transcript, unless it is another one; of an edited one the name stays. */
+function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progress | undefined {
+  const { indexedTo, meta: before } = stored;
+  if (!indexedTo || (!meta && !before)) return indexedTo;
+  if (!meta || meta.lastIndexedLeafId !== before?.lastIndexedLeafId) return undefined;
+  const isEdited = meta.name !== before.name && meta.updatedAt === before.updatedAt;
+  return isEdited ? { ...indexedTo, note: { ...indexedTo.note, given: meta.name } } : indexedTo;
+}
+
+/** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
+function visible(
+  { id, file, title, meta }: Identity & Partial<Pick<SessionRecord, "title" | "meta">>,
+  paths: Paths,
+): Pick<SessionRecord, "title" | "meta"> {
+  const { clean, hasText, hasSession, needsProject } = rulesOf(paths);
+  const name = meta?.name ?? title;
+  const cwd = needsProject ? (meta?.cwd ?? readHead(file)?.cwd) : undefined;
+  if (hasSession({ id, name, cwd, project: cwd && projectKey(cwd) }))
+    return { title: undefined, meta: undefined };
+  const shown = title === undefined ? undefined : cleanName(clean(title));
+  return {
+    title: shown === undefined || hasText(shown) ? undefined : shown,
+    meta: meta && scrub(meta, hasText).removed === 0 ? cleanMeta(meta, clean) : undefined,
+  };
+}
+
+function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionMeta {
+  const { name, description, summary, tags } = meta;
+  const texts = {
+    name: cleanName(clean(name)) ?? "",
+    description: clean(description),
+    summary: clean(summary),
+  };
+  return { ...meta, ...texts, tags: tags.map(clean) };
+}
+
+/** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */
+function titleState({ agent, file }: Identity, { rules }: Reader): string {
+  const beside = agent === "claude" ? fileState(claudeTitleFile(file)) : "";
+  return `${fileState(file)} ${beside} ${rules}`;
+}
+
+function metaState(session: Identity, { paths, rules }: Reader): string {
+  return `${fileState(metaFile(paths, session))} ${rules}`;
+}
+
+function fileState(file: string): string {
+  const stat = statOf(file);
+  return stat ? `${stat.size} ${stat.mtimeMs} ${stat.ino}` : "";
+}
+
+function newRecord({ agent, id, file }: Identity): SessionRecord {
+  const nothing = { title: undefined, meta: undefined, indexedTo: undefined, observedTo: undefined };
+  return { agent, id, file, titleState: "", metaState: "", ...nothing };
+}
+
+function find({ db }: Store, { agent, id }: Pick<Session, "agent" | "id">): SessionRecord | undefined {
+  const row = db.prepare("SELECT * FROM sessions WHERE agent = ? AND id = ?").get(agent, id);
+  return row && toRecord(row);
+}
+
+function allRecords({ db }: Store): SessionRecord[] {
+  return db.prepare("SELECT * FROM sessions").all().map(toRecord);
+}
+
+function save({ db }: Store, records: readonly SessionRecord[], paths: Paths): void {
+  if (records.length === 0 || db.readOnly !== undefined) return;
+  const insert = db.prepare("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const json = (value: object | undefined) => (value ? JSON.stringify(value) : null);
+  db.transaction(() => {
+    // Asked under the lock: whoever forgets something writes config.json first, then takes it out of here.
+    if (!isExclusionCurrent(paths)) return;
+    for (const { agent, id, file, title, titleState, meta, metaState, ...read } of records) {
+      const progress = [json(read.indexedTo), json(read.observedTo)];
+      insert.run(agent, id, file, title ?? null, titleState, json(meta), metaState, ...progress);
+    }
+  });
+}
+
+function toRecord(row: Row): SessionRecord {
+  const parsed = <T>(value: Row[string] | undefined) =>
+    typeof value === "string" ? (parseRecord(value) as T | undefined) : undefined;
+  return {
+    agent: row.agent as Agent,
+    id: String(row.id),
+    file: String(row.file),
+    title: row.title === null ? undefined : String(row.title),
+    titleState: String(row.title_state),
+    meta: parsed<SessionMeta>(row.meta),
+    metaState: String(row.meta_state),
+    indexedTo: parsed<Progress>(row.indexed_to),
+    observedTo: parsed<Progress>(row.observed_to),
+  };
+}
