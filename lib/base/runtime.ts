@@ -4,7 +4,7 @@
  */
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 
 /** Environment variables. */
 export type Environment = Record<string, string | undefined>;
@@ -39,7 +39,7 @@ export function findRuntime({ env, cwd, root }: StartOptions): Runtime | undefin
   const { spawnSync } = process.getBuiltinModule("node:child_process");
   const [, ...args] = ownCommand("--runtime", root);
   const { stdout } = spawnSync(SHELL, args, {
-    ...{ cwd: placeToStart(cwd), env, encoding: "utf8", timeout: SEARCH_TIMEOUT_MS },
+    ...{ cwd: placeToStart(cwd), env: withOwnRuntime(env), encoding: "utf8", timeout: SEARCH_TIMEOUT_MS },
     stdio: ["ignore", "pipe", "ignore"],
   });
   const [, name, command] = /^(bun|node|deno) (.+)\n/.exec(stdout ?? "") ?? [];
@@ -55,13 +55,18 @@ export function startDetached(name: string, args: readonly string[], { env, cwd,
   const [, ...words] = ownCommand(name, root);
   const child = spawn(SHELL, [...words, ...args], {
     cwd: placeToStart(cwd),
-    env: { ...env, SESSION_MEMORY_DISABLE: "1" },
+    env: { ...withOwnRuntime(env), SESSION_MEMORY_DISABLE: "1" },
     detached: true,
     stdio: "ignore",
     windowsHide: true,
   });
   child.on("error", () => {}); // no shell: a host that has none runs no hook either
   child.unref();
+}
+
+/** Adds the runtime of this process to the end of PATH: a host's own need not be there. */
+function withOwnRuntime({ PATH = "", ...env }: Environment): Environment {
+  return { ...env, PATH: `${PATH}${delimiter}${dirname(process.execPath)}` };
 }
 
 /** Returns the project's folder, by which the starter tells its programs, or the root where it was removed meanwhile. */

@@ -27,10 +27,11 @@ const root = mkdtempSync(join(tmpdir(), "session-memory-install-"));
 const [clone, system] = [join(root, "clone"), join(root, "system")];
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Where this machine's npm looks for packages. */
-const registry = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => /^npm_config_registry$/i.test(name)),
-);
+/** Where this machine's npm looks for packages, which another prefix would change. */
+const registry = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => /^npm_config_registry$/i.test(name))),
+  npm_config_globalconfig: (await runCommand(["npm", "config", "get", "globalconfig"])).stdout.trim(),
+};
 
 beforeAll(() => {
   const skipped = [".git", ".cache", "node_modules", "dist", "test/node_modules"].map((name) =>

@@ -417,7 +417,7 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     // pi transpiles each of our files here.
     await eventually("the index", () => existsSync(join(home.state, "memory.db")), 60);
     const search = () => runScript("search", ["gateway port", "--no-index"], options);
-    await eventually("the rows", async () => (await search()).stdout.includes("8443"));
+    await eventually("the rows", async () => (await search()).stdout.includes("8443"), 60);
     expect(await pi.end()).toEqual({ exitCode: 0, stderr: "" });
   });
 
