@@ -94,7 +94,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
       marks: readMarks(cursors),
       recent: recent.map(({ file }) => file),
       sessions,
-      describe: (session) => session,
+      describe: (found) => [...found],
     },
     { settings, maxChars: settings.activity.maxChars },
   );

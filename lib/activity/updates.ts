@@ -8,8 +8,8 @@ import { onMachine, shortId } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { newestCopies, sessionOf } from "../sessions/discovery.ts";
-import { nameOf } from "../sessions/meta.ts";
 import { directoryHere, projectDirectories, projectKey } from "../sessions/project.ts";
+import { withNames } from "../sessions/record.ts";
 import { inProjectOf } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -24,7 +24,7 @@ import type { readSharedNews, SeenNews, SharedLook, SharedNews } from "./shared-
 interface View extends Omit<Look, "changed" | "mayHaveShared"> {
   sessions: readonly Session[];
   /** Adds a session's name; called only for those with news. */
-  describe: (session: Session) => Session;
+  describe: (sessions: readonly Session[]) => Session[];
   /** Reads what others who share the project did. @default nothing */
   shared?: ((look: SharedLook) => SeenNews[]) | undefined;
 }
@@ -123,7 +123,7 @@ export function readUpdates(options: UpdateOptions): Updates {
     if (until !== undefined && Date.now() > until) break;
   }
   const sessions = newestCopies(wanted);
-  const describe = (session: Session) => ({ ...session, name: nameOf(session, paths) });
+  const describe = (found: readonly Session[]) => withNames(found, paths);
   const maxChars = options.maxChars ?? settings.activity.maxChars;
   const place = { paths, cwd: current.cwd, scope };
   const { readShared } = options;
@@ -150,9 +150,10 @@ export function updatesOf(view: View, { settings, maxChars, since, deadline }: D
     rules,
   });
   const shared = view.shared?.({ now, marks, show, isOut: (session) => isSharedOut(session, rules) }) ?? [];
-  const own = activities
-    .filter(({ stats }) => isNews(stats))
-    .map((did) => ({ ...did, session: view.describe(did.session) }))
+  const active = activities.filter(({ stats }) => isNews(stats));
+  const described = view.describe(active.map(({ session }) => session));
+  const own = active
+    .map((did, i) => ({ ...did, session: described[i] ?? did.session }))
     .filter(({ session }) => !rules.hasSession(rules.needsProject ? withProject(session) : session))
     .map((did) => newsOf(withoutName(did, rules), { now, show, topOf }));
   const news: News[] = [...own, ...shared].sort((a, b) => (a.latest < b.latest ? 1 : -1));

@@ -17,7 +17,7 @@ import { readFully, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { describeSession, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
+import { describeSessions, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
 
 /** How far into a file the first request is looked for. */
 const BEGINNING_BYTES = 256 * 1024;
@@ -30,8 +30,7 @@ export function listByLastRow(
   const dated = listSessions(paths, { ...options, dated: true }).filter(
     ({ updatedAt }) => updatedAt >= since,
   );
-  const listed = dated.values().filter(hasConversation).take(limit);
-  return [...listed.map((session) => describeSession(session, paths))];
+  return describeSessions([...dated.values().filter(hasConversation).take(limit)], paths);
 }
 
 /** Returns the user's first words in a session. */

@@ -89,6 +89,31 @@ export function recordKey({ agent, id }: Pick<Session, "agent" | "id">): string 
   return `${agent}:${id}`;
 }
 
+/** Returns sessions with what they are called: Volute's name, the meta file's or the host's title. Writes nothing: a prompt may wait. */
+export function withNames(sessions: readonly Session[], paths: Paths): Session[] {
+  if (sessions.length === 0) return [];
+  const reader = readerOf(paths);
+  const { clean, hasText } = rulesOf(reader.paths);
+  const known = storedRecords(paths, sessions);
+  return sessions.map((session) => {
+    const { meta, title } = refreshed(session, known.get(recordKey(session)), reader);
+    const own = session.name === undefined || hasText(session.name) ? undefined : clean(session.name);
+    return { ...session, name: own ?? meta?.name ?? title };
+  });
+}
+
+function storedRecords(paths: Paths, sessions: readonly Session[]): Map<string, SessionRecord> {
+  try {
+    const found = withExistingState(paths, (store) =>
+      sessions.flatMap((session) => find(store, session) ?? []),
+    );
+    return new Map((found ?? []).map((record) => [recordKey(record), record]));
+  } catch (error) {
+    if (isStorageError(error)) return new Map(); // read again from the files
+    throw error;
+  }
+}
+
 /** Stores a session's record, its meta as just exported; nothing of one that is excluded by now. */
 export function saveRecord(paths: Paths, record: SessionRecord): void {
   const reader = readerOf(paths);

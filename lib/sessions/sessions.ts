@@ -13,6 +13,7 @@ import { directoriesOf, findTranscripts, voluteSessions } from "./find.ts";
 import { nameOf } from "./meta.ts";
 import { encodeClaudeCwd } from "./places.ts";
 import { projectLookup, sessionProject } from "./project.ts";
+import { withNames } from "./record.ts";
 import { isExcluded } from "./unlisted.ts";
 
 export interface ListOptions {
@@ -68,9 +69,9 @@ export function listSessions(paths: Paths, options: ListOptions = {}): Session[]
     if (listed.length >= limit) break;
     if (!isWanted(session) || (!excluded && isExcluded(session, { paths, exclude }))) continue;
     if (!options.described) listed.push(session);
-    else if (hasConversation(session)) listed.push(describeSession(session, paths));
+    else if (hasConversation(session)) listed.push(session);
   }
-  return listed;
+  return options.described ? describeSessions(listed, paths) : listed;
 }
 
 function dated(session: Session): Session {
@@ -79,10 +80,17 @@ function dated(session: Session): Session {
 
 /** Adds name, directory, start time and the time of the last row. */
 export function describeSession(session: Session, paths: Paths): Session {
+  return { ...fromHead(session), name: nameOf(session, paths) };
+}
+
+export function describeSessions(sessions: readonly Session[], paths: Paths): Session[] {
+  return withNames(sessions.map(fromHead), paths);
+}
+
+function fromHead(session: Session): Session {
   const head = headOf(session.file);
   return {
     ...dated(session),
-    name: nameOf(session, paths),
     cwd: head?.cwd ?? session.cwd,
     startedAt: head?.startedAt ?? session.startedAt,
     parentId: session.parentId ?? parentOf(session.id, head),
