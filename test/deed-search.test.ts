@@ -7,7 +7,6 @@ import { indexSessions } from "../lib/index/indexing.ts";
 import { commandHistory } from "../lib/search/command-history.ts";
 import { commandKey, commandsIn, hasWords, isLooking, programOf } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
-import { errorLines, lineLike, lineWith } from "../lib/search/error-text.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { Find, FindScope } from "../lib/search/finds.ts";
 import * as histories from "../lib/search/histories.ts";
@@ -139,6 +138,52 @@ describe("errorHistory()", () => {
   });
 });
 
+describe("errorHistory() of several sessions", () => {
+  const search = async (error: string, sessions: Record<string, Turn[]>) => {
+    using own = temporaryHome();
+    for (const [i, [name, turns]] of Object.entries(sessions).entries())
+      writeWork(own, name, { day: i + 1, cwd: CWD }, ["user", "go on"], ...turns);
+    const opened = openHomeStore(own);
+    await indexHome(own, opened);
+    const finds = errorHistory(opened, error, scope);
+    opened.close();
+    return finds;
+  };
+
+  test("begins with the failure that holds the rarest of its words", async () => {
+    const failing = (module: string): Turn[] => [
+      ["fails", "make", `cc: error: cannot build\nmissing ${module}.h`],
+    ];
+    const finds = await search("cc: error: cannot build /x/y\nmissing zebra.h", {
+      oldest: failing("zebra"),
+      middle: failing("okapi"),
+      newest: failing("tapir"),
+    });
+    expect(finds.map(({ session: { id } }) => nameOf(id))).toEqual(["oldest", "newest", "middle"]);
+  });
+
+  test("shows the next steps where no end is known, and of a long change the part with its words", async () => {
+    const steps = Array.from({ length: 9 }, (_, i): Turn => ["runs", `step ${i}`, ""]);
+    const [open] = await search("zebra socket refused", {
+      oldest: [["fails", "serve", "error: zebra socket refused"], ...steps],
+    });
+    expect(open?.rows.map(({ tool }) => tool).slice(1, 4)).toEqual([
+      "[Bash step 0]",
+      "[Bash step 1]",
+      "[Bash step 2]",
+    ]);
+    const lines = Array.from({ length: 40 }, (_, i) => `line number ${i}`);
+    const [ended] = await search("zebra socket refused", {
+      oldest: [
+        ["fails", "serve", "error: zebra socket refused"],
+        ["edits", "/srv/shop/a.conf", "a", [...lines, "zebra: on", ...lines].join("\n")],
+        ["runs", "serve", "listening"],
+      ],
+    });
+    expect(ended?.rows[1]?.text).toStartWith("+zebra: on +line number 0");
+  });
+});
+
 describe("commandHistory()", () => {
   test("lists the distinct commands, how often they ran and how they ended last", () => {
     const finds = commandHistory(store, "npm", scope);
@@ -232,19 +277,6 @@ test("commands are compared by what they run", () => {
     true,
   ]);
   expect(hasWords("tscx", "tsc")).toBe(false);
-});
-
-test("errors are compared without numbers, ids and quotes", () => {
-  expect(errorLines("$ npm test\nok\n  at x.ts:3\nTypeError: x is undefined")).toEqual([
-    "TypeError: x is undefined",
-  ]);
-  expect(
-    lineWith("a\nTypeError: 'x' at 0xdeadbeef12 line 40\nb", 'TypeError: "x" at 0x12345678ab line 7'),
-  ).toBe("TypeError: 'x' at 0xdeadbeef12 line 40");
-  expect(lineLike("fatal: branch a-1 has no upstream", "fatal: branch main has no upstream")).toBe(
-    "fatal: branch a-1 has no upstream",
-  );
-  expect(lineLike("something else went well", "fatal: branch main has no upstream")).toBeUndefined();
 });
 
 describe("search --file, --error, --command", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { errorKeys, errorLines, sameLine } from "../lib/transcripts/error-lines.ts";
+import { errorKeys, errorLines, lineLike, lineWith, sameLine } from "../lib/transcripts/error-lines.ts";
 
 const keyOf = (text: string, cwd?: string) => [...errorKeys(text, { cwd, hasFailed: true }).keys()];
 
@@ -49,4 +49,17 @@ test("a directory's own name and folders are left out of a line", () => {
   expect(sameLine("Could not open /srv/shop/src/a.ts of shop", "/srv/shop")).toBe(
     "could not open src/a.ts of #",
   );
+});
+
+test("an error is searched without any path, number and quote, and then by most of its words", () => {
+  const lines = "a\nTypeError: 'x' at 0xdeadbeef12 in /srv/a/b.ts line 40\nb";
+  expect(lineWith(lines, 'TypeError: "x" at 0x12345678ab in C:\\c.ts line 7')).toBe(lines.split("\n")[1]);
+  expect(
+    lineWith("Error: /tmp/a1/x.txt is not an archive", "Error: /var/y.txt is not an archive"),
+  ).toBeDefined();
+  expect(lineWith(lines, "TypeError: 'y' at 0x12345678ab in b.ts")).toBeUndefined();
+  expect(lineLike("fatal: branch a-1 has no upstream", "fatal: branch main has no upstream")).toBe(
+    "fatal: branch a-1 has no upstream",
+  );
+  expect(lineLike("something else went well", "fatal: branch main has no upstream")).toBeUndefined();
 });

@@ -1,9 +1,9 @@
 /** How a failure ended: the run that went without it, what was done in between, and which of that may have helped. */
 
 import type { StoredDeed } from "../index/deed-rows.ts";
+import { errorWords } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
-import { errorWords } from "./error-text.ts";
 
 /** A run without the error, and what was done before it. */
 export interface Ending {
@@ -161,11 +161,12 @@ function longWords(line: string): string[] {
   return errorWords(line.toLowerCase()).filter((word) => word.length > 3);
 }
 
-/** Returns the changed line that says most about an error: with its words, and added rather than removed. */
-export function changedLine({ input }: StoredDeed, error: string): string {
+/** Returns what an edit changed, from the line on that says most about an error: with its words, and added. */
+export function changeAround({ input }: StoredDeed, error: string): string {
   const words = longWords(error);
   const worth = (line: string) =>
     2 * words.filter((word) => line.toLowerCase().includes(word)).length + Number(line.startsWith("+"));
   const lines = (onlyChanges(input) || input).split("\n").filter((line) => /\w/.test(line));
-  return lines.reduce((best, line) => (worth(line) > worth(best) ? line : best), lines[0] ?? "");
+  const best = lines.reduce((best, line, i) => (worth(line) > worth(lines[best] ?? "") ? i : best), 0);
+  return lines.slice(best).join("\n");
 }

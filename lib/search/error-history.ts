@@ -1,10 +1,12 @@
 /** Finds where an error occurred before, and the commands and edits after which the same command ran without it. */
 
+import { counted } from "../base/text.ts";
 import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
+import { errorLines, errorWords, likeWords, lineLike, lineWith } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, isLooking, programOf } from "./commands.ts";
-import { errorLines, errorWords, lineLike, lineWith } from "./error-text.ts";
+import { changeAround, isChange, stepsBetween, textOf } from "./endings.ts";
 import {
   deedRow,
   type Find,
@@ -17,6 +19,8 @@ import {
 import type { Row } from "./rows.ts";
 
 const ALIKE_MAX = 300;
+/** Lines of what is asked that are looked for. */
+const LINES_MAX = 6;
 const WORDS_MAX = 12;
 /** Rows of what was done between the error and its end, the last ones. */
 const STEPS_MAX = 5;
@@ -32,17 +36,17 @@ interface Occurrence extends SessionDeed {
   line: string;
 }
 
-/** Finds where an error occurred: where it was gone afterwards first, and of those the newest. */
+/** Finds where an error occurred: failures that hold its rarest words first, those that came to an end, the newest. */
 export function errorHistory(store: Store, error: string, scope: FindScope): Find[] {
-  const lines = errorLines(error);
+  const lines = errorLines(error, { max: LINES_MAX, maxChars: Number.POSITIVE_INFINITY, orAll: true });
   for (const search of [
     () => lines.flatMap((line) => occurrencesOf(store, line, scope)),
     () => lines.map(withoutEnds).flatMap((line) => occurrencesOf(store, line, scope)),
-    () => lines.flatMap((line) => occurrencesOf(store, line, scope, ALIKE_MAX)),
     () => said(store, lines, scope),
+    () => lines.flatMap((line) => occurrencesOf(store, line, scope, ALIKE_MAX)),
   ]) {
-    const finds = findsOf(store, search(), scope);
-    if (finds.length > 0) return finds;
+    const occurrences = search();
+    if (occurrences.length > 0) return findsOf(store, occurrences, { scope, error });
   }
   return [];
 }
@@ -56,7 +60,7 @@ function withoutEnds(line: string): string {
 
 /** Returns the deeds whose output has a line; or one like it, of so many deeds. */
 function occurrencesOf(store: Store, line: string, scope: FindScope, alike?: number): Occurrence[] {
-  const words = errorWords(line).slice(0, WORDS_MAX);
+  const words = likeWords(line).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
   const match = `result : (${words.map((word) => `"${word}"`).join(alike ? " OR " : " AND ")})`;
   return matchDeeds(store, match, scope, alike).flatMap((did) => {
@@ -74,7 +78,7 @@ function mayFail({ kind, outcome, target, input }: StoredDeed): boolean {
 
 /** Returns the messages that quote an error no output has, as deeds of their own. */
 function said(store: Store, lines: readonly string[], scope: FindScope): Occurrence[] {
-  const words = errorWords(lines[0] ?? "").slice(0, WORDS_MAX);
+  const words = likeWords(lines[0] ?? "").slice(0, WORDS_MAX);
   if (words.length === 0) return [];
   const match = `(${words.map((word) => `"${word}"`).join(" AND ")})`;
   const isQuoting = (text: string) => lines.some((line) => lineWith(text, line) !== undefined);
@@ -99,7 +103,12 @@ function said(store: Store, lines: readonly string[], scope: FindScope): Occurre
 }
 
 /** Makes one find for each session and command. */
-function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindScope): Find[] {
+function findsOf(
+  store: Store,
+  occurrences: readonly Occurrence[],
+  { scope, error }: { scope: FindScope; error: string },
+): Find[] {
+  const rarity = rarityIn(occurrences, error);
   return [...Map.groupBy(occurrences, ({ deed }) => `${deed.session} ${keyOf(deed)}`).values()]
     .map((group) => {
       // a deed whose output has several of the lines is shown with the first
@@ -107,15 +116,31 @@ function findsOf(store: Store, occurrences: readonly Occurrence[], scope: FindSc
         (same) => same[0] ?? [],
       );
       own.sort((a, b) => a.deed.line - b.deed.line);
-      return findOf(store, own, scope);
+      return { ...findOf(store, own, scope), rare: Math.max(...own.map(rarity)) };
     })
     .sort(
       (a, b) =>
         Number(b.isFailure) - Number(a.isFailure) ||
+        b.rare - a.rare ||
         Number(b.isGone) - Number(a.isGone) ||
         (a.find.timestamp < b.find.timestamp ? 1 : -1),
     )
     .map(({ find }) => find);
+}
+
+/** Returns how rare the words of an error are that an occurrence holds, in steps that a common word does not make. */
+function rarityIn(occurrences: readonly Occurrence[], error: string): (one: Occurrence) => number {
+  const words = errorWords(error.toLowerCase());
+  const textOfOne = ({ deed, line }: Occurrence) => `${line}\n${deed.result}`.toLowerCase();
+  const texts = occurrences.map(textOfOne);
+  const weights = words.map((word) => {
+    const held = texts.filter((text) => text.includes(word)).length;
+    return Math.log2(texts.length / Math.max(1, held));
+  });
+  return (one) => {
+    const text = textOfOne(one);
+    return Math.round(words.reduce((sum, word, i) => sum + (text.includes(word) ? (weights[i] ?? 0) : 0), 0));
+  };
 }
 
 /** Returns a key that all runs of a command share, or all equal calls of another tool. */
@@ -134,14 +159,14 @@ function findOf(
   const end = endOf(own, later);
   const before = own.filter(({ deed }) => !end || deed.line < end.line);
   const last = (before.at(-1) ?? own[0]) as Occurrence;
-  const steps = end
-    ? stepsBetween(later, last.deed.line, end.line)
-    : stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4);
+  const steps = stepsBetween(later, last.deed.line, end?.line ?? last.deed.line + SAID_LINES * 4);
   const style = { cwd: session.cwd, clean };
-  const shown = likelyFixes(steps, { last, end });
+  const shown = end ? likelyFixes(steps, last, end) : steps.slice(0, STEPS_MAX);
   const rows: Row[] = [
     errorRow(last, style),
-    ...shown.map((deed) => deedRow(deed, { ...style, text: changeOf(deed) })),
+    ...shown.map((deed) =>
+      deedRow(deed, { ...style, text: isChange(deed) ? changeShown(deed, last.line) : "" }),
+    ),
     ...(end ? [deedRow(end, { ...style, text: end.result.slice(-ENDING_CHARS) })] : []),
   ];
   const lastLine = rows.at(-1)?.line ?? last.deed.line;
@@ -154,7 +179,7 @@ function findOf(
   const find: Find = {
     session,
     timestamp: last.deed.timestamp,
-    summary: `${count}${end ? `gone after ${steps.length} ${steps.length === 1 ? "step" : "steps"}` : "not run again without it"}`,
+    summary: `${count}${end ? `gone after ${counted(steps.length, "step")}` : "not run again without it"}`,
     rows: comment
       ? [...rows, { ...comment, text: clean(comment.text).slice(0, SAID_CHARS) }].sort(
           (a, b) => a.line - b.line,
@@ -172,24 +197,16 @@ function findOf(
 }
 
 /** Chooses the likeliest fixes: steps with the error's words, before another run without it, and the last ones. */
-function likelyFixes(
-  steps: readonly StoredDeed[],
-  { last, end }: { last: Occurrence; end: StoredDeed | undefined },
-): StoredDeed[] {
+function likelyFixes(steps: readonly StoredDeed[], last: Occurrence, end: StoredDeed): StoredDeed[] {
   const program = programOf(textOf(last.deed));
   const isRun = (deed: StoredDeed) => deed.kind === "command" && programOf(textOf(deed)) === program;
-  const goneAt =
-    (steps.find((deed) => isRun(deed) && lineWith(deed.result, last.line) === undefined) ?? end)?.line ?? 0;
-  const words = errorWords(last.line).filter((word) => word.length > 3);
+  const isFree = ({ result }: StoredDeed) => lineWith(result, last.line) === undefined;
+  const goneAt = (steps.find((deed) => isRun(deed) && isFree(deed)) ?? end).line;
+  const words = errorWords(last.line.toLowerCase()).filter((word) => word.length > 3);
   const worth = (deed: StoredDeed, i: number) => {
     const text = `${deed.target} ${deed.input}`.toLowerCase();
-    const held = words.filter((word) => text.includes(word.toLowerCase())).length;
-    return (
-      2 * Math.min(held, 3) +
-      2 * Number(deed.line < goneAt) +
-      Number(deed.kind !== "command") +
-      i / steps.length
-    );
+    const held = words.filter((word) => text.includes(word)).length;
+    return 2 * Math.min(held, 3) + 2 * Number(deed.line < goneAt) + Number(isChange(deed)) + i / steps.length;
   };
   return steps
     .map((deed, i) => ({ deed, worth: worth(deed, i) }))
@@ -199,39 +216,24 @@ function likelyFixes(
     .sort((a, b) => a.line - b.line);
 }
 
-function textOf({ input, target }: StoredDeed): string {
-  return input || target;
-}
-
 /** Returns the first later run of the command without the error, else a successful run of the same program. */
 function endOf(own: readonly Occurrence[], later: readonly StoredDeed[]): StoredDeed | undefined {
   const [{ deed: first }, { deed: last, line }] = [own[0] as Occurrence, own.at(-1) as Occurrence];
-  const isFree = (deed: StoredDeed) =>
-    !own.some((each) => each.deed.id === deed.id) && lineWith(deed.result, line) === undefined;
-  const after = (from: StoredDeed) =>
-    later.filter((deed) => deed.line > from.line && deed.outcome !== "rejected");
   if (first.id < 0) return undefined;
-  const key = keyOf(first);
-  const program = programOf(first.input || first.target);
-  const isSame = (deed: StoredDeed) =>
-    keyOf(deed) === key && deed.kind === first.kind && isFree(deed) && deed.outcome !== "running";
-  const isAlike = (deed: StoredDeed) =>
-    first.kind === "command" &&
-    deed.kind === "command" &&
-    deed.outcome === "done" &&
-    isFree(deed) &&
-    programOf(deed.input || deed.target) === program;
-  return after(last).find(isSame) ?? after(last).find(isAlike);
-}
-
-function stepsBetween(deeds: readonly StoredDeed[], from: number, to: number): StoredDeed[] {
-  return deeds.filter(
-    ({ line, kind, outcome, input, target }) =>
-      line > from &&
-      line < to &&
-      outcome !== "rejected" &&
-      !(outcome === "failed" && kind !== "command") &&
-      (kind === "edit" || kind === "write" || (kind === "command" && !isLooking(input || target))),
+  const program = programOf(textOf(first));
+  const free = later.filter(
+    (deed) =>
+      deed.line > last.line &&
+      deed.kind === first.kind &&
+      deed.outcome !== "rejected" &&
+      !own.some((each) => each.deed.id === deed.id) &&
+      lineWith(deed.result, line) === undefined,
+  );
+  return (
+    free.find((deed) => keyOf(deed) === keyOf(first) && deed.outcome !== "running") ??
+    free.find(
+      (deed) => first.kind === "command" && deed.outcome === "done" && programOf(textOf(deed)) === program,
+    )
   );
 }
 
@@ -244,9 +246,10 @@ function errorRow(
   return { line: deed.line, who: deed.target === "user" ? "user" : "assistant", text: style.clean(text) };
 }
 
-function changeOf({ kind, input }: StoredDeed): string {
-  if (kind !== "edit" && kind !== "write") return "";
-  return (onlyChanges(input) || input).slice(0, CHANGE_CHARS);
+/** Returns the change around the words of the error: from the beginning where all of it fits. */
+function changeShown(deed: StoredDeed, error: string): string {
+  const whole = onlyChanges(deed.input) || deed.input;
+  return (whole.length <= CHANGE_CHARS ? whole : changeAround(deed, error)).slice(0, CHANGE_CHARS);
 }
 
 /** Returns what the assistant said next after the end, else last before it. */

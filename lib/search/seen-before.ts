@@ -9,7 +9,7 @@ import type { Store } from "../store/store.ts";
 import { errorKeys, sameLine } from "../transcripts/error-lines.ts";
 import { isLooking } from "./commands.ts";
 import {
-  changedLine,
+  changeAround,
   type Ending,
   findEnding,
   goalOf,
@@ -261,7 +261,7 @@ function describe(
   const at = (deed: StoredDeed) => `(${nameOf(failed.session)}:${deed.line})`;
   const steps = likely.map((deed) =>
     isChange(deed)
-      ? `edited ${say(baseName(deed.target))}: ${say(changedLine(deed, line))} ${at(deed)}`
+      ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line).split("\n", 1)[0] ?? "")} ${at(deed)}`
       : `ran ${say(textOf(deed))} ${at(deed)}`,
   );
   if (steps.length === 0) {

@@ -1,4 +1,4 @@
-/** Lines of output that name an error: found, and compared without what differs between two runs. */
+/** Errors in outputs: their lines found, and compared without what differs between two runs. */
 
 import { shortHash } from "../base/hash.ts";
 
@@ -63,11 +63,13 @@ const PLACE = /(?<=\.[a-z]\w{0,9})(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2})|\bline \d+\
 const SHELL = /^\S*?\b\w*sh: (?:(?:line )?\d+: )?/;
 const ABSOLUTE = /(?<![\w.~/\\-])(?:[a-z]:[\\/]|~?\/)(?:[^\s"'`:;,()<>[\]|]*[\\/])?/g;
 
+const PATH = /(?:[a-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]*/gi;
+
 /** Returns a line without what differs between two runs of one failure: places, folders, times, addresses, quotes. */
 export function sameLine(line: string, cwd: string | undefined): string {
   const folder = cwd?.toLowerCase().replace(/[\\/]+$/, "");
   const name = folder?.slice(Math.max(folder.lastIndexOf("/"), folder.lastIndexOf("\\")) + 1) ?? "";
-  const plain = line.slice(0, LINE_MAX).replace(COLOURS, "").trim().toLowerCase();
+  const plain = line.replace(COLOURS, "").trim().toLowerCase();
   return (folder ? plain.replaceAll(`${folder}/`, "").replaceAll(`${folder}\\`, "") : plain)
     .replace(SHELL, "")
     .replace(PLACE_BEFORE, "")
@@ -84,12 +86,47 @@ export function sameLine(line: string, cwd: string | undefined): string {
 }
 
 /** Returns a line without any path and number, as errors are searched: they are others in another project. */
-export function likeLine(line: string): string {
-  return sameLine(line, undefined)
-    .replace(/(?:[\w.@~+-]*[\\/])+[\w.@+-]*/g, "/")
-    .replace(/\d+/g, "#")
-    .replace(/\s+/g, " ")
-    .trim();
+function likeLine(line: string): string {
+  return sameLine(line.replace(PATH, "/"), undefined).replace(/\d+/g, "#");
+}
+
+/** Returns the words of an error's line, without those that hold a digit. */
+export function errorWords(line: string): string[] {
+  const words = (line.match(/[\p{L}\p{N}_]+/gu) ?? []).flatMap((word) => word.split("_"));
+  return [...new Set(words.filter((word) => word.length > 1 && !/\d/.test(word)))];
+}
+
+/** Returns the words that every run of an error has: none of its paths, numbers and codes. */
+export function likeWords(line: string): string[] {
+  return errorWords(likeLine(line).replace(/[\p{L}_]*#[\p{L}#_]*/gu, " "));
+}
+
+/** Returns the line of a text that contains an error; undefined when none does. */
+export function lineWith(text: string, error: string): string | undefined {
+  const wanted = likeLine(error);
+  const [word = ""] = likeWords(error);
+  // comparing costs far more than looking for one of its words
+  return outputLines(text).find(
+    (line) => line.toLowerCase().includes(word) && likeLine(line).includes(wanted),
+  );
+}
+
+/** Of the words of an error so many must be in a line that is like it, and no fewer than these. */
+const LIKE_SHARE = 0.75;
+const LIKE_WORDS = 3;
+
+/** Returns the line most similar to an error, in which names may differ; undefined when none is. */
+export function lineLike(text: string, error: string): string | undefined {
+  const wanted = likeWords(error);
+  if (wanted.length < LIKE_WORDS) return undefined;
+  const least = Math.max(LIKE_WORDS, Math.ceil(wanted.length * LIKE_SHARE));
+  let best: { line: string; held: number } | undefined;
+  for (const line of outputLines(text)) {
+    const words = new Set(likeWords(line));
+    const held = wanted.filter((word) => words.has(word)).length;
+    if (held >= least && held > (best?.held ?? 0)) best = { line, held };
+  }
+  return best?.line;
 }
 
 /** Returns the key of an error's line; undefined for one of too few words to tell errors apart. */
