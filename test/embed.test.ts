@@ -33,6 +33,7 @@ import {
   countMatches,
   indexHome,
   openHomeStore,
+  openNewStore,
   settingsWith,
   turn,
 } from "./support/index.ts";
@@ -599,7 +600,7 @@ describe("embed.ts", () => {
     const texts = server.embeddedTexts();
     expect(texts).toHaveLength(new Set(texts).size);
     const store = openHomeStore(home);
-    const alone = openStore(":memory:");
+    const alone = openNewStore();
     await indexHome(home, alone);
     await embedAll(home, alone);
     expect(contentOf(store)).toEqual(contentOf(alone));

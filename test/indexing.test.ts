@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { isAllIndexed } from "../lib/index/freshness.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { openStore } from "../lib/store/store.ts";
+import type { openStore } from "../lib/store/store.ts";
 import { claudeCompaction, claudeUser } from "./support/claude.ts";
 import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {
@@ -21,6 +21,7 @@ import {
   countMatches,
   indexHome,
   openHomeStore,
+  openNewStore,
   settingsWith,
   turn,
 } from "./support/index.ts";
@@ -45,7 +46,7 @@ function state(store: ReturnType<typeof openStore>, id: string) {
 describe("indexSessions()", () => {
   test("puts every exchange of every agent's sessions into rows and full text", async () => {
     layFixtures(home);
-    const store = openStore(":memory:");
+    const store = openNewStore();
     const report = await indexHome(home, store);
     expect(report.failed).toEqual([]);
     expect(report.sessions).toBe(listSessions(home.paths, { subagents: true }).length);
@@ -134,14 +135,14 @@ describe("indexSessions()", () => {
         }),
       );
       const bytes = Buffer.from(jsonl(...rows));
-      const pieces = openStore(":memory:");
+      const pieces = openNewStore();
       const file = writeClaude(home, { id: ONE, rows: "" });
       for (let at = 0; at < bytes.length; ) {
         at = Math.min(bytes.length, at + random.integer(1, bytes.length));
         writeFileSync(file, bytes.subarray(0, at));
         await indexHome(home, pieces);
       }
-      const whole = openStore(":memory:");
+      const whole = openNewStore();
       await indexHome(home, whole);
       expect(contentOf(pieces)).toEqual(contentOf(whole));
       pieces.close();
@@ -394,7 +395,7 @@ describe("indexSessions()", () => {
       isDone = state(store, ONE)?.status === "partial" && Number(state(store, ONE)?.next_chunk) === 2999;
       expect(runs).toBeLessThan(500);
     }
-    const whole = openStore(":memory:");
+    const whole = openNewStore();
     await indexHome(home, whole);
     expect(contentOf(store)).toEqual(contentOf(whole));
     whole.close();
@@ -514,7 +515,7 @@ describe("isAllIndexed()", () => {
       utimesSync(file, seconds, seconds);
       return file;
     });
-    const store = openStore(":memory:");
+    const store = openNewStore();
     await indexHome(home, store);
     expect(isAllIndexed(store, home.paths, settingsWith())).toBe(true);
     appendFileSync(files[3] ?? "", jsonl(turn("one prompt", "more")));

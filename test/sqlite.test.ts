@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openDatabase } from "../lib/store/sqlite.ts";
+import { openDatabase, openScratch } from "../lib/store/sqlite.ts";
 import { openStore } from "../lib/store/store.ts";
 
 function folder(): string {
@@ -57,7 +57,7 @@ describe("openDatabase()", () => {
   });
 
   test("transaction() rolls everything back when its work throws, also from inside another one", () => {
-    const db = openDatabase(":memory:");
+    const db = openScratch();
     db.exec("CREATE TABLE t (x INTEGER PRIMARY KEY)");
     const insert = (x: number) => db.prepare("INSERT INTO t VALUES (?)").run(x);
     expect(() =>
@@ -76,7 +76,7 @@ describe("openDatabase()", () => {
   });
 
   test("takes named and ordered parameters and gives blobs back as bytes", () => {
-    const db = openDatabase(":memory:");
+    const db = openScratch();
     const named = db.prepare("SELECT $a AS a, $b AS b").get({ a: 1, b: new Uint8Array([1, 2]) });
     expect([named?.a, new Uint8Array(named?.b as Uint8Array)]).toEqual([1, new Uint8Array([1, 2])]);
     expect([...db.prepare("SELECT value FROM json_each(?)").iterate("[5,6]")]).toEqual([
@@ -105,7 +105,7 @@ describe("openStore()", () => {
   });
 
   test("has the tables and columns that other programs may rely on", () => {
-    const store = openStore(":memory:");
+    const store = openStore(join(folder(), "memory.db"));
     const columns = (table: string) =>
       store.db
         .prepare("SELECT name FROM pragma_table_info(?)")

@@ -12,7 +12,7 @@ import {
   splitName,
   wordsOf,
 } from "../language/words.ts";
-import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
+import { openScratch, type SqlDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { documentFrequencies } from "./corpus.ts";
 import { inverseFrequency, type WeightedTerm } from "./rank.ts";
@@ -192,7 +192,7 @@ export function findStems(
 /** Puts texts into the scratch table in place of those before. */
 function fill(texts: readonly (readonly string[])[]): SqlDatabase {
   if (!scratch) {
-    scratch = openDatabase(":memory:");
+    scratch = openScratch();
     scratch.exec(`PRAGMA journal_mode = OFF; ${SCHEMA}`);
   }
   const db = scratch;

@@ -110,6 +110,11 @@ function immutableUri(path: string): string {
   return `file:${encodeURI(path).replace(/[?#]/g, encodeURIComponent)}?immutable=1`;
 }
 
+/** Opens a database of no file, gone when it is closed. */
+export function openScratch(): SqlDatabase {
+  return wrapDriver(openDriver(":memory:"), "a database in memory");
+}
+
 /** Opens a file whose folder takes no write; undefined where that fails too. */
 function openForReading(path: string, reason: unknown): SqlDatabase | undefined {
   // A database in WAL mode needs a file beside it, unless it cannot change.
@@ -132,7 +137,6 @@ function openDriver(path: string, reading?: { uri: string | undefined }): Driver
 }
 
 function prepareFile(path: string, create: boolean): void {
-  if (path === ":memory:") return;
   if (!existsSync(path)) {
     if (!create) {
       throw new SessionMemoryError("STORAGE_ERROR", `Cannot open "${path}": there is no index yet`, {

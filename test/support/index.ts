@@ -1,5 +1,8 @@
 /** An index made for one test: a store of its own over a home's transcripts, and what it holds as plain values. */
 
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { defaultSettings, type Settings } from "../../lib/config/config.ts";
 import { type IndexOptions, type IndexReport, indexSessions } from "../../lib/index/indexing.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
@@ -28,6 +31,11 @@ export function openHomeStore(home: TemporaryHome): Store {
   const store = openStore(home.paths.database);
   home.atEnd.push(() => store.close());
   return store;
+}
+
+/** Opens a new index that is no home's. */
+export function openNewStore(): Store {
+  return openStore(join(mkdtempSync(join(tmpdir(), "session-memory-store-")), "memory.db"));
 }
 
 /** A prompt and its answer as rows, at a minute of the day. */
