@@ -226,19 +226,19 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const settings = (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
   settings.exclude.forgotten = forgottenFile(paths.config);
-  return deepFreeze({ ...config, settings, paths: withFolders(paths, { settings, env: config.env }) });
+  return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
 }
 
 /** Returns the configuration for a missing or unusable config.json. */
 export function defaultConfig(env: Environment, cwd: string): Config {
   const trusted = ignoresEnvFiles() ? { env, ignored: [] } : trustedEnvironment(env, cwd);
-  return deepFreeze({
+  return {
     paths: resolvePaths(trusted.env),
     settings: defaultSettings(),
     currentSession: callingSession(trusted.env),
     env: { ...trusted.env },
     ignored: trusted.ignored,
-  });
+  };
 }
 
 /** Returns the paths for a command that a user or an agent runs in a folder: it may read any `.volute` there. */
@@ -279,14 +279,6 @@ export function pathsReading(config: Config, sessions: readonly string[] | undef
 export function expandPath(path: string, env: Environment, cwd: string): string {
   if (path === "~" || path.startsWith("~/")) return join(userHome(env), path.slice(1));
   return isAbsolute(path) ? path : resolve(cwd, path);
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(value))) deepFreeze(inner);
-  }
-  return value;
 }
 
 /** The variables we read. One set by the project folder's `.env` was not set by the user. */

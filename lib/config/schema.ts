@@ -89,116 +89,111 @@ export interface Settings {
 /** A message repeats no more than this of the file. */
 const FOUND_MAX_CHARS = 200;
 
+const flag = z.boolean();
+const word = z.string().min(1);
+const count = z.number().int().nonnegative();
 const positive = z.number().int().positive();
+const usd = z.number().nonnegative();
 const machine = z.string().regex(MACHINE_NAME, {
   error: "expected 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit",
 });
 const pattern = z.string().refine(isPattern, { error: "expected a regular expression" });
+const timezone = z.string().refine(isTimezone, { error: "expected an IANA time zone" });
+const commandName = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, {
+  error: "expected lower-case letters, digits and hyphens",
+});
+const modelKey = z
+  .string()
+  .regex(/^(?:active|[^/\s]+\/\S+)$/, { error: 'expected "provider/model" or "active"' });
+const observer = z.string().regex(/^(?:active|none|[^/\s]+\/\S+)$/, {
+  error: 'expected "active", "provider/model" or "none"',
+});
+const ownVariable = z.string().regex(/^SESSION_MEMORY_\w+$/, {
+  error: "expected a variable named SESSION_MEMORY_…",
+});
+
+/** The keys of an object in config.json; those below a key may be written as they are. */
+interface Keys {
+  [key: string]: z.ZodType | Keys;
+}
+
+const LLM: Keys = {
+  baseUrl: z.url().optional(),
+  apiKeyEnv: word,
+  model: word,
+  dailyBudgetUsd: usd,
+  timeoutMs: positive,
+  prices: z.record(z.string(), z.strictObject({ input: usd, output: usd })),
+};
+const LLM_DEFAULTS = { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} };
+
+const EMBEDDING: Keys = {
+  baseUrl: z.url().optional(),
+  apiKeyEnv: word,
+  model: word,
+  // sqlite-vec's bit vectors are whole bytes
+  dimensions: positive.max(8192).multipleOf(8),
+};
+const EMBEDDING_DEFAULTS = {
+  apiKeyEnv: "OPENAI_API_KEY",
+  model: "text-embedding-3-small",
+  dimensions: 1536,
+};
+
+const SHARE: Keys = {
+  urlEnv: ownVariable,
+  caFile: word.optional(),
+  machine: machine.optional(),
+  projects: z.record(word, word.max(63)),
+  days: positive,
+  maxChunks: positive,
+};
+const SHARE_DEFAULTS = { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 };
 
 function schema(defaults: Settings) {
-  return z
-    .strictObject({
-      llm: z
-        .strictObject({
-          baseUrl: z.url().optional(),
-          apiKeyEnv: z.string().min(1).default("OPENAI_API_KEY"),
-          model: z.string().min(1),
-          dailyBudgetUsd: z.number().nonnegative().default(1),
-          timeoutMs: positive.default(30_000),
-          prices: z
-            .record(
-              z.string(),
-              z.strictObject({ input: z.number().nonnegative(), output: z.number().nonnegative() }),
-            )
-            .default({}),
-        })
-        .optional(),
-      embedding: z
-        .strictObject({
-          baseUrl: z.url().optional(),
-          apiKeyEnv: z.string().min(1).default("OPENAI_API_KEY"),
-          model: z.string().min(1).default("text-embedding-3-small"),
-          // sqlite-vec's bit vectors are whole bytes
-          dimensions: positive.max(8192).multipleOf(8).default(1536),
-        })
-        .optional(),
-      share: z
-        .strictObject({
-          urlEnv: z
-            .string()
-            .regex(/^SESSION_MEMORY_\w+$/, { error: "expected a variable named SESSION_MEMORY_…" })
-            .default("SESSION_MEMORY_HUB_URL"),
-          caFile: z.string().min(1).optional(),
-          machine: machine.optional(),
-          projects: z.record(z.string().min(1), z.string().min(1).max(63)).default({}),
-          days: positive.default(365),
-          maxChunks: positive.default(200_000),
-        })
-        .optional(),
-      transcripts: z.array(z.strictObject({ path: z.string().min(1), machine })).default([]),
-      participants: z
-        .strictObject({
-          user: z.string().min(1).default("User"),
-          assistant: z.string().min(1).default("Assistant"),
-        })
-        .prefault({}),
-      timezone: z
-        .string()
-        .refine(isTimezone, { error: "expected an IANA time zone" })
-        .default(defaults.timezone),
-      commandName: z
-        .string()
-        .regex(/^[a-z0-9][a-z0-9-]*$/, { error: "expected lower-case letters, digits and hyphens" })
-        .default(defaults.commandName),
-      statusKey: z.string().min(1).default(defaults.statusKey),
-      minNewUserMessages: positive.default(defaults.minNewUserMessages),
-      notificationAutoClearMs: z.number().int().nonnegative().default(defaults.notificationAutoClearMs),
-      modelKeys: z
-        .array(
-          z.string().regex(/^(?:active|[^/\s]+\/\S+)$/, { error: 'expected "provider/model" or "active"' }),
-        )
-        .default([]),
-      activity: z
-        .strictObject({
-          scope: z.enum(["project", "all"]).default(defaults.activity.scope),
-          maxChars: positive.default(defaults.activity.maxChars),
-          welcome: z.boolean().default(defaults.activity.welcome),
-          seenBefore: z.boolean().default(defaults.activity.seenBefore),
-        })
-        .prefault({}),
-      observe: z
-        .strictObject({
-          model: z
-            .string()
-            .regex(/^(?:active|none|[^/\s]+\/\S+)$/, {
-              error: 'expected "active", "provider/model" or "none"',
-            })
-            .default("active"),
-          dailyBudgetUsd: z.number().nonnegative().default(1),
-          timeoutMs: positive.default(20_000),
-          mode: z.enum(["buffered", "blocking"]).default("buffered"),
-          auto: z.boolean().default(true),
-          observerTokens: positive.default(30_000),
-          reflectorTokens: positive.default(40_000),
-          retainTokens: z.number().int().nonnegative().default(8_000),
-          stepTokens: positive.default(8_000),
-          rules: z.boolean().default(false),
-        })
-        .prefault({}),
-      notes: z
-        .strictObject({ dir: z.string().min(1).optional(), onClear: z.boolean().default(true) })
-        .prefault({}),
-      redact: z.strictObject({ extra: z.array(pattern).default([]) }).prefault({}),
-      exclude: z
-        .strictObject({
-          sessions: z.array(z.string()).default([]),
-          projects: z.array(z.string()).default([]),
-          patterns: z.array(pattern).default([]),
-        })
-        .prefault({}),
-      volute: z.array(z.string().min(1)).default([]),
-    })
-    .readonly();
+  const keys: Keys = {
+    llm: strict(LLM, LLM_DEFAULTS).optional(),
+    embedding: strict(EMBEDDING, EMBEDDING_DEFAULTS).optional(),
+    share: strict(SHARE, SHARE_DEFAULTS).optional(),
+    transcripts: z.array(z.strictObject({ path: word, machine })),
+    participants: { user: word, assistant: word },
+    timezone,
+    commandName,
+    statusKey: word,
+    minNewUserMessages: positive,
+    notificationAutoClearMs: count,
+    modelKeys: z.array(modelKey),
+    activity: { scope: z.enum(["project", "all"]), maxChars: positive, welcome: flag, seenBefore: flag },
+    observe: {
+      model: observer,
+      dailyBudgetUsd: usd,
+      timeoutMs: positive,
+      mode: z.enum(["buffered", "blocking"]),
+      auto: flag,
+      observerTokens: positive,
+      reflectorTokens: positive,
+      retainTokens: count,
+      stepTokens: positive,
+      rules: flag,
+    },
+    notes: { dir: word.optional(), onClear: flag },
+    redact: { extra: z.array(pattern) },
+    exclude: { sessions: z.array(z.string()), projects: z.array(z.string()), patterns: z.array(pattern) },
+    volute: z.array(word),
+  };
+  return strict(keys, { ...defaults });
+}
+
+/** Returns a schema of these keys and no others, in which what has a default may be left out. */
+function strict(keys: Keys, defaults: Record<string, unknown>): z.ZodType {
+  const shape = Object.entries(keys).map(([key, type]) => {
+    const usual = defaults[key];
+    if (!(type instanceof z.ZodType)) {
+      return [key, strict(type, usual as Record<string, unknown>).prefault({})] as const;
+    }
+    return [key, usual === undefined ? type : type.default(usual)] as const;
+  });
+  return z.strictObject(Object.fromEntries(shape));
 }
 
 /**
@@ -215,7 +210,7 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   }
   const expected = schema(defaults);
   const parsed = expected.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return parsed.data as Settings;
   const { issues } = parsed.error;
   // A key that is misspelt is missing too: its name says more.
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
