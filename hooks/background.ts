@@ -151,7 +151,7 @@ async function follow(work: Work): Promise<void> {
 
 /** Indexes the session and its subagents, full text and vectors. */
 async function index(session: Session, store: Store, config: Config): Promise<void> {
-  const [{ embedSessions, failureOf }, { listSessions }] = await Promise.all([
+  const [{ embedSessions, findFailure }, { listSessions }] = await Promise.all([
     import("../lib/index/index-run.ts"),
     import("../lib/sessions/sessions.ts"),
   ]);
@@ -159,7 +159,7 @@ async function index(session: Session, store: Store, config: Config): Promise<vo
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
   const sessions = family.length > 0 ? family : [session];
-  const failure = failureOf(await embedSessions({ store, config, sessions, isComplete: false }));
+  const failure = findFailure(await embedSessions({ store, config, sessions, isComplete: false }));
   if (failure) throw failure;
 }
 

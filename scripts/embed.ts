@@ -26,7 +26,7 @@ import {
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
-import { embedSessions, failureOf, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
+import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { ensureIndex, openIndex } from "../lib/index/open-index.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
@@ -132,12 +132,12 @@ async function run(config: Config, sessions: readonly Session[], flags: Flags): 
   try {
     const report = await embedSessions({ ...runOptions(config, sessions, flags), store });
     await showReport(report, flags);
-    const failure = failureOf(report);
+    const failure = findFailure(report);
     if (failure) throw failure;
     const { vectors } = report;
     if (typeof vectors === "object" && vectors.stopped)
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
-    if (report.sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...countsOf(report) });
+    if (report.sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...readCounts(report) });
   } catch (error) {
     const { redact } = await import("../lib/redact/redact.ts");
     logEvent(paths.log, { event: "embed", ok: false, error: redact(describeError(error)) });
@@ -147,7 +147,7 @@ async function run(config: Config, sessions: readonly Session[], flags: Flags): 
   }
 }
 
-function countsOf({ sessions, chunks, newChunks, tookMs }: RunReport): object {
+function readCounts({ sessions, chunks, newChunks, tookMs }: RunReport): object {
   return { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
 }
 

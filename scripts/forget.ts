@@ -9,6 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { counted, unbroken } from "../lib/base/text.ts";
 import {
   confirm,
   note,
@@ -21,13 +22,6 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { type Config, expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
-import {
-  type Asked,
-  excludedParts,
-  forgottenLines,
-  remarks,
-  transcriptsOf,
-} from "../lib/forget/forget-lines.ts";
 import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
   ensureIndexes,
@@ -39,7 +33,7 @@ import {
   isAnything,
   readHeld,
   undoExclusion,
-} from "../lib/forget/forgetting.ts";
+} from "../lib/forget/removal.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
@@ -135,7 +129,7 @@ async function forgetSessions(words: readonly string[], config: Config, values: 
   const sessions = excludedByName(targets, project, values);
   const exclude = { sessions, projects: project && !before ? [project] : [], patterns: [] };
   const places = project && !before ? [project] : [];
-  const asked = { ...optionsOf(config, values, exclude), places };
+  const asked = { ...readOptions(config, values, exclude), places };
   await confirmed((dryRun) => forgetTargets(targets, { ...asked, dryRun }), targets, values);
 }
 
@@ -168,11 +162,11 @@ function excludedByName(
 async function forgetPatterns(patterns: readonly string[], config: Config, values: Flags): Promise<void> {
   const exclude = { sessions: [], projects: [], patterns: [...patterns] };
   const { hasText } = readExclusion(exclude);
-  const options = optionsOf(config, values, exclude);
+  const options = readOptions(config, values, exclude);
   await confirmed((dryRun) => forgetText(hasText, { ...options, dryRun }), [], values);
 }
 
-function optionsOf({ paths }: Config, values: Flags, exclude: Exclude): Omit<ForgetOptions, "dryRun"> {
+function readOptions({ paths }: Config, values: Flags, exclude: Exclude): Omit<ForgetOptions, "dryRun"> {
   return { paths, cwd: process.cwd(), exclude: values["no-exclude"] ? undefined : exclude };
 }
 
@@ -244,7 +238,7 @@ function report(forgotten: Forgotten, targets: readonly Target[], values: Flags)
       transcript,
     }));
     const dryRun = values["dry-run"];
-    const transcripts = transcriptsOf(targets);
+    const transcripts = listTranscripts(targets);
     printJson({ dryRun, sessions, removed, keptFiles, setAside, excluded, forks, transcripts, erased });
     for (const remark of remarks(forgotten, targets, askedFor(values))) note(remark);
   } else for (const line of forgottenLines(forgotten, targets, askedFor(values))) print(line);
@@ -257,6 +251,115 @@ function throwUnerased(): never {
     recoverable: true,
     hint: "run the same command again",
   });
+}
+
+/** The options that affect the wording. */
+interface Asked {
+  dryRun: boolean;
+  isExcluded: boolean;
+  hasPattern: boolean;
+  hasTime: boolean;
+}
+
+/** As many as fit on a screen beside the counts. */
+const SHOWN_MAX = 10;
+/** A session's name on one line with its id. */
+const NAME_MAX = 60;
+
+/** Returns the complete report. */
+function forgottenLines(forgotten: Forgotten, targets: readonly Target[], asked: Asked): string[] {
+  return [
+    ...sessionLines(targets, asked.dryRun),
+    ...removedLines(forgotten.removed),
+    ...excludedLines(forgotten.excluded),
+    ...remarks(forgotten, targets, asked),
+  ];
+}
+
+function sessionLines(targets: readonly Target[], dryRun: boolean): string[] {
+  const verb = dryRun ? "would forget" : "forgot";
+  const matches = dryRun ? "would forget what matches" : "forgot what matched";
+  const shown = targets.slice(0, SHOWN_MAX).map(({ id, agent, name }) => {
+    const called = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
+    return `- ${oneLine(redact(id), 255)}${called}${agent === undefined ? "" : ` (${agent})`}`;
+  });
+  const more = targets.length > SHOWN_MAX ? [`- … ${targets.length - SHOWN_MAX} more`] : [];
+  return [targets.length > 0 ? `${verb} ${counted(targets.length, "session")}` : matches, ...shown, ...more];
+}
+
+/** Returns the transcripts that the hosts still have. */
+function listTranscripts(targets: readonly Target[]): string[] {
+  return targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
+}
+
+function removedLines({ notes, reports, ...counts }: Forgotten["removed"]): string[] {
+  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines, sharedChunks } =
+    counts;
+  return [
+    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}, ${cached} cached`,
+    `observations: ${observations} in ${counted(ledgers, "ledger")}`,
+    `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
+    ...(sharedChunks > 0 ? [`shared by others: ${counted(sharedChunks, "chunk")}`] : []),
+    `notes: ${notes.length}`,
+    ...notes.map((file) => `- ${unbroken(file)}`),
+    ...(reports.length > 0 ? [`reports: ${reports.length}`] : []),
+    ...reports.map((file) => `- ${unbroken(file)}`),
+  ];
+}
+
+function excludedLines(exclude: Exclude): string[] {
+  const parts = excludedParts(exclude);
+  return parts.length > 0 ? [`excluded from now on: ${parts.join(", ")} (exclude in config.json)`] : [];
+}
+
+/** Describes exclusions, one part per kind. */
+function excludedParts({ sessions, projects, patterns }: Exclude): string[] {
+  return [
+    sessions.length > 0 ? counted(sessions.length, "session") : "",
+    ...projects.map((project) => `project ${project}`),
+    ...patterns.map((pattern) => `pattern ${pattern}`),
+  ].filter(Boolean);
+}
+
+/** Returns remarks on what remains and what the user can do about it. */
+function remarks(
+  { forks, keptFiles, setAside }: Forgotten,
+  targets: readonly Target[],
+  asked: Asked,
+): string[] {
+  const transcripts = listTranscripts(targets);
+  const lines: string[] = [];
+  if (forks.length > 0) {
+    lines.push(`forks that contain the same rows, forget them too: ${forks.join(", ")}`);
+  }
+  lines.push(...keptLines(keptFiles));
+  if (setAside.length > 0) {
+    const verb = asked.dryRun ? "would be deleted" : "deleted";
+    lines.push(`damaged files that were set aside, ${verb}:`, ...listed(setAside));
+  }
+  if (transcripts.length > 0) {
+    lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`);
+    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${unbroken(file)}`));
+    if (transcripts.length > SHOWN_MAX) lines.push(`- … ${transcripts.length - SHOWN_MAX} more`);
+  }
+  if (targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined)) {
+    lines.push("observations and updates that our extension wrote are in pi's own session files");
+  }
+  if (asked.hasPattern) lines.push("the hosts' transcripts still contain it");
+  if (!asked.isExcluded && !asked.dryRun) lines.push("not excluded: the next indexing run reads it again");
+  if (asked.hasTime && asked.isExcluded) {
+    lines.push("only these sessions are excluded, one by one: a time cannot be excluded");
+  }
+  return lines;
+}
+
+function listed(files: readonly string[]): string[] {
+  return files.map((file) => `- ${unbroken(file)}`);
+}
+
+function keptLines(files: readonly string[]): string[] {
+  if (files.length === 0) return [];
+  return ["not removed because they are not as we wrote them; delete them with rm:", ...listed(files)];
 }
 
 if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, readsAnyVolute: true }, main);

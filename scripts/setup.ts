@@ -12,7 +12,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, rmSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
-import { readJson, realPathOf, textOf } from "../lib/base/files.ts";
+import { readJson, readText, realPathOf } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
@@ -87,12 +87,12 @@ const WIRED: readonly Wired[] = [
     agent: "codex",
     // It works with a copy, which the second command brings up to date.
     install: ({ codex }) => {
-      const config = textOf(join(codex, "config.toml"));
+      const config = readText(join(codex, "config.toml"));
       const isOther = config.includes(CODEX_MARKETPLACE) && !config.includes(`source = "${ROOT}"`);
       return [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]];
     },
     remove: ({ codex }) => {
-      const config = textOf(join(codex, "config.toml"));
+      const config = readText(join(codex, "config.toml"));
       return [
         ...(config.includes(`[plugins."${PLUGIN}"]`) ? [["plugin", "remove", PLUGIN]] : []),
         ...(config.includes(CODEX_MARKETPLACE) ? [REMOVE_MARKETPLACE] : []),
@@ -272,7 +272,7 @@ function shown({ host, command }: Step): string {
 }
 
 function claudeHas({ claude }: Paths, file: string, name: string): boolean {
-  return textOf(join(claude, "plugins", file)).includes(`"${name}"`);
+  return readText(join(claude, "plugins", file)).includes(`"${name}"`);
 }
 
 /** Returns pi's sources of this package: this folder, another one of it, or the published one. */

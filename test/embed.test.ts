@@ -14,7 +14,7 @@ import { type EmbeddingConfig, loadConfig } from "../lib/config/config.ts";
 import { hasAllVectors, vectorSource } from "../lib/index/chunk-vectors.ts";
 import { planRun } from "../lib/index/dry-run.ts";
 import { embedChunks } from "../lib/index/embedding-run.ts";
-import { embedSessions, failureOf, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
+import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -211,11 +211,11 @@ describe("embedChunks()", () => {
       100,
       "Cannot embed: the server answered 500 scripted failure",
     ]);
-    expect(failureOf({ vectors: some } as RunReport)).toBeUndefined();
+    expect(findFailure({ vectors: some } as RunReport)).toBeUndefined();
     server.scriptEmbeddings(...down);
     const none = await embedAll(home, store);
     expect([none.embedded, none.left]).toEqual([0, 100]);
-    expect(failureOf({ vectors: none } as RunReport)).toBe(none.stopped);
+    expect(findFailure({ vectors: none } as RunReport)).toBe(none.stopped);
   });
 
   test("finds the one text that the server refuses, embeds the others, and asks no more for it", async () => {

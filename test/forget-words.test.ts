@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { forgetInLog } from "../lib/store/forget-log.ts";
+import { forgetInLog } from "../lib/store/forgetting.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import {

@@ -4,9 +4,9 @@ import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import {
   appendLedgerFile,
-  fileStem,
   LEDGER_ENTRY_TYPE,
   ledgerFile,
+  ledgerStem,
   readLedger,
   readLedgerFile,
 } from "../lib/observe/ledger.ts";
@@ -97,8 +97,8 @@ test.each([
   ["01a1f9c6-fd51", "01a1f9c6-fd51"],
   ["größe", "gr=C3=B6=C3=9Fe"],
 ])("the ledger of a session with the id %j stays in its folder", (id, stem) => {
-  expect(fileStem(id).replace(/^=2E/, ".")).toBe(stem.replace(/^=2E/, "."));
-  expect(fileStem(id)).not.toMatch(/^\.|[/\\]/);
+  expect(ledgerStem(id).replace(/^=2E/, ".")).toBe(stem.replace(/^=2E/, "."));
+  expect(ledgerStem(id)).not.toMatch(/^\.|[/\\]/);
 });
 
 test("two observers at once on one session lose and double nothing", async () => {

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bytesOf, textOf } from "../lib/base/files.ts";
+import { bytesOf, readText } from "../lib/base/files.ts";
 import { temporaryHome } from "./support/home.ts";
 
-test("textOf() reads regular files of at most 1 MiB, through links too, and nothing else", () => {
+test("readText() reads regular files of at most 1 MiB, through links too, and nothing else", () => {
   using home = temporaryHome();
   const path = (name: string) => join(home.root, name);
   writeFileSync(path("text"), "naïve\n");
@@ -16,8 +16,8 @@ test("textOf() reads regular files of at most 1 MiB, through links too, and noth
   symlinkSync("/dev/zero", path("endless"));
   symlinkSync(path("loop"), path("loop"));
   mkdirSync(path("folder"));
-  expect([textOf(path("text")), textOf(path("link"))]).toEqual(["naïve\n", "naïve\n"]);
+  expect([readText(path("text")), readText(path("link"))]).toEqual(["naïve\n", "naïve\n"]);
   for (const name of ["large", "pipe", "endless", "loop", "folder", "missing", "text/below"]) {
-    expect([name, textOf(path(name)), bytesOf(path(name))]).toEqual([name, "", undefined]);
+    expect([name, readText(path(name)), bytesOf(path(name))]).toEqual([name, "", undefined]);
   }
 });

@@ -157,7 +157,7 @@ export function namesIn(folder: string): string[] {
 }
 
 /** Returns a file's text; "" where `bytesOf` returns nothing. */
-export function textOf(file: string, maxBytes = TEXT_MAX_BYTES): string {
+export function readText(file: string, maxBytes = TEXT_MAX_BYTES): string {
   return bytesOf(file, maxBytes)?.toString("utf8") ?? "";
 }
 

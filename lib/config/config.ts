@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, textOf } from "../base/files.ts";
+import { readIfExists, readText } from "../base/files.ts";
 import { shortHash } from "../base/hash.ts";
 import type { Environment } from "../base/runtime.ts";
 import { forgottenFile } from "./config-file.ts";
@@ -132,7 +132,7 @@ export function resolvePaths(env: Environment): Paths {
     .map((path) => resolve(path));
   return {
     home,
-    database: databaseOf(home, transcripts),
+    database: indexPath(home, transcripts),
     indexes: join(home, "indexes"),
     shared: join(home, "shared.db"),
     state: join(home, "state.db"),
@@ -160,7 +160,7 @@ export function resolvePaths(env: Environment): Paths {
 }
 
 /** Given transcripts have an index of their own, so that they never mix into the main one. */
-function databaseOf(home: string, transcripts: readonly string[]): string {
+function indexPath(home: string, transcripts: readonly string[]): string {
   if (transcripts.length === 0) return join(home, "memory.db");
   const key = shortHash([...new Set(transcripts)].sort().join("\0"));
   return join(home, "indexes", `${key.toString(16)}.db`);
@@ -267,7 +267,7 @@ export function pathsReading(config: Config, sessions: readonly string[] | undef
   const transcripts = isNamed ? sessions.map((path) => expandPath(path, env, cwd)) : paths.transcripts;
   const missing = transcripts.find((path) => !existsSync(path));
   if (missing === undefined) {
-    return { ...paths, transcripts, database: databaseOf(paths.home, transcripts) };
+    return { ...paths, transcripts, database: indexPath(paths.home, transcripts) };
   }
   const reason = "there is no such file or folder";
   throw new SessionMemoryError("NOT_FOUND", `Cannot read sessions from "${missing}": ${reason}`, {
@@ -333,7 +333,7 @@ function plantedValues(cwd: string, mode = "development"): Map<string, string[]>
   for (const usual of ["development", "production", "test"])
     names.push(`.env.${usual}`, `.env.${usual}.local`);
   for (const name of new Set(names)) {
-    const text = textOf(join(cwd, name), ENV_FILE_MAX_BYTES);
+    const text = readText(join(cwd, name), ENV_FILE_MAX_BYTES);
     for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
       const raw = match[2] ?? "";
       const unquoted = raw.replace(/^(["'`])(.*?)\1.*$/, "$2");

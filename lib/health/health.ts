@@ -12,9 +12,8 @@ import { untakenVolute } from "../sessions/find.ts";
 import { shareStatus } from "../share/share-status.ts";
 import { withExistingState } from "../store/state.ts";
 import type { Session } from "../transcripts/session.ts";
-import { type Finding, fromError } from "./finding.ts";
 import { checkHooks, checkRuntime, type HookRuns, readHookLog } from "./hook-health.ts";
-import { checkIndex, type IndexMetrics } from "./index-health.ts";
+import { checkIndex, type Finding, fromError, type IndexMetrics } from "./index-health.ts";
 import { checkSkills } from "./skill-pages.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
@@ -56,7 +55,7 @@ export function checkHealth(options: HealthOptions): Health {
   const spend = readSpendToday(paths.home, settings.timezone, now);
   findings.push(...checkSpend(spend.usd, settings));
   return {
-    status: statusOf(findings),
+    status: worstStatus(findings),
     findings: findings.sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level)),
     metrics: {
       ...index.metrics,
@@ -74,7 +73,7 @@ export function checkHealth(options: HealthOptions): Health {
 
 const RANKS: Finding["level"][] = ["error", "warning", "info"];
 
-function statusOf(findings: readonly Finding[]): HealthStatus {
+function worstStatus(findings: readonly Finding[]): HealthStatus {
   if (findings.some(({ level }) => level === "error")) return "ERROR";
   return findings.some(({ level }) => level === "warning") ? "DEGRADED" : "OK";
 }
@@ -112,12 +111,12 @@ function checkStateFolder(home: string): Finding[] {
 export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, env: Environment): string {
   const { embedding, llm, share, modelKeys } = settings;
   const receivers = [
-    ...(embedding ? [`embeddings to ${hostOf(embedding.baseUrl)}`] : []),
-    ...(llm ? [`conversation to ${hostOf(llm.baseUrl)}`] : []),
+    ...(embedding ? [`embeddings to ${readHost(embedding.baseUrl)}`] : []),
+    ...(llm ? [`conversation to ${readHost(llm.baseUrl)}`] : []),
     ...modelKeys.map((key) => `conversation to ${piModel(key)}`),
     ...observers(settings, paths),
     ...(share && Object.keys(share.projects).length > 0
-      ? [`shared sessions to ${hubOf(env[share.urlEnv], share.urlEnv)}`]
+      ? [`shared sessions to ${nameHub(env[share.urlEnv], share.urlEnv)}`]
       : []),
   ];
   return receivers.length > 0 ? receivers.join(", ") : "nothing";
@@ -134,12 +133,12 @@ function piModel(key: string): string {
   return key === "active" ? "pi's active model" : `${key} through pi`;
 }
 
-function hubOf(url: string | undefined, variable: string): string {
+function nameHub(url: string | undefined, variable: string): string {
   if (!url) return `the hub of ${variable}, which is not set`;
   return URL.canParse(url) ? new URL(url).host : `the hub of ${variable}, which is no URL`;
 }
 
-function hostOf(baseUrl: string | undefined): string {
+function readHost(baseUrl: string | undefined): string {
   return new URL(baseUrl ?? "https://api.openai.com").host;
 }
 

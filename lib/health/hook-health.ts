@@ -1,14 +1,14 @@
 /** Checks that the hosts run our hooks, and that those succeed, by the event log. */
 
 import { join } from "node:path";
-import { changedAt, readIfExists, statOf, textOf } from "../base/files.ts";
+import { changedAt, readIfExists, readText, statOf } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
 import { type Environment, findProgram, type Runtime } from "../base/runtime.ts";
 import { truncate } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
 import type { Session } from "../transcripts/session.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./index-health.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SILENT_DAYS = 7;
@@ -76,7 +76,7 @@ function installedAt(
     codex: join(codex, "config.toml"),
   }[host];
   const stat = statOf(record);
-  return stat && textOf(record).includes("session-memory") ? changedAt(stat) : undefined;
+  return stat && readText(record).includes("session-memory") ? changedAt(stat) : undefined;
 }
 
 function describeFailure({ event, failures24h, lastError }: HookRuns): Finding {
@@ -131,7 +131,7 @@ export function readHookLog(log: string, sessions: readonly Session[], now: Date
       if (!row || !event || !at || !OF_HOOKS.test(event)) continue;
       addRun(runs, { event, at, row }, now);
       const agent = agents.get(stringOf(row.session) ?? "");
-      for (const host of hostsOf(event, stringOf(row.source) ?? agent)) {
+      for (const host of findHosts(event, stringOf(row.source) ?? agent)) {
         if (at > (lastBy.get(host) ?? "")) lastBy.set(host, at);
       }
     }
@@ -140,7 +140,7 @@ export function readHookLog(log: string, sessions: readonly Session[], now: Date
 }
 
 /** Returns the hosts that may have run a hook: all of them when the line names none. */
-function hostsOf(event: string, agent: string | undefined): readonly Host[] {
+function findHosts(event: string, agent: string | undefined): readonly Host[] {
   if (event.startsWith("hook.pi.")) return ["pi"];
   if (event.startsWith("hook.")) return ["claude"];
   const host = HOSTS.find((name) => name === agent);

@@ -14,7 +14,19 @@ import { countRedactions } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
-import { type Finding, fromError } from "./finding.ts";
+
+/** The result of a check, with its remedy. */
+export interface Finding {
+  /** `info` is no reason for concern. */
+  level: "error" | "warning" | "info";
+  what: string;
+  remedy: string;
+}
+
+/** Turns an error into a finding. */
+export function fromError(error: SessionMemoryError): Finding {
+  return { level: "error", what: `${error.type}: ${error.message}`, remedy: error.hint ?? "see --help" };
+}
 
 interface IndexCheck {
   paths: Paths;

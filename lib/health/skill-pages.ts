@@ -2,14 +2,14 @@
 
 import { existsSync, rmdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { namesIn, replaceFile, textOf } from "../base/files.ts";
+import { namesIn, replaceFile, readText } from "../base/files.ts";
 import { type Environment, findProgram, ROOT } from "../base/runtime.ts";
 import { quoted } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { isAsWritten, recordWritten } from "../store/written-files.ts";
 import { HOSTS, type Host } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./index-health.ts";
 
 interface SkillPage {
   /** What people call the host. */
@@ -23,9 +23,9 @@ export function pagesToWrite({ name, skills }: Host, paths: Paths): SkillPage[] 
   if (skills === undefined) return [];
   return namesIn(join(ROOT, "skills")).flatMap((skill) => {
     const file = join(paths.expand(skills), skill, "SKILL.md");
-    const text = pageFor(textOf(join(ROOT, "skills", skill, "SKILL.md")));
+    const text = pageFor(readText(join(ROOT, "skills", skill, "SKILL.md")));
     const isOurs = !existsSync(file) || isAsWritten(paths, file);
-    return isOurs && textOf(file) !== text ? [{ host: name, file, text }] : [];
+    return isOurs && readText(file) !== text ? [{ host: name, file, text }] : [];
   });
 }
 

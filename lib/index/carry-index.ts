@@ -120,7 +120,7 @@ function carryChunks({ from, to, rules, ids }: Carrying): boolean {
 
 function cleanChunk(row: Row, { clean }: Rules): Chunk {
   const [content, context] = [String(row.content), String(row.context_content)];
-  const after = cleanContent(content, String(row.row_lines), clean);
+  const after = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
   return {
     sessionId: String(row.session_id),
     index: Number(row.chunk_index),
@@ -132,32 +132,37 @@ function cleanChunk(row: Row, { clean }: Rules): Chunk {
     topics: JSON.parse(cleanList(String(row.topic_tags), clean)),
     hasDecision: row.has_decision === 1,
     hasAction: row.has_action === 1,
-    ...after,
+    content: after.content,
+    rows: parseRowLines(after.rowLines),
     contextContent: clean(context.slice(0, context.length - content.length)) + after.content,
     tools: clean(String(row.tools)),
     tokens: Number(row.token_count),
   };
 }
 
-/** Cleans each message by itself, so that its new start is known. */
-function cleanContent(
-  content: string,
-  rowLines: string,
-  clean: (text: string) => string,
-): Pick<Chunk, "content" | "rows"> {
-  const before = [...rowLines.matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => [
-    Number(start),
-    Number(line),
-  ]);
-  if (before[0]?.[0] !== 0) return { content: clean(content), rows: [] };
-  const rows: Chunk["rows"] = [];
-  let text = "";
-  for (const [i, [start, line = 0]] of before.entries()) {
-    rows.push({ start: text.length, line });
-    const [, piece = "", end = ""] = /^([\s\S]*?)(\n*)$/.exec(content.slice(start, before[i + 1]?.[0])) ?? [];
-    text += clean(piece) + end; // line ends between messages stay
-  }
-  return { content: text, rows };
+/** A chunk's content, and where its messages begin and on which lines they are: `0:118 340:121`. */
+interface Messages {
+  content: string;
+  rowLines: string;
+}
+
+/** Cleans each message by itself, and moves their beginnings with what that takes out. */
+export function cleanMessages({ content, rowLines }: Messages, clean: (text: string) => string): Messages {
+  const places = parseRowLines(rowLines);
+  let cleaned = clean(content.slice(0, places[0]?.start ?? content.length));
+  const moved = places.map(({ start, line }, at) => {
+    const begin = cleaned.length;
+    cleaned += clean(content.slice(start, places[at + 1]?.start));
+    return `${begin}:${line}`;
+  });
+  return { content: cleaned, rowLines: moved.join(" ") };
+}
+
+function parseRowLines(rowLines: string): Chunk["rows"] {
+  return [...rowLines.matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => ({
+    start: Number(start),
+    line: Number(line),
+  }));
 }
 
 function cleanList(json: string, clean: (text: string) => string): string {

@@ -83,7 +83,7 @@ export function chunkPutter(store: Store): PutChunk {
     const { before } = place;
     const hash = contentHash(chunk.contextContent);
     if (before && before.hash === Buffer.from(hash).toString("hex")) {
-      if (before.place !== placeOf(chunk, place).join(" ")) move(store, before.id, chunk, place);
+      if (before.place !== listPlace(chunk, place).join(" ")) move(store, before.id, chunk, place);
       return false;
     }
     if (before) removeChunk(store, before.id);
@@ -168,7 +168,7 @@ export function storedChunks(store: Store, sessionId: string, index: number): Ma
   );
 }
 
-function placeOf(chunk: Chunk, { exchangeLine }: ChunkPlace): (string | number)[] {
+function listPlace(chunk: Chunk, { exchangeLine }: ChunkPlace): (string | number)[] {
   const { firstLine, lastLine, entryIds, tools } = chunk;
   return [firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), rowLines(chunk), tools];
 }
@@ -181,7 +181,7 @@ function move(store: Store, id: number, chunk: Chunk, place: ChunkPlace): void {
          tools = ?
        WHERE id = ?`,
     )
-    .run(...placeOf(chunk, place), id);
+    .run(...listPlace(chunk, place), id);
   replaceText(store, id);
 }
 

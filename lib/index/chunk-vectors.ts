@@ -194,7 +194,7 @@ function fillTable(store: Store, embedder: number, dimensions: number): void {
   db.exec(`DROP TABLE IF EXISTS session_embeddings;
     CREATE VIRTUAL TABLE session_embeddings USING vec0(chunk_id INTEGER PRIMARY KEY, embedding bit[${dimensions}])`);
   const rows = db.prepare("SELECT id, embedding FROM session_chunks WHERE embedder = ?");
-  for (const row of rows.iterate(embedder)) insertBits(store, Number(row.id), blobOf(row));
+  for (const row of rows.iterate(embedder)) insertBits(store, Number(row.id), readBlob(row));
   writeFact(store, TABLE_FACT, String(embedder));
 }
 
@@ -204,6 +204,6 @@ function insertBits(store: Store, chunkId: number, embedding: Uint8Array): void 
     .run(chunkId, embedding);
 }
 
-function blobOf(row: Row): Uint8Array {
+function readBlob(row: Row): Uint8Array {
   return row.embedding as Uint8Array;
 }

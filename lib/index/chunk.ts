@@ -97,7 +97,7 @@ function readMessages(entries: readonly Entry[]): Message[] {
       continue;
     }
     if (entry.kind !== "user" && entry.kind !== "assistant") continue;
-    const text = endsOf(entry.text.trimEnd());
+    const text = keepEnds(entry.text.trimEnd());
     if (text.trim() === "") continue;
     attachTools(messages.at(-1));
     messages.push({
@@ -115,7 +115,7 @@ function readMessages(entries: readonly Entry[]): Message[] {
 }
 
 /** Returns the beginning and the end of a message that is too long to be all searchable. */
-function endsOf(text: string): string {
+function keepEnds(text: string): string {
   if (text.length <= MESSAGE_CHARACTERS) return text;
   const half = MESSAGE_CHARACTERS / 2;
   return `${text.slice(0, half)}\n…\n${text.slice(-half)}`.toWellFormed();

@@ -9,9 +9,9 @@ import { noteForgotten, readFact, type Store, writeFact } from "../store/store.t
 import { readExclusion } from "../transcripts/rules.ts";
 import { removeChunk, removeSession } from "./chunk-rows.ts";
 import { mergeDeedText, removeDeedsWith } from "./deed-rows.ts";
-import { sessionsWithCopies } from "./entries.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
 import { forgetProgress, readIndexedSession, rewriteNames } from "./index-state.ts";
+import { sessionsWithCopies } from "./row-claims.ts";
 
 export interface IndexCounts {
   chunks: number;
@@ -34,7 +34,7 @@ const CACHES = ["vector_cache", "topic_cache"] as const;
 export function findRows(forgetting: Forgetting, store: Store): RowsFound {
   if ("ids" in forgetting) {
     const sessions = chosen(store, forgetting.ids);
-    return { counts: countSessions(store, sessions), forks: forksOf(store, sessions) };
+    return { counts: countSessions(store, sessions), forks: listForks(store, sessions) };
   }
   const chunks = chunksWith(store, forgetting.hasText);
   const vectors = chunks.filter(({ hasVector }) => hasVector).length;
@@ -52,7 +52,7 @@ function chosen(store: Store, ids: ReadonlySet<string>): HeldSession[] {
   return heldSessions(store).filter(({ id }) => ids.has(id));
 }
 
-function forksOf(store: Store, sessions: readonly HeldSession[]): string[] {
+function listForks(store: Store, sessions: readonly HeldSession[]): string[] {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
   return store.db
     .prepare(

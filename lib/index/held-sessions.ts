@@ -53,20 +53,20 @@ const ACTIONS: Record<string, ToolAction> = {
 /** Returns the steps of a session, in their order. */
 export function storedSteps(store: Store, sessionId: string): Step[] {
   const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
-  const said = messagesOf(store, sessionId).map((entry) => ({ entry }));
+  const said = storedMessages(store, sessionId).map((entry) => ({ entry }));
   const all = { after: -1, to: Number.MAX_SAFE_INTEGER };
   const done = number === undefined ? [] : readDeeds(store, Number(number), all).map(toStep);
   return [...said, ...done].sort((a, b) => a.entry.line - b.entry.line);
 }
 
-function messagesOf(store: Store, sessionId: string): Entry[] {
+function storedMessages(store: Store, sessionId: string): Entry[] {
   const rows = store.db
     .prepare(
       `SELECT timestamp, first_line, content, row_lines FROM session_chunks WHERE session_id = ? ORDER BY chunk_index`,
     )
     .all(sessionId);
   const messages: Entry[] = [];
-  for (const piece of rows.flatMap(piecesOf)) {
+  for (const piece of rows.flatMap(splitMessages)) {
     const last = messages.at(-1);
     if (last?.line === piece.line && last.kind === piece.kind) last.text = joined(last.text, piece.text);
     else messages.push(piece);
@@ -75,7 +75,7 @@ function messagesOf(store: Store, sessionId: string): Entry[] {
 }
 
 /** Returns the messages of a chunk, or the pieces of them that are in it. */
-export function piecesOf(row: Row): Entry[] {
+export function splitMessages(row: Row): Entry[] {
   const content = String(row.content);
   const places = [...String(row.row_lines).matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => [
     Number(start),

@@ -7,7 +7,13 @@ import type { Head } from "../transcripts/format.ts";
 import { validateSessionFile } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
-import { readRewound } from "../transcripts/transcript.ts";
+import {
+  type BranchWatch,
+  branchWatch,
+  type ReadProgress,
+  readEntries,
+  readRewound,
+} from "../transcripts/transcript.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
 import {
   countChunks,
@@ -19,15 +25,6 @@ import {
   storedChunks,
 } from "./chunk-rows.ts";
 import { type AddDeeds, removeDeeds } from "./deed-rows.ts";
-import {
-  type ClaimRows,
-  isKnown,
-  newWatch,
-  releaseRows,
-  sessionsWithCopies,
-  type Watch,
-  watchedEntries,
-} from "./entries.ts";
 import { hashBefore } from "./freshness.ts";
 import {
   forgetProgress,
@@ -38,6 +35,7 @@ import {
   saveIndexedSession,
   updateRewound,
 } from "./index-state.ts";
+import { type ClaimRows, isKnown, releaseRows, sessionsWithCopies } from "./row-claims.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
@@ -84,7 +82,17 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   isFromStart: boolean;
   /** True if the index held nothing of the session before. */
   isNew: boolean;
-  watch: Watch;
+  /** How far the file was read. */
+  progress: ReadProgress;
+  branches: BranchWatch;
+  /** Skipped lines before each user message that was read and not yet taken. */
+  skippedBefore: Map<Entry, number>;
+  compactedLine: number | undefined;
+  messages: number;
+  /** True if some text was not UTF-8. */
+  isTorn: boolean;
+  /** True if reading ended before the file did. */
+  isCut: boolean;
   /** Chunks of an earlier pass that this one has not reached. */
   before: Map<number, StoredChunk>;
   next: number;
@@ -108,10 +116,8 @@ export function* passThrough(
   options: PassOptions,
 ): Generator<void, PassResult | undefined> {
   const pass = startPass(input, options);
-  const { head, state, isOver, rules, watch } = pass;
-  const entries = watchedEntries(state.file, { rules, head, from: state.cursor, watch, isOver });
-  for (const exchange of exchanges(entries)) {
-    if (watch.isCut && !exchange.closed) break; // what follows was not read
+  for (const exchange of exchanges(readNew(pass))) {
+    if (pass.isCut && !exchange.closed) break; // what follows was not read
     if (pass.lastLine < 0 && isReplaced(pass, exchange)) freeRows(pass.state, options);
     moveTo(pass, exchange);
     if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
@@ -121,7 +127,27 @@ export function* passThrough(
     }
     putExchange(pass, exchange);
   }
-  return watch.isCut ? savePart(pass) : finish(pass);
+  return pass.isCut ? savePart(pass) : finish(pass);
+}
+
+/** Yields the entries after the cursor, and notes what must be known of the lines between them. */
+function* readNew(pass: Pass): Generator<Entry> {
+  const { state, head, rules, progress, branches } = pass;
+  if (!head) return;
+  const reading = { rules, from: state.cursor, head, progress, onNode: branches.see };
+  for (const entry of readEntries(state.file, { ...reading, results: "ends" })) {
+    if (pass.isOver()) {
+      pass.isCut = true;
+      return;
+    }
+    if (entry.kind === "user") pass.skippedBefore.set(entry, progress.skipped);
+    if (entry.kind === "summary") pass.compactedLine = entry.line;
+    if (entry.kind === "user" || entry.kind === "assistant") {
+      pass.messages++;
+      if (entry.text.includes("\ufffd")) pass.isTorn = true;
+    }
+    yield entry;
+  }
 }
 
 function startPass({ session, known, head, facts }: PassInput, options: PassOptions): Pass {
@@ -141,7 +167,13 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     started: performance.now(),
     isFromStart: !isContinuing,
     isNew: known.lastIndexed === "" && before.size === 0,
-    watch: newWatch(session.agent),
+    progress: { offset: 0, line: 0, skipped: 0 },
+    branches: branchWatch(session.agent),
+    skippedBefore: new Map(),
+    compactedLine: undefined,
+    messages: 0,
+    isTorn: false,
+    isCut: false,
     before,
     next: state.nextChunk,
     newChunks: 0,
@@ -167,7 +199,7 @@ function isReplaced({ isNew, isFromStart, state, store }: Pass, { entries: [firs
 /** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */
 function moveTo(pass: Pass, { entries }: Exchange): void {
   const [first, last] = [entries[0] as Entry, entries.at(-1) as Entry];
-  const { skippedBefore } = pass.watch;
+  const { skippedBefore } = pass;
   if (first.line !== pass.lastLine) {
     const cursor = { offset: first.offset, line: first.line - 1 };
     const skipped = pass.skippedAtStart + (skippedBefore.get(first) ?? 0);
@@ -181,7 +213,7 @@ function putExchange(pass: Pass, exchange: Exchange): void {
   const exchangeLine = (exchange.entries[0] as Entry).line;
   const own = { entries: pass.claim(exchange.entries, pass.state), closed: exchange.closed };
   putDeeds(pass, own, exchangeLine);
-  for (const chunk of chunksOf(pass, own)) {
+  for (const chunk of cutChunks(pass, own)) {
     pass.next++;
     // a pattern may reach over several messages
     if (pass.rules.hasText(chunk.content) || pass.rules.hasText(chunk.tools)) continue;
@@ -192,7 +224,7 @@ function putExchange(pass: Pass, exchange: Exchange): void {
   }
 }
 
-function chunksOf({ state, settings, next }: Pass, exchange: Exchange): Chunk[] {
+function cutChunks({ state, settings, next }: Pass, exchange: Exchange): Chunk[] {
   return chunkExchange(exchange, { sessionId: state.id, firstIndex: next, ...settings });
 }
 
@@ -235,8 +267,7 @@ function finish(pass: Pass): PassResult {
 }
 
 /** Returns a fault for a file with nothing readable in it; damaged lines alone are none. */
-function findFault({ isFromStart, watch, state }: Pass): string | undefined {
-  const { messages, isTorn, progress } = watch;
+function findFault({ isFromStart, messages, isTorn, progress, state }: Pass): string | undefined {
   if (!isFromStart) return undefined;
   const isSuspect = messages === 0 || isTorn || progress.skipped > progress.line * DAMAGED_SHARE;
   return isSuspect ? validateSessionFile(state.file).errors[0] : undefined;
@@ -246,14 +277,13 @@ function save(
   pass: Pass,
   end: Pick<IndexedSession, "status" | "size" | "modified" | "error" | "skippedLines">,
 ): PassResult {
-  const { state, store, next, session, facts, isNew, watch } = pass;
-  const { compactedLine, progress } = watch;
+  const { state, store, next, session, facts, isNew, compactedLine, progress } = pass;
   const isOverLimit = next > SESSION_CHUNKS_MAX;
   if (isOverLimit) {
     const firstKept = removeChunksBefore(store, state.id, next - SESSION_CHUNKS_MAX);
     removeDeeds(store, state.number, { after: -1, to: firstKept - 1 });
   }
-  if (watch.branches.isBranched()) {
+  if (pass.branches.isBranched()) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
   } else if (pass.isFromStart && !isNew) removeRewound(store, state.number);
   const { cursor, nextChunk } = pass.safe;

@@ -67,7 +67,7 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
 }
 
 /** Returns why paid work came to nothing, or needs a hand before the next run can go on with it. */
-export function failureOf({ vectors, topics }: RunReport): SessionMemoryError | undefined {
+export function findFailure({ vectors, topics }: RunReport): SessionMemoryError | undefined {
   if (typeof topics === "object" && topics.stopped) return topics.stopped;
   if (typeof vectors === "string" || !vectors.stopped) return undefined;
   const { embedded, reused, stopped } = vectors;

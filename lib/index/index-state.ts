@@ -184,7 +184,7 @@ const PATTERNS_FACT = "patterns";
 
 /** Returns whether the rows were stored without exactly these patterns: others hide more of them, or less. */
 export function isStoredWithout(store: Store, { patterns }: Settings["exclude"]): boolean {
-  return readFact(store, PATTERNS_FACT) === digestOf(patterns);
+  return readFact(store, PATTERNS_FACT) === digestPatterns(patterns);
 }
 
 /** Lets all sessions be read again, without these patterns. */
@@ -192,12 +192,12 @@ export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
   if (isStoredWithout(store, exclude)) return;
   store.db.transaction(() => {
     forgetProgress(store, [...readIndexedFiles(store).keys()]);
-    writeFact(store, PATTERNS_FACT, digestOf(exclude.patterns));
+    writeFact(store, PATTERNS_FACT, digestPatterns(exclude.patterns));
   });
 }
 
 /** A pattern may name what is to be forgotten: only its hash is stored. */
-function digestOf(patterns: readonly string[]): string | undefined {
+function digestPatterns(patterns: readonly string[]): string | undefined {
   if (patterns.length === 0) return undefined;
   return sha256().update(JSON.stringify(patterns)).digest("hex").slice(0, 16);
 }

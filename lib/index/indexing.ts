@@ -18,7 +18,6 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { chunkPutter, removeSession } from "./chunk-rows.ts";
 import { deedAdder } from "./deed-rows.ts";
-import { releaseRows, rowClaimer } from "./entries.ts";
 import { removeExcluded } from "./forget-rows.ts";
 import { type Behind, isCurrent, measureBehind, storedId, unreadBytes } from "./freshness.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
@@ -37,6 +36,7 @@ import {
   storeWithout,
 } from "./index-state.ts";
 import { noteRules } from "./open-index.ts";
+import { releaseRows, rowClaimer } from "./row-claims.ts";
 
 export interface IndexOptions {
   store: Store;
@@ -193,7 +193,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     return;
   }
   const head = readHead(session.file);
-  const facts = factsOf(run, session, head);
+  const facts = readFacts(run, session, head);
   if (run.pass.rules.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
     run.known.delete(id);
@@ -206,7 +206,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   noteResult(run, session, result);
 }
 
-function factsOf(run: Run, session: Session, head: Head | undefined): SessionFacts {
+function readFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
   const shown = (text: string | undefined) =>
     text === undefined || run.pass.rules.hasText(text) ? undefined : run.pass.rules.clean(text);

@@ -2,7 +2,7 @@
 
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
-import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, textOf } from "../base/files.ts";
+import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, readText } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
 import { forgetFiles, writtenFiles } from "../store/written-files.ts";
@@ -60,7 +60,7 @@ export function findNote(
   return namesIn(folder)
     .filter((name) => name.startsWith(start) && rest.test(name.slice(start.length)))
     .map((name) => join(folder, name))
-    .find((file) => textOf(file) === text);
+    .find((file) => readText(file) === text);
 }
 
 /** Writes a new file `<name>.md`, or `<name>-2.md` and so on; one that holds just this text already will do. */
@@ -69,7 +69,7 @@ export function writeNote(folder: string, name: string, text: string): { path: s
   for (let number = 1; number <= SAME_NAME_MAX; number++) {
     const path = join(folder, `${name}${number === 1 ? "" : `-${number}`}.md`);
     if (createFile(path, text)) return { path, created: true };
-    if (textOf(path) === text) return { path, created: false };
+    if (readText(path) === text) return { path, created: false };
   }
   throw new SessionMemoryError(
     "STORAGE_ERROR",
@@ -159,7 +159,7 @@ function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<s
 }
 
 function isMeant(file: string, forgetting: Forgetting): boolean {
-  const text = textOf(file);
+  const text = readText(file);
   const id = sessionOfNote(text);
   if (id === undefined) return false;
   return "ids" in forgetting ? forgetting.ids.has(id) : forgetting.hasText(text);

@@ -25,11 +25,11 @@ export const LEDGER_ENTRY_TYPE = "session-memory:observations";
 
 /** Returns the ledger file of a session. Ids are the host's, so what could leave the folder is spelled out. */
 export function ledgerFile(paths: Pick<Paths, "observations">, sessionId: string): string {
-  return join(paths.observations, `${fileStem(sessionId)}.jsonl`);
+  return join(paths.observations, `${ledgerStem(sessionId)}.jsonl`);
 }
 
 /** Returns a session id as the beginning of a file's name. */
-export function fileStem(sessionId: string): string {
+export function ledgerStem(sessionId: string): string {
   return sessionId
     .replace(/[^A-Za-z0-9._-]/g, (character) => encodeURIComponent(character).replace(/[^A-Za-z0-9]/g, "="))
     .replace(/^\./, "=2E")

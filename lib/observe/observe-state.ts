@@ -9,7 +9,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, isForgotten, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import { withExistingState, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import { fileStem, readLedgerFile } from "./ledger.ts";
+import { ledgerStem, readLedgerFile } from "./ledger.ts";
 
 type ObserveSettings = Settings["observe"];
 type Places = Pick<Paths, "observations" | "state">;
@@ -155,7 +155,7 @@ export async function forgetLedgers(
 ): Promise<{ ledgers: number; observations: number }> {
   const counts = { ledgers: 0, observations: 0 };
   const all = namesIn(paths.observations).filter((name) => name.endsWith(".jsonl"));
-  const stems = "ids" in forgetting ? [...forgetting.ids].map(fileStem) : undefined;
+  const stems = "ids" in forgetting ? [...forgetting.ids].map(ledgerStem) : undefined;
   const names = stems ? all.filter((name) => stems.includes(name.slice(0, -".jsonl".length))) : all;
   for (const file of names.map((name) => join(paths.observations, name))) {
     const isText = "hasText" in forgetting;

@@ -10,7 +10,7 @@ import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { describeSession } from "../sessions/sessions.ts";
 import { assertNotExcluded } from "../sessions/unlisted.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { fileStem } from "./ledger.ts";
+import { ledgerStem } from "./ledger.ts";
 import {
   DONE,
   foldLedger,
@@ -231,7 +231,7 @@ export function observedSession(reference: string, context: ResolveContext): Ses
 function ledgerSession(paths: Paths, reference: string): Session | undefined {
   if (reference.length < PREFIX_MIN || !existsSync(paths.observations)) return undefined;
   const stems = readdirSync(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
-  const wanted = fileStem(reference);
+  const wanted = ledgerStem(reference);
   const fitting = stems.filter((stem) => stem.startsWith(wanted));
   const stem =
     stems.find((candidate) => candidate === wanted) ?? (fitting.length === 1 ? fitting[0] : undefined);

@@ -1,7 +1,7 @@
 /** Finds among deeds: a place in a session, in a few words, with the rows that show it. */
 
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
-import { piecesOf } from "../index/held-sessions.ts";
+import { splitMessages } from "../index/held-sessions.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import type { Row as StoredRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -159,7 +159,7 @@ export function messagesWithin(
 
 /** Returns the messages of a chunk, each on one line. */
 function messagesOf(chunk: StoredRow): Row[] {
-  return piecesOf(chunk).map(({ line, kind, text }) => {
+  return splitMessages(chunk).map(({ line, kind, text }) => {
     return { line, who: kind === "user" ? "user" : "assistant", text: text.replace(/\s+/g, " ").trim() };
   });
 }

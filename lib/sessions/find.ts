@@ -4,7 +4,7 @@
  */
 
 import { dirname, join, resolve } from "node:path";
-import { entriesOf, isDirectory, realPathOf, statOf, textOf } from "../base/files.ts";
+import { entriesOf, isDirectory, readText, realPathOf, statOf } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { HOSTS } from "../transcripts/hosts.ts";
@@ -159,7 +159,7 @@ function newestTranscript(folder: string): string | undefined {
 
 function recordIn(file: string): JsonRecord {
   try {
-    return recordOf(JSON.parse(textOf(file)));
+    return recordOf(JSON.parse(readText(file)));
   } catch {
     return {}; // half written, or not JSON
   }

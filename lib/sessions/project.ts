@@ -6,7 +6,7 @@
  */
 
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { entriesOf, isFile, realPathOf, statOf, textOf } from "../base/files.ts";
+import { entriesOf, isFile, readText, realPathOf, statOf } from "../base/files.ts";
 import type { Session } from "../transcripts/session.ts";
 
 /** A directory's place in git. */
@@ -93,7 +93,7 @@ export function folderInProject(directory: string): string | undefined {
 function remoteOf(directory: string): string | undefined {
   const repository = findRepository(realDirectory(directory));
   if (!repository) return undefined;
-  return originIn(textOf(join(repository.commonDirectory, "config")));
+  return originIn(readText(join(repository.commonDirectory, "config")));
 }
 
 /** Returns the first `url` of `[remote "origin"]` in the text of a git config file. */
@@ -146,7 +146,7 @@ function findRepository(directory: string): Repository | undefined {
 function commonDirectoryOf(top: string): string | undefined {
   const git = join(top, ".git");
   if (!isFile(git)) return statOf(join(git, "HEAD")) ? git : undefined;
-  const pointer = /^gitdir: (.+)$/m.exec(textOf(git))?.[1]?.trim();
+  const pointer = /^gitdir: (.+)$/m.exec(readText(git))?.[1]?.trim();
   if (!pointer) return undefined;
   const own = realDirectory(resolve(top, pointer));
   return worktreeRepository(own, top) ?? (isSubmoduleAt(own, top) ? own : git);
@@ -154,8 +154,8 @@ function commonDirectoryOf(top: string): string | undefined {
 
 /** Returns the repository that has a worktree at `top`, whose own folder in it is `own`. */
 function worktreeRepository(own: string, top: string): string | undefined {
-  const common = textOf(join(own, "commondir")).trim();
-  const listed = textOf(join(own, "gitdir")).trim();
+  const common = readText(join(own, "commondir")).trim();
+  const listed = readText(join(own, "gitdir")).trim();
   if (common === "" || !leadsTo(top, resolve(own, listed))) return undefined;
   const repository = realDirectory(resolve(own, common));
   return dirname(own) === join(repository, "worktrees") ? repository : undefined;
@@ -163,7 +163,7 @@ function worktreeRepository(own: string, top: string): string | undefined {
 
 /** Returns whether `top` is what a submodule's folder inside the outer repository names as its worktree. */
 function isSubmoduleAt(own: string, top: string): boolean {
-  const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(textOf(join(own, "config")))?.[1]?.trim();
+  const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(readText(join(own, "config")))?.[1]?.trim();
   return worktree !== undefined && realDirectory(resolve(own, worktree.replace(/^"(.*)"$/, "$1"))) === top;
 }
 
@@ -174,7 +174,7 @@ function leadsTo(top: string, gitFile: string): boolean {
 function linkedWorktrees({ commonDirectory }: Repository): string[] {
   const tops: string[] = [];
   for (const { name } of entriesOf(join(commonDirectory, "worktrees"))) {
-    const gitFile = textOf(join(commonDirectory, "worktrees", name, "gitdir")).trim();
+    const gitFile = readText(join(commonDirectory, "worktrees", name, "gitdir")).trim();
     if (gitFile) {
       tops.push(realDirectory(dirname(resolve(commonDirectory, "worktrees", name, gitFile))));
     }

@@ -6,13 +6,14 @@
 
 import { shortHash } from "../base/hash.ts";
 import { recordOf, stringOf } from "../base/json.ts";
+import { cleanMessages } from "../index/carry-index.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
 import type { Deed } from "../transcripts/session.ts";
 import type { HubRow } from "./hub.ts";
 import type { ChunkBody } from "./outgoing.ts";
 import type { SharedSession } from "./replica.ts";
-import { cleanRows, toDeed } from "./shared-rows.ts";
+import { toDeed } from "./shared-rows.ts";
 
 /** A session's description as the replica keeps it. */
 export type IncomingSession = ReturnType<typeof toSession>;
@@ -95,7 +96,7 @@ export function toChunk(row: HubRow, clean: Cleaner): IncomingChunk {
   const { text, line } = clean;
   const body = recordOf(row.body);
   const rowLines = stringOf(body.rows) ?? "";
-  const said = cleanRows({ content: stringOf(row.content)?.slice(0, TEXT_MAX) ?? "", rowLines }, text);
+  const said = cleanMessages({ content: stringOf(row.content)?.slice(0, TEXT_MAX) ?? "", rowLines }, text);
   return {
     session: Number(row.session),
     idx: Number(row.idx),

@@ -6,6 +6,7 @@
 import { statSync } from "node:fs";
 import { sha256, shortHash } from "../base/hash.ts";
 import type { Config } from "../config/config.ts";
+import { cleanMessages } from "../index/carry-index.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
@@ -19,7 +20,6 @@ import type { Agent } from "../transcripts/session.ts";
 import { DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
 import { hubId, keyOf, sharedProject } from "./share-state.ts";
 import {
-  cleanRows,
   deedsByChunk,
   homeRemover,
   rootRemover,
@@ -140,7 +140,7 @@ function readDerived(
 function toOutgoing(row: Row, deeds: SharedDeed[], clean: (text: string) => string): OutgoingChunk {
   const content = String(row.content);
   const context = String(row.context_content);
-  const said = cleanRows({ content, rowLines: String(row.row_lines) }, clean);
+  const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
   const sent = {
     at: String(row.timestamp),
     content: said.content,

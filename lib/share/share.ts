@@ -7,7 +7,7 @@ import type { Config, ShareConfig } from "../config/config.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { openIndex } from "../index/open-index.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
-import { forgetInLog } from "../store/forget-log.ts";
+import { forgetInLog } from "../store/forgetting.ts";
 import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
 import { type Store, writeFact } from "../store/store.ts";

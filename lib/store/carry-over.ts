@@ -11,7 +11,7 @@ import { namesIn, remove, statOf } from "../base/files.ts";
 import { tryLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
 import { openDatabase, type Row, type SqlDatabase } from "./sqlite.ts";
-import { isMarkedDamaged, markOf, storageError } from "./storage-errors.ts";
+import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 
 /** `PRAGMA user_version` of every database of ours. */
 const VERSION = 1;
@@ -60,8 +60,8 @@ function openUndamaged(path: string, options: Versioned): SqlDatabase | undefine
 function openCurrent(path: string, { schema, create, isCurrent }: Versioned): SqlDatabase | undefined {
   const db = openDatabase(path, create === undefined ? {} : { create });
   try {
-    if (versionOf(db) === 0 && isEmpty(db)) createTables(db, schema);
-    if (versionOf(db) === VERSION && (isCurrent?.(db) ?? true)) return db;
+    if (readVersion(db) === 0 && isEmpty(db)) createTables(db, schema);
+    if (readVersion(db) === VERSION && (isCurrent?.(db) ?? true)) return db;
   } catch (error) {
     db.close();
     throw storageError("open", path, error);
@@ -78,7 +78,7 @@ function createTables(db: SqlDatabase, schema: string): void {
   });
 }
 
-function versionOf(db: SqlDatabase): number {
+function readVersion(db: SqlDatabase): number {
   return Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
 }
 
@@ -152,7 +152,7 @@ function takePlace(path: string, isWhole: boolean): void {
   // Whoever has the old file open keeps its log; the new one must not meet it.
   for (const part of ["-wal", "-shm"]) remove(path + part);
   renameSync(newOf(path), path);
-  remove(markOf(path));
+  remove(damageMark(path));
 }
 
 const newOf = (path: string) => `${path}.new`;
@@ -201,8 +201,8 @@ export function copyTables(tables: readonly string[], from: SqlDatabase, to: Sql
 }
 
 function copyTable(table: string, from: SqlDatabase, to: SqlDatabase): boolean {
-  const had = columnsOf(table, from);
-  const columns = columnsOf(table, to).filter((column) => had.includes(column));
+  const had = readColumns(table, from);
+  const columns = readColumns(table, to).filter((column) => had.includes(column));
   if (columns.length === 0) return false;
   const insert = to.prepare(
     `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
@@ -233,7 +233,7 @@ export function eachRow(
   };
   for (const order of ["ASC", "DESC"]) {
     try {
-      const sql = `SELECT ${columns.join(", ")} FROM ${table} ORDER BY ${keyOf(table, from)} ${order}`;
+      const sql = `SELECT ${columns.join(", ")} FROM ${table} ORDER BY ${readKey(table, from)} ${order}`;
       for (const row of from.prepare(sql).iterate()) take(row);
       if (isWhole) return true;
     } catch {
@@ -243,7 +243,7 @@ export function eachRow(
   return false;
 }
 
-function columnsOf(table: string, db: SqlDatabase): string[] {
+function readColumns(table: string, db: SqlDatabase): string[] {
   try {
     return db
       .prepare(`PRAGMA table_info(${table})`)
@@ -255,7 +255,7 @@ function columnsOf(table: string, db: SqlDatabase): string[] {
 }
 
 /** Returns the table's own row order, which needs no index: an index may be damaged too. */
-function keyOf(table: string, db: SqlDatabase): string {
+function readKey(table: string, db: SqlDatabase): string {
   const row = db.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(table);
   if (!/WITHOUT ROWID/i.test(String(row?.sql))) return "rowid";
   const keys = db.prepare("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk").all(table);

@@ -60,7 +60,7 @@ export function isDamage(error: unknown): boolean {
 /** Marks a database as damaged and returns the error that says so. */
 export function damaged(path: string, cause: unknown): SessionMemoryError {
   try {
-    writeFileSync(markOf(path), "", { mode: 0o600 });
+    writeFileSync(damageMark(path), "", { mode: 0o600 });
   } catch {
     // read-only folder: the next process will hit the damage itself
   }
@@ -74,10 +74,10 @@ export function damaged(path: string, cause: unknown): SessionMemoryError {
 
 /** Returns whether a database is marked as damaged and not yet set aside. */
 export function isMarkedDamaged(path: string): boolean {
-  return existsSync(markOf(path));
+  return existsSync(damageMark(path));
 }
 
 /** Returns the path of the file that marks a database as damaged. */
-export function markOf(path: string): string {
+export function damageMark(path: string): string {
   return `${path}.damaged`;
 }

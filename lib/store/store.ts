@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { namesIn, remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
-import { INDEX_SCHEMA } from "./schema.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 
 /** An open index. Queries are in the modules that own their subject, such as index-state.ts and chunk-rows.ts. */
@@ -121,3 +120,181 @@ function lastUse(index: string): number {
   const times = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   return Math.max(...times);
 }
+
+/**
+ * The tables of an index, at the only version there is. Times are ISO-8601 UTC text. `session_embeddings` (vec0) is not
+ * here: its width is configured and its module may be missing (see chunk-vectors.ts).
+ */
+const INDEX_SCHEMA = `
+CREATE TABLE sessions (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  file TEXT NOT NULL,
+  name TEXT,
+  cwd TEXT,
+  project TEXT,
+  parent_id TEXT,
+  started_at TEXT,
+  updated_at TEXT NOT NULL,
+  source_gone INTEGER NOT NULL DEFAULT 0,
+  -- line of the last compaction: what lies before it is no longer in the model's context
+  compacted_line INTEGER
+) STRICT;
+CREATE INDEX sessions_file ON sessions(file);
+
+CREATE TABLE index_state (
+  session_id TEXT PRIMARY KEY,
+  file_path TEXT NOT NULL,
+  file_hash TEXT NOT NULL,
+  last_indexed TEXT NOT NULL,
+  chunk_count INTEGER NOT NULL DEFAULT 0,
+  status TEXT NOT NULL CHECK (status IN ('complete', 'partial', 'failed', 'quarantined')),
+  -- the file as it was when read: while both are the same, it is not opened
+  size INTEGER NOT NULL,
+  modified TEXT NOT NULL,
+  -- start of the first line that is not indexed for good: the open exchange is read again
+  cursor_offset INTEGER NOT NULL DEFAULT 0,
+  cursor_line INTEGER NOT NULL DEFAULT 0,
+  -- index of the first chunk behind the cursor
+  next_chunk INTEGER NOT NULL DEFAULT 0,
+  skipped_lines INTEGER NOT NULL DEFAULT 0,
+  took_ms REAL NOT NULL DEFAULT 0,
+  error TEXT
+) STRICT;
+
+CREATE TABLE embedders (
+  id INTEGER PRIMARY KEY,
+  model TEXT NOT NULL,
+  dimensions INTEGER NOT NULL,
+  UNIQUE (model, dimensions)
+) STRICT;
+
+CREATE TABLE session_chunks (
+  id INTEGER PRIMARY KEY,
+  session_id TEXT NOT NULL,
+  chunk_index INTEGER NOT NULL,
+  timestamp TEXT NOT NULL,
+  speakers TEXT NOT NULL,
+  topic_tags TEXT NOT NULL,
+  has_decision INTEGER NOT NULL DEFAULT 0,
+  has_action INTEGER NOT NULL DEFAULT 0,
+  first_line INTEGER NOT NULL,
+  last_line INTEGER NOT NULL,
+  -- line of the first row of the exchange it is a part of
+  exchange_line INTEGER NOT NULL,
+  content_hash BLOB NOT NULL,
+  embedder INTEGER REFERENCES embedders(id),
+  embedding_failures INTEGER NOT NULL DEFAULT 0,
+  content TEXT NOT NULL,
+  context_content TEXT NOT NULL,
+  tools TEXT NOT NULL DEFAULT '',
+  entry_ids TEXT NOT NULL,
+  token_count INTEGER NOT NULL,
+  -- where each message of the content begins (UTF-16 units) and on which line of the transcript it is: 0:118 340:121
+  row_lines TEXT NOT NULL DEFAULT '',
+  embedding BLOB,
+  created_at TEXT NOT NULL,
+  UNIQUE (session_id, chunk_index)
+) STRICT;
+CREATE INDEX session_chunks_timestamp ON session_chunks(timestamp);
+-- the chunk that a deed belongs to is the last one that begins before it
+CREATE INDEX session_chunks_line ON session_chunks(session_id, first_line);
+CREATE INDEX session_chunks_hash ON session_chunks(content_hash) WHERE embedder IS NOT NULL;
+CREATE INDEX session_chunks_embedder ON session_chunks(embedder);
+
+-- rowid = session_chunks.id; no copy of the text is kept, deletes need none
+CREATE VIRTUAL TABLE chunks_fts USING fts5(
+  content, header, tools, extra,
+  tokenize = 'porter unicode61', content = '', contentless_delete = 1
+);
+-- one segment per transaction, and fewer merges: a fifth off a cold run
+INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('hashsize', 33554432);
+INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('automerge', 16);
+CREATE VIRTUAL TABLE chunks_vocab USING fts5vocab(chunks_fts, row);
+
+-- which session and line holds a transcript row; the same row elsewhere is a copy (a fork) and is not indexed again
+CREATE TABLE row_keys (
+  key INTEGER PRIMARY KEY,
+  session INTEGER NOT NULL,
+  line INTEGER NOT NULL
+) STRICT;
+CREATE TABLE copies (
+  session_id TEXT NOT NULL,
+  owner_id TEXT NOT NULL,
+  PRIMARY KEY (session_id, owner_id)
+) STRICT, WITHOUT ROWID;
+
+-- what was paid for and has no chunk at the moment
+CREATE TABLE vector_cache (
+  content_hash BLOB NOT NULL,
+  embedder INTEGER NOT NULL REFERENCES embedders(id),
+  embedding BLOB NOT NULL,
+  PRIMARY KEY (content_hash, embedder)
+) STRICT;
+CREATE TABLE topic_cache (
+  content_hash BLOB PRIMARY KEY,
+  topics TEXT NOT NULL,
+  model TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE searches (
+  at TEXT NOT NULL,
+  took_ms REAL NOT NULL,
+  results INTEGER NOT NULL
+) STRICT;
+CREATE INDEX searches_at ON searches(at);
+
+-- facts about the index itself: vector_table (the embedder whose vectors session_embeddings holds, all of them)
+CREATE TABLE facts (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
+
+-- what was done: tool calls with what came of them; times and places as of the chunks
+CREATE TABLE deeds (
+  id INTEGER PRIMARY KEY,
+  -- number of the session
+  session INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  result_line INTEGER,
+  exchange_line INTEGER NOT NULL,
+  timestamp TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('command', 'edit', 'write', 'read', 'search', 'fetch', 'other')),
+  tool TEXT NOT NULL,
+  target TEXT NOT NULL,
+  -- one a line; null where the target is the only one
+  paths TEXT,
+  -- empty where the target says it all
+  input TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'failed', 'rejected', 'running', 'unknown')),
+  result TEXT NOT NULL
+) STRICT;
+CREATE INDEX deeds_session ON deeds(session, line);
+-- rowid = deeds.id; of its own, so that it is ranked by itself: code must not outrank what was said of it
+CREATE VIRTUAL TABLE deeds_fts USING fts5(
+  target, input, result, extra,
+  tokenize = 'porter unicode61', content = '', contentless_delete = 1
+);
+INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('hashsize', 33554432);
+INSERT INTO deeds_fts(deeds_fts, rank) VALUES ('automerge', 16);
+CREATE VIRTUAL TABLE deeds_vocab USING fts5vocab(deeds_fts, row);
+
+-- lines that the user took back: the conversation went on from a row before them
+CREATE TABLE rewound (
+  -- number of the session
+  session INTEGER NOT NULL,
+  first_line INTEGER NOT NULL,
+  last_line INTEGER NOT NULL,
+  PRIMARY KEY (session, first_line)
+) STRICT, WITHOUT ROWID;
+
+-- which commands' outputs hold an error: a hash of its line without what differs between two runs
+CREATE TABLE error_lines (
+  key INTEGER NOT NULL,
+  -- deeds.id
+  deed INTEGER NOT NULL,
+  PRIMARY KEY (key, deed)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX error_lines_deed ON error_lines(deed);
+`;

@@ -22,7 +22,7 @@ export function recordWritten(
   withState(paths, ({ db }) => {
     db.prepare(
       "INSERT OR REPLACE INTO written_files (path, sha256, session_id, written_at, home) VALUES (?, ?, ?, ?, ?)",
-    ).run(realFile(path), hashOf(content), sessionId, new Date().toISOString(), homeOf(paths));
+    ).run(realFile(path), hashContent(content), sessionId, new Date().toISOString(), stateFolder(paths));
   });
 }
 
@@ -75,15 +75,15 @@ function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {
   const content = bytesOf(file);
   if (content === undefined) return false;
   const row = db.prepare("SELECT sha256, home FROM written_files WHERE path = ?").get(realFile(file));
-  return row?.sha256 === hashOf(content) && isWrittenHere(String(row.home), paths);
+  return row?.sha256 === hashContent(content) && isWrittenHere(String(row.home), paths);
 }
 
 /** A copied state folder knows the original's files, which are not its own while the original is there; a moved one's are. */
 function isWrittenHere(home: string, paths: StatePaths): boolean {
-  return home === "" || home === homeOf(paths) || !isFile(join(home, basename(paths.state)));
+  return home === "" || home === stateFolder(paths) || !isFile(join(home, basename(paths.state)));
 }
 
-function homeOf({ state }: StatePaths): string {
+function stateFolder({ state }: StatePaths): string {
   const folder = dirname(state);
   return realPathOf(folder) ?? folder;
 }
@@ -97,6 +97,6 @@ function realFile(file: string): string {
   }
 }
 
-function hashOf(content: string | Uint8Array): string {
+function hashContent(content: string | Uint8Array): string {
   return sha256().update(content).digest("hex");
 }

@@ -1,7 +1,7 @@
 /** Copilot CLI's sessions: `events.jsonl`, a chain of `{type, data, id, timestamp, parentId}`, with `workspace.yaml` beside it. */
 
 import { dirname, join } from "node:path";
-import { textOf as fileText } from "../base/files.ts";
+import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { callOf, type Format, isoTime, type RawEntry } from "./format.ts";
 import type { Entry } from "./session.ts";
@@ -71,7 +71,7 @@ export const format: Format = {
   },
 
   title(file) {
-    const [, line = ""] = /^name: *(.*)$/m.exec(fileText(join(dirname(file), "workspace.yaml"))) ?? [];
+    const [, line = ""] = /^name: *(.*)$/m.exec(readText(join(dirname(file), "workspace.yaml"))) ?? [];
     return unquoted(line);
   },
 };

@@ -28,8 +28,8 @@ import { forgetMetas } from "../sessions/forget-metas.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/replica.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
-import { forgetInLog } from "../store/forget-log.ts";
 import type { Forgetting } from "../store/forgetting.ts";
+import { forgetInLog } from "../store/forgetting.ts";
 import { eraseFreedState } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
 import { forgetWritten } from "../store/written-files.ts";
@@ -258,7 +258,7 @@ export async function undoExclusion(
   const isChosen = excludedAs(what, project);
   const { exclude } = readHookSettings(paths.config, defaultSettings()) ?? defaultSettings();
   const found = filterExclude(exclude, isChosen);
-  if (countOf(found) === 0) throw notExcluded(what, exclude);
+  if (countEntries(found) === 0) throw notExcluded(what, exclude);
   if (dryRun) return found;
   const removed = await removeExclusions(paths.config, isChosen);
   const entries = [...removed.sessions, ...removed.projects];
@@ -280,7 +280,7 @@ function filterExclude(exclude: Exclude, isChosen: (key: ExcludeKey, entry: stri
   return { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
 }
 
-function countOf({ sessions, projects, patterns }: Exclude): number {
+function countEntries({ sessions, projects, patterns }: Exclude): number {
   return sessions.length + projects.length + patterns.length;
 }
 
