@@ -2,7 +2,7 @@
 
 import { existsSync, rmdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { namesIn, replaceFile, readText } from "../base/files.ts";
+import { namesIn, readText, replaceFile } from "../base/files.ts";
 import { type Environment, findProgram, ROOT } from "../base/runtime.ts";
 import { quoted } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";

@@ -12,7 +12,7 @@ import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import type { Row } from "../store/sqlite.ts";
-import { openState, withExistingState, withState } from "../store/state.ts";
+import { openPassingState, openState, withExistingState, withState } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -153,20 +153,15 @@ export function namedSessions(paths: Paths, files: readonly TranscriptFile[]): N
   // Neither given files nor names that are excluded belong into the store.
   const isPassing = paths.transcripts.length > 0 || paths.seesExcluded === true;
   try {
-    return isPassing ? inPassing(paths, files) : updateAll(paths, paths, files);
+    return updateAll(isPassing ? openPassingState() : openState(paths), paths, files);
   } catch (error) {
     // A full disk, a read-only home: names are read again, which takes its time.
-    if (isStorageError(error)) return inPassing(paths, files);
+    if (isStorageError(error)) return updateAll(openPassingState(), paths, files);
     throw error;
   }
 }
 
-function inPassing(paths: Paths, files: readonly TranscriptFile[]): Named[] {
-  return updateAll({ state: ":memory:" }, paths, files);
-}
-
-function updateAll(state: Pick<Paths, "state">, paths: Paths, files: readonly TranscriptFile[]): Named[] {
-  const store = openState(state);
+function updateAll(store: Store, paths: Paths, files: readonly TranscriptFile[]): Named[] {
   try {
     const reader = readerOf(paths);
     const known = new Map(allRecords(store).map((stored) => [recordKey(stored), stored]));

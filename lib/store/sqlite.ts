@@ -137,7 +137,6 @@ function openDriver(path: string, reading?: { uri: string | undefined }): Driver
 }
 
 function prepareFile(path: string, create: boolean): void {
-  if (path === ":memory:") return;
   if (!existsSync(path)) {
     if (!create) {
       throw new SessionMemoryError("STORAGE_ERROR", `Cannot open "${path}": there is no index yet`, {

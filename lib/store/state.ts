@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import type { Paths } from "../config/config.ts";
-import { copyTables, openVersioned } from "./carry-over.ts";
+import { copyTables, openUnsaved, openVersioned } from "./carry-over.ts";
 import type { Store } from "./store.ts";
 
 export type StatePaths = Pick<Paths, "state">;
@@ -24,6 +24,12 @@ export function openState({ state }: StatePaths): Store {
     carry: (from, to) => copyTables(CARRIED, from, to),
   });
   db.exec("PRAGMA secure_delete = ON");
+  return { db, close: () => db.close() };
+}
+
+/** Opens a state of which nothing is kept. */
+export function openPassingState(): Store {
+  const db = openUnsaved(STATE_SCHEMA);
   return { db, close: () => db.close() };
 }
 
