@@ -181,10 +181,10 @@ function bothEnds(text: string, withErrors: boolean): string {
 const ERRORS_KEPT = 8;
 const ERROR_CHARS = 200;
 
-/** Returns the error lines of a text that none of its ends holds whole. */
+/** Returns the error lines of a text that none of its ends holds whole, each with a mark of what is left out behind it. */
 function keptErrors(text: string, ...ends: readonly string[]): string[] {
   const lines = errorLines(text, { orAll: false, maxChars: ERROR_CHARS, max: ERRORS_KEPT });
-  return lines.filter((line) => !ends.some((end) => end.includes(line)));
+  return lines.filter((line) => !ends.some((end) => end.includes(line))).flatMap((line) => [line, "…"]);
 }
 
 function wordEnd(text: string, from: number): number {
