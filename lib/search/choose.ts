@@ -42,6 +42,8 @@ interface Unit {
 /** Longer lines are cut at sentences, longer sentences anywhere. */
 const UNIT_MAX = 300;
 const SENTENCE_MIN = 40;
+/** A row no longer than this is shown whole or not at all. answers, deeds: 250 … 300; 400 loses. */
+const SHORT_ROW = 300;
 /** Lines of what was said, and of what was done, that are shown together. */
 const SAID_TOGETHER = 80;
 const DONE_TOGETHER = 320;
@@ -67,6 +69,7 @@ const REPLY_MAX = 200;
 /** The share of the budget that the first hit may take. */
 const FIRST_SHARE = 0.6;
 const CUT = " … ";
+
 /** More rows than any hit has. */
 const ROWS_MAX = 1_000_000;
 /** Marks at both ends of a row. */
@@ -131,11 +134,14 @@ function readUnits(hits: readonly (readonly PassageRow[])[], worths: ReadonlyMap
   const texts: string[][] = [];
   for (const [hit, rows] of hits.entries()) {
     for (const [row, { text, tool, isOutput }] of rows.entries()) {
-      const places = joinShort(cutUnits(text), tool === undefined ? SAID_TOGETHER : DONE_TOGETHER);
-      if (tool !== undefined && !isOutput) places.unshift([0, 0]);
+      const isCall = tool !== undefined && !isOutput;
+      const places =
+        text.length <= SHORT_ROW
+          ? [[0, text.length] as const]
+          : joinShort(cutUnits(text), tool === undefined ? SAID_TOGETHER : DONE_TOGETHER);
+      if (isCall && text.length > SHORT_ROW) places.unshift([0, 0]);
       for (const [i, [start, end]] of places.entries()) {
-        const isHead = tool !== undefined && start === end;
-        const said = isHead ? tool : text.slice(start, end);
+        const said = isCall && i === 0 ? `${tool} ${text.slice(start, end)}` : text.slice(start, end);
         texts.push([said, splitJoined(said)]);
         const held = new Float64Array(numbers.size);
         units.push({
