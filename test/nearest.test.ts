@@ -133,7 +133,7 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
       maxChars: 2500,
       around: 0,
       explain: false,
-    }).map(({ hit: { session_id, strength } }) => ({ session_id, strength }));
+    }).hits.map(({ hit: { session_id, strength } }) => ({ session_id, strength }));
   };
   const boat = ask("vessel disposal", vectors[1] ?? randomVector(random));
   expect(boat[0]).toEqual({ session_id: idOf(1), strength: "strong" });

@@ -31,7 +31,7 @@ function hits(
     maxChars: 2500,
     around: 0,
     explain: false,
-  });
+  }).hits;
 }
 
 describe("on the committed transcripts", () => {

@@ -32,6 +32,14 @@ export function documentFrequencies(stores: readonly Store[], stems: Iterable<st
   return new Map(Array.from(stems, (stem) => [stem, having(stem)]));
 }
 
+/** Returns whether a tool call of the stores holds one of some words. */
+export function isInDeeds(stores: readonly Store[], words: readonly string[]): boolean {
+  const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" OR ");
+  return stores.some(({ db }) =>
+    db.prepare("SELECT 1 FROM deeds_fts WHERE deeds_fts MATCH ? LIMIT 1").get(match),
+  );
+}
+
 const PREFIX_MIN = 8;
 
 type TextColumn = "content" | "header" | "tools" | "extra";

@@ -1,8 +1,11 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
 import { countPoints } from "../base/lines.ts";
+import type { Participants } from "../config/config.ts";
 import { headerContext } from "../index/header.ts";
 import type { SessionRow } from "../index/index-state.ts";
+import { readTimeCues } from "../language/times.ts";
+import { wordsOf } from "../language/words.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, sessionsWithCopy, speakersOf, topicsOf } from "./candidates.ts";
@@ -18,7 +21,16 @@ import {
   rowsOf,
   toPassages,
 } from "./passages.ts";
-import { type Explanation, type FoundHit, footLines, type Hit, headOf, wholeRow } from "./print.ts";
+import {
+  type Explanation,
+  type FoundHit,
+  footLines,
+  type Hit,
+  headOf,
+  nowhereLines,
+  wholeRow,
+} from "./print.ts";
+import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
 import { exchangesAround, isNew, joinChunks, type Row } from "./rows.ts";
@@ -39,46 +51,83 @@ export interface HitOptions extends RetrievalOptions {
   isBrief?: boolean | undefined;
   /** True if whole exchanges are shown, not the rows that answer. @default {false} */
   isWhole?: boolean | undefined;
+  /** What the two who talk are called: their names are never missing words. */
+  participants?: Participants | undefined;
   /** Exchanges wanted before and after. */
   around: number;
   explain: boolean;
 }
 
-/** Chunks of each phrasing's own list, and of the fused one, that are measured. */
-const MEASURED_OF_EACH = 15;
+/** What a search finds. */
+export interface Found {
+  /** Strong ones first, best first. */
+  hits: FoundHit[];
+  /** Words of the question that no session holds, those of most phrasings first. */
+  nowhere: string[];
+}
+
+/** Rare words named that a hit does not hold. */
+const WITHOUT_MAX = 3;
+/** Passages that are measured; those behind them are weak. */
 const MEASURED = 30;
 const NAME_MAX = 60;
 /** An explanation gives positions up to this one. */
 const RANKS_SHOWN = 100;
 
-/** Finds what answers a question, given in one or several phrasings; strong hits first, best first. */
-export function findHits(
-  stores: readonly Store[],
-  texts: readonly string[],
-  options: HitOptions,
-): FoundHit[] {
+/** Finds what answers a question, given in one or several phrasings. */
+export function findHits(stores: readonly Store[], texts: readonly string[], options: HitOptions): Found {
   const found = retrieve(stores, texts, options);
-  const strengths = strengthsOf(found);
   const passages = toPassages(found.chunks);
-  const measured = new Map(passages.map((passage) => [passage, strengthIn(passage, strengths)]));
-  const strengthOf = (passage: Passage) => measured.get(passage) ?? strengthIn(passage, strengths);
+  const terms = wholeTerms(found.phrasings.map(({ question }) => question)).filter(
+    (term) => !isNameOrTime(term, options),
+  );
+  const nowhere = terms.filter(found.asked.isNowhere);
+  const measured = passages.slice(0, Math.max(MEASURED, options.limit));
+  const strengths = measureStrength(measured, found, nowhere);
+  const near = toPassages(options.meaning?.outliers ?? []);
+  const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
+  // an exchange at a requested time is an answer even with few words in common
+  const isAtTime = (passage: Passage) => passage.found.some(({ isTimely }) => isTimely);
+  const strengthOf = (passage: Passage) =>
+    Math.max(strengths.get(passage)?.score ?? 0, isNear(passage) || isAtTime(passage) ? STRONG : 0);
   const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
   const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
-  const near = toPassages(options.meaning?.outliers ?? []);
-  for (const { best } of near) strengths.set(best.row, STRONG);
-  const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
-  const ordered = [...withNear(strong, near, options.limit), ...weak.filter((passage) => !isNear(passage))];
+  const ordered = [...withNear(strong, near, options.limit), ...weak];
   const shown = ordered.slice(0, options.limit);
   const others = ordered.slice(options.limit);
+  const kept = terms.filter((term) =>
+    isKept(
+      term,
+      found.phrasings.map(({ question }) => question),
+    ),
+  );
+  const isMissing = nowhere.some((term) => kept.includes(term));
   const showing = shown.map((passage, i) => {
     const also = otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others });
-    return { passage, one: toFoundHit(passage, { found, options, score: strengthOf(passage), also }) };
+    const one = toFoundHit(passage, { found, options, score: strengthOf(passage), also });
+    const held = strengths.get(passage)?.held;
+    const rare = kept.filter((term) => found.asked.isRare(term) && !nowhere.includes(term));
+    const without = rare.filter(({ stem }) => held && !held.has(stem)).map(wordOf);
+    const isBest = i === 0 && !isMissing && without.length === 0;
+    const isOpen = !options.isBrief && (strengthOf(passage) >= STRONG || isBest);
+    return { passage, one: { ...one, without: without.slice(0, WITHOUT_MAX), isOpen } };
   });
-  return fillRows(showing, found, options);
+  const words = nowhere.map(wordOf);
+  const maxChars = options.maxChars - countPoints(nowhereLines(words));
+  return { hits: fillRows(showing, found, { ...options, maxChars }), nowhere: words };
 }
 
-function strengthIn({ found }: Passage, strengths: ReadonlyMap<ChunkRow, number>): number {
-  return found.reduce((most, { row }) => Math.max(most, strengths.get(row) ?? 0), 0);
+function wordOf({ words, stem }: Term): string {
+  return words[0] ?? stem;
+}
+
+/** Returns whether a word means who speaks, or a time. */
+function isNameOrTime({ words }: Term, { participants, now, timezone }: HitOptions): boolean {
+  const names = ["user", "assistant", participants?.user ?? "", participants?.assistant ?? ""];
+  const isName = (word: string) => names.some((name) => wordsOf(name).includes(word));
+  const isTime = (word: string) =>
+    [word, `${word} 2026`].some((text) => readTimeCues(text, { now, timezone }));
+  return words.some((word) => isName(word) || isTime(word) || /^\d{1,2}$/.test(word));
 }
 
 /** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */
@@ -87,23 +136,6 @@ function withNear(strong: readonly Passage[], near: readonly Passage[], limit: n
   if (!first) return [...strong];
   const at = Math.min(strong.length, limit - 1);
   return [...strong.slice(0, at), first, ...strong.slice(at), ...rest];
-}
-
-function strengthsOf({ chunks, rows, phrasings, asked, deeds }: Retrieved): Map<ChunkRow, number> {
-  const measured = new Set(chunks.slice(0, MEASURED).map(({ row }) => row));
-  for (const { ranking } of phrasings) {
-    const best = [...ranking.scores.keys()]
-      .filter((i) => (ranking.scores[i] as number) > 0)
-      .sort((a, b) => (ranking.scores[b] as number) - (ranking.scores[a] as number));
-    for (const i of best.slice(0, MEASURED_OF_EACH)) measured.add(rows[i] as ChunkRow);
-  }
-  const questions = phrasings.map(({ question }) => question);
-  const strengths = measureStrength([...measured], questions, { asked, deeds });
-  // an exchange at a requested time is an answer even with few words in common
-  for (const { row, isTimely } of chunks) {
-    if (isTimely) strengths.set(row, Math.max(STRONG, strengths.get(row) ?? 0));
-  }
-  return strengths;
 }
 
 function isFirstOfSession(passages: readonly Passage[], i: number): boolean {
@@ -129,7 +161,7 @@ function toFoundHit(
     score,
     also,
   }: { found: Retrieved; options: HitOptions; score: number; also: [number, number][] },
-): FoundHit {
+): Omit<FoundHit, "without" | "isOpen"> {
   const { clean, nameOf, around, explain } = options;
   const { row, session } = passage.best;
   const chunks = chunksAround(passage, 0);
@@ -221,6 +253,8 @@ function unique<T>(items: readonly T[]): T[] {
 
 /** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */
 const LINE_CHARS = 1000;
+/** Code points of the best hit where none is strong. */
+const WEAK_CHARS = 500;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;
 
@@ -236,10 +270,14 @@ function fillRows(showing: readonly Showing[], found: Retrieved, options: HitOpt
     fillWhole(showing, options);
     return showing.map(({ one }) => one);
   }
-  const isTogether = ({ one }: Showing) => one.hit.strength === "strong" && !options.isBrief;
-  fillLines(showing.filter(isTogether), { found, options, budget: options.maxChars });
-  for (const one of showing) {
-    if (!isTogether(one)) fillLines([one], { found, options, budget: LINE_CHARS, isOneLine: true });
+  const isCertain = showing.some(({ one }) => one.hit.strength === "strong");
+  const budget = isCertain ? options.maxChars : Math.min(WEAK_CHARS, options.maxChars);
+  fillLines(
+    showing.filter(({ one }) => one.isOpen),
+    { found, options, budget },
+  );
+  for (const each of showing) {
+    if (!each.one.isOpen) fillLines([each], { found, options, budget: LINE_CHARS, isOneLine: true });
   }
   return foldEmpty(showing.map(({ one }) => one));
 }

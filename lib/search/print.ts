@@ -51,6 +51,10 @@ export interface FoundHit {
   copies: string[];
   /** The row that says most, where rows were chosen. */
   best?: Row | undefined;
+  /** Rare words of the question that it does not hold, and other sessions do. */
+  without: readonly string[];
+  /** True if its rows are printed, and not the best of them on one line. */
+  isOpen: boolean;
 }
 
 /** The origin of a score. */
@@ -87,13 +91,17 @@ const SESSION_LINE = 320;
 const PLACES_NAMED = 3;
 const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain; nearest:"]] };
 
-/** Prints the strong hits, or one line for each of the nearest where none is strong. */
+/** Prints the rows of the hits that have them, and of the others one line each in what is left of the characters. */
 export function printHits(found: readonly FoundHit[], options: PrintOptions): Line[] {
-  const strong = found.filter(({ hit }) => hit.strength === "strong");
-  if (strong.length === 0) return printWeak(found, options);
+  if (found.length === 0) return [];
+  const isCertain = found.some(({ hit }) => hit.strength === "strong");
+  const shown = isCertain ? found : found.slice(0, WEAK_HITS);
+  const top = isCertain ? [] : [NOTHING_CERTAIN];
+  const open = shown.filter(({ isOpen }) => isOpen);
+  const maxChars = options.maxChars - countPoints(top);
   const around = (which: string, text: string) => row(`   ${which}: ${oneLine(text, AROUND_MAX)}`);
-  const blocks = strong.map((one, i) => ({
-    head: headOf(strong, i, options.timezone),
+  const blocks = open.map((one, i) => ({
+    head: headOf(open, i, options.timezone),
     rows: [
       ...one.hit.before.map((text) => around("before", text)),
       ...one.hit.lines.map((line) => row("   ", ...rowParts(line, options.participants))),
@@ -101,7 +109,20 @@ export function printHits(found: readonly FoundHit[], options: PrintOptions): Li
     ],
     rest: footLines(one),
   }));
-  return fit(blocks, options.maxChars);
+  const lines = open.length > 0 ? fit(blocks, maxChars) : [];
+  for (const [i, one] of shown.entries()) {
+    if (one.isOpen) continue;
+    const line = lineOf(one, { ...options, position: i + 1, max: WEAK_LINE });
+    if (lines.length === 0 || countPoints([...lines, line]) <= maxChars) lines.push(line);
+  }
+  return [...top, ...linesWithin(lines, maxChars)];
+}
+
+/** Names the words that no session holds, where there are any. */
+export function nowhereLines(words: readonly string[]): Line[] {
+  if (words.length === 0) return [];
+  const line = { kind: "text" as const, parts: [["faint", "in no session: "] as const, words.join(", ")] };
+  return [cutLine(line, WEAK_LINE)];
 }
 
 /** Prints hits with whole rows, line breaks kept. */
@@ -193,7 +214,7 @@ function withoutContained(ranges: readonly (readonly [number, number])[]): (read
 
 /** Returns the head line of a hit; a session that was named above is not named again. */
 export function headOf(found: readonly FoundHit[], i: number, timezone?: string): Line {
-  const { hit, shortId } = found[i] as FoundHit;
+  const { hit, shortId, without } = found[i] as FoundHit;
   const isNamed = found.slice(0, i).some((one) => one.hit.session_id === hit.session_id);
   return result(
     i,
@@ -202,6 +223,7 @@ export function headOf(found: readonly FoundHit[], i: number, timezone?: string)
       ...(isNamed ? [] : [nameOf(hit.name), projectOf(hit.project)]),
       timePart(hit.timestamp, timezone),
       strengthPart(hit),
+      without.length > 0 ? `without ${without.join(", ")}` : undefined,
       goneMark(hit),
     ]),
   );
@@ -245,14 +267,6 @@ function fit(blocks: Block[], maxChars: number): Line[] {
   for (const block of blocks.toReversed()) while (isOver() && block.rest.length > 0) block.rest.pop();
   for (const block of blocks.toReversed()) while (isOver() && block.rows.length > 0) block.rows.pop();
   return linesWithin(lines(), maxChars);
-}
-
-function printWeak(found: readonly FoundHit[], { maxChars, timezone, participants }: PrintOptions): Line[] {
-  if (found.length === 0) return [];
-  const lines = found
-    .slice(0, WEAK_HITS)
-    .map((one, i) => lineOf(one, { position: i + 1, timezone, participants, max: WEAK_LINE }));
-  return linesWithin([NOTHING_CERTAIN, ...lines], maxChars);
 }
 
 /** Returns a hit on one line: its place and its best row. */

@@ -14,7 +14,7 @@ import {
 } from "../language/words.ts";
 import { openScratch, type SqlDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { documentFrequencies } from "./corpus.ts";
+import { documentFrequencies, isInDeeds } from "./corpus.ts";
 import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 
 /** One thing asked for. */
@@ -216,11 +216,33 @@ export interface AskedTerms {
   weigh(terms: readonly Term[]): WeightedTerm[];
   /** Returns whether a term occurs in so many chunks that it finds nothing by itself. */
   isCommon(term: Term): boolean;
+  /** Returns whether a term occurs in few chunks. */
+  isRare(term: Term): boolean;
+  /** Returns whether nothing in the stores holds a term. */
+  isNowhere(term: Term): boolean;
+}
+
+/** Returns whether a word is in most phrasings. */
+export function isKept({ stem }: Term, questions: readonly Question[]): boolean {
+  const having = questions.filter(({ terms }) => terms.some((term) => term.stem === stem));
+  return 2 * having.length > questions.length;
+}
+
+/** Returns the whole words of all phrasings, those of most phrasings first. */
+export function wholeTerms(questions: readonly Question[]): Term[] {
+  const uses = new Map<string, { term: Term; count: number }>();
+  for (const term of questions.flatMap(({ terms }) => terms)) {
+    const isWhole = term.weight === 1 && !term.words.some(isUnspacedWord);
+    if (isWhole) uses.set(term.stem, { term, count: (uses.get(term.stem)?.count ?? 0) + 1 });
+  }
+  return [...uses.values()].sort((a, b) => b.count - a.count).map(({ term }) => term);
 }
 
 /** A word in more than this share of the chunks finds nothing by itself, and costs time where they are many. */
 const COMMON_SHARE = 0.2;
 const MANY_CHUNKS = 2000;
+/** A word in no more than this share of the chunks is one by which things are told apart. */
+const RARE_SHARE = 0.01;
 /** A synonym in more chunks says little, and each of them costs. */
 const GUESS_CHUNKS = 500;
 
@@ -249,5 +271,7 @@ export function weighTerms(
         return number === undefined ? [] : [{ number, worth }];
       }),
     isCommon: ({ stem }) => !numbers.has(stem) || having(stem) > Math.max(MANY_CHUNKS, chunks * COMMON_SHARE),
+    isRare: ({ stem }) => having(stem) <= Math.max(1, chunks * RARE_SHARE),
+    isNowhere: (term) => having(term.stem) === 0 && !isInDeeds(stores, term.words),
   };
 }

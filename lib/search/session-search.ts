@@ -1,7 +1,7 @@
 /** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
 
 import { whyUnwritable } from "../base/files.ts";
-import { type Line, linesWithin, plainText } from "../base/lines.ts";
+import { countPoints, type Line, linesWithin, plainText } from "../base/lines.ts";
 import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, isAllIndexed } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
@@ -19,6 +19,7 @@ import { findHits } from "./hits.ts";
 import {
   type FoundHit,
   type Hit,
+  nowhereLines,
   type PrintOptions,
   printBrief,
   printBySession,
@@ -229,7 +230,7 @@ async function answerHits(
     ? await (await import("./nearest.ts")).findByMeaning(store, texts, { config, embedding, filter, signal })
     : { semantic: "off: no embedding in config.json" };
   const cwd = request.cwd ?? process.cwd();
-  const hits = findHits(listOf({ store, shared }), texts, {
+  const { hits, nowhere } = findHits(listOf({ store, shared }), texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
@@ -243,11 +244,15 @@ async function answerHits(
     maxChars: maxCharsOf(request),
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",
+    participants: config.settings.participants,
     around: context,
     explain,
   });
   const found = hits.filter(({ hit }) => hit.relevance_score >= minScore);
-  return { lines: await printed(found, request, config), results: found.map(({ hit }) => hit), semantic };
+  const top = found.length > 0 ? nowhereLines(nowhere) : [];
+  const maxChars = maxCharsOf(request) - countPoints(top);
+  const lines = [...top, ...(await printed(found, { ...request, maxChars }, config))];
+  return { lines, results: found.map(({ hit }) => hit), semantic };
 }
 
 /** Returns the current name of a session; its last one when its transcript is gone. */

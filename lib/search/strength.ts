@@ -1,120 +1,135 @@
 /**
- * Measures how much of a question a chunk holds, on the same scale in every index: the share of the question's words
- * that occur close together, weighed by how rare each is, and how many they are. One more phrasing never lowers it.
+ * Measures how likely it is that a passage answers, on the same scale in every index. A passage is worth the share that it
+ * holds of the phrasing that it fits best, by the rarity of the words, times the number of asked words that it holds
+ * close together; one that holds all of them is worth most. A word that most phrasings keep and no session holds halves that, and no passage is worth more than
+ * the best ranked one.
  */
 
 import type { StoredDeed } from "../index/deed-rows.ts";
-import { readHeader } from "../index/header.ts";
 import { splitJoined } from "../language/words.ts";
 import type { ChunkRow } from "./candidates.ts";
-import { type AskedTerms, findStems, type Question } from "./query.ts";
+import type { Passage } from "./passages.ts";
+import { findStems, isKept, type Question, type Term } from "./query.ts";
+import type { Retrieved } from "./retrieval.ts";
 import { deedText } from "./rows.ts";
 
-/** Words further apart than this are not said together. */
-const WINDOW_WORDS = 65;
-/** So many words, all held, make a chunk of a question's first phrasing strong; of another, a guess, more. */
-const ENOUGH_OF_FIRST = 1;
-const ENOUGH_OF_OTHERS = 2;
-/** A phrasing that is held to this share is answered, however few its words. */
-const WHOLE_SHARE = 0.8;
-/** The discount for words in tool calls: they are code, and many. */
-const DONE = 0.4;
-/** From this strength on, a chunk answers. */
+/** From this strength on, a passage answers: for nine of ten questions with an answer, for one of ten without. */
 export const STRONG = 0.5;
+/** The worth for each phrasing that makes a passage strong. real2 and codebench with and without their repositories. */
+const ENOUGH = 0.6;
+/** More phrasings than this ask for no more. */
+const PHRASINGS_COUNTED = 4;
+/** Words further apart than this are not said together. real2, codebench: 30 … 130 the same within 2 questions. */
+const WINDOW_WORDS = 50;
+/** Words of tool calls count half: they are code, and many. real2, codebench: 0.3 … 0.7 the same. */
+const DONE = 0.5;
+/** What a word that no session holds leaves. */
+const WITHOUT_A_WORD = 0.5;
 
-/** A stem's share of the phrasing's worth, and the number of its words. */
-interface Held {
-  worth: number;
-  words: number;
+/** How much of a question a passage holds. */
+export interface Strength {
+  /** 0 to 1. */
+  score: number;
+  /** The stems that it holds anywhere, its header included. */
+  held: ReadonlySet<string>;
 }
 
-/** A word of the question in a chunk. */
+/** A word of the question in a text. */
 interface Occurrence {
   stem: string;
-  /** Position among the words; undefined for what counts wherever it is. */
+  /** Position among the words; `NaN` for what counts wherever it is. */
   at: number;
 }
 
-/** Measures chunks against all phrasings: 0 for nothing in common, from 0.5 strong, up to 1. */
+/** Measures passages, best ranked first; `nowhere` are the asked words that no session holds. */
 export function measureStrength(
-  rows: readonly ChunkRow[],
-  questions: readonly Question[],
-  { asked, deeds }: { asked: AskedTerms; deeds: ReadonlyMap<ChunkRow, readonly StoredDeed[]> },
-): Map<ChunkRow, number> {
-  const texts = rows.flatMap((row) => {
-    const done = (deeds.get(row) ?? []).map(deedText).join("\n");
-    return [
-      [`${row.content}\n${row.tools}`, namesOf(row)],
-      [done, splitJoined(done)],
-    ];
-  });
-  const words = texts.map((): Occurrence[] => []);
-  const stems = questions.flatMap(({ terms }) => terms.map(({ stem }) => stem));
-  findStems(stems, texts, (stem, i, column, position) => {
-    words[i]?.push({ stem, at: column === 0 ? position : Number.NaN });
-  });
-  const phrasings = questions.map((question, i) => ({
-    worths: worthsOf(question, asked),
-    enough: i === 0 ? ENOUGH_OF_FIRST : ENOUGH_OF_OTHERS,
-  }));
-  return new Map(
-    rows.map((row, i) => {
-      const [said = [], done = []] = [words[2 * i], words[2 * i + 1]];
-      const scores = phrasings.flatMap(({ worths, enough }) => [
-        scoreOf(said, worths, enough),
-        scoreOf(done, worths, enough / DONE),
-      ]);
-      return [row, Math.max(0, ...scores)];
-    }),
+  passages: readonly Passage[],
+  { phrasings, asked, deeds }: Pick<Retrieved, "phrasings" | "asked" | "deeds">,
+  nowhere: readonly Term[],
+): Map<Passage, Strength> {
+  const questions = phrasings.map(({ question }) => question);
+  const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
+  const texts = passages.flatMap((passage) => textsOf(passage, deeds).map((text) => ({ passage, ...text })));
+  const found = texts.map((): Occurrence[] => []);
+  findStems(
+    terms.keys(),
+    texts.map(({ columns }) => columns),
+    (stem, i, column, position) => found[i]?.push({ stem, at: column === 0 ? position : Number.NaN }),
   );
+  const isMissing = nowhere.some((term) => isKept(term, questions));
+  const enough = ENOUGH * Math.min(PHRASINGS_COUNTED, questions.length);
+  const worths = questions.map((question) => worthsOf(question, asked));
+  const strengths = new Map<Passage, Strength>();
+  let most = 1;
+  for (const passage of passages) {
+    let worth = 0;
+    const held = new Set<string>();
+    for (const [i, text] of texts.entries()) {
+      if (text.passage !== passage) continue;
+      const occurrences = found[i] as Occurrence[];
+      for (const { stem } of occurrences) held.add(stem);
+      if (text.part === "head") continue;
+      const together = mostTogether(occurrences, { terms, worths });
+      worth = Math.max(worth, text.part === "done" ? DONE * together : together);
+    }
+    if (isMissing) worth *= WITHOUT_A_WORD;
+    const score = worth === Number.POSITIVE_INFINITY ? 1 : worth / (worth + enough);
+    if (strengths.size === 0) most = score;
+    strengths.set(passage, { score: Math.min(most, score), held });
+  }
+  return strengths;
 }
 
-/** Parts of joined names, and the date. */
-function namesOf(row: ChunkRow): string {
-  return `${splitJoined(row.content, row.tools)} ${readHeader(row).date}`;
+interface Text {
+  part: "said" | "done" | "head";
+  /** The text, and the parts of joined names in it. */
+  columns: [string, string];
+}
+
+function textsOf({ found }: Passage, deeds: ReadonlyMap<ChunkRow, readonly StoredDeed[]>): Text[] {
+  return found.flatMap(({ row }) => {
+    const done = (deeds.get(row) ?? []).map(deedText).join("\n");
+    const head = row.contextContent.slice(0, row.contextContent.length - row.content.length);
+    return [
+      { part: "said", columns: [`${row.content}\n${row.tools}`, splitJoined(row.content, row.tools)] },
+      { part: "done", columns: [done, splitJoined(done)] },
+      { part: "head", columns: [head, ""] },
+    ];
+  });
 }
 
 /** Returns the worth of each stem of a phrasing, all together 1. */
-function worthsOf(question: Question, asked: AskedTerms): Map<string, Held> {
-  const weighed = asked.weigh(question.terms);
+function worthsOf({ terms }: Question, asked: Retrieved["asked"]): Map<string, number> {
+  const weighed = asked.weigh(terms);
   const total = weighed.reduce((sum, { worth }) => sum + worth, 0) || 1;
-  return new Map(
-    question.terms.map(({ stem, weight }, i) => [
-      stem,
-      { worth: (weighed[i]?.worth ?? 0) / total, words: weight },
-    ]),
-  );
+  return new Map(terms.map(({ stem }, i) => [stem, (weighed[i]?.worth ?? 0) / total]));
 }
 
-/** Returns the score of the window of words that holds most. */
-function scoreOf(
+/** Returns the worth of the window of words that is worth most. */
+function mostTogether(
   occurrences: readonly Occurrence[],
-  worths: ReadonlyMap<string, Held>,
-  enough: number,
+  asked: { terms: ReadonlyMap<string, Term>; worths: readonly ReadonlyMap<string, number>[] },
 ): number {
-  const own = occurrences.filter(({ stem }) => worths.has(stem));
-  const everywhere = own.filter(({ at }) => Number.isNaN(at)).map(({ stem }) => stem);
-  const placed = own.filter(({ at }) => !Number.isNaN(at)).sort((a, b) => a.at - b.at);
-  let most = scoreWindow(everywhere, worths, enough);
+  const everywhere = occurrences.filter(({ at }) => Number.isNaN(at)).map(({ stem }) => stem);
+  const placed = occurrences.filter(({ at }) => !Number.isNaN(at)).sort((a, b) => a.at - b.at);
+  let most = worthTogether(everywhere, asked);
   let start = 0;
   for (const [end, { at }] of placed.entries()) {
     while (at - (placed[start] as Occurrence).at > WINDOW_WORDS) start++;
     const together = placed.slice(start, end + 1).map(({ stem }) => stem);
-    most = Math.max(most, scoreWindow([...together, ...everywhere], worths, enough));
+    most = Math.max(most, worthTogether([...together, ...everywhere], asked));
   }
   return most;
 }
 
-/** Returns the number of a phrasing's words that occur, times their share of it; `enough` of that is 0.5. */
-function scoreWindow(stems: readonly string[], worths: ReadonlyMap<string, Held>, enough: number): number {
-  let share = 0;
-  let count = 0;
-  for (const stem of new Set(stems)) {
-    const { worth, words } = worths.get(stem) ?? { worth: 0, words: 0 };
-    share += worth;
-    count += words;
-  }
-  if (share >= WHOLE_SHARE) return Math.min(1, (1 + share) / 2);
-  const held = (count * share) / enough;
-  return held / (1 + held);
+/** Returns the number of asked words among stems, times the share of the phrasing that they make most of; infinite for all. */
+function worthTogether(
+  stems: readonly string[],
+  { terms, worths }: { terms: ReadonlyMap<string, Term>; worths: readonly ReadonlyMap<string, number>[] },
+): number {
+  const unique = [...new Set(stems)];
+  if (unique.length === terms.size) return Number.POSITIVE_INFINITY;
+  const words = unique.reduce((sum, stem) => sum + (terms.get(stem)?.weight ?? 0), 0);
+  const shares = worths.map((worth) => unique.reduce((sum, stem) => sum + (worth.get(stem) ?? 0), 0));
+  return words * Math.max(0, ...shares);
 }

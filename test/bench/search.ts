@@ -67,7 +67,7 @@ function find(store: Store, texts: string[], limit = 10): FoundHit[] {
     maxChars: OUTPUT.maxChars,
     around: 0,
     explain: false,
-  });
+  }).hits;
 }
 
 /** What the command prints by default. */

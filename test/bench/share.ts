@@ -57,7 +57,7 @@ export async function splitQuestions(postgres: Postgres): Promise<BenchRow[]> {
   );
   const ask = (stores: Store[]) => {
     const { verdicts } = judge(questions, ({ question, phrasings }) =>
-      findHits(stores, [question, ...phrasings], HITS).map(({ hit }) => ({
+      findHits(stores, [question, ...phrasings], HITS).hits.map(({ hit }) => ({
         file: files.get(hit.file.replace(/^[^:]*@[^:]*:/, "")) ?? hit.file,
         firstLine: hit.first_line,
         lastLine: hit.last_line,

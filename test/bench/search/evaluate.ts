@@ -55,13 +55,19 @@ export interface Evaluation {
 const LIMIT_OF_JSON = 10;
 
 /** Indexes what the sets need once, and asks all of it. */
-export async function evaluate(folder: string, wanted?: readonly string[]): Promise<Evaluation[]> {
+export async function evaluate(
+  folder: string,
+  {
+    sets: wanted,
+    isPresentOnly = false,
+  }: { sets?: readonly string[] | undefined; isPresentOnly?: boolean } = {},
+): Promise<Evaluation[]> {
   const evaluations: Evaluation[] = [];
   for (const { set, corpus, questions, wider } of readSets()) {
     if (wanted && !wanted.includes(set)) continue;
     const whole = await indexed(join(folder, set), corpus);
     for (const mode of ["one", "four"] as const) {
-      const asked = await askAll(whole, questions, mode);
+      const asked = await askAll(whole, questions, { mode, isTextOnly: isPresentOnly });
       const evaluation: Evaluation = {
         set,
         mode,
@@ -70,11 +76,11 @@ export async function evaluate(folder: string, wanted?: readonly string[]): Prom
         absent: [],
       };
       for (const project of new Set(questions.map((question) => question.project))) {
-        if (project === undefined) continue;
+        if (project === undefined || isPresentOnly) continue;
         const own = questions.filter((question) => question.project === project);
         const others = wider.filter((session) => !isOfProject(session, project));
         const name = `without-${project}`;
-        evaluation.absent.push(...(await askAll(await indexed(join(folder, name), others), own, mode)));
+        evaluation.absent.push(...(await askAll(await indexed(join(folder, name), others), own, { mode })));
       }
       evaluations.push(evaluation);
     }
@@ -102,19 +108,17 @@ function configOf(home: string, sessions: readonly Session[]): Config {
 async function askAll(
   config: Config,
   questions: readonly EvaluatedQuestion[],
-  mode: "one" | "four",
+  { mode, isTextOnly = false }: { mode: "one" | "four"; isTextOnly?: boolean },
 ): Promise<Asked[]> {
   const asked: Asked[] = [];
   for (const question of questions) {
     const query = mode === "one" ? question.phrasings.slice(0, 1) : question.phrasings;
     const subagents = question.isOfSubagents;
     const resources = { config, index: false };
-    const { text } = await searchAsText({ query, subagents, cwd: config.paths.home }, resources);
-    const { results } = await searchAsText(
-      { query, subagents, limit: LIMIT_OF_JSON, cwd: config.paths.home },
-      resources,
-    );
-    asked.push(judge(question, text, results));
+    const printed = await searchAsText({ query, subagents, cwd: config.paths.home }, resources);
+    const more = { query, subagents, limit: LIMIT_OF_JSON, cwd: config.paths.home };
+    const { results } = isTextOnly ? printed : await searchAsText(more, resources);
+    asked.push(judge(question, printed.text, results));
   }
   return asked;
 }
@@ -181,11 +185,15 @@ async function main(): Promise<void> {
       keep: { type: "string" },
       missed: { type: "boolean", default: false },
       sets: { type: "string" },
+      present: { type: "boolean", default: false },
       types: { type: "boolean", default: false },
     },
   });
   const show = async (folder: string) => {
-    for (const evaluation of await evaluate(folder, values.sets?.split(","))) {
+    for (const evaluation of await evaluate(folder, {
+      sets: values.sets?.split(","),
+      isPresentOnly: values.present,
+    })) {
       console.log(describe(evaluation));
       const { there, absent, unanswerable } = evaluation;
       if (values.types) {
