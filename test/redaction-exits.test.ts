@@ -349,6 +349,7 @@ describe("planted secrets", () => {
       "report",
       "health",
       "health --json",
+      "hook pre-compact",
       "hook background",
     ]);
   });

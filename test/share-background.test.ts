@@ -64,7 +64,6 @@ describe("a hub that is away", () => {
     expect(health.sends).toContain(`shared sessions to 127.0.0.1:${hub.port}`);
     const whats = health.findings.map(({ what }: { what: string }) => what);
     expect(whats).toContain(`sharing fails: ${error}`);
-    expect(whats).toContain(`1 session not shared yet with ${label}`);
     hub.close();
   }, 30_000);
 
