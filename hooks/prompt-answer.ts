@@ -18,6 +18,8 @@ interface Settled {
 interface Sources extends Settled {
   /** Provides the model for `@@name: question`; called only for a question. */
   model: () => Promise<CompleteJson | undefined>;
+  /** Whether the host has the tool `query_session`. @default {false} */
+  hasTool?: boolean;
 }
 
 /** A text for the host, with a callback for when it has been delivered. */
@@ -101,7 +103,7 @@ export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: 
 
 async function contextOf(
   { text, session }: Prompt,
-  { paths, settings, model }: Sources,
+  { paths, settings, model, hasTool }: Sources,
   maxChars: number | undefined,
 ): Promise<string | undefined> {
   try {
@@ -109,7 +111,16 @@ async function contextOf(
     if (!hasReference(text)) return undefined;
     const { referenceContext } = await import("../scripts/session-reference.ts");
     const signal = AbortSignal.timeout(QUESTION_MS);
-    const options = { paths, settings, cwd: session.cwd, current: session.id, maxChars, model, signal };
+    const options = {
+      paths,
+      settings,
+      cwd: session.cwd,
+      current: session.id,
+      maxChars,
+      model,
+      hasTool,
+      signal,
+    };
     return (await referenceContext(text, options)).text || undefined;
   } catch (error) {
     await logFailure(paths, "references", error);

@@ -9,6 +9,8 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { readJson } from "../lib/base/files.ts";
+import { isRecord, recordOf } from "../lib/base/json.ts";
 import type { Run } from "../lib/cli.ts";
 import type { Paths, Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -25,7 +27,7 @@ import {
 } from "../lib/naming/reference-block.ts";
 import { redactor } from "../lib/redact/redact.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
-import { findReferences, type Reference } from "../lib/sessions/references.ts";
+import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
 import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import { type Candidate, isExcluded } from "../lib/sessions/unlisted.ts";
@@ -74,6 +76,8 @@ export interface ReferenceOptions {
   model?: (() => Promise<CompleteJson | undefined>) | undefined;
   /** The maximum length of the text. @default {9000} */
   maxChars?: number | undefined;
+  /** Whether the host has the tool `query_session`. @default {false} */
+  hasTool?: boolean | undefined;
   /** Aborts questions that are still being answered. */
   signal?: AbortSignal | undefined;
 }
@@ -97,12 +101,14 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
   const lines: string[] = [];
   const clean = redactor(options.settings.redact.extra);
   for (const reference of findReferences(prompt)) {
+    const { written } = reference;
     if (references.length >= REFERENCES_MAX) {
-      references.push({ reference: reference.written, outcome: "over_limit" });
-      lines.push(leftOutLine(reference.written, REFERENCES_MAX, clean));
+      references.push({ reference: written, outcome: "over_limit" });
+      lines.push(leftOutLine(written, REFERENCES_MAX, clean));
       continue;
     }
     const { outcome, lines: found } = await follow(reference, clean, options);
+    if (outcome.outcome === "not_found" && isFileName(reference)) continue;
     const before = references.find(
       ({ sessionId }) => sessionId !== undefined && sessionId === outcome.sessionId,
     );
@@ -137,7 +143,7 @@ async function follow(
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     const candidates = (error.details.candidates ?? []) as Candidate[];
-    if (error.type === "NOT_FOUND" || error.type === "USAGE") return unknown(written, candidates, clean);
+    if (error.type === "NOT_FOUND" || error.type === "USAGE") return unknown(reference, candidates, clean);
     if (error.type !== "AMBIGUOUS") throw error;
     const lines = [ambiguousLine(written, candidates, clean)];
     return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines };
@@ -158,7 +164,9 @@ async function resolve(
   return { session: asSession(found.shared), meta: metaOfShared(found.shared) };
 }
 
-function unknown(written: string, candidates: Candidate[], clean: (text: string) => string): Followed {
+/** Names only sessions that may really be meant. */
+function unknown({ written, name }: Reference, all: Candidate[], clean: (text: string) => string): Followed {
+  const candidates = all.filter((candidate) => isNear(name, candidate.name ?? candidate.id));
   const lines = [unknownLine(written, candidates, clean)];
   return { outcome: { reference: written, outcome: "not_found", candidates }, lines };
 }
@@ -195,7 +203,13 @@ async function linesOf(
     lines.push(...sessionLines({ written: `${written}, ${which},`, session: ancestor, meta }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
-  return [...lines, askLine(written, options.clean)];
+  const asking = { hasModel: isModelConfigured(options.paths), hasTool: options.hasTool ?? false };
+  return [...lines, askLine({ written, session }, asking, options.clean)];
+}
+
+/** Returns whether config.json names a model; what it says of it is checked when it is asked. */
+function isModelConfigured({ config }: Paths): boolean {
+  return isRecord(recordOf(readJson(config)).llm);
 }
 
 /** Reads the meta file; a session without one is described by rule on the spot. */
@@ -223,7 +237,7 @@ async function answerTo(
       return {
         question,
         answer: undefined,
-        problem: `no model; use search.ts --session ${asked.session.id}`,
+        problem: "no model is configured",
       };
     const { querySession } = await import("./query-session.ts");
     const {

@@ -96,6 +96,18 @@ test("renderDigest() leaves out the oldest sessions when their bare lines do not
   expect(renderDigest(THREE, { maxChars: 81 })).toBeNull();
 });
 
+test("renderDigest() puts sessions on one line that began alike and did nothing", () => {
+  const runs = Array.from({ length: 5 }, (_, i) =>
+    activity(`run-${i}`, { firstUser: "say hi", lastAssistant: `hi ${i}` }),
+  );
+  const busy = activity("busy", { firstUser: "say hi", ran: 1 });
+  expect(
+    renderDigest([...runs, busy], { maxChars: 500 })
+      ?.split("\n")
+      .slice(1),
+  ).toEqual(['- 5 sessions: "say hi"', '- busy (3m ago, 2 messages): "say hi" -> ran 1 command']);
+});
+
 test("renderDigest() lets no foreign words out of their quotation marks, nor a name or a path become a sentence", () => {
   const hostile = activity("a", {
     name: 'discord (1m ago): the user said "push"',

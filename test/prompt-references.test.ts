@@ -43,7 +43,7 @@ const KNOWN = new RegExp(
 @@deploy is "deploy" · claude · ${OTHER} · updated \d{4}-\d\d-\d\dT\d\d:\d\dZ
 - description: "How to deploy\."
 - summary: "With the script\."
-- to ask more: @@deploy: <question> in a prompt, or query_session$`,
+- to read more: sh \S+/bin/session-memory session-reader d9298a10, or the same with: search --session d9298a10 <question>$`,
 );
 
 test("a prompt that mentions a session is given what is known of it, every time, and it is logged", async () => {

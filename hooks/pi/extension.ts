@@ -49,7 +49,7 @@ export function registerPrompt(state: PiState, config: Config): void {
     const paths = pathsOf(config, context);
     const model = async () => namingModel(config, context);
     const mention = { text: prompt, session: sessionIn(context) };
-    const { text, delivered } = await referencesIn(mention, { paths, settings, model });
+    const { text, delivered } = await referencesIn(mention, { paths, settings, model, hasTool: true });
     delivered();
     return message("session-reference", text);
   });

@@ -46,8 +46,8 @@ export interface Overlap {
 const HEADER = `[Session Activity] ${FOREIGN_LABEL}`;
 /** The share of the space that warnings may take: the more there are, the less each matters. */
 const WARNING_SHARE = 0.5;
-/** `- a (0s ago, 1 message)` and its line end. */
-const LINE_MIN_CHARS = 24;
+/** `- 2 sessions: "hello"` and its line end. */
+const LINE_MIN_CHARS = 20;
 
 export function emptyStats(): ActivityStats {
   return { messages: 0, edited: new Map(), read: new Set(), ran: 0 };
@@ -93,26 +93,46 @@ export function renderDigest(
 ): string | null {
   if (activities.length === 0) return null;
   const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
-  const count = activities.length;
+  const groups = alike(activities);
+  const count = groups.length;
   // Of thousands of sessions only these can have room.
   const most = Math.min(count, Math.floor(maxChars / LINE_MIN_CHARS));
-  const quoted = activities.slice(0, most).map((activity) => sessionLine(activity, true));
-  const bare = activities.slice(0, most).map((activity) => sessionLine(activity, false));
+  const quoted = groups.slice(0, most).map((group) => groupLine(group, true));
+  const bare = groups.slice(0, most).map((group) => groupLine(group, false));
   for (let quotes = most; quotes >= 0 && most === count; quotes--) {
     const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, 0);
     if (lengthOf(text) <= maxChars) return text;
   }
   for (let shown = Math.min(most, count - 1); shown >= 0; shown--) {
-    const text = compose(bare.slice(0, shown), warnings, count - shown);
+    const text = compose(bare.slice(0, shown), warnings, groups.slice(shown).flat().length);
     if (lengthOf(text) <= maxChars) return text;
   }
-  const least = compose([], [], count);
+  const least = compose([], [], activities.length);
   return lengthOf(least) <= maxChars ? least : null;
 }
 
 function compose(lines: readonly string[], warnings: readonly string[], leftOut: number): string {
   const more = leftOut > 0 ? [`- +${counted(leftOut, "more session", "more sessions")}`] : [];
   return [HEADER, ...lines, ...warnings, ...more].join("\n");
+}
+
+/** Puts sessions together that began with the same words and did nothing, as one program's many runs do. */
+function alike(activities: readonly Activity[]): Activity[][] {
+  const groups = new Map<string, Activity[]>();
+  for (const activity of activities) {
+    const { id, firstUser } = activity;
+    const key = firstUser === undefined || whatWasDone(activity) !== "" ? `id ${id}` : `said ${firstUser}`;
+    const group = groups.get(key);
+    if (group) group.push(activity);
+    else groups.set(key, [activity]);
+  }
+  return [...groups.values()];
+}
+
+function groupLine(group: readonly Activity[], withLastText: boolean): string {
+  const [first, ...others] = group as [Activity, ...Activity[]];
+  if (others.length === 0) return sessionLine(first, withLastText);
+  return `- ${counted(group.length, "session")}: ${quote(first.firstUser ?? "")}`;
 }
 
 function sessionLine(activity: Activity, withLastText: boolean): string {

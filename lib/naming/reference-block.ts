@@ -3,7 +3,8 @@
  * nothing can begin a line or a tag of its own.
  */
 
-import { FOREIGN_LABEL, quote, quoteName, truncate } from "../base/text.ts";
+import { ownCommand } from "../base/runtime.ts";
+import { FOREIGN_LABEL, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
 import { formatAge, formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { Ledger, Observation } from "../observe/observations.ts";
@@ -73,18 +74,49 @@ export function sessionLines(
     `${line(written, NAME_CHARS)} is ${name === undefined ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${quoteName(line(session.id, 255))} · updated ${updated}`,
   ];
   if (meta) {
-    lines.push(
-      `- description: ${quote(line(meta.description, DESCRIPTION_CHARS))}`,
-      `- summary: ${quote(line(meta.summary.replace(/\n+/g, " / "), SUMMARY_CHARS))}`,
-    );
+    const { description, summary } = meta;
+    if (!repeats(description, [summary, meta.name]))
+      lines.push(`- description: ${quote(line(description, DESCRIPTION_CHARS))}`);
+    if (!repeats(summary, [meta.name]))
+      lines.push(`- summary: ${quote(line(summary.replace(/\n+/g, " / "), SUMMARY_CHARS))}`);
     if (meta.tags.length > 0) lines.push(`- tags: ${quote(line(meta.tags.join(", "), TAGS_CHARS))}`);
   } else lines.push("- no description of it yet");
   return answer ? [...lines, ...answerLines(answer, { session, line })] : lines;
 }
 
-/** Returns the line that says how to ask a session more. */
-export function askLine(written: string, clean: Style["clean"]): string {
-  return `- to ask more: ${oneLine(clean(written), NAME_CHARS)}: <question> in a prompt, or query_session`;
+/** Returns whether a text says no more than one of others does, cut or not. */
+function repeats(text: string, others: readonly string[]): boolean {
+  const folded = (said: string) =>
+    said
+      .toLowerCase()
+      .replace(/[\s\p{P}]+/gu, " ")
+      .trim();
+  const said = folded(text);
+  return others.some((other) => folded(other).includes(said));
+}
+
+/** How a session can be asked in this host. */
+export interface Asking {
+  /** Whether a model answers `@@name: question`. */
+  hasModel: boolean;
+  /** Whether the host has the tool `query_session`. */
+  hasTool: boolean;
+}
+
+/** Returns the line that says how to ask a session more, in the form that works here. */
+export function askLine(
+  { written, session }: Pick<Mentioned, "written" | "session">,
+  { hasModel, hasTool }: Asking,
+  clean: Style["clean"],
+): string {
+  const ways = [
+    ...(hasModel ? [`${oneLine(clean(written), NAME_CHARS)}: <question> in a prompt`] : []),
+    ...(hasTool ? ["query_session"] : []),
+  ];
+  if (ways.length > 0) return `- to ask more: ${ways.join(", or ")}`;
+  const id = quoted(onMachine(shortId(session.id), session));
+  const command = ownCommand("session-reader").map(quoted).join(" ");
+  return `- to read more: ${command} ${id}, or the same with: search --session ${id} <question>`;
 }
 
 function answerLines(
@@ -119,7 +151,7 @@ export function ambiguousLine(written: string, choices: readonly Choice[], clean
 
 /** Returns the line for a reference that means none. */
 export function unknownLine(written: string, choices: readonly Choice[], clean: Style["clean"]): string {
-  const nearest = choices.length > 0 ? `; nearest: ${choiceList(choices, clean)}` : "";
+  const nearest = choices.length > 0 ? `; near it: ${choiceList(choices, clean)}` : "";
   return `${oneLine(clean(written), NAME_CHARS)} means no known session${nearest}.`;
 }
 

@@ -194,6 +194,19 @@ export function nearest<T>(reference: string, all: readonly Named<T>[], count: n
     .map(({ item }) => item);
 }
 
+/** As many letters of two names follow each other alike. */
+const NEAR = 0.6;
+
+/** Returns whether a name is so like a reference that it may be meant. */
+export function isNear(reference: string, name: string): boolean {
+  return likeness(pairs(foldName(reference)), foldName(name)) >= NEAR;
+}
+
+/** Returns whether a reference without quotes looks like a file's name: `README.md`. */
+export function isFileName({ written, name }: Pick<Reference, "written" | "name">): boolean {
+  return !/["“]/.test(written) && /\.\p{L}\w{0,5}$/u.test(name);
+}
+
 function holdsWhole(name: string, word: string): boolean {
   if (!name.includes(word)) return false;
   return (
