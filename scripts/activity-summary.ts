@@ -48,7 +48,7 @@ Options:
 Environment: CLAUDE_CODE_SESSION_ID, PI_SESSION_ID name the current session; SESSION_MEMORY_HOME holds the marks.
 
 Examples:
-  session-memory activity-summary --peek
+  session-memory activity-summary --current last --since 7d
   session-memory activity-summary --current discord --since 2h --scope all
 `;
 

@@ -13,7 +13,7 @@ import { isAllIndexed } from "../lib/index/freshness.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { openStore } from "../lib/store/store.ts";
-import { claudeCompaction, claudeUser } from "./support/claude.ts";
+import { claudeCompaction, claudeState, claudeUser } from "./support/claude.ts";
 import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {
   chunksOf,
@@ -302,6 +302,14 @@ describe("indexSessions()", () => {
     writeFileSync(noise, jsonl(turn("now it", "is one")));
     await indexHome(home, store);
     expect(state(store, TWO)).toMatchObject({ status: "complete", chunk_count: 1, error: null });
+  });
+
+  test("takes a file in which nothing was said yet for no fault", async () => {
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: "" });
+    writeClaude(home, { id: TWO, rows: "\n\n" });
+    writeClaude(home, { id: uuidFrom("opened"), rows: [claudeState("file-history-snapshot", {})] });
+    expect((await indexHome(home, store)).quarantined).toEqual([]);
   });
 
   test("goes on with the others when a file may not be read, and tries it again", async () => {

@@ -7,7 +7,6 @@ import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
-import { AGENTS } from "../../lib/transcripts/hosts.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
 import { observing, rawInContext } from "./observations.ts";
@@ -210,35 +209,33 @@ export function registerTools(state: PiState, config: Config): void {
   });
 }
 
+const TEXT = { type: "string" };
+
+/** The schemas are part of every request: what a model seldom needs is taken, but not named. */
 const SEARCH = {
   name: "session_search",
   label: "Session search",
   description:
-    "Searches all past conversation with coding agents on this machine. Give 3-4 phrasings of one question in different words. Prints the rows that answer, each with its transcript line, strong hits alone where there are any; what was done ([Edit …], [Bash …]) is surer than what was said.",
-  promptSnippet: "session_search: find what was said or decided in past sessions",
+    "Searches past conversation with coding agents on this machine for what was said, decided or done. Give 3-4 phrasings of one question.",
+  promptSnippet: "find what was said or decided in past sessions",
   parameters: {
     type: "object",
     required: ["query"],
     properties: {
-      query: {
-        anyOf: [{ type: "string" }, { type: "array", items: { type: "string" }, minItems: 1 }],
-        description: "One question, or several phrasings of it",
-      },
+      query: { type: "array", items: TEXT, minItems: 1 },
       filters: {
         type: "object",
         properties: {
-          after: { type: "string", description: "2026-02-03, yesterday, 7d" },
-          before: { type: "string" },
-          speaker: { type: "string", enum: ["user", "assistant"] },
-          topics: { type: "array", items: { type: "string" } },
-          has_decision: { type: "boolean" },
-          has_action: { type: "boolean" },
-          session: { type: "string", description: "id or name" },
-          agent: { type: "string", enum: AGENTS },
-          project: { type: "string" },
+          after: { ...TEXT, description: "2026-02-03, 7d" },
+          before: TEXT,
+          speaker: { enum: ["user", "assistant"] },
+          session: TEXT,
+          project: TEXT,
+          file: TEXT,
+          error: TEXT,
+          command: TEXT,
         },
       },
-      limit: { type: "integer", minimum: 1, maximum: LIMIT_MAX },
     },
   },
 };
@@ -246,27 +243,17 @@ const SEARCH = {
 const QUERY = {
   name: "query_session",
   label: "Ask a session",
-  description:
-    "Asks one whole past session a question and answers with cited transcript lines. Costs a model call over the session: use session_search first.",
+  description: "Asks one past session a question, by a model call: search first.",
   parameters: {
     type: "object",
-    required: ["question"],
-    properties: {
-      session: { type: "string", description: "id, unique start of an id, or name" },
-      sessionId: { type: "string", description: "the same as session" },
-      question: { type: "string" },
-    },
+    required: ["session", "question"],
+    properties: { session: { ...TEXT, description: "id or name" }, question: TEXT },
   },
 };
 
 const RECALL = {
   name: "recall_observation",
   label: "Recall an observation",
-  description:
-    "Shows the conversation behind an observation of this session, by the id in brackets at the end of its line. For what was compacted away.",
-  parameters: {
-    type: "object",
-    required: ["id"],
-    properties: { id: { type: "string" } },
-  },
+  description: "Shows the conversation behind an observation's [id].",
+  parameters: { type: "object", required: ["id"], properties: { id: TEXT } },
 };

@@ -4,7 +4,7 @@ import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import { deedsIn } from "../transcripts/calls.ts";
 import type { Head } from "../transcripts/format.ts";
-import { validateSessionFile } from "../transcripts/head.ts";
+import { SILENT, validateSessionFile } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
 import {
@@ -267,10 +267,12 @@ function finish(pass: Pass): PassResult {
 }
 
 /** Returns a fault for a file with nothing readable in it; damaged lines alone are none. */
-function findFault({ isFromStart, messages, isTorn, progress, state }: Pass): string | undefined {
+function findFault({ isFromStart, messages, isTorn, progress, state, session }: Pass): string | undefined {
   if (!isFromStart) return undefined;
   const isSuspect = messages === 0 || isTorn || progress.skipped > progress.line * DAMAGED_SHARE;
-  return isSuspect ? validateSessionFile(state.file).errors[0] : undefined;
+  const [fault] = isSuspect ? validateSessionFile(state.file).errors : [];
+  const isSilent = fault === SILENT[0] || (fault === SILENT[1] && session.agent !== "plain");
+  return isSilent ? undefined : fault;
 }
 
 function save(

@@ -139,6 +139,9 @@ interface Validation {
 const DAMAGED_SHARE_MAX = 0.5;
 const WARNINGS_MAX = 20;
 
+/** The findings for a file in which nothing was said yet, which is no damage in a host's folder. */
+export const SILENT = ["It is empty", "It holds no message of a user or an assistant"] as const;
+
 /** Validates a transcript: an unreadable line is a warning, a file without one readable message an error. */
 export function validateSessionFile(file: string): Validation {
   const findings: string[] = [];
@@ -155,7 +158,7 @@ export function validateSessionFile(file: string): Validation {
   } catch (error) {
     return result(`Cannot read it: ${describeError(error)}`);
   }
-  const seen = { lines: 0, damaged: 0, notText: 0, messages: 0 };
+  const seen = { lines: 0, records: 0, damaged: 0, notText: 0, messages: 0 };
   const format = formatOf(head?.agent ?? "plain");
   const settings = { head: head ?? { agent: format.agent }, results: false };
   withFile(file, (descriptor) => {
@@ -173,6 +176,7 @@ export function validateSessionFile(file: string): Validation {
       } else if (damaged)
         warn(`${name}: ${records.length > 0 ? "two records fused or torn" : "not a JSON object"}`);
       if (damaged && records.length === 0) seen.damaged++;
+      seen.records += records.length;
       for (const record of records) {
         if (head?.agent === "plain") for (const problem of plainProblems(record)) warn(`${name}: ${problem}`);
         const place = { line: seen.lines, offset: line.offset, end: line.end };
@@ -183,11 +187,11 @@ export function validateSessionFile(file: string): Validation {
       }
     }
   });
-  if (seen.lines === 0) return result("It is empty");
+  if (seen.records + seen.damaged + seen.notText === 0) return result(SILENT[0]);
   if (seen.notText > seen.lines * DAMAGED_SHARE_MAX) return result("Not a UTF-8 text file");
   if (seen.damaged > seen.lines * DAMAGED_SHARE_MAX)
     return result(`${seen.damaged} of ${seen.lines} lines are not JSON`);
-  if (seen.messages === 0) return result("It holds no message of a user or an assistant");
+  if (seen.messages === 0) return result(SILENT[1]);
   return result();
 }
 
