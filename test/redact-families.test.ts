@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { redact } from "../lib/redact/redact.ts";
 import { type Random, seeded } from "./support/random.ts";
+import { ROOT } from "./support/run.ts";
 import { chars } from "./support/secrets.ts";
 
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
@@ -220,7 +223,6 @@ test("redact() takes out a password that is a word, where nothing else can be me
     "echo @ | sudo -S ls",
     "net use Z: \\\\host\\share @ /user:ann",
     "vault kv put secret/app password=@",
-    "aws configure set aws_secret_access_key @",
     "username=ann\npassword=@",
     "[Bash git credential fill username=ann password=@]",
     'keyring.set_password("svc","ann","@")',
@@ -388,4 +390,47 @@ describe("redact() of secrets that only their place gives away", () => {
     "properties:\n  username: alice\n  password: required\n",
     "const login = {\n  user: name,\n  password: tigerlily,\n}",
   ])("keeps %j", (text) => expect(redact(text)).toBe(text));
+});
+
+/** Made up by somebody who had not seen the rules: `«…»` is the secret, `@kind:length` random, `⏎` a line end. */
+const HOSTILE = readFileSync(join(ROOT, "test/fixtures/redact/hostile.txt"), "utf8").trim().split("\n");
+const KINDS: Record<string, string> = {
+  b62: BASE62,
+  hex: HEX,
+  HEX: HEX.toUpperCase(),
+  b64: `${BASE62}+/`,
+  b64p: `${BASE62}./`,
+  b64url: URL64,
+  b58: BASE62.replace(/[0OIl]/g, ""),
+  B32: `${LOWER.toUpperCase()}234567`,
+};
+const lines = (text: string, put: (line: string, index: number) => string) =>
+  text.split("\n").map(put).join("\n");
+/** Where people and tools put it, and the least part that is taken there. */
+const SETTINGS: [place: string, least: number, put: (text: string) => string][] = [
+  ["alone", 0.9, (text) => text],
+  ["after words", 0.88, (text) => `Noted, here is it: ${text} ok.`],
+  ["in a diff", 0.88, (text) => lines(text, (line) => `+  ${line}`)],
+  ["in JSON", 0.88, (text) => JSON.stringify({ output: text })],
+  ["in escaped JSON", 0.88, (text) => JSON.stringify(JSON.stringify({ output: text }))],
+  ["with line numbers", 0.88, (text) => lines(text, (line, index) => `${index + 12}→${line}`)],
+  ["in a quote", 0.88, (text) => lines(text, (line) => `> ${line}`)],
+];
+
+test.each(SETTINGS)("redact() takes hostile forms %s: %d of them at least", (_, least, put) => {
+  const random = seeded(21);
+  const passed = HOSTILE.filter((form) => {
+    const secrets: string[] = [];
+    const text = form.replace(/«([^»]*)»/g, (_, value: string) => {
+      const made = value.replace(/@(\w+):(\d+)/g, (_, kind: string, length: string) =>
+        chars(random, KINDS[kind] ?? "", Number(length)),
+      );
+      secrets.push(made);
+      return made;
+    });
+    const redacted = redact(put(text.replaceAll("⏎", "\n")));
+    return secrets.some((secret) => redacted.includes(secret));
+  });
+  expect(HOSTILE.length).toBeGreaterThan(200);
+  expect(1 - passed.length / HOSTILE.length).toBeGreaterThanOrEqual(least);
 });

@@ -1,6 +1,6 @@
 /** Hostile texts: one character or form over and over, as nobody writes and any file may hold. */
 
-import { listFormats } from "../../lib/redact/token-formats.ts";
+import { listPrefixes } from "../../lib/redact/formats.ts";
 import { seeded } from "./random.ts";
 
 const CHARACTERS = [
@@ -77,7 +77,7 @@ export interface HostileText {
 
 /** All of them, with the beginnings of tokens where those are wanted. */
 export function hostileTexts({ tokens }: { tokens: boolean }): HostileText[] {
-  const literals = tokens ? listFormats().flatMap((format) => format.literals) : [];
+  const literals = tokens ? listPrefixes() : [];
   const repeated = [...new Set([...CHARACTERS, ...FORMS, ...literals])].filter(Boolean).map((form) => ({
     name: JSON.stringify(form),
     of: (length: number) => `${form.repeat(Math.ceil(length / form.length))}!`,

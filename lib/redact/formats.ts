@@ -1,0 +1,178 @@
+/**
+ * Finds secrets by their own shape: issuers' prefixes, JWTs, wallet keys, hashes of passwords, payment cards.
+ *
+ * A shape is tried only where its prefix begins a word, and what follows is one class with a bound or without a tail: linear.
+ */
+
+import { isName } from "./looks.ts";
+import type { Found } from "./secrets.ts";
+
+/** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
+const ISSUERS = `
+anthropic sk-ant- | openrouter sk-or-v1- | openai sk-proj- sk-svcacct- sk-admin- sk-service- | google AIza AQ.Ab
+google ya29. GOCSPX- 1//0 | groq gsk_ | huggingface hf_ api_org_ | replicate r8_ | xai xai- | perplexity pplx-
+fireworks fw_ | together tgp_v1_ | cerebras csk- | nvidia nvapi- | jina jina_ | tavily tvly- | langfuse sk-lf-
+langsmith lsv2_pt_ lsv2_sk_ | pinecone pcsk_ | aws ABSK bedrock-api-key- | digitalocean dop_v1_ doo_v1_ dor_v1_
+cloudflare cfk_ cfut_ cfat_ v1.0- | heroku HRKU- | vercel vcp_ vci_ vca_ vcr_ vck_ | netlify nfp_ | render rnd_
+fly fm1a_ fm1r_ fm2_ fo1_ | supabase sbp_ sb_secret_ | planetscale pscale_tkn_ pscale_pw_ pscale_oauth_ | neon napi_
+vault hvs. hvb. hvr. | doppler dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. | pulumi pul- | tailscale tskey-
+1password ops_ey | age AGE-SECRET-KEY-1 | grafana glsa_ glc_ | openshift sha256~ | npm npm_ | rubygems rubygems_
+github ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ | gitlab glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent-
+gitlab glsoat- glffct- gloas- glwt- GR1348941 | atlassian ATATT3 ATCTT3 | bitbucket ATBB | pypi pypi-AgE
+docker dckr_pat_ dckr_oat_ SWMTKN-1- | clojars CLOJARS_ | jfrog AKCp | sonar squ_ sqp_ sqa_ | buildkite bkua_
+circleci CCIPAT_ CCIPRJ_ | slack xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- xwfp-
+sendgrid SG. | brevo xkeysib- xsmtpsib- | mailersend mlsn. | hubspot pat-na1- pat-eu1- pat-ap1- | shippo shippo_
+stripe sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_ | square sq0atp- sq0csp- sq0idp-
+braintree access_token$ | plaid access-sandbox- access-development- access-production- | flutterwave FLWSECK
+shopify shpat_ shpca_ shppa_ shpss_ | duffel duffel_live_ duffel_test_ | linear lin_api_ lin_oauth_ | notion ntn_
+figma figd_ figo_ figu_ | postman PMAK- | contentful CFPAT- | typeform tfp_ | posthog phx_ phs_ | nostr nsec1
+sentry sntrys_ sntryu_ | newrelic NRAK- NRAL- NRII- | dynatrace dt0c01. dt0s01. | mapbox sk.eyJ | dropbox sl.
+honeycomb hcaik_ hcbik_ hcxik_ hcalk_ | logfire pylf_v1_ | axiom xaat- xapt- | sourcegraph sgp_ | apify apify_api_
+prefect pnu_ pnb_ | adafruit aio_ | wakatime waka_ | e2b e2b_ | readme rdme_ | runpod rpa_ | intercom dG9rO
+`;
+const ISSUED = /[\w+/~%$.-]{16,128}/y;
+const ISSUED_REST = /[\w+/~%$.-]*(?:=[0-9A-Fa-f]{8}|={1,3})?/y;
+
+/** Prefixes that words have, too, and forms without a prefix of letters: what follows has to fit exactly. */
+const EXACT = String.raw`
+model-key sk- [A-Za-z0-9]{20,}
+voyage-key pa- [\w-]{40,}
+elevenlabs-key sk_ @x{48}(?!\w)
+firecrawl-key fc- @x{32}(?!\w)
+aws-key AKIA ASIA AROA AIDA AGPA AIPA ANPA ANVA ABIA ACCA A3T (?!IOSFODNN7EXAMPLE)[A-Z0-9]{16,17}(?!\w)
+databricks-token dapi @x{32}(?:-\d)?(?!\w)
+alibaba-key LTAI [A-Za-z0-9]{16,}
+tencent-key AKID [A-Za-z0-9]{32}(?!\w)
+vault-token s. b. [A-Za-z0-9]{24}(?!\w)
+crates-token cio [A-Za-z0-9]{32}(?!\w)
+nuget-key oy2 [a-z0-9]{43}(?!\w)
+resend-key re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,}
+mailgun-key key- @x{32}(?!\w)
+twilio-key SK @x{32}(?!\w)
+facebook-token EAAC EAAB EAAG EAAJ EAAM [A-Za-z0-9]{60,}
+square-token EAAA [\w-]{60}(?![\w-])
+easypost-key EZAK EZTK [A-Za-z0-9]{54}(?!\w)
+notion-token secret_ [A-Za-z0-9]{43}(?!\w)
+airtable-token pat [A-Za-z0-9]{14}\.@x{64}
+infracost-key ico- [A-Za-z0-9]{32}(?!\w)
+brave-key BSA [\w-]{28}(?![\w-])
+twitter-token AAAAAAAAAAAAAAAAAAAA [A-Za-z0-9]{1,100}%[A-Za-z0-9%]{40,}
+wallet-key xprv yprv zprv tprv uprv vprv [1-9A-HJ-NP-Za-km-z]{100,}
+jwt eyJ (?<![\w-]eyJ)[\w-]{10,}(?:\.[\w-]{8,}|\.(?=\.)){1,4}
+password-hash $2 [abxy]?\$\d\d\$[./A-Za-z0-9]{53}
+password-hash $argon2 i?d?\$(?:v=\d{1,3}\$)?[a-z0-9=,]{5,60}\$[\w+/-]{8,}={0,2}\$[\w+/-]{16,}={0,2}
+password-hash $1$ $5$ $6$ $y$ $7$ $apr1$ (?:rounds=\d{1,9}\$|[./A-Za-z0-9]{1,10}\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{22,86}
+password-hash $P$ $H$ $S$ [./A-Za-z0-9]{31,52}
+password-hash pbkdf2 [_:-]sha\d{1,3}[$:]\d{1,9}\$[^\s$"']{1,64}\$[A-Za-z0-9+/=]{20,}
+password-hash scrypt: \d{1,8}:\d{1,3}:\d{1,3}\$[^\s$"']{1,64}\$[a-f0-9]{32,}
+password-hash SCRAM-SHA- \d{1,3}\$\d{1,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}
+password-hash SHA} SHA256} SHA512} [A-Za-z0-9+/]{27,}={0,2}
+slack-webhook services/ workflows/ triggers/ T[A-Z0-9]{6,14}/[A-Z0-9]{6,14}/[\w/-]{16,}
+discord-webhook webhooks/ \d{15,21}/[\w-]{40,}
+teams-webhook webhookb2/ [\w@-]{30,}/[A-Za-z]{1,40}/[A-Za-z0-9/-]{30,}
+`;
+
+/** Shapes known by something in their middle. */
+const MIDDLE: [kind: string, middle: string, shape: RegExp][] = [
+  ["azure-secret", "Q~", /(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}/g],
+  ["azure-key", "JQQJ9", /(?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}/g],
+  ["azure-key", "AZDO", /(?<!\w)[A-Za-z0-9]{76}AZDO\w{4,}/g],
+  ["terraform-token", ".atlasv1.", /(?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}/g],
+  ["telegram-token", ":AA", /(?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}/g],
+  ["mailchimp-key", "-us", /(?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)/g],
+  ["discord-token", ".", /(?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/g],
+  ["password-hash", "*", /(?<![\w*/])\*[0-9A-F]{40}(?!\w)/g],
+];
+
+interface Format {
+  kind: string;
+  prefix: string;
+  rest: RegExp | undefined;
+}
+
+let formats: Format[][] | undefined;
+
+/** Returns the formats by the first character of their prefix, those that must fit exactly last. */
+function readTables(): Format[][] {
+  const read: Format[][] = Array.from({ length: 128 }, () => []);
+  const add = (format: Format) => read[format.prefix.charCodeAt(0)]?.push(format);
+  for (const issuer of ISSUERS.trim().split(/\s\| |\n/)) {
+    const [name = "", ...prefixes] = issuer.split(" ");
+    for (const prefix of prefixes) add({ kind: `${name}-token`, prefix, rest: undefined });
+  }
+  for (const row of EXACT.trim().split("\n")) {
+    const [kind = "", ...prefixes] = row.split(" ");
+    const rest = new RegExp((prefixes.pop() ?? "").replaceAll("@x", "[A-Fa-f0-9]"), "y");
+    for (const prefix of prefixes) add({ kind, prefix, rest });
+  }
+  return read;
+}
+
+/** Returns all prefixes, for texts made of nothing else. */
+export function listPrefixes(): string[] {
+  formats ??= readTables();
+  return formats.flat().map(({ prefix }) => prefix);
+}
+
+/** Reports the secret whose prefix begins a word here, and returns where it ends. */
+export function findFormat(text: string, at: number, found: Found): number {
+  formats ??= readTables();
+  for (const format of formats[text.charCodeAt(at)] ?? []) {
+    const end = matchFormat(text, at, format);
+    if (end === undefined) continue;
+    found(format.kind.endsWith("webhook") ? at + format.prefix.length : at, end, format.kind);
+    return end;
+  }
+  return at;
+}
+
+/** Reports secrets known by something in their middle within a run of characters that tokens consist of. */
+export function findMiddles(
+  text: string,
+  { start, end }: { start: number; end: number },
+  found: Found,
+): void {
+  const run = text.slice(start, Math.min(end, start + 20_000));
+  for (const [kind, middle, shape] of MIDDLE) {
+    if (!run.includes(middle)) continue;
+    for (const { index, 0: match } of run.matchAll(shape))
+      found(start + index, start + index + match.length, kind);
+  }
+}
+
+function matchFormat(text: string, at: number, { prefix, rest }: Format): number | undefined {
+  if (!text.startsWith(prefix, at)) return undefined;
+  const from = at + prefix.length;
+  const pattern = rest ?? ISSUED;
+  pattern.lastIndex = from;
+  if (!pattern.test(text) || isName(firstWords(text.slice(from, pattern.lastIndex)))) return undefined;
+  if (rest) return pattern.lastIndex;
+  ISSUED_REST.lastIndex = pattern.lastIndex;
+  let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : pattern.lastIndex;
+  while (text[end - 1] === ".") end--;
+  return end;
+}
+
+/** Returns the beginning of a long token, without the word that is cut. */
+function firstWords(token: string): string {
+  return token.length < 128
+    ? token
+    : token
+        .slice(0, 128)
+        .replace(/[A-Z]?[a-z]*$/, "")
+        .replace(/[-_./]+$/, "");
+}
+
+const CARD = /(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-]|-)/g;
+
+/** Reports numbers of payment cards written in groups. */
+export function findCards(text: string, found: Found): void {
+  for (const { index, 0: match } of text.matchAll(CARD)) {
+    if (isLuhn(match.replace(/\D/g, ""))) found(index, index + match.length, "card");
+  }
+}
+
+function isLuhn(digits: string): boolean {
+  const doubled = [...digits].map((digit, i) => Number(digit) * (i % 2 === 0 ? 2 : 1));
+  return doubled.reduce((sum, digit) => sum + (digit > 9 ? digit - 9 : digit), 0) % 10 === 0;
+}

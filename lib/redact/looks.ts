@@ -1,0 +1,138 @@
+/** Judges a value by its looks alone: random, words, a placeholder, or code that gets the value from elsewhere. */
+
+/** Templates, variables, masks and words that say that the value is elsewhere. */
+const PLACEHOLDER =
+  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|[_-]here$|^abcdef|[*•xX]{4}|\.{3}|…|\$\{|\{\{|^%\w+%$|^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+/i;
+const PLACEHOLDER_WORD =
+  /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[\s_-]|me)/i;
+/** A chain of names: `form.password.value`, `*flags.PWD`. */
+const CHAIN =
+  /^[*&!@:]?[A-Za-z_$][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_$][\w$]*)+[!?]?$|^[&@:!]{1,2}[A-Za-z_]+$/;
+/** A path, a file, an address, a reference to a store. */
+const ELSEWHERE =
+  /^~\/|^(?:\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$|:\/\/|^(?:vault|ref|ENC|required|sha\d+)[:+|[]/;
+/** Algorithms, protocols and sizes are named in the same sentences as passwords. */
+const ALGORITHM =
+  /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2|b?crypt|scrypt|scram-\S+|aes-?\d*\w*|oauth2?|x?ed?25519|v?\d+(?:[.-]?[a-z]{1,5})?)$/i;
+/** Words that say something about a field, and names of variables. */
+const FIELD_WORD =
+  /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value|^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$/i;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
+/** Shorter hashes are as often numbers. */
+const HASH_MIN = 24;
+/** Shorter values are as often words in an unusual spelling. */
+const RANDOM_MIN = 16;
+
+export const isUuid = (text: string): boolean => UUID.test(text);
+export const isHex = (text: string): boolean => HEX.test(text);
+
+/** How a value looks: as none, a word, letters of no word, letters mixed with digits or signs, a hash or id, random. */
+export const [NONE, WORD, SCRAMBLED, MIXED, HASH, RANDOM] = [0, 1, 2, 3, 4, 5];
+
+/** Returns how a value looks. */
+export function lookAt(value: string): number {
+  if (value.length < 4 || isStandIn(value) || /^[\d.,_-]+$/.test(value)) return NONE;
+  if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return HASH;
+  if (looksRandom(value)) return RANDOM;
+  if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return NONE;
+  if (isMixed(value)) return MIXED;
+  if (isScrambled(value)) return SCRAMBLED;
+  return isPlainWord(value) ? WORD : NONE;
+}
+
+/** Returns whether a text stands for a value that is not written here. */
+export function isStandIn(text: string): boolean {
+  return (
+    PLACEHOLDER.test(text) ||
+    ELSEWHERE.test(text) ||
+    (CHAIN.test(text) && !looksRandom(text.replaceAll(".", "")))
+  );
+}
+
+/** Returns whether a text begins as one that asks for a value. */
+export function isPlaceholderWord(text: string): boolean {
+  return PLACEHOLDER_WORD.test(text);
+}
+
+/** Returns whether a text is a lower-case word that says nothing about a field. */
+function isPlainWord(text: string): boolean {
+  return /^[a-z]{6,40}$/.test(text) && !FIELD_WORD.test(text);
+}
+
+/** Returns whether a text names a field or a variable: `passwordInput`, `meta[name=csrf-token]`. */
+export function isFieldName(text: string): boolean {
+  return FIELD_WORD.test(text);
+}
+
+/** Returns whether all parts of a text could be words, and no more than two are numbers: `getServerSideProps`. */
+export function isName(text: string): boolean {
+  const parts = text.match(/[A-Z]?[a-z]+|\d+|[^-_./]/g) ?? [];
+  const words = parts.filter((part) => /^[A-Z]?[a-z]*[aeiouy][a-z]*$/.test(part));
+  const numbers = parts.filter((part) => /^\d/.test(part));
+  if (numbers.length > 2 || words.length === 0 || words.length + numbers.length < parts.length) return false;
+  return words.join("").length >= 4.5 * words.length && !/[-_./]{2}|[-_./]$/.test(text);
+}
+
+/** Returns whether letters stand in pieces as long as in names: `TestColor256Fallback`. */
+export function hasWords(text: string): boolean {
+  const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
+  return parts.join("").length >= 3 * parts.length;
+}
+
+/** Returns whether a text mixes letters with digits or signs as few words do. */
+export function isMixed(text: string): boolean {
+  return /\p{L}/u.test(text) && /[0-9]|[^\p{L}\p{N}_.:/|\s-]/u.test(text);
+}
+
+/** Returns whether a text is long and mixes letters, digits and signs as no name does. */
+export function looksRandom(text: string): boolean {
+  if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text)) return false;
+  const changes = countChanges(text);
+  const ratio = changes / text.length;
+  if (new Set(text.slice(0, 200)).size < 9) return false;
+  if (/[0-9]/.test(text)) return changes >= 5 && ratio >= 0.25;
+  return ratio >= 0.42 && !(/^[a-z]+(?:[A-Z][a-z]+)+$/.test(text) && hasWords(text));
+}
+
+/** Pairs of letters that hardly any word has, not even where two words meet. */
+const RARE_PAIRS =
+  /(?=(?:b[fkqxz]|c[gjvx]|d[xz]|f[jqvxz]|g[qjvxz]|h[jxz]|j[bcdfghjklmnpqrtvwxyz]|k[jqxz]|m[jqxz]|p[jqvxz]|q[a-tv-z]|s[xz]|t[jqx]|v[bcdfghjklmnpqtwxz]|w[jqvxz]|x[bdgjkrvz]|y[jq]|z[bcdfgjkmnpqrstvwx]))/gi;
+
+/** Returns whether letters alone are random: case changes more often than in words, or no vowel occurs for long. */
+function isScrambled(text: string): boolean {
+  if (!/^[A-Za-z]{10,}$/.test(text)) return false;
+  if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) {
+    return /[bcdfghjklmnpqrstvwxz]{6}/i.test(text) || (text.match(RARE_PAIRS)?.length ?? 0) >= 2;
+  }
+  if (/[A-Z]{3}|[A-Z]$|[bcdfghjklmnpqrstvwxz]{5}/.test(text)) return true;
+  return text.length / (text.match(/[A-Z]?[a-z]+|[A-Z]+/g)?.length ?? 1) < 4;
+}
+
+/** Returns the longest part between joints: cache keys are words, versions and hashes in a row. */
+export function longestPart(text: string): string {
+  return text.split(/[-_.:/]/).reduce((longest, part) => (part.length > longest.length ? part : longest), "");
+}
+
+/** `my-secret-name-2`, `getServerSideProps`, `v1.2.3`: words and small numbers joined in the usual ways. */
+export function isWords(text: string): boolean {
+  const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+|[0-9]+/g) ?? [];
+  const words = parts.filter((part) => /[A-Za-z]/.test(part));
+  const numbers = parts.length - words.length;
+  const letters = words.reduce((sum, word) => sum + word.length, 0);
+  const joined = /[-_./:|]/.test(text) || numbers === 0;
+  return joined && !/[^\w./:@|-]/.test(text) && numbers <= 2 && letters / Math.max(1, words.length) >= 3.5;
+}
+
+function countChanges(text: string): number {
+  let changes = 0;
+  for (let i = 1; i < text.length; i++) if (classOf(text, i) !== classOf(text, i - 1)) changes++;
+  return changes;
+}
+
+function classOf(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  if (code >= 97 && code <= 122) return 0;
+  if (code >= 65 && code <= 90) return 1;
+  return code >= 48 && code <= 57 ? 2 : 3;
+}
