@@ -198,7 +198,8 @@ async function makeMeta({ session, config }: Work): Promise<void> {
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   const { paths, settings } = config;
   const complete = await model(config);
-  const { error } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
+  const { error, warning } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
+  if (warning !== undefined) await logFailure(paths, "background.meta", warning);
   if (error !== undefined) throw new Error(error);
 }
 

@@ -27,7 +27,7 @@ import { openSpendLedger } from "../lib/model/spend.ts";
 import { findNote, readEnd, renderNote, writeNote } from "../lib/naming/note.ts";
 import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/naming/slug.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
-import { givenTitle } from "../lib/sessions/discovery.ts";
+import { readTitles } from "../lib/sessions/discovery.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { recordWritten } from "../lib/store/written-files.ts";
@@ -231,7 +231,7 @@ async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flag
 /** Returns the topic that the user or a model gave the session; undefined leaves it to the rules. */
 export function knownTopic(session: Session, paths: Paths): string | undefined {
   const { meta } = readMeta(metaFile(paths, session));
-  return givenTitle(session) ?? (meta && meta.model !== RULES ? meta.name : undefined);
+  return readTitles(session).given ?? (meta && meta.model !== RULES ? meta.name : undefined);
 }
 
 /** Returns the options that come from config.json and the session's meta file. */

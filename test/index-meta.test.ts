@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "../lib/base/files.ts";
 import { defaultSettings, loadConfig } from "../lib/config/config.ts";
@@ -469,13 +469,14 @@ test("a pi session that goes on with another one, and holds none of its rows, sa
     rows: rowsOf(child, "now write the release notes"),
     at: "2026-02-04T10:00:00.000Z",
   });
-  const run = () => own.run("index-meta", "--json");
-  await run();
+  await own.run("index-meta", "--json");
   const summary = () => readMeta(metaFile(own.paths, { id: child, agent: "pi" })).meta?.summary ?? "";
   expect(summary()).not.toContain("From: ");
   const rows = rowsOf(child, "now write the release notes", { parentSession: file });
   writePi(own, { id: child, rows, at: "2026-02-04T10:00:00.000Z" });
-  await own.run("index-meta", "--force", "--json");
+  for (const id of [parent, child]) rmSync(metaFile(own.paths, { id, agent: "pi" }));
+  // It alone: the one before it is named with it.
+  await own.run("index-meta", child, "--json");
   expect(summary().split("\n")[0]).toBe("From: Rework the invoice parser (rework the invoice parser)");
 });
 

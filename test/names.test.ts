@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { cleanName, givenTitle, hostTitle, lastDirectory } from "../lib/sessions/discovery.ts";
+import { cleanName, hostTitle, lastDirectory, readTitles } from "../lib/sessions/discovery.ts";
 import { metaFile, nameOf } from "../lib/sessions/meta.ts";
 import { describeSession, sessionAt } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -118,13 +118,13 @@ test("hostTitle() does not try thousands of hostile summaries", () => {
   expect(hostTitle(session(file))).toBeUndefined();
 });
 
-test("givenTitle() is the user's own, not the client's, and follows no link", () => {
-  const given = (...rows: Row[]) => givenTitle(session(writeClaude(home, { rows: [PROMPT, ...rows] })));
+test("readTitles() knows which is the user's own, not the client's, and follows no link", () => {
+  const given = (...rows: Row[]) => readTitles(session(writeClaude(home, { rows: [PROMPT, ...rows] }))).given;
   expect([given(ai("Theirs")), given(ai("Theirs"), custom("Mine"))]).toEqual([undefined, "Mine"]);
   const file = writeClaude(home, { rows: [PROMPT] });
   write(join(home.root, "elsewhere", "custom-title.json"), '{"customTitle": "Foreign"}');
   symlinkSync(join(home.root, "elsewhere"), file.replace(".jsonl", ""));
-  expect(givenTitle(session(file))).toBeUndefined();
+  expect(readTitles(session(file)).given).toBeUndefined();
 });
 
 test("lastDirectory() is the one that the last rows name", () => {

@@ -311,4 +311,16 @@ test("at a terminal a row fits 80 columns: folders are short there, and sizes le
   expect(shown(80)).toBe("3 Feb 2020  the name of a session the name…  7c41f0b2  claude  …/a-long-folder…");
   expect(shown(140)).toEndWith("  7c41f0b2  claude  …/a-long-folder-name  1 KiB");
   expect([80, 100, 140].filter((columns) => columnsOf(shown(columns)) > columns)).toEqual([]);
+  const named = ["nightly-build-of-the-shop-monday", "nightly-build-of-the-shop-tuesday"].map((id) =>
+    row.with(2, id),
+  );
+  const [first, second] = listingColumns(named, {
+    dates: [...dates, ...dates],
+    home: "/home/u",
+    timezone: "UTC",
+    columns: 80,
+  }).map(plainText);
+  expect(
+    [first, second].map((text = "") => text.split("  ").find((cell) => cell.startsWith("nightly"))),
+  ).toEqual(["nightly-build-of-the-shop-m", "nightly-build-of-the-shop-t"]);
 });

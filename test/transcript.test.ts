@@ -360,6 +360,13 @@ describe("validateSessionFile()", () => {
   });
 });
 
+test("validateSessionFile() warns of a host's messages that lack a role or a time too", () => {
+  const { timestamp: _, ...timeless } = claudeUser({ text: "when" });
+  const roleless = claudeUser({ text: "who", extra: { message: { content: "who" } } });
+  const path = file([claudeUser({ text: "hello" }), timeless, roleless]);
+  expect(validateSessionFile(path).warnings).toEqual(["line 2: no timestamp", "line 3: no role"]);
+});
+
 describe("parseSessionFile()", () => {
   test("gives one line per message and where it came from, also without a last newline", async () => {
     const path = file(

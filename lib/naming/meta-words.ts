@@ -160,17 +160,21 @@ function byRule(material: Material): Summary {
   return { ...made, name: isKept ? meta.name : name };
 }
 
-/**
- * The meta of the session that this one goes on with: in pi a new session may name its parent and hold none of its rows,
- * so nothing else says what was said there.
- */
 function originOf({ session, reading, options }: Material): SessionMeta | undefined {
+  const origin = findOrigin(session, reading);
+  return origin && readMeta(metaFile(options.paths, origin)).meta;
+}
+
+/**
+ * Returns the session that this one goes on with: in pi a new session may name its parent and hold none of its rows, so
+ * nothing else says what was said there.
+ */
+export function findOrigin(session: Session, reading: MetaReading): Session | undefined {
   if (session.agent !== "pi" || !reading.isWhole) return undefined;
   const head = readHead(session.file);
   const first = reading.entries.find(({ at }) => at)?.at;
   const holdsItsRows = first !== undefined && head?.startedAt !== undefined && first < head.startedAt;
-  const parent = head?.forkedFrom === undefined || holdsItsRows ? undefined : sessionAt(head.forkedFrom);
-  return parent && readMeta(metaFile(options.paths, parent)).meta;
+  return head?.forkedFrom === undefined || holdsItsRows ? undefined : sessionAt(head.forkedFrom);
 }
 
 function previousText(

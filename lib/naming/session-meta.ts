@@ -3,9 +3,16 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { givenTitle } from "../sessions/discovery.ts";
+import { readTitles } from "../sessions/discovery.ts";
 import { parentFile } from "../sessions/listing.ts";
-import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta, writeMeta } from "../sessions/meta.ts";
+import {
+  META_SCHEMA_VERSION,
+  metaFile,
+  RULES,
+  readMeta,
+  type SessionMeta,
+  writeMeta,
+} from "../sessions/meta.ts";
 import {
   isCurrent,
   isExportCurrent,
@@ -19,7 +26,7 @@ import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { type MetaReading, readForMeta } from "./meta-reading.ts";
-import { fail, isSpoken, type MetaOptions, type MetaOutcome, summarize } from "./meta-words.ts";
+import { fail, findOrigin, isSpoken, type MetaOptions, type MetaOutcome, summarize } from "./meta-words.ts";
 import { isCircumstantial, type Summary } from "./summarize.ts";
 
 /** Another process may be waiting for its model. */
@@ -152,12 +159,15 @@ async function makeMeta(session: Session, { record, outcome, options }: Making):
   if (asksModel && byRules && !reading.isWhole) reading = read(true);
   if (!isDue || !reading.entries.some(isSpokenOrDone)) return { ...made, reading };
 
+  await nameOrigin(session, reading, options);
   const material = { session, reading, clean, meta, outcome, options: { ...options, complete: asksModel } };
   const summary = await summarize(material);
   if (asksModel && !options.signal?.aborted)
     notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!summary) return { ...made, reading };
-  const given = givenTitle(session) ?? noted.given;
+  const titles = readTitles(session);
+  // What a rule makes is no better than the host's title; what a model makes is.
+  const given = titles.given ?? noted.given ?? (summary.model === RULES ? titles.title : undefined);
   const name = given === undefined || hasText(given) ? summary.name : given;
   // A model that was there and had too little to go by is asked once there is enough.
   notes.unasked = summary.model === RULES && complete && !asksModel ? newUsers : undefined;
@@ -168,6 +178,18 @@ async function makeMeta(session: Session, { record, outcome, options }: Making):
     reading,
     meta: assembled(session, { ...summary, name: clean(name) }, { entries, meta, now: now() }),
   };
+}
+
+/** Names the session that this one goes on with before it, so that its name is there to be told. */
+async function nameOrigin(
+  session: Session,
+  reading: MetaReading,
+  { paths, settings, dryRun }: MetaOptions,
+): Promise<void> {
+  const origin = dryRun ? undefined : findOrigin(session, reading);
+  if (!origin || readMeta(metaFile(paths, origin)).meta) return;
+  // Not waited for: whoever holds it may be waiting for this one.
+  await indexMeta(origin, { paths, settings, lockWaitMs: 0 });
 }
 
 function assembled(

@@ -121,25 +121,32 @@ const SUMMARIES_MAX = 32;
 
 /** Returns the host's title of a session; undefined when it has none. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
-  return titleIn(session, claudeTitle);
+  return readTitles(session).title;
 }
 
-/** Returns the title the user set in the host; undefined when there is none, or it may be the host's own. */
-export function givenTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
-  return titleIn(session, (parts) => lastTitle(parts, "custom-title", "customTitle"));
+interface Titles {
+  /** The host's: the user's own where there is one. */
+  title?: string | undefined;
+  /** What the user set in the host, as far as the host tells. */
+  given?: string | undefined;
 }
 
-function titleIn(
-  { agent, file, size }: Pick<Session, "agent" | "file" | "size">,
-  ofClaude: (parts: readonly Buffer[]) => string | undefined,
-): string | undefined {
+/** Reads the titles of a session from the ends of its transcript. */
+export function readTitles({ agent, file, size }: Pick<Session, "agent" | "file" | "size">): Titles {
   try {
-    if (agent === "claude") return keptTitle(claudeTitleFile(file)) ?? ofClaude(readEnds(file, size));
-    if (agent === "pi") return piTitle(readEnds(file, size));
-    const ends = readEnds(file, size);
-    return cleanName(formatOf(agent).title?.(file, (text) => rowsBackward(ends, text)));
+    if (agent === "claude") {
+      const kept = keptTitle(claudeTitleFile(file));
+      const parts = readEnds(file, size);
+      const given = kept ?? lastTitle(parts, "custom-title", "customTitle");
+      return { given, title: given ?? claudeTitle(parts) };
+    }
+    const find = agent === "pi" ? undefined : formatOf(agent).title;
+    if (agent !== "pi" && !find) return {};
+    const parts = readEnds(file, size);
+    const title = find ? cleanName(find(file, (text) => rowsBackward(parts, text))) : piTitle(parts);
+    return { title, given: title };
   } catch {
-    return undefined; // gone since it was listed, or not ours to read
+    return {}; // gone since it was listed, or not ours to read
   }
 }
 
@@ -202,10 +209,9 @@ export function cleanName(name: unknown): string | undefined {
   return [...line].slice(0, TITLE_MAX).join("") || undefined;
 }
 
-/** The user's title wins over the client's, and of each the last one. */
+/** Returns the client's title, the last one of each kind. */
 function claudeTitle(parts: readonly Buffer[]): string | undefined {
   return (
-    lastTitle(parts, "custom-title", "customTitle") ??
     lastTitle(parts, "agent-name", "agentName") ??
     lastTitle(parts, "ai-title", "aiTitle") ??
     ownSummary(parts)

@@ -47,7 +47,9 @@ export function firstWords(file: string, rules: Rules): string | undefined {
 
 const TITLE_MAX = 80;
 /** Columns of a name and of a folder at a terminal, and the width below which folders are short and sizes left out. */
-const [NAME_MIN, FOLDER_MAX, FOLDER_NARROW, NARROW] = [20, 28, 16, 100];
+const [NAME_MIN, FOLDER_MAX, FOLDER_NARROW, NARROW] = [16, 28, 16, 100];
+/** A longer id, of a user's own, is cut where the cut one still means one of those listed. */
+const ID_MIN = 13;
 const HEADER_TITLE_MAX = 160;
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
@@ -99,7 +101,9 @@ export function listingColumns(
 ): Line[] {
   const now = new Date();
   const isNarrow = columns < NARROW;
-  const cells = rows.map(([, title = "", id = "", agent = "", folder = "", size = ""], i) => {
+  const ids = rows.map(([, , id = ""]) => id);
+  const cells = rows.map(([, title = "", whole = "", agent = "", folder = "", size = ""], i) => {
+    const id = isNarrow ? shortenId(whole, ids) : whole;
     const path = home !== "" && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
     const max = isNarrow ? FOLDER_NARROW : FOLDER_MAX;
     const shown = cutColumns(columnsOf(path) <= max ? path : `…/${path.split("/").at(-1)}`, max);
@@ -122,6 +126,16 @@ export function listingColumns(
     kind: "text",
     parts: [["time", time], ["name", title], ["faint", id], rest.join("")],
   }));
+}
+
+/** Returns the shortest beginning of an id that no other of the ids has; of another machine's the whole. */
+function shortenId(id: string, ids: readonly string[]): string {
+  if (id.includes("@")) return id;
+  for (let length = ID_MIN; length < id.length; length++) {
+    const beginning = id.slice(0, length);
+    if (ids.every((other) => other === id || !other.startsWith(beginning))) return beginning;
+  }
+  return id;
 }
 
 function cutColumns(text: string, columns: number): string {

@@ -3,8 +3,8 @@
 import { isUtf8 } from "node:buffer";
 import { statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
-import type { JsonRecord } from "../base/json.ts";
-import { type Format, type Head, isoTime, plain, plainMessage } from "./format.ts";
+import { isRecord, type JsonRecord } from "../base/json.ts";
+import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
 import { linesForward, parseLine, withFile } from "./jsonl.ts";
 import { rowsForward } from "./rows.ts";
@@ -178,12 +178,12 @@ export function validateSessionFile(file: string): Validation {
       if (damaged && records.length === 0) seen.damaged++;
       seen.records += records.length;
       for (const record of records) {
-        if (head?.agent === "plain") for (const problem of plainProblems(record)) warn(`${name}: ${problem}`);
         const place = { line: seen.lines, offset: line.offset, end: line.end };
         const entries = format.entries(record, place, settings);
-        seen.messages += entries.filter(
-          (entry) => entry.kind === "user" || entry.kind === "assistant",
-        ).length;
+        const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant");
+        const problems = head?.agent === "plain" ? plainProblems(record) : rowProblems(record, said);
+        for (const problem of problems) warn(`${name}: ${problem}`);
+        seen.messages += said.length;
       }
     }
   });
@@ -193,6 +193,13 @@ export function validateSessionFile(file: string): Validation {
     return result(`${seen.damaged} of ${seen.lines} lines are not JSON`);
   if (seen.messages === 0) return result(SILENT[1]);
   return result();
+}
+
+/** Returns what a host's message lacks. */
+function rowProblems({ message }: JsonRecord, said: readonly RawEntry[]): string[] {
+  const hasRole = !isRecord(message) || !("content" in message) || typeof message.role === "string";
+  const hasTime = said.every(({ at }) => at !== undefined);
+  return [...(hasRole ? [] : ["no role"]), ...(hasTime ? [] : ["no timestamp"])];
 }
 
 function plainProblems(record: JsonRecord): string[] {
