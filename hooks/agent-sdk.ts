@@ -13,7 +13,7 @@ import { recordOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
   type Environment,
-  type Paths,
+  type Reading,
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
@@ -65,7 +65,7 @@ export function postToolUseFailure(options: Pick<UserPromptSubmitOptions, "env">
 function callback(
   hookEventName: Event,
   options: Pick<UserPromptSubmitOptions, "env">,
-  work: (input: unknown, call: { env: Environment; paths: Paths }) => Promise<Injection>,
+  work: (input: unknown, call: { env: Environment; paths: Reading }) => Promise<Injection>,
 ): HookCallback {
   return async (input, _toolUseId, context) => {
     const { env, ignored } = trustedEnvironment(options.env ?? process.env, currentDirectory());
@@ -89,7 +89,7 @@ function callback(
 
 async function answer(
   input: unknown,
-  { env, paths: places, options }: { env: Environment; paths: Paths; options: UserPromptSubmitOptions },
+  { env, paths: places, options }: { env: Environment; paths: Reading; options: UserPromptSubmitOptions },
 ): Promise<Injection> {
   const prompt = readPrompt(input);
   if (!prompt) return { text: undefined, delivered() {} };

@@ -13,7 +13,7 @@ import {
   defaultSettings,
   type Environment,
   hookEnvironment,
-  type Paths,
+  type Reading,
   resolvePaths,
   type Settings,
   withFolders,
@@ -22,7 +22,7 @@ import { readHookSettings } from "../lib/config/config-file.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {
-  paths: Paths;
+  paths: Reading;
   env: Environment;
   input: JsonRecord;
 }
@@ -57,7 +57,7 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
 }
 
 /** Logs a failure, and sets a damaged cursor file aside so that the next look starts over. */
-export async function logFailure(paths: Paths, hook: string, error: unknown): Promise<void> {
+export async function logFailure(paths: Reading, hook: string, error: unknown): Promise<void> {
   const [{ logEvent }, { redact }] = await Promise.all([
     import("../lib/base/output.ts"),
     import("../lib/redact/redact.ts"),
@@ -96,9 +96,9 @@ export function readPrompt(input: unknown): Prompt | undefined {
 
 /** Reads the settings, and the places that may be read for the session with this transcript. */
 export function requireSettings(
-  places: Paths,
+  places: Reading,
   { env, transcript }: { env: Environment; transcript: string | undefined },
-): { settings: Settings; paths: Paths } {
+): { settings: Settings; paths: Reading } {
   const settings = readHookSettings(places.config, defaultSettings());
   if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
   return { settings, paths: withFolders(places, { settings, env, transcript }) };

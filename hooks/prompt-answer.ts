@@ -6,12 +6,12 @@
 import type { Look } from "../lib/activity/look.ts";
 import type { Updates } from "../lib/activity/updates.ts";
 import { logEvent } from "../lib/base/output.ts";
-import { type Environment, loadConfig, type Paths, type Settings } from "../lib/config/config.ts";
+import { type Environment, loadConfig, type Reading, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { logFailure, type Prompt } from "./hook.ts";
 
 interface Settled {
-  paths: Paths;
+  paths: Reading;
   settings: Settings;
 }
 

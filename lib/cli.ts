@@ -15,8 +15,9 @@ import { type Line, plainText } from "./base/lines.ts";
 import { isTerminal, writeFully } from "./base/output.ts";
 import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
-import { type Config, defaultConfig, loadConfig, pathsReading, readingAnyVolute } from "./config/config.ts";
+import { type Config, defaultConfig, loadConfig, pathsReading } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
+import { withVoluteAt } from "./sessions/find.ts";
 import { updateCopies } from "./transcripts/copies.ts";
 
 const STDOUT = 1;
@@ -73,7 +74,7 @@ export function runScript<T extends Options>(
     useConfig(loaded);
     const reading = pathsReading(loaded, sessions, cwd);
     if (!needsNoConfig) warnOfState(reading.home);
-    const config = { ...loaded, paths: readsAnyVolute ? readingAnyVolute(reading) : reading };
+    const config = { ...loaded, paths: readsAnyVolute ? withVoluteAt(reading, cwd) : reading };
     await updateCopies(config.paths).catch((error) => warn(describeError(error)));
     if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>

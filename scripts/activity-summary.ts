@@ -19,13 +19,8 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, warn } from "../lib/cli.ts";
-import {
-  type Config,
-  defaultSettings,
-  readingAnyVolute,
-  seeingExcluded,
-  withFolders,
-} from "../lib/config/config.ts";
+import { type Config, defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
+import { withVoluteAt } from "../lib/sessions/find.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
@@ -121,7 +116,7 @@ function currentSession(flag: string | undefined, config: Config, cwd: string): 
   if (reference === undefined) return undefined;
   try {
     // An excluded session may still look at the others.
-    const paths = seeingExcluded(readingAnyVolute(config.paths));
+    const paths = seeingExcluded(withVoluteAt(config.paths, cwd));
     const session = resolveSession(reference, { paths, cwd, current: config.currentSession, remark: note });
     return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
   } catch (error) {

@@ -12,7 +12,7 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { readJson } from "../lib/base/files.ts";
 import { isRecord, recordOf } from "../lib/base/json.ts";
 import type { Run } from "../lib/cli.ts";
-import type { Paths, Settings } from "../lib/config/config.ts";
+import type { Reading, Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import {
   type AnsweredQuestion,
@@ -65,7 +65,7 @@ const STDIN = 0;
 const HAND_OVER = "last";
 
 export interface ReferenceOptions {
-  paths: Paths;
+  paths: Reading;
   settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages" | "observe">;
   /** @default UTC: a local clock would cost a hook as much as starting */
   timezone?: string | undefined;
@@ -208,7 +208,7 @@ async function linesOf(
 }
 
 /** Returns whether config.json names a model; what it says of it is checked when it is asked. */
-function isModelConfigured({ config }: Paths): boolean {
+function isModelConfigured({ config }: Reading): boolean {
   return isRecord(recordOf(readJson(config)).llm);
 }
 

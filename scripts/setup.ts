@@ -17,14 +17,14 @@ import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript } from "../lib/cli.ts";
-import type { Config, Paths } from "../lib/config/config.ts";
+import type { Config, Reading } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { pagesToWrite, removePageFolder, writePage } from "../lib/health/skill-pages.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { publishedAt } from "../lib/share/replica.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/written-files.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
-import { rulesOf } from "../lib/transcripts/rules.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 import { readEntries } from "../lib/transcripts/transcript.ts";
 
@@ -51,9 +51,9 @@ Examples:
 interface Wired {
   agent: Agent;
   /** The commands that install us, or bring what is installed up to date. */
-  install: (paths: Paths) => string[][];
+  install: (paths: Reading) => string[][];
   /** The commands that undo what is installed. */
-  remove: (paths: Paths) => string[][];
+  remove: (paths: Reading) => string[][];
 }
 
 const CODEX_MARKETPLACE = "[marketplaces.session-memory]";
@@ -232,7 +232,7 @@ function listOf(title: string, paths: readonly string[]): string[] {
 }
 
 /** Returns what lies outside the state folder and is recorded as ours: still as we wrote it, or changed since. */
-function writtenElsewhere(paths: Paths): { own: string[]; changed: string[] } {
+function writtenElsewhere(paths: Reading): { own: string[]; changed: string[] } {
   const files = writtenFiles(paths)
     .map(({ path }) => path)
     .filter((file) => existsSync(file) && !file.startsWith(`${paths.home}/`));
@@ -271,7 +271,7 @@ function shown({ host, command }: Step): string {
   return `${command.map(quoted).join(" ")}   # ${host}`;
 }
 
-function claudeHas({ claude }: Paths, file: string, name: string): boolean {
+function claudeHas({ claude }: Reading, file: string, name: string): boolean {
   return readText(join(claude, "plugins", file)).includes(`"${name}"`);
 }
 
@@ -331,7 +331,7 @@ async function indexAndName(
 }
 
 /** Returns how many sessions a search looks through. */
-async function countIndexed({ database }: Paths): Promise<number> {
+async function countIndexed({ database }: Reading): Promise<number> {
   const [{ readIndexSize }, { openStore }] = await Promise.all([
     import("../lib/search/corpus.ts"),
     import("../lib/store/store.ts"),
@@ -379,10 +379,11 @@ function isPlain(name: string): boolean {
 }
 
 /** Returns whether hardly anything was said. A long transcript holds work, however little the user said. */
-function isToy({ file, size }: Session, paths: Paths): boolean {
+function isToy({ file, size }: Session, paths: Reading): boolean {
   if (size > WORK_BYTES) return false;
   let messages = 0;
-  for (const { kind } of readEntries(file, { rules: rulesOf(paths) })) if (kind === "user") messages++;
+  for (const { kind } of readEntries(file, { rules: readRules(paths.rules) }))
+    if (kind === "user") messages++;
   return messages < MESSAGES_MIN;
 }
 

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { withVoluteAt } from "../lib/sessions/find.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { likeName, type Named } from "../lib/sessions/references.ts";
 import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
@@ -324,10 +325,10 @@ test("resolveSession() `last` passes over sessions in which nothing was said", (
 test("resolveSession() takes copies of one session for one", () => {
   using home = temporaryHome();
   const mind = join(home.root, "mind");
-  const paths = { ...home.paths, volute: "any" as const };
   const rows = [piHeader({ id: "mail-1" }), piUser({ text: "hello" })];
   const piFile = lastSaid(writePi(home, { id: "mail-1", rows }), 100);
   writeVolute(mind, "email", { piFile });
+  const paths = withVoluteAt(home.paths, mind);
   const copy = join(mind, ".volute", "pi-sessions", "email", piFile.split("/").pop() ?? "");
   for (const reference of ["mail-1", "mail", "email"]) {
     expect(resolveSession(reference, { paths, cwd: mind })).toMatchObject({

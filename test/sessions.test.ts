@@ -11,6 +11,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { withVoluteAt } from "../lib/sessions/find.ts";
 import { describeSession, type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
@@ -301,7 +302,7 @@ test("listSessions() names Volute's sessions, adds its pi ones and leaves its ep
   writeVolute(mind, "new-2", { piFile: late });
   rmSync(home.paths.pi, { recursive: true });
   const shown = (options: ListOptions) =>
-    listSessions({ ...home.paths, volute: "any" }, options)
+    listSessions(withVoluteAt(home.paths, options.cwd ?? ""), options)
       .map(({ id, name }) => [id, name])
       .sort();
   const expected = [

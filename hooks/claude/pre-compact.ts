@@ -7,7 +7,7 @@
 import { statSync } from "node:fs";
 import { changedAt } from "../../lib/base/files.ts";
 import { logEvent, writeFully } from "../../lib/base/output.ts";
-import { loadConfig, type Paths, type Settings } from "../../lib/config/config.ts";
+import { loadConfig, type Reading, type Settings } from "../../lib/config/config.ts";
 import { ledgerFile, readLedgerFile, redactLedger } from "../../lib/observe/ledger.ts";
 import { observeSession } from "../../lib/observe/observe-session.ts";
 import { observeSettings } from "../../lib/observe/observe-state.ts";
@@ -36,7 +36,7 @@ await runHook("pre-compact", async ({ paths, env, input }) => {
 });
 
 /** Observes by rule what was said since the last step, since the retained tail is about to be summarised too. */
-async function catchUp({ id, file, cwd }: Recorded, paths: Paths, settings: Settings): Promise<void> {
+async function catchUp({ id, file, cwd }: Recorded, paths: Reading, settings: Settings): Promise<void> {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat || stat.size > READ_MAX_BYTES) return;
   const at = changedAt(stat);

@@ -5,7 +5,7 @@
 
 import { isAbsolute, relative, resolve } from "node:path";
 import { onMachine, shortId } from "../base/text.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Reading, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { newestCopies, sessionOf } from "../sessions/discovery.ts";
 import { directoryHere, projectDirectories, projectKey } from "../sessions/project.ts";
@@ -81,7 +81,7 @@ const NAME_MAX = 60;
 const PATH_MAX = 120;
 
 export interface UpdateOptions {
-  paths: Paths;
+  paths: Reading;
   settings: Pick<Settings, "activity" | "exclude" | "redact">;
   /** The session that looks. */
   current: Viewer;

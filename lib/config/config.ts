@@ -47,21 +47,22 @@ export interface Paths {
   expand: (place: string) => string;
   /** Files and folders to read instead of the agents' own places; empty: the agents' own. */
   transcripts: string[];
-  /**
-   * `.volute` folders whose own transcripts are read. A cloned repository can ship one, so only a command that a user
-   * or an agent runs in a folder reads "any".
-   */
-  volute: readonly string[] | "any";
+  /** `.volute` folders whose own transcripts are read; a cloned repository can ship one, which is not among them. */
+  volute: readonly string[];
   /** Folders of transcripts from other machines, read beside the agents' own places. */
   synced: readonly SyncedFolder[];
-  /** Redaction and exclusion rules for listing, naming and resolving sessions. */
-  rules: Pick<Settings, "redact" | "exclude">;
-  /** Set where excluded sessions are read on purpose: their names are stored nowhere. */
-  seesExcluded?: true;
+}
+
+/** The paths that sessions are read from, and what of them is seen. */
+export interface Reading extends Paths {
+  rules: Pick<Settings, "redact" | "exclude"> & {
+    /** Set where excluded sessions are read on purpose: their names are stored nowhere. */
+    seesExcluded?: true;
+  };
 }
 
 export interface Config {
-  readonly paths: Paths;
+  readonly paths: Reading;
   readonly settings: Settings;
   /** The session that called us, when the host names it. */
   readonly currentSession: string | undefined;
@@ -122,7 +123,7 @@ export function defaultSettings(): Settings {
 }
 
 /** Returns the paths that the environment determines. */
-export function resolvePaths(env: Environment): Paths {
+export function resolvePaths(env: Environment): Reading {
   const user = userHome(env);
   const place = (value: string | undefined, otherwise: string) => (value ? resolve(value) : otherwise);
   const home = place(env.SESSION_MEMORY_HOME, join(user, ".session-memory"));
@@ -166,7 +167,7 @@ function indexPath(home: string, transcripts: readonly string[]): string {
   return join(home, "indexes", `${key.toString(16)}.db`);
 }
 
-const NO_RULES: Paths["rules"] = {
+const NO_RULES: Reading["rules"] = {
   redact: { extra: [] },
   exclude: { sessions: [], projects: [], patterns: [] },
 };
@@ -179,7 +180,7 @@ const VOLUTE = ".volute";
  * what is redacted and excluded.
  */
 export function withFolders(
-  paths: Paths,
+  paths: Reading,
   {
     settings,
     env,
@@ -189,7 +190,7 @@ export function withFolders(
     env: Environment;
     transcript?: string | undefined;
   },
-): Paths {
+): Reading {
   const listed = settings.volute.map((path) => {
     const folder = expandPath(path, env, paths.home);
     return basename(folder) === VOLUTE ? folder : join(folder, VOLUTE);
@@ -241,14 +242,9 @@ export function defaultConfig(env: Environment, cwd: string): Config {
   };
 }
 
-/** Returns the paths for a command that a user or an agent runs in a folder: it may read any `.volute` there. */
-export function readingAnyVolute(paths: Paths): Paths {
-  return { ...paths, volute: "any" };
-}
-
 /** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
-export function seeingExcluded(paths: Paths): Paths {
-  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude }, seesExcluded: true };
+export function seeingExcluded(paths: Reading): Reading {
+  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude, seesExcluded: true } };
 }
 
 /**
@@ -256,7 +252,7 @@ export function seeingExcluded(paths: Paths): Paths {
  *
  * @throws {SessionMemoryError} when that, or what `SESSION_MEMORY_SESSIONS` names, is not there.
  */
-export function pathsReading(config: Config, sessions: readonly string[] | undefined, cwd: string): Paths {
+export function pathsReading(config: Config, sessions: readonly string[] | undefined, cwd: string): Reading {
   const isNamed = sessions !== undefined && sessions.length > 0;
   if (sessions?.includes("")) {
     throw new SessionMemoryError("USAGE", 'Cannot use --sessions "": expected a file or folder', {

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { cursorFileOf } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Reading, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { hasMeta } from "../sessions/forget-metas.ts";
@@ -38,7 +38,7 @@ export interface Target {
 }
 
 interface TargetOptions {
-  paths: Paths;
+  paths: Reading;
   /** Base of relative paths. */
   cwd: string;
   current: string | undefined;
@@ -87,7 +87,7 @@ function namedTarget(reference: string, { paths, cwd, current, remark, held }: T
 }
 
 /** Returns whether any file of ours other than an index is about a session. */
-function isHeldById(id: string, paths: Paths): boolean {
+function isHeldById(id: string, paths: Reading): boolean {
   const files = [ledgerFile(paths, id), cursorFileOf(paths.cursors, id).path];
   return hasMeta(id, paths) || files.some((file) => existsSync(file));
 }

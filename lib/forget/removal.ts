@@ -9,7 +9,7 @@ import { forgetMarks } from "../activity/forget-marks.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
-import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
+import { defaultSettings, type Reading, type Settings } from "../config/config.ts";
 import {
   addExclusions,
   type ExcludeKey,
@@ -43,7 +43,7 @@ import type { Target } from "./forget-target.ts";
 type Exclude = Settings["exclude"];
 
 export interface ForgetOptions {
-  paths: Paths;
+  paths: Reading;
   /** The current directory, whose `memory` folder is searched for notes too. */
   cwd: string;
   /** Exclusions to add to config.json; undefined adds none. */
@@ -88,17 +88,17 @@ const LOCK_WAIT_MS = 30_000;
 const ROUNDS_MAX = 3;
 
 /** Carries over every index that must be, so that what it holds can be found. */
-export async function ensureIndexes(paths: Paths, settings: Settings): Promise<void> {
+export async function ensureIndexes(paths: Reading, settings: Settings): Promise<void> {
   for (const index of allIndexes(paths)) await ensureIndex(index, settings);
 }
 
 /** Returns the sessions in all indexes. */
-export function readHeld(paths: Paths): HeldSession[] {
+export function readHeld(paths: Reading): HeldSession[] {
   return inIndexes(paths, (store) => heldSessions(store)).flat();
 }
 
 /** Completes the compaction that an interrupted run left undone. */
-export function finishErasing(paths: Paths): void {
+export function finishErasing(paths: Reading): void {
   inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
@@ -219,7 +219,7 @@ async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean
 }
 
 /** Runs `work` under the index lock, or without it when an indexing run takes too long. */
-async function withIndexLock<T>(paths: Paths, work: () => T): Promise<T> {
+async function withIndexLock<T>(paths: Reading, work: () => T): Promise<T> {
   try {
     return await withLock(join(paths.home, "index.lock"), LOCK_WAIT_MS, work);
   } catch (error) {
@@ -229,7 +229,7 @@ async function withIndexLock<T>(paths: Paths, work: () => T): Promise<T> {
 }
 
 /** Runs `work` on every index that exists. */
-function inIndexes<T>(paths: Paths, work: (store: Store) => T): T[] {
+function inIndexes<T>(paths: Reading, work: (store: Store) => T): T[] {
   return allIndexes(paths)
     .filter((index) => existsSync(index))
     .map((index) => {
@@ -253,7 +253,7 @@ const SHOWN_CHARS = 60;
  */
 export async function undoExclusion(
   what: string,
-  { paths, project, dryRun }: { paths: Paths; project: string; dryRun: boolean },
+  { paths, project, dryRun }: { paths: Reading; project: string; dryRun: boolean },
 ): Promise<Exclude> {
   const isChosen = excludedAs(what, project);
   const { exclude } = readHookSettings(paths.config, defaultSettings()) ?? defaultSettings();

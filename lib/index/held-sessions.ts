@@ -5,12 +5,12 @@
 
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import { type LineRange, placeIn } from "../sessions/references.ts";
 import { assertNotExcluded } from "../sessions/unlisted.ts";
 import type { Row } from "../store/sqlite.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
-import { rulesOf } from "../transcripts/rules.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
 import { readDeeds, type StoredDeed } from "./deed-rows.ts";
@@ -130,7 +130,7 @@ function isGone({ file }: Pick<Session, "file">): boolean {
  *
  * @throws {SessionMemoryError} `NOT_FOUND` for an excluded one.
  */
-function findGone(reference: string, paths: Paths): Session | undefined {
+function findGone(reference: string, paths: Reading): Session | undefined {
   const wanted = reference.toLowerCase();
   const gone = withExistingStore(paths.database, heldSessions)?.filter(isGone) ?? [];
   const exact = gone.filter(({ id, file }) => id.toLowerCase() === wanted || file === reference);
@@ -146,14 +146,14 @@ function findGone(reference: string, paths: Paths): Session | undefined {
 }
 
 /** Reads a session's indexed steps in the order of their lines; undefined when the index has none. */
-export function readIndexedSteps(id: string, paths: Paths): Step[] | undefined {
+export function readIndexedSteps(id: string, paths: Reading): Step[] | undefined {
   const steps = withExistingStore(paths.database, (store) =>
     heldSessions(store)
       .filter((held) => held.id === id)
       .flatMap(({ storedId }) => storedSteps(store, storedId)),
   );
   if (!steps || steps.length === 0) return undefined;
-  const { hasEntry } = rulesOf(paths);
+  const { hasEntry } = readRules(paths.rules);
   return steps.filter(({ entry }) => !hasEntry(entry));
 }
 
@@ -172,7 +172,7 @@ export interface IndexedPlace {
  */
 export async function orIndexed<T extends object>(
   reference: string,
-  paths: Paths,
+  paths: Reading,
   resolve: () => T | Omit<IndexedPlace, "indexed">,
 ): Promise<T | IndexedPlace> {
   try {

@@ -3,7 +3,7 @@
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Reading, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
@@ -25,7 +25,7 @@ const TAG_CHARS = 40;
 const TAGS_MAX = 5;
 
 export interface MetaOptions {
-  paths: Paths;
+  paths: Reading;
   settings: Pick<Settings, "minNewUserMessages" | "timezone" | "redact" | "exclude">;
   /** The row that the host is at, where that may be another than the file's last. */
   leafId?: string | undefined;

@@ -5,7 +5,7 @@
 import { changedAt, statOf } from "../base/files.ts";
 import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { lastTime, sessionOf } from "../sessions/discovery.ts";
 import { findTranscripts } from "../sessions/find.ts";
@@ -13,7 +13,7 @@ import { metaFile, nameOf, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { hasConversation, inProjectOf } from "../sessions/sessions.ts";
 import { isExcluded } from "../sessions/unlisted.ts";
-import { type Rules, rulesOf } from "../transcripts/rules.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 
 const LINE_MAX_CHARS = 400;
@@ -27,7 +27,7 @@ const LAST_ENTRIES = 20;
 const QUOTES_CHARS = 3;
 
 interface WelcomeOptions {
-  paths: Paths;
+  paths: Reading;
   /** The session that begins. */
   session: { id: string; cwd: string };
   /** Milliseconds. @default now */
@@ -50,20 +50,20 @@ export async function welcomeLine({
   const shared = await sharedLast(paths, session.cwd);
   const ofShared = () =>
     shared && now - shared.at <= AGE_MAX_MS
-      ? lineOf(shared.about, { age: now - shared.at, rules: rulesOf(paths) })
+      ? lineOf(shared.about, { age: now - shared.at, rules: readRules(paths.rules) })
       : undefined;
   for (const { found, at } of newestFiles(paths, session.cwd)) {
     const age = now - Date.parse(at);
     if (age > AGE_MAX_MS || (shared && shared.at > Date.parse(at))) return ofShared();
     if (found.id === session.id || found.ephemeral) continue;
     const about = await describe(found, { paths, cwd: session.cwd });
-    if (about && about.id !== session.id) return lineOf(about, { age, rules: rulesOf(paths) });
+    if (about && about.id !== session.id) return lineOf(about, { age, rules: readRules(paths.rules) });
   }
   return ofShared();
 }
 
 /** The session of the project that others went on with last. SQLite is loaded only where anybody shares. */
-async function sharedLast(paths: Paths, cwd: string): Promise<{ about: About; at: number } | undefined> {
+async function sharedLast(paths: Reading, cwd: string): Promise<{ about: About; at: number } | undefined> {
   if (!statOf(paths.shared)) return undefined;
   const [{ newestShared, sharedBy, SHARED_FILE }, { originOf }] = await Promise.all([
     import("../store/replica.ts"),
@@ -74,7 +74,7 @@ async function sharedLast(paths: Paths, cwd: string): Promise<{ about: About; at
   const from = last && sharedBy({ id: last.id, file: SHARED_FILE });
   if (!last || !from) return undefined;
   const { name, description } = last;
-  const rules = rulesOf(paths);
+  const rules = readRules(paths.rules);
   if ([last.id, from.id].some((id) => rules.hasSession({ id, name, project }))) return undefined;
   const reference = `${from.owner}@${from.machine}:${shortId(from.id)}`;
   return {
@@ -84,7 +84,7 @@ async function sharedLast(paths: Paths, cwd: string): Promise<{ about: About; at
 }
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */
-function newestFiles(paths: Paths, cwd: string): { found: TranscriptFile; at: string }[] {
+function newestFiles(paths: Reading, cwd: string): { found: TranscriptFile; at: string }[] {
   const files = findTranscripts(paths, { directory: cwd, cwd, recent: true }).flatMap((found) => {
     const stat = statOf(found.file);
     return stat?.isFile() ? [{ found, stat }] : [];
@@ -100,7 +100,7 @@ function newestFiles(paths: Paths, cwd: string): { found: TranscriptFile; at: st
 /** Describes a session of the project by its meta file, else by its transcript. */
 async function describe(
   found: TranscriptFile,
-  { paths, cwd }: { paths: Paths; cwd: string },
+  { paths, cwd }: { paths: Reading; cwd: string },
 ): Promise<About | undefined> {
   const session = sessionOf(found);
   if (!session || session.parentId !== undefined || !inProjectOf(cwd, cwd)(session)) return undefined;
@@ -115,13 +115,13 @@ async function describe(
   return { id: session.id, name, said };
 }
 
-async function fromTranscript(session: Session, paths: Paths): Promise<About | undefined> {
+async function fromTranscript(session: Session, paths: Reading): Promise<About | undefined> {
   if (!hasConversation(session)) return undefined;
   const [{ firstWords }, { readLastEntries }] = await Promise.all([
     import("../sessions/listing.ts"),
     import("../transcripts/backward.ts"),
   ]);
-  const rules = rulesOf(paths);
+  const rules = readRules(paths.rules);
   const name = nameOf(session, paths) ?? firstWords(session.file, rules);
   const { entries } = readLastEntries(session.file, { rules, count: LAST_ENTRIES });
   const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");

@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
 import { statOf } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Reading, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
@@ -28,7 +28,7 @@ import {
 } from "./session-memory.ts";
 
 export interface SessionContext {
-  paths: Paths;
+  paths: Reading;
   settings: Settings;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
@@ -217,8 +217,8 @@ const FIRST_LINE = /<new-conversation>\n\[(\d+)\]/g;
 /** Runs work on a throw-away copy of a session's memory and returns what a model would have been sent. */
 export async function planObserving(
   session: { id: string },
-  paths: Paths,
-  work: (context: { paths: Paths; complete: CompleteJson }) => Promise<unknown>,
+  paths: Reading,
+  work: (context: { paths: Reading; complete: CompleteJson }) => Promise<unknown>,
 ): Promise<Notes> {
   const folder = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
   try {

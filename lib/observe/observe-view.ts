@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
-import { PARTICIPANTS, type Participants, type Paths, type Settings } from "../config/config.ts";
+import { PARTICIPANTS, type Participants, type Reading, type Settings } from "../config/config.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { describeSession } from "../sessions/sessions.ts";
 import { assertNotExcluded } from "../sessions/unlisted.ts";
@@ -228,7 +228,7 @@ export function observedSession(reference: string, context: ResolveContext): Ses
 }
 
 /** Finds a session by its ledger: by id, or a prefix of four characters or more. */
-function ledgerSession(paths: Paths, reference: string): Session | undefined {
+function ledgerSession(paths: Reading, reference: string): Session | undefined {
   if (reference.length < PREFIX_MIN || !existsSync(paths.observations)) return undefined;
   const stems = readdirSync(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
   const wanted = ledgerStem(reference);

@@ -5,7 +5,7 @@
 
 import { statSync } from "node:fs";
 import { numberOf, scrub } from "../base/json.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Reading, Settings } from "../config/config.ts";
 import { placeAt, readAppended } from "../index/appended.ts";
 import { saveObserved, storedRecord } from "../sessions/record.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
@@ -36,7 +36,7 @@ export interface SessionMemoryState {
 type Conversation = Pick<SessionMemoryState, "entries" | "isWhole">;
 
 interface ReadingOptions {
-  paths: Paths;
+  paths: Reading;
   settings: Settings;
   /** The row that the host is at, where that may be another than the file's last. */
   leafId?: string | undefined;
@@ -128,7 +128,7 @@ export interface Growth {
  */
 export function growthOf(
   session: Session,
-  { paths, settings }: { paths: Paths; settings: Settings },
+  { paths, settings }: { paths: Reading; settings: Settings },
 ): Growth | undefined {
   const observed = session.agent === "pi" ? undefined : storedRecord(paths, session)?.observedTo;
   if (!observed) return undefined;
@@ -142,7 +142,7 @@ export function growthOf(
 }
 
 /** Saves how far a session was read. */
-export function noteGrowth(session: Session, { paths, growth }: { paths: Paths; growth: Growth }): void {
+export function noteGrowth(session: Session, { paths, growth }: { paths: Reading; growth: Growth }): void {
   const { tokens, from, cursor, coversTo } = growth;
   const { size, modifiedAt: modified } = session;
   const note = { tokens, coversTo, offset: from.offset, line: from.line };

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import { replaceFile } from "../base/files.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Reading, Settings } from "../config/config.ts";
 import type { IndexedPlace } from "../index/held-sessions.ts";
 import { foldLedger } from "../observe/observations.ts";
 import { readSessionMemory } from "../observe/session-memory.ts";
@@ -21,7 +21,7 @@ import { type PageStyle, type ReportedSession, sessionFacts, sessionPage } from 
 const STEPS_MAX = 10_000;
 
 export interface ReportOptions extends PageStyle {
-  paths: Paths;
+  paths: Reading;
   settings: Settings;
 }
 

@@ -92,8 +92,11 @@ interface VoluteSessions {
   transcripts: TranscriptFile[];
 }
 
-/** Returns the sessions of the mind that a directory belongs to; none outside of one. `taken`: see `Paths.volute`. */
-export function voluteSessions(directory: string, taken: Paths["volute"]): VoluteSessions {
+/**
+ * Returns the sessions of the mind that a directory belongs to; none outside of one. Its own transcripts are among them
+ * where its folder is `taken`, or where no list is given.
+ */
+export function voluteSessions(directory: string, taken?: Paths["volute"]): VoluteSessions {
   const sessions: VoluteSessions = { names: new Map(), ephemeral: new Set(), transcripts: [] };
   const folder = findVolute(directory);
   if (folder === undefined) return sessions;
@@ -104,7 +107,7 @@ export function voluteSessions(directory: string, taken: Paths["volute"]): Volut
     if (id !== undefined && isEphemeral(name)) sessions.ephemeral.add(id);
     else if (id !== undefined) sessions.names.set(id, name);
   }
-  if (isTaken(folder, taken)) sessions.transcripts.push(...ownTranscripts(folder));
+  if (!taken || isTaken(folder, taken)) sessions.transcripts.push(...ownTranscripts(folder));
   return sessions;
 }
 
@@ -120,7 +123,6 @@ export function untakenVolute(
 }
 
 function isTaken(folder: string, taken: Paths["volute"]): boolean {
-  if (taken === "any") return true;
   if (taken.length === 0) return false;
   const real = realPathOf(folder);
   return taken.some((path) => path === folder || (real !== undefined && realPathOf(path) === real));
@@ -132,6 +134,12 @@ function ownTranscripts(folder: string): TranscriptFile[] {
     const file = newestTranscript(join(folder, "pi-sessions", entry.name));
     return file === undefined ? [] : [{ ...piTranscript(file), name: entry.name }];
   });
+}
+
+/** Returns the paths for a command that a user or an agent runs in a folder: it reads the `.volute` there, whoever made it. */
+export function withVoluteAt<T extends Paths>(paths: T, directory: string): T {
+  const folder = findVolute(directory);
+  return folder === undefined ? paths : { ...paths, volute: [...paths.volute, folder] };
 }
 
 function findVolute(directory: string): string | undefined {

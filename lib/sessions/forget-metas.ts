@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readJson, remove } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import {
   type ForgetIn,
   type Forgetting,
@@ -37,17 +37,17 @@ export async function forgetMetas(
 }
 
 /** Returns whether there is a meta file about a session. */
-export function hasMeta(id: string, paths: Paths): boolean {
+export function hasMeta(id: string, paths: Reading): boolean {
   return metasAbout(new Set([id]), paths).length > 0;
 }
 
-function metasAbout(ids: ReadonlySet<string>, paths: Paths): string[] {
+function metasAbout(ids: ReadonlySet<string>, paths: Reading): string[] {
   const agents = ["claude", "pi"] as const;
   const files = [...ids].flatMap((id) => agents.map((agent) => metaFile(paths, { id, agent })));
   return [...new Set(files)].filter((file) => existsSync(file));
 }
 
-function metasWith(hasText: (text: string) => boolean, paths: Paths): string[] {
+function metasWith(hasText: (text: string) => boolean, paths: Reading): string[] {
   return metaFiles(paths).filter((file) => scrub(readJson(file), hasText).removed > 0);
 }
 

@@ -8,7 +8,7 @@ import type { Line } from "../base/lines.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { textOf } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -24,7 +24,7 @@ const BEGINNING_BYTES = 256 * 1024;
 
 /** Returns the newest sessions by their last row, described: a copied file's own time says nothing. */
 export function listByLastRow(
-  paths: Paths,
+  paths: Reading,
   { since, limit, ...options }: Omit<ListOptions, "described"> & { since: string; limit: number },
 ): Session[] {
   const dated = listSessions(paths, { ...options, dated: true }).filter(

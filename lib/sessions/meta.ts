@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
 import { fileStem, replaceFile } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
-import type { Paths } from "../config/config.ts";
-import { rulesOf } from "../transcripts/rules.ts";
+import type { Reading } from "../config/config.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cleanName, hostTitle } from "./discovery.ts";
 
@@ -48,12 +48,15 @@ export interface ReadMeta {
 }
 
 /** Returns a session's meta file: beside pi's sessions for pi, else in our state folder. */
-export function metaFile(paths: Pick<Paths, "pi" | "meta">, session: Pick<Session, "id" | "agent">): string {
+export function metaFile(
+  paths: Pick<Reading, "pi" | "meta">,
+  session: Pick<Session, "id" | "agent">,
+): string {
   return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${META_SUFFIX}`);
 }
 
 /** Returns the folder with the meta files of an agent's sessions. */
-export function metaDirectory(paths: Pick<Paths, "pi" | "meta">, agent: Session["agent"]): string {
+export function metaDirectory(paths: Pick<Reading, "pi" | "meta">, agent: Session["agent"]): string {
   return agent === "pi" ? join(paths.pi, "sessions-meta") : paths.meta;
 }
 
@@ -118,14 +121,14 @@ const TEXT_FIELDS = [
 ] as const;
 
 /** Returns a session's name, redacted; undefined when nobody gave it one, or when the name is excluded. */
-export function nameOf(session: Session, paths: Paths): string | undefined {
+export function nameOf(session: Session, paths: Reading): string | undefined {
   const name = givenName(session, paths);
-  const { hasText, clean } = rulesOf(paths);
+  const { hasText, clean } = readRules(paths.rules);
   return name === undefined || hasText(name) ? undefined : clean(name);
 }
 
 /** Returns a session's name as it was given. */
-export function givenName(session: Session, paths: Paths): string | undefined {
+export function givenName(session: Session, paths: Reading): string | undefined {
   const { meta } = readMeta(metaFile(paths, session));
   return session.name ?? cleanName(meta?.name) ?? hostTitle(session);
 }

@@ -9,14 +9,14 @@ import { join } from "node:path";
 import { namesIn, statOf } from "../base/files.ts";
 import { shortHash } from "../base/hash.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import type { Row } from "../store/sqlite.ts";
 import { openPassingState, openState, withExistingState, withState } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
-import { rulesOf } from "../transcripts/rules.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Cursor, Session } from "../transcripts/session.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./discovery.ts";
 import { META_SUFFIX, metaDirectory, metaFile, readMeta, type SessionMeta } from "./meta.ts";
@@ -63,25 +63,25 @@ export function isCurrent(
 }
 
 /** Returns whether a record as it was stored knows its meta file as it is. */
-export function isExportCurrent(record: SessionRecord, paths: Paths): boolean {
+export function isExportCurrent(record: SessionRecord, paths: Reading): boolean {
   return record.metaState === metaState(record, readerOf(paths));
 }
 
 type Identity = Pick<Session, "agent" | "id" | "file">;
 
 /** Returns a session's record as it was stored. */
-export function storedRecord(paths: Pick<Paths, "state">, session: Identity): SessionRecord | undefined {
+export function storedRecord(paths: Pick<Reading, "state">, session: Identity): SessionRecord | undefined {
   return withState(paths, (store) => find(store, session));
 }
 
 /** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
-export function readRecord(paths: Paths, session: Identity): SessionRecord {
+export function readRecord(paths: Reading, session: Identity): SessionRecord {
   const stored = storedRecord(paths, session) ?? newRecord(session);
   return withMeta(session, stored, readerOf(paths));
 }
 
 /** Returns every record as it was stored. */
-export function readRecords(paths: Pick<Paths, "state">): Map<string, SessionRecord> {
+export function readRecords(paths: Pick<Reading, "state">): Map<string, SessionRecord> {
   return new Map(withState(paths, allRecords).map((record) => [recordKey(record), record]));
 }
 
@@ -90,10 +90,10 @@ export function recordKey({ agent, id }: Pick<Session, "agent" | "id">): string 
 }
 
 /** Returns sessions with what they are called: Volute's name, the meta file's or the host's title. Writes nothing: a prompt may wait. */
-export function withNames(sessions: readonly Session[], paths: Paths): Session[] {
+export function withNames(sessions: readonly Session[], paths: Reading): Session[] {
   if (sessions.length === 0) return [];
   const reader = readerOf(paths);
-  const { clean, hasText } = rulesOf(reader.paths);
+  const { clean, hasText } = reader.rules;
   const known = storedRecords(paths, sessions);
   return sessions.map((session) => {
     const { meta, title } = refreshed(session, known.get(recordKey(session)), reader);
@@ -102,7 +102,7 @@ export function withNames(sessions: readonly Session[], paths: Paths): Session[]
   });
 }
 
-function storedRecords(paths: Paths, sessions: readonly Session[]): Map<string, SessionRecord> {
+function storedRecords(paths: Reading, sessions: readonly Session[]): Map<string, SessionRecord> {
   try {
     const found = withExistingState(paths, (store) =>
       sessions.flatMap((session) => find(store, session) ?? []),
@@ -115,14 +115,14 @@ function storedRecords(paths: Paths, sessions: readonly Session[]): Map<string, 
 }
 
 /** Stores a session's record, its meta as just exported; nothing of one that is excluded by now. */
-export function saveRecord(paths: Paths, record: SessionRecord): void {
+export function saveRecord(paths: Reading, record: SessionRecord): void {
   const reader = readerOf(paths);
   const saved = { ...record, metaState: metaState(record, reader) };
   withState(paths, (store) => save(store, [saved], reader.paths));
 }
 
 /** Stores how far a session was observed. */
-export function saveObserved(paths: Paths, session: Identity, observedTo: Progress): void {
+export function saveObserved(paths: Reading, session: Identity, observedTo: Progress): void {
   withState(paths, (store) => {
     const stored = find(store, session) ?? newRecord(session);
     save(store, [{ ...stored, observedTo }], readerOf(paths).paths);
@@ -130,7 +130,10 @@ export function saveObserved(paths: Paths, session: Identity, observedTo: Progre
 }
 
 /** Removes the records that are chosen. */
-export function dropRecords(paths: Pick<Paths, "state">, isChosen: (record: SessionRecord) => boolean): void {
+export function dropRecords(
+  paths: Pick<Reading, "state">,
+  isChosen: (record: SessionRecord) => boolean,
+): void {
   withExistingState(paths, (store) => {
     const drop = store.db.prepare("DELETE FROM sessions WHERE agent = ? AND id = ?");
     for (const record of allRecords(store)) if (isChosen(record)) drop.run(record.agent, record.id);
@@ -149,9 +152,9 @@ export interface Named extends Identity {
  * Returns what all sessions are called: those of the given transcripts, and those of which only a meta file is left. A
  * transcript is opened only if it changed since; what is read is kept.
  */
-export function namedSessions(paths: Paths, files: readonly TranscriptFile[]): Named[] {
+export function namedSessions(paths: Reading, files: readonly TranscriptFile[]): Named[] {
   // Neither given files nor names that are excluded belong into the store.
-  const isPassing = paths.transcripts.length > 0 || paths.seesExcluded === true;
+  const isPassing = paths.transcripts.length > 0 || paths.rules.seesExcluded === true;
   try {
     return updateAll(isPassing ? openPassingState() : openState(paths), paths, files);
   } catch (error) {
@@ -161,7 +164,7 @@ export function namedSessions(paths: Paths, files: readonly TranscriptFile[]): N
   }
 }
 
-function updateAll(store: Store, paths: Paths, files: readonly TranscriptFile[]): Named[] {
+function updateAll(store: Store, paths: Reading, files: readonly TranscriptFile[]): Named[] {
   try {
     const reader = readerOf(paths);
     const known = new Map(allRecords(store).map((stored) => [recordKey(stored), stored]));
@@ -186,7 +189,7 @@ function updateAll(store: Store, paths: Paths, files: readonly TranscriptFile[])
 
 /** Returns the sessions of which only a meta file is left, as far as known from their records. */
 function withoutTranscript(
-  paths: Paths,
+  paths: Reading,
   { known, present }: { known: ReadonlyMap<string, SessionRecord>; present: ReadonlyMap<string, Identity> },
 ): Identity[] {
   const others = new Set(metaFiles(paths));
@@ -204,7 +207,7 @@ function withoutTranscript(
 }
 
 /** Returns all meta files. */
-export function metaFiles(paths: Paths): string[] {
+export function metaFiles(paths: Reading): string[] {
   const folders = [...new Set([paths.meta, metaDirectory(paths, "pi")])];
   return folders.flatMap((folder) =>
     namesIn(folder)
@@ -214,16 +217,18 @@ export function metaFiles(paths: Paths): string[] {
 }
 
 interface Reader {
-  paths: Paths;
-  /** Changes with what may be shown: what was read under other rules is read again. */
-  rules: string;
+  paths: Reading;
+  rules: Rules;
+  /** Changes with the rules: what was read under others is read again. */
+  version: string;
 }
 
 /** Whoever started before something was excluded must not read it now. */
-function readerOf(given: Paths): Reader {
-  const exclude = given.seesExcluded ? given.rules.exclude : currentExclude(given, given.rules.exclude);
+function readerOf(given: Reading): Reader {
+  const exclude = given.rules.seesExcluded ? given.rules.exclude : currentExclude(given, given.rules.exclude);
   const paths = { ...given, rules: { ...given.rules, exclude } };
-  return { paths, rules: shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36) };
+  const version = shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36);
+  return { paths, rules: readRules(paths.rules), version };
 }
 
 /** Returns the record as its files are now; the stored one itself where they have not changed. */
@@ -233,14 +238,14 @@ function refreshed(session: Identity, stored: SessionRecord | undefined, reader:
   if (record.titleState === state && record.file === session.file) return record;
   const { agent, file } = session;
   const title = hostTitle({ agent, file, size: statOf(file)?.size ?? 0 });
-  return { ...record, file, titleState: state, title: visible({ ...session, title }, reader.paths).title };
+  return { ...record, file, titleState: state, title: visible({ ...session, title }, reader).title };
 }
 
 function withMeta(session: Identity, stored: SessionRecord, reader: Reader): SessionRecord {
   const state = metaState(session, reader);
   if (stored.metaState === state) return stored;
   const { meta, problem } = readMeta(metaFile(reader.paths, session));
-  const shown = visible({ ...session, meta }, reader.paths).meta;
+  const shown = visible({ ...session, meta }, reader).meta;
   return { ...stored, meta: shown, problem, metaState: state, indexedTo: withGiven(stored, shown) };
 }
 
@@ -256,9 +261,8 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
 function visible(
   { id, file, title, meta }: Identity & Partial<Pick<SessionRecord, "title" | "meta">>,
-  paths: Paths,
+  { rules: { clean, hasText, hasSession, needsProject } }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
-  const { clean, hasText, hasSession, needsProject } = rulesOf(paths);
   const name = meta?.name ?? title;
   const cwd = needsProject ? (meta?.cwd ?? readHead(file)?.cwd) : undefined;
   if (hasSession({ id, name, cwd, project: cwd && projectKey(cwd) }))
@@ -281,13 +285,13 @@ function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionM
 }
 
 /** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */
-function titleState({ agent, file }: Identity, { rules }: Reader): string {
+function titleState({ agent, file }: Identity, { version }: Reader): string {
   const beside = agent === "claude" ? fileState(claudeTitleFile(file)) : "";
-  return `${fileState(file)} ${beside} ${rules}`;
+  return `${fileState(file)} ${beside} ${version}`;
 }
 
-function metaState(session: Identity, { paths, rules }: Reader): string {
-  return `${fileState(metaFile(paths, session))} ${rules}`;
+function metaState(session: Identity, { paths, version }: Reader): string {
+  return `${fileState(metaFile(paths, session))} ${version}`;
 }
 
 function fileState(file: string): string {
@@ -309,7 +313,7 @@ function allRecords({ db }: Store): SessionRecord[] {
   return db.prepare("SELECT * FROM sessions").all().map(toRecord);
 }
 
-function save({ db }: Store, records: readonly SessionRecord[], paths: Paths): void {
+function save({ db }: Store, records: readonly SessionRecord[], paths: Reading): void {
   if (records.length === 0 || db.readOnly !== undefined) return;
   const insert = db.prepare("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const json = (value: object | undefined) => (value ? JSON.stringify(value) : null);

@@ -7,7 +7,7 @@
 
 import { basename } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
@@ -36,7 +36,7 @@ import {
 } from "./unlisted.ts";
 
 export interface ResolveContext {
-  paths: Paths;
+  paths: Reading;
   /** The directory of relative paths, and where the search for `.volute` starts. */
   cwd: string;
   /** The id of the session that asks. */
@@ -195,7 +195,7 @@ function withBeginning(wanted: string, known: readonly Known[]): Known[] {
 }
 
 /** Returns all sessions with all their names, then those of which only a meta file is left. */
-function allNamed(there: readonly Known[], paths: Paths): Named<Known>[] {
+function allNamed(there: readonly Known[], paths: Reading): Named<Known>[] {
   const known = new Map(there.map((session) => [`${session.agent} ${session.id}`, session]));
   const files = there.map(({ files }) => newestOf(files));
   return namedSessions(paths, files).map(({ agent, id, title, name }) => {
@@ -213,14 +213,14 @@ function newestOf(files: readonly TranscriptFile[]): TranscriptFile {
 }
 
 /** Returns the most similar first, not the newest. */
-function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Paths): Session[] {
+function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Reading): Session[] {
   const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
     withoutExcluded(sessionsOf([known], paths), paths),
   );
 }
 
-function sessionsOf(known: readonly Known[], paths: Paths): Session[] {
+function sessionsOf(known: readonly Known[], paths: Reading): Session[] {
   const sessions = known.flatMap(({ agent, id, files }) => {
     if (files.length > 0) return files.map((file) => sessionOf(file));
     const { meta } = readMeta(metaFile(paths, { id, agent }));
@@ -230,7 +230,7 @@ function sessionsOf(known: readonly Known[], paths: Paths): Session[] {
 }
 
 /** Returns the only session that is not excluded. */
-function one(wanted: string, sessions: readonly Session[], paths: Paths): Session {
+function one(wanted: string, sessions: readonly Session[], paths: Reading): Session {
   const [first] = sessions;
   if (!first) throw notFound(wanted);
   const shown = sessions.length === 1 ? sessions : withoutExcluded(sessions, paths);
@@ -240,7 +240,7 @@ function one(wanted: string, sessions: readonly Session[], paths: Paths): Sessio
   return session;
 }
 
-function withoutExcluded(sessions: readonly Session[], paths: Paths): Session[] {
+function withoutExcluded(sessions: readonly Session[], paths: Reading): Session[] {
   const { exclude } = paths.rules;
   return sessions.filter((session) => !isExcluded(session, { paths, exclude }));
 }

@@ -5,7 +5,7 @@
  */
 
 import { basename, dirname, resolve } from "node:path";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import { holdsEntry } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { headOf, lastDirectory, lastTime, newestCopies, parentOf, sessionOf } from "./discovery.ts";
@@ -51,7 +51,7 @@ const SMALL_BYTES = 64 * 1024;
  * Costs listing folders and a stat per file. `described` and `project` also read the heads of the files that
  * `changedAfter` leaves; so do given folders, where only the content names the agent.
  */
-export function listSessions(paths: Paths, options: ListOptions = {}): Session[] {
+export function listSessions(paths: Reading, options: ListOptions = {}): Session[] {
   const { agent, subagents, changedAfter, limit = Number.POSITIVE_INFINITY, excluded = false } = options;
   const { exclude } = paths.rules;
   const directory = projectDirectory(options);
@@ -79,11 +79,11 @@ function dated(session: Session): Session {
 }
 
 /** Adds name, directory, start time and the time of the last row. */
-export function describeSession(session: Session, paths: Paths): Session {
+export function describeSession(session: Session, paths: Reading): Session {
   return { ...fromHead(session), name: nameOf(session, paths) };
 }
 
-export function describeSessions(sessions: readonly Session[], paths: Paths): Session[] {
+export function describeSessions(sessions: readonly Session[], paths: Reading): Session[] {
   return withNames(sessions.map(fromHead), paths);
 }
 
@@ -98,7 +98,7 @@ function fromHead(session: Session): Session {
 }
 
 /** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
-export function sessionAt(file: string, paths?: Paths): Session | undefined {
+export function sessionAt(file: string, paths?: Reading): Session | undefined {
   const session = sessionOf({ file: resolve(file) });
   return session && paths ? describeSession(session, paths) : session;
 }
@@ -115,7 +115,7 @@ export function hasConversation({ file, size }: Session): boolean {
 
 /** Returns the session with the newest last row, other than the current one; of a project, if one is given. */
 export function lastSession(
-  paths: Paths,
+  paths: Reading,
   { cwd, current, project }: { cwd: string; current: string | undefined; project?: string },
 ): Session | undefined {
   return listSessions(paths, { cwd, project, dated: true }).find(
@@ -154,7 +154,7 @@ export function inProjectOf(directory: string, cwd: string): (session: Session) 
   };
   const folders = new Set(directoriesOf(directory).map(encodeClaudeCwd));
   // Sessions of an untrusted folder are never asked about.
-  const volute = voluteSessions(cwd, "any");
+  const volute = voluteSessions(cwd);
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
   return (session) => {
     const { id, agent, file, machine } = session;

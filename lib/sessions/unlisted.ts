@@ -7,7 +7,7 @@ import { basename, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
-import { defaultSettings, type Paths, type Settings } from "../config/config.ts";
+import { defaultSettings, type Reading, type Settings } from "../config/config.ts";
 import { readHookSettings } from "../config/config-file.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { readLastEntries } from "../transcripts/backward.ts";
@@ -23,7 +23,7 @@ import { codexId, PI_NAME } from "./places.ts";
 import { projectKey } from "./project.ts";
 
 /** Returns the files that are not transcripts as sessions of unknown kind. */
-export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): Session[] {
+export function unlistedTranscripts(paths: Reading, listed: readonly Session[]): Session[] {
   const files = new Set(listed.map(({ file }) => file));
   // Where names give agent and id, every file is listed already.
   const agent = paths.transcripts.length > 0 ? undefined : "pi";
@@ -39,7 +39,7 @@ export function unlistedTranscripts(paths: Paths, listed: readonly Session[]): S
 }
 
 /** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
-export function withoutTranscript(meta: SessionMeta, paths: Paths): Session {
+export function withoutTranscript(meta: SessionMeta, paths: Reading): Session {
   const { sessionId: id, sessionFile: file, name, cwd } = meta;
   const there = sessionOf({ file: resolve(file) });
   if (there?.id === id) return there;
@@ -50,7 +50,7 @@ export function withoutTranscript(meta: SessionMeta, paths: Paths): Session {
 }
 
 /** Returns the agent by a transcript's place and name, for files that are gone. */
-export function agentByPlace(file: string, paths: Paths): Agent {
+export function agentByPlace(file: string, paths: Reading): Agent {
   if (codexId(file) !== undefined) return "codex";
   if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
   const host = HOSTS.find(({ agent, home, database }) =>
@@ -62,7 +62,7 @@ export function agentByPlace(file: string, paths: Paths): Agent {
 type Exclude = Settings["exclude"];
 
 /** Returns what the process excluded at its start together with what the file excludes now. */
-export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Exclude {
+export function currentExclude(paths: Pick<Reading, "config">, known: Exclude): Exclude {
   const now = readHookSettings(paths.config, defaultSettings())?.exclude;
   if (!now) return known;
   const both = (key: "sessions" | "projects" | "patterns") => [...new Set([...known[key], ...now[key]])];
@@ -75,7 +75,7 @@ export function currentExclude(paths: Pick<Paths, "config">, known: Exclude): Ex
 }
 
 /** Returns whether config.json excludes nothing beyond what a process was started with. */
-export function isExclusionCurrent(paths: Pick<Paths, "config" | "rules">): boolean {
+export function isExclusionCurrent(paths: Pick<Reading, "config" | "rules">): boolean {
   const known = paths.rules.exclude;
   const now = currentExclude(paths, known);
   return (["sessions", "projects", "patterns"] as const).every(
@@ -89,7 +89,7 @@ export function isExclusionCurrent(paths: Pick<Paths, "config" | "rules">): bool
  */
 export function isExcluded(
   session: Session,
-  { paths, exclude }: { paths?: Paths | undefined; exclude: Exclude },
+  { paths, exclude }: { paths?: Reading | undefined; exclude: Exclude },
 ): boolean {
   const { hasSession, needsProject, isForgotten } = readExclusion(exclude);
   if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return true;
@@ -117,7 +117,7 @@ function isCopy(file: string, isForgotten: (entry: Entry) => boolean): boolean {
  *
  * @throws {SessionMemoryError} `NOT_FOUND`
  */
-export function assertNotExcluded(session: Session, paths: Paths): void {
+export function assertNotExcluded(session: Session, paths: Reading): void {
   if (!isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
   throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
     details: { isExcluded: true },
@@ -140,7 +140,7 @@ const ID_SHOWN = 255;
 const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";
 
 /** Returns the error for a reference that matches several sessions, newest first. */
-export function ambiguous(wanted: string, sessions: readonly Session[], paths: Paths): SessionMemoryError {
+export function ambiguous(wanted: string, sessions: readonly Session[], paths: Reading): SessionMemoryError {
   const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
   const shown = sessions.length > AMBIGUOUS_SHOWN ? `, the newest ${AMBIGUOUS_SHOWN} are listed` : "";
   return new SessionMemoryError(
@@ -160,7 +160,7 @@ export function noPlace(wanted: string, session: string): SessionMemoryError {
 /** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
 export function notFound(
   wanted: string,
-  found?: { near: readonly Session[]; paths: Paths } | { reason: string },
+  found?: { near: readonly Session[]; paths: Reading } | { reason: string },
 ): SessionMemoryError {
   const reason = found && "reason" in found ? found.reason : undefined;
   const candidates = found && "near" in found ? candidatesOf(found.near, found.paths) : [];
@@ -172,7 +172,7 @@ export function notFound(
   });
 }
 
-function candidatesOf(sessions: readonly Session[], paths: Paths): Candidate[] {
+function candidatesOf(sessions: readonly Session[], paths: Reading): Candidate[] {
   return sessions.map((session) => {
     const name = nameOf(session, paths);
     return {

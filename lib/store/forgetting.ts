@@ -4,13 +4,13 @@ import { renameSync } from "node:fs";
 import { sep } from "node:path";
 import { readIfExists, remove, replaceFile } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
-import type { Paths } from "../config/config.ts";
+import type { Paths, Reading } from "../config/config.ts";
 
 /** Sessions by id, or anything that contains a matching text. */
 export type Forgetting = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
 
 export interface ForgetIn {
-  paths: Paths;
+  paths: Reading;
   /** Only count; remove nothing. */
   dryRun: boolean;
 }

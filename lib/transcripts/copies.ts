@@ -3,12 +3,12 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { tryLock } from "../base/locks.ts";
-import type { Paths } from "../config/config.ts";
+import type { Reading } from "../config/config.ts";
 import { copiesFolder, HOSTS } from "./hosts.ts";
-import { rulesOf } from "./rules.ts";
+import { readRules } from "./rules.ts";
 
 /** Brings the copies of every host up to date. A copy that another process is making is left to it. */
-export async function updateCopies(paths: Paths): Promise<void> {
+export async function updateCopies(paths: Reading): Promise<void> {
   if (paths.transcripts.length > 0) return;
   for (const { agent, home, database, load } of HOSTS) {
     const file = database === undefined ? undefined : join(paths.expand(home), database);
@@ -16,7 +16,7 @@ export async function updateCopies(paths: Paths): Promise<void> {
     const release = tryLock(join(paths.home, `${agent}.lock`));
     if (!release) continue;
     try {
-      await (await load()).copySessions?.(file, copiesFolder(paths, agent), rulesOf(paths));
+      await (await load()).copySessions?.(file, copiesFolder(paths, agent), readRules(paths.rules));
     } finally {
       release();
     }
@@ -24,7 +24,7 @@ export async function updateCopies(paths: Paths): Promise<void> {
 }
 
 /** Removes every copy: what is still wanted is copied again. */
-export function removeCopies(paths: Pick<Paths, "home">): void {
+export function removeCopies(paths: Pick<Reading, "home">): void {
   for (const { agent, database } of HOSTS) {
     if (database !== undefined) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
   }

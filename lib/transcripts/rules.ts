@@ -17,17 +17,6 @@ export function readRules({ redact: { extra }, exclude }: Pick<Settings, "redact
   return { ...readExclusion(exclude), clean: redactor(extra) };
 }
 
-const known = new WeakMap<object, Rules>();
-
-/** Reads the rules that paths carry, once for each. */
-export function rulesOf({ rules }: { rules: Pick<Settings, "redact" | "exclude"> }): Rules {
-  const before = known.get(rules);
-  if (before) return before;
-  const read = readRules(rules);
-  known.set(rules, read);
-  return read;
-}
-
 let own: Rules | undefined;
 
 /** Returns the rules without config.json, for readers that look at times, ids and places only. */

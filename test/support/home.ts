@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { type Environment, type Paths, resolvePaths } from "../../lib/config/config.ts";
+import { type Environment, type Reading, resolvePaths } from "../../lib/config/config.ts";
 import { metaFile, type SessionMeta } from "../../lib/sessions/meta.ts";
 import type { Agent } from "../../lib/transcripts/session.ts";
 import { CLAUDE_SESSION } from "./claude.ts";
@@ -31,7 +31,7 @@ export interface TemporaryHome {
   project: string;
   /** The whole environment for a process that shall see this home and nothing of the machine. */
   env: Environment;
-  paths: Paths;
+  paths: Reading;
   /** Writes config.json. */
   configure(settings: object): void;
   /** Runs a script or a hook in the project. */
