@@ -1,7 +1,7 @@
 /** Every host of the table in every use: the same conversation, written as each of them writes it. */
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HOSTS } from "../lib/transcripts/hosts.ts";
 import { temporaryHome } from "./support/home.ts";
@@ -13,7 +13,8 @@ import {
   type Step,
   tear,
 } from "./support/hosts.ts";
-import { uuidFrom } from "./support/rows.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
+import { ROOT, runCommand } from "./support/run.ts";
 
 const SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const NAMES = Object.keys(HOST_WRITERS);
@@ -292,3 +293,110 @@ test("what a Gemini row repeats of one that was read before is not read again", 
   const { results } = JSON.parse(await home.ok("search", "giraffes", "--full", "--json"));
   expect(results[0].content.match(/giraffes/g)).toHaveLength(1);
 });
+
+/** A host that nobody has: a file of its rows, and a line of the table. */
+const ACME_FORMAT = `import { stringOf } from "../base/json.ts";
+import { callOf, type Format, isoTime } from "./format.ts";
+
+export const format: Format = {
+  agent: "acme",
+  matches: (record) => typeof record.acme === "string",
+  readHead(record, head) {
+    head.id ??= stringOf(record.session);
+    head.cwd ??= stringOf(record.folder);
+    head.startedAt ??= isoTime(record.timestamp);
+  },
+  entries(record, place, { results }) {
+    const common = { ...place, at: isoTime(record.timestamp) };
+    const text = stringOf(record.text) ?? "";
+    if (record.acme === "asked") return [{ ...common, kind: "user", text }];
+    if (record.acme === "answered") return [{ ...common, kind: "assistant", text }];
+    if (record.acme !== "ran") return [];
+    return [{ ...common, ...callOf({ id: record.timestamp, name: "shell", input: { command: text } }, results) }];
+  },
+  title: (_, rowsWith) => [...rowsWith('"called"')].map(({ called }) => stringOf(called))[0],
+};
+`;
+const ACME_LINE = `  {
+    agent: "acme",
+    name: "Acme Agent",
+    program: "acme",
+    home: "($ACME_HOME|~/.acme)",
+    transcripts: ["talks/*/<id>.log.jsonl"],
+    resume: "acme go-on <id>",
+    skills: "($ACME_HOME|~/.acme)/skills",
+    load: () => import("./acme.ts"),
+  },
+`;
+
+test("a fifth host is a file and a line: it is listed, read, searched, gone on with, set up and reported", async () => {
+  using home = temporaryHome();
+  const root = join(home.root, "copy");
+  for (const name of [
+    "lib",
+    "scripts",
+    "hooks",
+    "bin",
+    "skills",
+    "package.json",
+    "tsconfig.json",
+    "bunfig.toml",
+  ])
+    cpSync(join(ROOT, name), join(root, name), { recursive: true });
+  symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
+  writeFileSync(join(root, "lib/transcripts/acme.ts"), ACME_FORMAT);
+  const table = join(root, "lib/transcripts/hosts.ts");
+  const line = /^export const HOSTS: readonly Host\[\] = \[\n/m;
+  writeFileSync(
+    table,
+    readFileSync(table, "utf8").replace(line, (start) => start + ACME_LINE),
+  );
+  const moved = join(home.root, "acme-home");
+  const row = (acme: string, text: string, second: number) => ({
+    ...{ acme, text, session: "talk-0001", folder: home.project },
+    timestamp: `2026-02-03T14:30:0${second}.000Z`,
+  });
+  const rows = [
+    row("asked", "Where do the narwhals live?", 0),
+    row("ran", "ls narwhals", 1),
+    row("answered", "In the north.", 2),
+  ];
+  mkdirSync(join(moved, "talks", "today"), { recursive: true });
+  writeFileSync(
+    join(moved, "talks/today/talk-0001.log.jsonl"),
+    jsonl(...rows, { acme: "named", called: "Narwhal talk" }),
+  );
+  const bin = join(home.root, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "acme"), "#!/bin/sh\n", { mode: 0o755 });
+  const env = { ...home.env, ACME_HOME: moved, PATH: `${bin}:${home.env.PATH}` };
+  const run = async (name: string, ...args: string[]) => {
+    const command = [process.execPath, join(root, "scripts", `${name}.ts`), ...args];
+    const { stdout, stderr, exitCode } = await runCommand(command, { env, cwd: home.project });
+    expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
+    return stdout;
+  };
+  const [listed] = JSON.parse(
+    await run("session-reader", "--list", "--agent", "acme", "--resume", "--json"),
+  ).sessions;
+  expect(listed).toMatchObject({
+    id: "talk-0001",
+    name: "Narwhal talk",
+    cwd: home.project,
+    resume: "acme go-on talk-0001",
+  });
+  expect(await run("session-reader", "talk-0001")).toContain(
+    "L2 [2026-02-03 14:30:01] [shell ls narwhals]\n",
+  );
+  const [found] = JSON.parse(
+    await run("search", "where do narwhals live", "--agent", "acme", "--json"),
+  ).results;
+  expect(found).toMatchObject({ session_id: "talk-0001", agent: "acme" });
+  expect(await run("search", "--command", "ls")).toContain("ls narwhals");
+  expect(await run("health")).toContain("info: Acme Agent has no skills of session-memory · run ");
+  expect(await run("setup", "--yes", "--quiet")).toContain(
+    `Acme Agent: ${join(bin, "acme")}, 1 session since `,
+  );
+  expect(readdirSync(join(moved, "skills")).sort()).toEqual(readdirSync(join(ROOT, "skills")).sort());
+  expect(readFileSync((await run("report", "talk-0001")).trim(), "utf8")).toContain("Acme Agent");
+}, 60_000);

@@ -7,12 +7,12 @@ import { type Environment, findProgram, type Runtime } from "../base/runtime.ts"
 import { truncate } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
+import { hostName } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { Finding } from "./index-health.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SILENT_DAYS = 7;
-const HOST_NAMES: Record<Host, string> = { claude: "Claude Code", pi: "pi", codex: "Codex" };
 
 const RESTART = "restart the agent, and check that it is enabled there";
 const REMEDIES: Record<Host, string> = {
@@ -47,7 +47,7 @@ function checkHost(host: Host, { log, sessions, paths, env, now }: HookCheck): F
   if (newest === undefined) return [];
   const last = log.lastBy.get(host);
   if (last === undefined) {
-    const what = `no hook has run in ${HOST_NAMES[host]} yet`;
+    const what = `no hook has run in ${hostName(host)} yet`;
     const installed = installedAt(host, paths);
     // Codex is a program and nothing else: sessions without it are of another time or machine.
     if (installed === undefined && host === "codex" && !findProgram("codex", env))
@@ -61,7 +61,7 @@ function checkHost(host: Host, { log, sessions, paths, env, now }: HookCheck): F
     (at) => at - Date.parse(last) > SILENT_DAYS * DAY_MS,
   );
   if (!isSilent) return [];
-  const what = `no hook has run in ${HOST_NAMES[host]} since ${last.slice(0, 10)}, though there are newer sessions`;
+  const what = `no hook has run in ${hostName(host)} since ${last.slice(0, 10)}, though there are newer sessions`;
   return [{ level: "warning", what, remedy: "check that the plugin or extension is installed and enabled" }];
 }
 

@@ -8,6 +8,7 @@ import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import { outcomeOf } from "../transcripts/calls.ts";
+import { hostName } from "../transcripts/hosts.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cutMiddle, insideOf, outcomeWord, type Step } from "../transcripts/steps.ts";
@@ -74,7 +75,7 @@ export function sessionFacts(
     title,
     description: isRepeated(title, description) ? "" : description,
     project: oneLine(shown(session.cwd), NAME_CHARS),
-    agent: session.agent,
+    agent: hostName(session.agent),
     from: session.startedAt ?? steps.find(({ entry }) => entry.at)?.entry.at,
     to: session.updatedAt,
     messages: count((kind) => kind === "user" || kind === "assistant"),

@@ -106,6 +106,11 @@ export const HOSTS: readonly Host[] = [
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */
 export const AGENTS: readonly string[] = [...HOSTS.map(({ agent }) => agent), "plain"];
 
+/** Returns what people call the host of a session. */
+export function hostName(agent: string): string {
+  return HOSTS.find((host) => host.agent === agent)?.name ?? agent;
+}
+
 /** Returns the folder of the copies of a host's sessions. */
 export function copiesFolder({ home }: Pick<Paths, "home">, agent: string): string {
   return join(home, agent);
