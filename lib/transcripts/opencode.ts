@@ -3,10 +3,10 @@
  * one that names the session, and read from there. The database is only read, beside a client that may be running.
  */
 
-import { appendFileSync, statSync } from "node:fs";
+import { appendFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ensureDirectory, fileStem, namesIn, readJson, replaceFile } from "../base/files.ts";
-import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
 import { type Format, isoTime, plain } from "./format.ts";
 import type { Rules } from "./rules.ts";
@@ -46,7 +46,7 @@ const NOTE = "copied.json";
 export async function copySessions(
   database: string,
   folder: string,
-  { clean, hasSession, hasText }: Rules,
+  { clean, hasSession, hasText, hasPatterns }: Rules,
 ): Promise<void> {
   const note = recordOf(readJson(join(folder, NOTE)));
   const state = [database, `${database}-wal`].map(stateOf).join(" ");
@@ -65,17 +65,16 @@ export async function copySessions(
       const name = `${fileStem(id)}.jsonl`;
       const before = there.has(name) ? copied[id] : undefined;
       if (before?.[0] === changed || hasSession({ id, cwd: String(session.directory) })) continue;
-      const { lines, last, isWhole } = newLines(db, id, before?.[2]);
-      if (before?.[1] !== title) lines.unshift(headLine(session, before !== undefined));
-      const text = lines
-        .map((line) => `${JSON.stringify(line, cleaner(clean))}\n`)
-        .filter((line) => !hasText(line))
-        .join("");
-      if (!before) replaceFile(join(folder, name), text);
+      const { lines, last, isWhole } = newLines(db, id, { after: before?.[2], clean });
+      if (before?.[1] !== title) lines.unshift(headLine(session, clean, before !== undefined));
+      const rows = lines.map((line) => `${JSON.stringify(line)}\n`);
+      const text = (hasPatterns ? rows.filter((row) => !hasText(row)) : rows).join("");
+      // A crash between file and note makes the file anew.
+      if (!before) writeFileSync(join(folder, name), text, { mode: 0o600 });
       else if (text !== "") appendFileSync(join(folder, name), text);
       copied[id] = [isWhole ? changed : 0, title, last ?? ""];
     }
-    replaceFile(join(folder, NOTE), JSON.stringify({ state, sessions: copied }));
+    replaceFile(join(folder, NOTE), JSON.stringify({ state, sessions: copied }), { durable: false });
   } finally {
     db.close();
   }
@@ -86,19 +85,24 @@ function stateOf(file: string): string {
   return stat ? `${stat.size}:${stat.mtimeMs}` : "";
 }
 
-/** Redacts every text of a line: what is on disk twice must not hold a secret twice. */
-function cleaner(clean: (text: string) => string): (key: string, value: unknown) => unknown {
-  return (_, value) => (typeof value === "string" ? clean(value) : value);
+type Clean = Rules["clean"];
+
+/** Redacts every text of a value: what is on disk twice must not hold a secret twice. */
+function redacted(value: unknown, clean: Clean): unknown {
+  if (typeof value === "string") return clean(value);
+  if (Array.isArray(value)) return value.map((each) => redacted(each, clean));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, redacted(each, clean)]));
 }
 
-function headLine(session: JsonRecord, isLater: boolean): JsonRecord {
+function headLine(session: JsonRecord, clean: Clean, isLater: boolean): JsonRecord {
   const { id, parent_id, directory, title, time_created, time_updated } = session;
   return {
     host: "opencode",
     session: id,
     ...(parent_id !== null && { parent: parent_id }),
-    cwd: directory,
-    title,
+    cwd: clean(String(directory)),
+    title: clean(String(title)),
     timestamp: isoTime(Number(isLater ? time_updated : time_created)),
   };
 }
@@ -107,7 +111,7 @@ function headLine(session: JsonRecord, isLater: boolean): JsonRecord {
 function newLines(
   db: SqlDatabase,
   session: string,
-  after: string | undefined,
+  { after, clean }: { after: string | undefined; clean: Clean },
 ): { lines: JsonRecord[]; last: string | undefined; isWhole: boolean } {
   const messages = db
     .prepare("SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id")
@@ -124,7 +128,7 @@ function newLines(
     const { role, time } = parsed(data);
     const isDone = role !== "assistant" || recordOf(time).completed !== undefined || i < messages.length - 1;
     if (!isDone) return { lines, last, isWhole: false };
-    const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data)));
+    const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data), clean));
     if (content.length > 0) lines.push({ id, role, timestamp: isoTime(Number(time_created)), content });
     last = String(id);
   }
@@ -140,29 +144,31 @@ function parsed(data: unknown): JsonRecord {
 }
 
 /** Returns a part as blocks of a message: a text, or a call with its result. */
-function blocks(part: JsonRecord): JsonRecord[] {
-  if (part.type === "text")
-    return part.synthetic === true ? [] : [{ type: "text", text: unquoted(part.text) }];
+function blocks(part: JsonRecord, clean: Clean): JsonRecord[] {
+  if (part.type === "text") {
+    const text = clean(unquoted(stringOf(part.text) ?? ""));
+    return part.synthetic === true || text === "" ? [] : [{ type: "text", text }];
+  }
   if (part.type !== "tool") return [];
   const { status, input, output, error, metadata } = recordOf(part.state);
   const { exit, diff } = recordOf(metadata);
   const patch = hunksOf(diff);
-  const call = { type: "tool_use", id: part.callID, name: part.tool, input };
+  const call = { type: "tool_use", id: part.callID, name: part.tool, input: redacted(input, clean) };
   if (status !== "completed" && status !== "error") return [call];
   const isError = status === "error" || (numberOf(exit) ?? 0) !== 0;
   const isRejected = status === "error" && /^The user rejected\b/.test(stringOf(error) ?? "");
   const result = {
     type: "tool_result",
     tool_use_id: part.callID,
-    content: stringOf(output) ?? stringOf(error) ?? "",
+    content: clean(stringOf(output) ?? stringOf(error) ?? ""),
     is_error: isError,
     ...(isRejected && { state: "rejected" }),
-    ...(patch !== undefined && { patch }),
+    ...(patch !== undefined && { patch: clean(patch) }),
   };
   return [call, result];
 }
 
 /** `opencode run` stores its message as a JSON string. */
-function unquoted(text: unknown): unknown {
-  return typeof text === "string" && /^"[^"]*"$/.test(text) ? text.slice(1, -1) : text;
+function unquoted(text: string): string {
+  return /^"[^"]*"$/.test(text) ? text.slice(1, -1) : text;
 }
