@@ -256,7 +256,10 @@ async function printSteps(
   const texts = steps.map((step) => formatStep(step, style));
   const lines = steps.map(({ entry }) => entry.line);
   const maxChars = request.maxChars - countPoints([head]);
-  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, range: request.lines, id })]);
+  show(undefined, [
+    head,
+    ...fitSteps(texts, { maxChars, lines, range: request.lines, id, words: request.filter.words }),
+  ]);
 }
 
 function isFiltered({ speaker, grep, since, until }: Values): boolean {

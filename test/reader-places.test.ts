@@ -210,6 +210,33 @@ describe("session-reader", () => {
     expect(tight[0]).toMatch(/^L20 \[.*\] User: row 20 x+…$/);
   });
 
+  test("shows of searched entries that do not all fit what is around the words, of each as much as of the others", async () => {
+    using own = temporaryHome();
+    const lines = Array.from({ length: 60 }, (_, i) => `row ${i}`);
+    const output = [...lines, "here is the zebra", ...lines].join("\n");
+    const rows = ["make one", "make two", "make three"].flatMap((command, i) =>
+      call("Bash", { command }, i === 1 ? "no such animal" : output),
+    );
+    writeClaude(own, { id: ID, rows: [claudeUser({ text: "go" }), ...rows] });
+    const run = async (...args: string[]) =>
+      (await own.run("session-reader", ID, "--utc", "--tools", ...args)).stdout.split("\n").slice(1, -1);
+    const found = ["  …", "  here is the zebra", "  …"];
+    expect(await run("--grep", "zebra", "--max-chars", "600")).toEqual([
+      "L2 [2026-02-03 14:00:00] [Bash make one]",
+      ...found,
+      "L6 [2026-02-03 14:00:00] [Bash make three]",
+      ...found,
+      "[the rest is cut to fit]",
+    ]);
+    const tight = await run("--grep", "zebra", "--max-chars", "280");
+    expect([tight.length, tight.at(-2), tight.at(-1)]).toEqual([
+      5,
+      "  …",
+      `[1 entry left out; go on with ${SHORT}:2-2]`,
+    ]);
+    expect((await run("--grep", "zebra", "--max-chars", "9000")).length).toBe(246);
+  });
+
   test("says of an entry that is read alone and cut that it is cut", async () => {
     using own = temporaryHome();
     writeClaude(own, { id: ID, rows: [claudeUser({ text: `one row ${"x".repeat(900)}` })] });

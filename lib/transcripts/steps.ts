@@ -1,6 +1,6 @@
 /** A conversation as a log shows it: what was said and each tool call with its result, as text and as JSON. */
 
-import { countPoints, cutLine, type Line, type Part } from "../base/lines.ts";
+import { countPoints, cutLine, type Line, type Part, plainText } from "../base/lines.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
@@ -141,6 +141,10 @@ const TOOL_LINE_MAX = 160;
 const INSIDE_MAX = 4000;
 /** A step cut shorter than this says nothing. */
 const CUT_MIN = 40;
+/** Of each of several steps so much is shown at least. */
+const EXCERPT_MIN = 200;
+/** Room for the line that says what is left out. */
+const LEFT_OUT_MAX = 120;
 
 /** Formats a step: line, time, text. Continuation lines are indented, so no text can forge another step. */
 export function formatStep(step: Step, style: LogStyle): Line {
@@ -215,15 +219,19 @@ interface Fit {
   range: { from: number; to: number } | undefined;
   /** The session as a place names it. */
   id: string;
+  /** The words that were searched: steps that do not all fit are cut to what is around these. */
+  words: readonly string[];
 }
 
 /**
  * Returns the formatted steps that fit, in order, and a line that says what is left out: the newest; or where steps were
  * asked for those from the first of them on, then the nearest before and after.
  */
-export function fitSteps(texts: readonly Line[], { maxChars, lines, range, id }: Fit): Line[] {
+export function fitSteps(whole: readonly Line[], { maxChars, lines, range, id, words }: Fit): Line[] {
+  if (countPoints(whole) <= maxChars) return [...whole];
+  const share = Math.max(EXCERPT_MIN, Math.floor((maxChars - LEFT_OUT_MAX) / whole.length));
+  const texts = words.length === 0 ? whole : whole.map((text) => excerpt(text, words, share));
   const lengths = texts.map((text) => countPoints([text]));
-  if (lengths.reduce((sum, length) => sum + length, 0) <= maxChars) return [...texts];
   const end = texts.length - 1;
   const asked = range && askedIn(lines, range);
   const placeOf = (first: number, last: number) => `${id}:${lines[first]}-${lines[last]}`;
@@ -244,6 +252,8 @@ export function fitSteps(texts: readonly Line[], { maxChars, lines, range, id }:
     left -= lengths[at] ?? 0;
     return true;
   };
+  if (words.length > 0 && !asked && (lengths[end] ?? 0) > left)
+    return [...cutStep(texts[end], left), leftOut(end, end)];
   while (asked && to < asked[1] && take(to + 1)) to++;
   if (asked && to < asked[0]) return [...cutStep(texts[asked[0]], left), leftOut(from, from)];
   for (let isOpen = !asked || to >= asked[1]; isOpen; ) {
@@ -254,6 +264,36 @@ export function fitSteps(texts: readonly Line[], { maxChars, lines, range, id }:
     isOpen = isBefore || isAfter;
   }
   return [...texts.slice(from, to + 1), leftOut(from, to)];
+}
+
+/** Returns of a step its first row and the rows that hold the words, in at most `max` code points. */
+function excerpt(step: Line, words: readonly string[], max: number): Line {
+  if (countPoints([step]) <= max) return step;
+  const rows = rowsOf(step);
+  const isWanted = (row: readonly Part[]) => {
+    const text = plainText({ kind: "row", parts: row }).toLowerCase();
+    return words.some((word) => text.includes(word));
+  };
+  const parts: Part[] = [];
+  let last = -1;
+  for (const [i, row] of rows.entries()) {
+    if (i > 0 && !isWanted(row)) continue;
+    parts.push(...(i === 0 ? [] : [i > last + 1 ? "\n  …\n" : "\n"]), ...row);
+    last = i;
+  }
+  return cutLine({ kind: step.kind, parts: last < rows.length - 1 ? [...parts, "\n  …"] : parts }, max - 1);
+}
+
+/** Splits a formatted step at its line breaks. */
+function rowsOf({ parts }: Line): Part[][] {
+  const rows: Part[][] = [[]];
+  for (const part of parts) {
+    const [text, ...others] = (typeof part === "string" ? part : part[1]).split("\n");
+    const like = (piece: string): Part => (typeof part === "string" ? piece : [part[0], piece]);
+    rows.at(-1)?.push(like(text ?? ""));
+    for (const other of others) rows.push([like(other)]);
+  }
+  return rows;
 }
 
 /** Returns the first and last step within a range; where none is shown, the next one. */
