@@ -251,7 +251,10 @@ async function printSteps(
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
     const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
-    return void show(undefined, [head, ...outline(steps, { ...style, maxChars })]);
+    return void show(undefined, [
+      head,
+      ...outline(steps, { ...style, maxChars, fromStart: request.filter.since !== undefined }),
+    ]);
   }
   const texts = steps.map((step) => formatStep(step, style));
   const lines = steps.map(({ entry }) => entry.line);

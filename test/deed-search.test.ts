@@ -279,6 +279,33 @@ test("commands are compared by what they run", () => {
   expect(hasWords("tscx", "tsc")).toBe(false);
 });
 
+describe("search of a time", () => {
+  const search = async (...args: string[]) =>
+    await runScript("search", args, { env: home.env, cwd: home.project });
+
+  test("lists its sessions with what was asked and done, without a phrasing and for a question of nothing else", async () => {
+    const alone = await search("--after", "2026-02-01", "--before", "2026-02-02");
+    expect(alone.stdout.split("\n").map((line) => line.replace(/^(\d\.) \w+/, "$1"))).toEqual([
+      "1.:1 · shop · 2026-02-02 10:00 · 1 message, ran 2 commands",
+      "   L1 User: look at src/costs.ts once more",
+      "2.:1-16 · shop · 2026-02-01 10:00 · 4 messages, edited 2 files, ran 4 commands",
+      "   L1 User: start the shop",
+      "   L12 [Edit src/costs.ts]",
+      "   L16 Assistant: Now the tests pass.",
+      "",
+    ]);
+    for (const question of ["what did we do on 1 February 2026?", "what happened on 2026-02-01"])
+      expect((await search(question)).stdout).toMatch(
+        /^1\. \w+:1-16 · shop .*\n {3}L1 User: start the shop\n/,
+      );
+    expect((await search("what did we do about costs on 2026-02-01")).stdout).not.toContain("4 messages");
+    const { results } = JSON.parse((await search("--after", "2026-02-04", "--json")).stdout);
+    expect(results.map(({ session_id }: { session_id: string }) => session_id)).toEqual([uuidFrom("other")]);
+    expect((await search("--after", "2030-01-01")).stderr).toContain("nothing relevant found");
+    expect((await search("--speaker", "user")).exitCode).toBe(2);
+  });
+});
+
 describe("search --file, --error, --command", () => {
   const search = async (args: string[], stdin?: string) =>
     await runScript("search", args, {
@@ -327,7 +354,7 @@ describe("search --file, --error, --command", () => {
     const ids = JSON.parse(
       (await search(["the shop and its rate", "--by-session", "--json"])).stdout,
     ).results.map(({ session_id }: { session_id: string }) => session_id);
-    expect(lines.filter((_, i) => i % 2 === 1)).toEqual(
+    expect(lines.filter((line) => line.startsWith("   claude"))).toEqual(
       [...new Set(ids)].map((id) => `   claude --resume ${id}`),
     );
     const short = await search(["the shop and its rate", "--by-session", "--resume", "--max-chars", "250"]);

@@ -7,7 +7,7 @@ import {
   isRule,
   replyOf,
 } from "../lib/language/speech.ts";
-import { cueSpans, readTimeCues, timeFit } from "../lib/language/times.ts";
+import { cueSpans, readTimeAsked, readTimeCues, timeFit } from "../lib/language/times.ts";
 import { topicsOf } from "../lib/language/topics.ts";
 
 /** Which of the texts a check holds for. */
@@ -146,6 +146,20 @@ const fit = (question: string, at: string, timezone = "UTC") => {
   const cues = readTimeCues(question, { now: NOW, timezone });
   return cues && timeFit(cues, at);
 };
+
+test("readTimeAsked() reads a question that asks for nothing but a time", () => {
+  const asked = [
+    "what did we do on 14 July 2026?",
+    "what happened yesterday",
+    "which sessions did we work on last week?",
+  ];
+  const others = ["what did we decide on 14 July", "what did we do", "the deploy of yesterday"];
+  const isAsked = (question: string) => readTimeAsked(question, { now: NOW }) !== undefined;
+  expect(holding([...asked, ...others], isAsked)).toEqual(asked);
+  expect(readTimeAsked("what was done on 2026-07-14?", { now: NOW, timezone: "UTC" })).toEqual([
+    { from: Date.UTC(2026, 6, 14), to: Date.UTC(2026, 6, 15) - 1 },
+  ]);
+});
 
 test("readTimeCues() finds no time where none is named", () => {
   const questions = [

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { gist, pendingQuestion, sentences } from "../lib/language/speech.ts";
 import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import { commitMessage } from "../lib/observe/work-notes.ts";
+import { commitMessage } from "../lib/transcripts/tool-call.ts";
 import {
   conversation,
   entry,

@@ -282,6 +282,31 @@ describe("session-reader", () => {
     expect(long.stdout).toContain("committed: feat: part 299");
   });
 
+  test("begins the outline of a time at its beginning", async () => {
+    using own = temporaryHome();
+    const rows = Array.from({ length: 300 }, (_, i) =>
+      claudeUser({
+        text: `request ${i} ${"words ".repeat(40)}`,
+        at: new Date(Date.UTC(2026, 1, 3, 0, i)).toISOString(),
+      }),
+    );
+    writeClaude(own, { id: ID, rows });
+    const window = ["--since", "2026-02-03T01:00:00Z", "--until", "2026-02-03T04:00:00Z"];
+    const { stdout } = await own.run("session-reader", ID, "--outline", "--utc", ...window);
+    expect([...stdout].length).toBeLessThanOrEqual(4000);
+    expect(stdout.split("\n")[1]).toStartWith("L61 [2026-02-03 01:00] User: request 60 words");
+    expect(stdout).toMatch(/\n\[1\d\d messages after: lines \d+ and on\]\n$/);
+    const short = await own.run(
+      "session-reader",
+      ID,
+      "--outline",
+      "--utc",
+      "--since",
+      "2026-02-03T04:58:00Z",
+    );
+    expect(short.stdout.trimEnd().split("\n").length).toBe(3);
+  });
+
   test("names no file in the outline whose edit failed", async () => {
     using own = temporaryHome();
     const edit = (file: string, isError: boolean) =>

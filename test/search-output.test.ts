@@ -159,6 +159,47 @@ describe("on made-up sessions", () => {
     );
   });
 
+  test("--by-session shows what was said or changed before a bare read or an announcement, and weak sessions behind a line", () => {
+    const row = (line: number, text: string, tool?: string) =>
+      tool === undefined
+        ? { line, who: "assistant" as const, text }
+        : { line, who: "tool" as const, tool, text };
+    const [any] = ask(store, ["quadrant scale"]) as [FoundHit];
+    const session = (
+      n: number,
+      strength: "strong" | "weak",
+      ...lines: FoundHit["hit"]["lines"]
+    ): FoundHit => ({
+      ...any,
+      shortId: `s${n}`,
+      best: lines[0],
+      hit: { ...any.hit, session_id: `s${n}`, strength, also: [], lines },
+    });
+    const read = row(2, "text", "[Read src/a.ts]");
+    const found = [
+      session(1, "strong", read, row(3, "Let me investigate."), row(4, "The scale is linear.")),
+      session(
+        2,
+        "strong",
+        read,
+        row(5, "", "[Bash grep -n scale a.ts]"),
+        row(6, "+scale", "[Edit src/a.ts]"),
+      ),
+      session(3, "strong", read),
+      session(4, "weak", row(7, "Perhaps the scale.")),
+    ];
+    const lines = printBySession(found, { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
+    expect(lines.map((line) => line.split(" · ").at(-1))).toEqual([
+      "L4 Assistant: The scale is linear.",
+      "L6 [Edit src/a.ts] +scale",
+      "L2 [Read src/a.ts] text",
+      "weak from here:",
+      "L7 Assistant: Perhaps the scale.",
+    ]);
+    const weak = printBySession(found.slice(3), { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
+    expect(weak[0]).toBe("nothing certain; nearest:");
+  });
+
   test("a hit on one line shows the row that says most, however long", () => {
     const text = printBrief(
       ask(store, ["gnomon layout rule complaint"], { isBrief: true, limit: 20 }),

@@ -165,6 +165,11 @@ export function sentences(text: string): string[] {
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 
+/** Returns whether a text only opens or announces what follows: "Let me investigate". */
+export function isFiller(text: string): boolean {
+  return sentences(text).every((sentence) => FILLER.test(sentence));
+}
+
 /** Returns the first sentences of a text that say something, up to `max` characters. */
 export function gist(text: string, max: number): string {
   const all = sentences(text);

@@ -4,7 +4,7 @@
  */
 
 import { instantOf, localTime, parseTime } from "../base/time.ts";
-import { foldText } from "./words.ts";
+import { foldText, STOP_WORDS, wordsOf } from "./words.ts";
 
 /** Stretches of time, in milliseconds; a date without a year is one in each year that may be meant. */
 export type TimeCues = readonly { from: number; to: number }[];
@@ -61,6 +61,22 @@ const RELATIVE =
 
 /** Reads the times a question names; undefined when it names none. */
 export function readTimeCues(text: string, clock: Clock): TimeCues | undefined {
+  return readTimes(text, clock)?.cues;
+}
+
+/** Words that only ask what was done. */
+const ASKING =
+  /^(?:we|do|did|does|done|doing|work|worked|working|happen|happened|going|session|sessions|all|day)$/;
+
+/** Reads the times of a question that asks for nothing else: "what did we do on 14 July?"; undefined for any other. */
+export function readTimeAsked(text: string, clock: Clock): TimeCues | undefined {
+  const { cues, rest } = readTimes(text, clock) ?? { rest: "" };
+  const isAll = wordsOf(rest).every((word) => STOP_WORDS.has(word) || ASKING.test(word));
+  return isAll ? cues : undefined;
+}
+
+/** Reads times, and what is left of a text without them. */
+function readTimes(text: string, clock: Clock): { cues: TimeCues; rest: string } | undefined {
   let rest = foldText(text);
   if (!mayNameTime(rest)) return undefined;
   const cues: { from: number; to: number }[] = [];
@@ -72,7 +88,7 @@ export function readTimeCues(text: string, clock: Clock): TimeCues | undefined {
     });
   }
   for (const [word] of rest.matchAll(RELATIVE)) cues.push(...relativeStretch(word, clock));
-  return cues.length > 0 ? cues : undefined;
+  return cues.length > 0 ? { cues, rest: rest.replace(RELATIVE, " ") } : undefined;
 }
 
 /** Returns whether it is worth while to look for dates: to compile their patterns takes a third of an empty start. */

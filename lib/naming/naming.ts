@@ -2,8 +2,8 @@
 
 import { replyOf, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
-import { commitMessage } from "../observe/work-notes.ts";
 import type { Entry } from "../transcripts/session.ts";
+import { commitMessage } from "../transcripts/tool-call.ts";
 
 const NAME_CHARS = 80;
 const WORDS_MAX = 10;

@@ -5,10 +5,10 @@ import { counted, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
-import { commitMessage } from "../observe/work-notes.ts";
 import { oneLine } from "../redact/redact.ts";
 import { outcomeOf } from "../transcripts/calls.ts";
 import type { Step } from "../transcripts/steps.ts";
+import { commitMessage } from "../transcripts/tool-call.ts";
 
 interface OutlineOptions {
   /** IANA name. */
@@ -18,6 +18,8 @@ interface OutlineOptions {
   /** What the two who talk are called. @default User and Assistant */
   participants?: Participants | undefined;
   isRewound: (step: Step) => boolean;
+  /** Whether the first sections are shown where not all fit. @default {false} */
+  fromStart?: boolean | undefined;
 }
 
 const PROMPT_CHARS = 120;
@@ -43,7 +45,7 @@ const DETAILS: readonly Detail[] = [
 /** A user message or a compaction, or what came before the first one, and the steps up to the next one. */
 type Section = Step[];
 
-/** Returns the lines of an outline, oldest first; of a long session the oldest sections are counted only. */
+/** Returns the lines of an outline, oldest first; of a long session the oldest sections, or the newest, are counted only. */
 export function outline(steps: readonly Step[], options: OutlineOptions): Line[] {
   const sections = sectionsOf(steps);
   let lines: Line[][] = [];
@@ -53,6 +55,13 @@ export function outline(steps: readonly Step[], options: OutlineOptions): Line[]
       return lines.flat();
   }
   let left = options.maxChars - COUNT_CHARS;
+  if (options.fromStart) {
+    let to = 0;
+    while (to < lines.length && countPoints(lines[to] ?? []) <= left) left -= countPoints(lines[to++] ?? []);
+    const [next] = sections[to] ?? [];
+    const after = `[${counted(lines.length - to, "message")} after: lines ${next?.entry.line ?? 0} and on]`;
+    return [...lines.slice(0, to).flat(), { kind: "text", parts: [["faint", after]] }];
+  }
   let from = lines.length;
   while (from > 0 && countPoints(lines[from - 1] ?? []) <= left) left -= countPoints(lines[--from] ?? []);
   const [first, next] = [sections[0]?.[0], sections[from]?.[0]].map((step) => step?.entry.line ?? 0);

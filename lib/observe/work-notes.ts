@@ -6,6 +6,7 @@ import { outcomeOf } from "../transcripts/calls.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
 import type { Entry, ToolCall } from "../transcripts/session.ts";
 import { type Step, stepsOf } from "../transcripts/steps.ts";
+import { commitMessage } from "../transcripts/tool-call.ts";
 import { DONE, type Draft, type Files, type Priority } from "./observations.ts";
 
 type Clean = (text: string) => string;
@@ -18,7 +19,6 @@ const AFTER_MAX = 4;
 const CAUSE_CHARS = { min: 20, max: 240 };
 const COMMAND_CHARS = 80;
 const ONE_LINE = { max: 1, maxChars: 160, orAll: true };
-const COMMIT_CHARS = 100;
 /** Of a script pasted into a command the beginning is read; of what a command printed, the end. */
 const READ_CHARS = { command: 4000, output: 20_000 };
 
@@ -139,18 +139,4 @@ function commandName(command: string): string {
     .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
     .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
   return truncate((first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim(), COMMAND_CHARS);
-}
-
-/** Returns the message of a `git commit`. */
-export function commitMessage(command: string): string | undefined {
-  const start = command.slice(0, READ_CHARS.command);
-  if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(start)) return undefined;
-  // Targets are on one line: the subject ends where the body's list or blank line would begin.
-  const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(start);
-  const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(start);
-  const message = heredoc?.[1] ?? quoted?.[1] ?? quoted?.[2];
-  return message
-    ?.split(/\n| - | {2}|EOF| Co-Authored-By/)[0]
-    ?.trim()
-    .slice(0, COMMIT_CHARS);
 }

@@ -22,6 +22,8 @@ import type { Find, FindScope } from "./finds.ts";
 import { alsoPlaces, rangeOf, result, rowParts, timePart } from "./print.ts";
 import { markRewound } from "./rows.ts";
 
+export { timeHistory } from "./time-history.ts";
+
 interface FindStyle {
   /** Code points of all output, its line ends included. */
   maxChars: number;

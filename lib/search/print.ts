@@ -4,7 +4,10 @@ import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } fr
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
+import { toolCall } from "../transcripts/tool-call.ts";
+import { isLooking } from "./commands.ts";
 import type { Row } from "./rows.ts";
 
 /** One result, as `--json` prints it. */
@@ -89,6 +92,7 @@ const BRIEF_LINE = 160;
 /** A session's line, where there is room, and the places named in it. */
 const SESSION_LINE = 320;
 const PLACES_NAMED = 3;
+const WEAK_FROM_HERE: Line = { kind: "text", parts: [["faint", "weak from here:"]] };
 const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain; nearest:"]] };
 
 /** Prints the rows of the hits that have them, and of the others one line each in what is left of the characters. */
@@ -166,7 +170,7 @@ export function printBrief(
   );
 }
 
-/** Prints one line a session: where it is spoken of, how often, and the row that says it best. */
+/** Prints one line a session: where it is spoken of, how often, and the row that says it best; the weak ones behind a line. */
 export function printBySession(
   found: readonly FoundHit[],
   {
@@ -180,7 +184,8 @@ export function printBySession(
   const firsts = found.filter(
     ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
   );
-  const shown = firsts.slice(0, limit);
+  const isCertain = firsts.some(({ hit }) => hit.strength === "strong");
+  const shown = firsts.slice(0, isCertain ? limit : Math.min(limit, WEAK_HITS));
   const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, Math.floor(maxChars / shown.length) - 1));
   const lines = shown.map((one, i) => {
     const { hit, shortId } = one;
@@ -197,11 +202,31 @@ export function printBySession(
       goneMark(hit),
       `${counted(places.length, "place")}: ${named.join(", ")}`,
     ]);
-    const line = cutLine(result(i, [...facts, ...bestParts(one, participants)]), most);
+    const max = hit.strength === "weak" && isCertain ? WEAK_LINE : most;
+    const line = cutLine(
+      result(i, [...facts, ...bestParts(tellingRow(own), participants, hit.context)]),
+      max,
+    );
     const command = resumeOf?.(hit);
     return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
   });
-  return linesWithin(lines, maxChars);
+  const strong = isCertain ? shown.filter(({ hit }) => hit.strength === "strong").length : 0;
+  const top = isCertain ? lines.slice(0, strong) : [NOTHING_CERTAIN];
+  const weak = lines.slice(strong);
+  return linesWithin([...top, ...(isCertain && weak.length > 0 ? [WEAK_FROM_HERE] : []), ...weak], maxChars);
+}
+
+/** Returns the best row of a session's hits that was said or changed; a bare read or an announcement only where all are. */
+function tellingRow(own: readonly FoundHit[]): Row | undefined {
+  const rows = own.flatMap(({ hit, best }) => [...(best ? [best] : []), ...hit.lines]);
+  return rows.find(isTelling) ?? rows[0];
+}
+
+function isTelling({ who, tool = "", text }: Row): boolean {
+  if (who !== "tool") return !isFiller(text);
+  const [, name = "", target = ""] = /^\[(\S+) ?([\s\S]*?)\]?$/.exec(tool) ?? [];
+  const { action } = toolCall(name, {});
+  return action === "run" ? !isLooking(target) : action !== "read" && action !== "search";
 }
 
 /** Returns ranges without those that lie in another one. */
@@ -282,15 +307,18 @@ function lineOf(
   const { hit, shortId } = one;
   const day = formatLocal(hit.timestamp, timezone).slice(0, 10);
   const facts = joinFacts([["name", placeOf(hit, shortId)], nameOf(hit.name), ["time", day]]);
-  const best = bestParts(one, participants);
-  const said: Part[] = best.length > 0 ? best : [" · ", ["said", oneLine(hit.context, max)]];
-  return cutLine(result(position - 1, [...facts, ...said]), max);
+  const best = bestParts(one.best ?? hit.lines[0], participants, hit.context);
+  return cutLine(result(position - 1, [...facts, ...best]), max);
 }
 
-/** Returns the row that says most behind other facts, on one line. */
-function bestParts({ hit, best }: FoundHit, participants: PrintOptions["participants"]): Part[] {
-  const row = best ?? hit.lines[0];
-  return row ? [" · ", ...rowParts({ ...row, text: oneLine(row.text, SESSION_LINE) }, participants)] : [];
+/** Returns the row that says most behind other facts, on one line; without one what it is about. */
+function bestParts(
+  row: Row | undefined,
+  participants: PrintOptions["participants"],
+  context: string,
+): Part[] {
+  if (!row) return context === "" ? [] : [" · ", ["said", oneLine(context, SESSION_LINE)]];
+  return [" · ", ...rowParts({ ...row, text: oneLine(row.text, SESSION_LINE) }, participants)];
 }
 
 /** Lists other places in the session, copies of it, and why it was found. */

@@ -15,6 +15,7 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { countTopics, logSearch, readIndexSize, type TopicCount } from "./corpus.ts";
+import type { Find } from "./finds.ts";
 import { findHits } from "./hits.ts";
 import {
   type FoundHit,
@@ -26,7 +27,14 @@ import {
   printFull,
   printHits,
 } from "./print.ts";
-import { hiddenSessions, listOf, type SearchFilters, shortIdIn, toFilter } from "./search-filters.ts";
+import {
+  hiddenSessions,
+  listOf,
+  type SearchFilters,
+  type Stores,
+  shortIdIn,
+  toFilter,
+} from "./search-filters.ts";
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
@@ -186,35 +194,72 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const stores = { store, shared: surroundings.shared };
   const filter = await toFilter(filters, { ...stores, config, subagents });
   const { file, error, command } = filters;
-  if (file === undefined && error === undefined && command === undefined) {
+  const isOfDeeds = [file, error, command].some((asked) => asked !== undefined);
+  const times = isOfDeeds ? [] : await timesAsked(texts, filter, config);
+  if (!isOfDeeds && times.length === 0)
     return await answerHits(store, texts, { request, filter, ...surroundings });
-  }
-  const { findDeeds, findJson, printCommands, printFinds, scopeOf, sessionsOf } = await import(
-    "./histories.ts"
-  );
+  const { findDeeds, scopeOf, sessionsOf, timeHistory } = await import("./histories.ts");
   const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
   const isHidden = hiddenSessions(store, config);
   const finds = listOf(stores)
-    .flatMap((each) => findDeeds(each, filters, scopeOf(each, filter, { cwd, clean })))
+    .flatMap((each) => {
+      const scope = scopeOf(each, filter, { cwd, clean });
+      if (isOfDeeds) return findDeeds(each, filters, scope);
+      return times.flatMap((time) => timeHistory(each, { ...filter, ...time }, scope));
+    })
     .filter(({ session }) => !isHidden(session));
-  if (texts.length > 0) {
-    const among = sessionsOf(finds);
-    return await answerHits(store, texts, { request, filter: { ...filter, among }, ...surroundings });
-  }
-  const isList = error === undefined && file === undefined;
-  const limit = request.limit ?? (error === undefined ? LIMIT_OF_DEEDS : LIMIT_DEFAULT);
+  const isAsked = texts.length > 0 && (isOfDeeds || finds.length === 0);
+  if (!isAsked) return await answerFinds(finds, { request, stores, config, isOfDeeds });
+  const among = isOfDeeds ? { among: sessionsOf(finds) } : {};
+  return await answerHits(store, texts, { request, filter: { ...filter, ...among }, ...surroundings });
+}
+
+/** Returns the times that are asked for and nothing else: by filters without a phrasing, or in every phrasing. */
+async function timesAsked(
+  texts: readonly string[],
+  { after, before, topics }: ChunkFilter,
+  config: Config,
+): Promise<Pick<ChunkFilter, "after" | "before">[]> {
+  const isLimited = after !== undefined || before !== undefined;
+  if (texts.length === 0 && topics === undefined) return [{ after, before }];
+  if (isLimited || texts.length === 0) return [];
+  const { readTimeAsked } = await import("../language/times.ts");
+  const clock = { now: new Date(), timezone: ownTimezone(config) };
+  const asked = texts.map((text) => readTimeAsked(text, clock));
+  if (!asked.every((times) => times !== undefined)) return [];
+  return (asked[0] ?? []).map(({ from, to }) => ({
+    after: new Date(from).toISOString(),
+    before: new Date(to).toISOString(),
+  }));
+}
+
+/** Prints what was done: about a file, an error, a command, or at a time. */
+async function answerFinds(
+  finds: readonly Find[],
+  {
+    request,
+    stores,
+    config,
+    isOfDeeds,
+  }: { request: SearchRequest; stores: Stores; config: Config; isOfDeeds: boolean },
+): Promise<Answer> {
+  const { findJson, printCommands, printFinds } = await import("./histories.ts");
+  const { error, file } = request.filters ?? {};
+  const isAll = isOfDeeds && error === undefined;
+  const limit = request.limit ?? (isAll ? LIMIT_OF_DEEDS : isOfDeeds ? LIMIT_DEFAULT : LIMIT_OF_LINES);
   const shown = finds.slice(0, limit);
+  const isBare = [request.query ?? []].flat().length === 0;
   const style = {
-    maxChars: maxCharsOf(request),
+    maxChars: isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MAX_CHARS.sessions),
     timezone: ownTimezone(config),
     nameOf: namer(config),
     shortId: (session: { id: string; file: string }) => shortIdIn(stores, session),
-    clean,
+    clean: readRules(config.settings).clean,
     participants: config.settings.participants,
-    isBrief: request.mode === "brief" || request.mode === "sessions",
+    isBrief: request.mode === "brief" || (isOfDeeds && request.mode === "sessions"),
   };
-  const lines = isList ? printCommands(shown, style) : printFinds(shown, style);
+  const lines = isAll && file === undefined ? printCommands(shown, style) : printFinds(shown, style);
   return { lines, results: shown.map((find) => findJson(find, style)), semantic: "off: not asked" };
 }
 

@@ -263,3 +263,21 @@ function changedLines(old: readonly string[], now: readonly string[]): string[] 
   }
   return lines;
 }
+
+/** Characters of a command line that hold a commit's subject, and of that. */
+const COMMIT_READ = 4000;
+const COMMIT_CHARS = 100;
+
+/** Returns the message of a `git commit`. */
+export function commitMessage(command: string): string | undefined {
+  const start = command.slice(0, COMMIT_READ);
+  if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(start)) return undefined;
+  // Targets are on one line: the subject ends where the body's list or blank line would begin.
+  const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(start);
+  const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(start);
+  const message = heredoc?.[1] ?? quoted?.[1] ?? quoted?.[2];
+  return message
+    ?.split(/\n| - | {2}|EOF| Co-Authored-By/)[0]
+    ?.trim()
+    .slice(0, COMMIT_CHARS);
+}
