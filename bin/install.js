@@ -121,7 +121,10 @@ function link(starter) {
 function main(args) {
   refuseWindows();
   const installed = join(INSTALLED, "package", "bin", "session-memory");
-  const start = (...words) => spawnSync("/bin/sh", [starter, ...words], { stdio: "inherit" }).status ?? 1;
+  // Hints name the command that this run links.
+  const env = { ...process.env, SESSION_MEMORY_COMMAND: join(homedir(), ".local", "bin", "session-memory") };
+  const start = (...words) =>
+    spawnSync("/bin/sh", [starter, ...words], { stdio: "inherit", env }).status ?? 1;
   let starter = installed;
   if (args.includes("--remove") || args.includes("--help")) {
     if (!existsSync(installed)) starter = join(ROOT, "bin", "session-memory");

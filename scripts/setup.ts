@@ -20,13 +20,12 @@ import { confirm, note, type Run, runScript } from "../lib/cli.ts";
 import type { Config, Reading } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { pagesToWrite, removePageFolder, writePage } from "../lib/health/skill-pages.ts";
+import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { publishedAt } from "../lib/share/replica.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/written-files.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
-import { readEntries } from "../lib/transcripts/transcript.ts";
 
 const USAGE = `\
 Usage: session-memory setup [options]
@@ -123,14 +122,6 @@ interface Report {
 
 /** A host's command that takes longer hangs. */
 const COMMAND_TIMEOUT_MS = 60_000;
-const QUESTIONS = 3;
-/** The newest sessions, of which the longest make the questions. */
-const NEWEST = 50;
-/** A session with fewer user messages, and no more bytes, is not worth a question. */
-const MESSAGES_MIN = 3;
-const WORK_BYTES = 200_000;
-/** At most this many searches are made to find questions that have an answer. */
-const TRIES = 12;
 /** What the first answer may take of a screen. */
 const ANSWER_CHARS = 1200;
 
@@ -203,9 +194,13 @@ async function putIn(
     for (const page of pages) writePage(page, config.paths);
   }
   Object.assign(report, await indexAndName(config, values, say));
-  if (steps.length === 0) return;
-  if (!isAllowed) note("nothing was installed: session-memory setup --yes runs the commands above");
-  else say("To undo: session-memory setup --remove");
+  if (steps.length > 0 && !isAllowed)
+    return note("nothing was installed: session-memory setup --yes does what is listed above");
+  const failed = new Set(commands.flatMap(({ host, ok }) => (ok ? [] : [host])));
+  const installed = report.hosts.filter(({ name, program }) => program !== null && !failed.has(name));
+  if (installed.length === 0) return;
+  say("", `Installed from ${ROOT} in ${installed.map(({ name }) => name).join(", ")}`);
+  say("To undo: session-memory setup --remove");
 }
 
 /** Takes out of the agents, and of other folders, what was put there. */
@@ -321,7 +316,7 @@ async function indexAndName(
   for (const name of ["embed", "index-meta"]) if (start(name, [], "ignore") !== 0) process.exitCode = 1;
   const sessions = await countIndexed(config.paths);
   say("", `${counted(sessions, "session")} can be searched now`);
-  const questions = await questionsOf(config);
+  const questions = await suggestQuestions(config);
   const [first] = questions;
   if (first === undefined || json) return { sessions, questions };
   const commands = questions.map((question) => `  session-memory search ${quoted(question)}`);
@@ -343,48 +338,6 @@ async function countIndexed({ database }: Reading): Promise<number> {
   } finally {
     store.close();
   }
-}
-
-/** Returns questions about the user's own work that a search answers well; none about sessions in which little was said. */
-async function questionsOf({ paths, settings, ...config }: Config): Promise<string[]> {
-  const [{ sessionSearch }, { nameOf }, { isCircumstantial }] = await Promise.all([
-    import("../lib/search/session-search.ts"),
-    import("../lib/sessions/meta.ts"),
-    import("../lib/naming/summarize.ts"),
-  ]);
-  const longest = listSessions(paths)
-    .slice(0, NEWEST)
-    .toSorted((a, b) => b.size - a.size);
-  const questions: string[] = [];
-  let tries = 0;
-  for (const session of longest) {
-    const name = nameOf(session, paths);
-    if (name === undefined || isCircumstantial(name) || !isPlain(name) || isToy(session, paths)) continue;
-    if (questions.length === QUESTIONS || ++tries > TRIES) break;
-    const query = `what came of "${name}"?`;
-    // By words alone: nothing is sent for a suggestion.
-    const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
-    const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
-    const [best] = results;
-    const isAnswer = best?.strength === "strong" && best.session_id === session.id;
-    if (isAnswer && !questions.includes(query)) questions.push(query);
-  }
-  return questions;
-}
-
-/** Returns whether a name is words: neither too few to ask about, nor ids, hashes and paths. */
-function isPlain(name: string): boolean {
-  const words = name.split(" ");
-  return words.length >= 3 && !/[0-9a-f]{7,}|\d{4,}|["/\\@_~$`{}<>|]|[A-Z]{4,}/.test(name);
-}
-
-/** Returns whether hardly anything was said. A long transcript holds work, however little the user said. */
-function isToy({ file, size }: Session, paths: Reading): boolean {
-  if (size > WORK_BYTES) return false;
-  let messages = 0;
-  for (const { kind } of readEntries(file, { rules: readRules(paths.rules) }))
-    if (kind === "user") messages++;
-  return messages < MESSAGES_MIN;
 }
 
 /** Lists what the user may delete, or take back, by hand. */

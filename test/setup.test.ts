@@ -51,7 +51,7 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)",
   ]);
   expect(stderr).toEndWith(
-    `nothing was installed: sh ${ROOT}/bin/session-memory setup --yes runs the commands above\n`,
+    `nothing was installed: sh ${ROOT}/bin/session-memory setup --yes does what is listed above\n`,
   );
   expect([exitCode, existsSync(calls()), existsSync(home.paths.meta)]).toEqual([0, false, true]);
 }, 30_000);
@@ -72,7 +72,9 @@ test("setup --yes runs the hosts' commands, indexes and names, and answers a que
   const questions = listed.trim().split("\n");
   expect([1, 2, 3]).toContain(questions.length);
   for (const question of questions) expect(question).toMatch(/session-memory search 'what came of ".+"\?'$/);
-  expect(answer).toMatch(/^\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\nTo undo: \S+/);
+  expect(answer).toMatch(
+    /^\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\n\nInstalled from \S+ in Claude Code\nTo undo: \S+/,
+  );
   expect([existsSync(home.paths.database), existsSync(home.paths.meta)]).toEqual([true, true]);
 }, 30_000);
 
