@@ -11,9 +11,9 @@ import { FIRST_LOOK_MS, readMarks, type Viewer } from "../lib/activity/look.ts";
 import { readSharedNews } from "../lib/activity/shared-news.ts";
 import {
   readUpdates as readNews,
+  renderUpdates,
   type UpdateOptions,
   type Updates,
-  updatesOf,
 } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
@@ -81,7 +81,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
   const recent = sessions.filter(({ modifiedAt }) => Date.parse(modifiedAt) > now - FIRST_LOOK_MS);
   const cwd = (own !== undefined && readHead(own)?.cwd) || process.cwd();
   const settings = defaultSettings();
-  const updates = updatesOf(
+  const updates = renderUpdates(
     {
       viewer: { id: currentSession, file: own, cwd },
       now,

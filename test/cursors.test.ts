@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { markAt, setMarks } from "../lib/activity/cursors.ts";
-import { cursorFileOf, readMarks } from "../lib/activity/look.ts";
+import { findCursorFile, readMarks } from "../lib/activity/look.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";
@@ -24,7 +24,7 @@ function folder(): { path: string; [Symbol.dispose](): void } {
 
 test("setMarks() keeps what another hook has set meanwhile, and of two marks that hold the farther", () => {
   using place = folder();
-  const cursors = cursorFileOf(place.path, ME);
+  const cursors = findCursorFile(place.path, ME);
   const [a, b, c] = ["a", "b", "c"].map((name) => join(place.path, `${name}.jsonl`)) as [
     string,
     string,
@@ -46,7 +46,7 @@ test("setMarks() keeps what another hook has set meanwhile, and of two marks tha
 
 test("setMarks() prefers the mark of the file that is there over one of a file that was replaced", () => {
   using place = folder();
-  const cursors = cursorFileOf(place.path, ME);
+  const cursors = findCursorFile(place.path, ME);
   const file = join(place.path, "a.jsonl");
   writeFileSync(file, "old\nold\nold\n");
   const stale = markAt(file, 12);
@@ -93,7 +93,7 @@ test.each([
   ["an offset that is no whole number", '{"me": {"a": {"offset": 1.5}}}'],
 ])("readMarks() refuses %s", (_what, text) => {
   using place = folder();
-  const cursors = cursorFileOf(place.path, ME);
+  const cursors = findCursorFile(place.path, ME);
   writeFileSync(cursors.path, text);
   expect(() => readMarks(cursors)).toThrow(/^Cannot read cursors ".*": /);
 });
@@ -243,7 +243,7 @@ function lookOf(home: TemporaryHome): () => number {
 }
 
 function offsetOf(home: TemporaryHome): number | undefined {
-  return readMarks(cursorFileOf(home.paths.cursors, ME))?.get(OTHER)?.offset ?? 0;
+  return readMarks(findCursorFile(home.paths.cursors, ME))?.get(OTHER)?.offset ?? 0;
 }
 
 function damage(bytes: Buffer, random: Random): Buffer {

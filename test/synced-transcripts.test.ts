@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { defaultSettings, loadConfig } from "../lib/config/config.ts";
 import { readHookSettings } from "../lib/config/config-file.ts";
 import { isConflictCopy } from "../lib/sessions/places.ts";
-import { normalizeRemote, originOf } from "../lib/sessions/project.ts";
+import { normalizeRemote, readOrigin } from "../lib/sessions/project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
@@ -250,12 +250,12 @@ describe("originOf", () => {
       '[remote "upstream"]\n\turl = git@github.com:up/stream.git\n[remote "origin"]\n\tfetch = +refs/heads/*\n\tURL = "git@github.com:acme/shop.git" ; ours\n[branch "main"]\n\turl = no\n',
     );
     mkdirSync(join(home.project, "src", "deep"), { recursive: true });
-    expect(originOf(join(home.project, "src", "deep"))).toBe("github.com/acme/shop");
+    expect(readOrigin(join(home.project, "src", "deep"))).toBe("github.com/acme/shop");
   });
 
   test("has none for a repository without a remote, and none outside of one", () => {
     using home = temporaryHome();
     repository(home, "[core]\n\tbare = false\n");
-    expect([originOf(home.project), originOf(home.root)]).toEqual([undefined, undefined]);
+    expect([readOrigin(home.project), readOrigin(home.root)]).toEqual([undefined, undefined]);
   });
 });

@@ -18,8 +18,8 @@ import {
   type Look,
   type Mark,
   type Marks,
-  markOf,
   ownMarksFile,
+  parseMark,
   readCursorFile,
   readOwnMarks,
 } from "./look.ts";
@@ -96,7 +96,7 @@ export function setMarks(
     const marks: Record<string, unknown> = isRecord(stored) ? { ...stored } : {};
     for (const advance of advances) {
       if (advance.id === cursors.viewer) setOwnMark(cursors, advance, seen);
-      else marks[advance.id] = merge(advance, markOf(marks[advance.id]), seen);
+      else marks[advance.id] = merge(advance, parseMark(marks[advance.id]), seen);
     }
     // Derived data, written at every prompt: not worth waiting for the disk.
     replaceFile(cursors.path, JSON.stringify({ ...all, [cursors.viewer]: marks }), { durable: false });
@@ -117,7 +117,7 @@ function isOwnAlone({ path, viewer }: CursorFile, advances: readonly Advance[]):
 
 function setOwnMark({ path, viewer }: CursorFile, advance: Advance, seen: Marks | undefined): void {
   const own = readOwnMarks(path);
-  const next = { ...own, [viewer]: merge(advance, markOf(own[viewer]), seen) };
+  const next = { ...own, [viewer]: merge(advance, parseMark(own[viewer]), seen) };
   replaceFile(ownMarksFile(path), JSON.stringify(next), { durable: false });
 }
 

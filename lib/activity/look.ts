@@ -65,7 +65,7 @@ export const FIRST_LOOK_MS = 3_600_000;
  * @throws {SessionMemoryError} `STORAGE_ERROR` when the cursor file is damaged.
  */
 export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter }: LookOptions): Look {
-  const cursors = cursorFileOf(paths.cursors, viewer.id);
+  const cursors = findCursorFile(paths.cursors, viewer.id);
   const marks = readMarks(cursors);
   // At the first prompt the host names a file that it has yet to write.
   const own = viewer.file !== undefined && statOf(viewer.file) ? viewer.file : undefined;
@@ -194,7 +194,7 @@ export interface CursorFile {
 }
 
 /** Returns a viewer's cursor file. No id leads out of the folder. */
-export function cursorFileOf(folder: string, viewer: string): CursorFile {
+export function findCursorFile(folder: string, viewer: string): CursorFile {
   const name = encodeURIComponent(viewer.toWellFormed()).slice(0, FILE_NAME_MAX);
   return { path: join(folder, `${name}.json`), viewer };
 }
@@ -208,10 +208,10 @@ export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
   const own = readCursorFile(path)[viewer];
   if (own === undefined) return undefined;
   const marks = new Map<string, Mark>();
-  const self = markOf(readOwnMarks(path)[viewer]);
+  const self = parseMark(readOwnMarks(path)[viewer]);
   if (self) marks.set(viewer, self);
   for (const [id, value] of Object.entries(isRecord(own) ? own : broken(path, "an entry is not an object"))) {
-    marks.set(id, markOf(value) ?? broken(path, `the mark of "${id}" has no offset`));
+    marks.set(id, parseMark(value) ?? broken(path, `the mark of "${id}" has no offset`));
   }
   return marks;
 }
@@ -249,7 +249,7 @@ export function readCursorFile(path: string): Record<string, unknown> {
 }
 
 /** Parses a mark; undefined when it is not one. */
-export function markOf(value: unknown): Mark | undefined {
+export function parseMark(value: unknown): Mark | undefined {
   if (!isRecord(value)) return undefined;
   const { offset, fingerprint = "", since } = value;
   if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) return undefined;

@@ -59,7 +59,7 @@ async function newlySeen(
   const [
     { describeSeen, seenBefore },
     { onMachine, shortId },
-    { machineOf },
+    { findMachine },
     { openShared, sharedBy },
     { withState },
     { openStore },
@@ -95,7 +95,7 @@ async function newlySeen(
           nameOf: (session) => {
             const from = sharedBy(session);
             if (from) return `${from.owner}@${from.machine}:${shortId(from.id)}`;
-            return onMachine(shortId(session.id), { machine: machineOf(session.file, paths) });
+            return onMachine(shortId(session.id), { machine: findMachine(session.file, paths) });
           },
         },
       );

@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf, isRecord } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
-import { originOf, projectDirectories } from "../sessions/project.ts";
+import { projectDirectories, readOrigin } from "../sessions/project.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import type { Advance } from "./cursors.ts";
 import type { Activity } from "./digest.ts";
@@ -61,7 +61,7 @@ export function readSharedNews(
   look: SharedLook,
 ): SeenNews[] {
   const top = projectDirectories(cwd)[0] ?? cwd;
-  const origin = originOf(cwd);
+  const origin = readOrigin(cwd);
   return arrayOf(readJson(sharedNewsFile(paths)))
     .filter(isSharedNews)
     .filter(({ project }) => scope === "all" || project === origin)

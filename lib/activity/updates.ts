@@ -7,10 +7,10 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { onMachine, shortId } from "../base/text.ts";
 import type { Reading, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { newestCopies, sessionOf } from "../sessions/discovery.ts";
+import { identifySession, newestCopies } from "../sessions/discovery.ts";
 import { directoryHere, projectDirectories, projectKey } from "../sessions/project.ts";
 import { withNames } from "../sessions/record.ts";
-import { inProjectOf } from "../sessions/sessions.ts";
+import { projectTest } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -108,7 +108,7 @@ export function readUpdates(options: UpdateOptions): Updates {
   const look =
     options.look ?? takeLook({ paths, viewer: current, scope, now, changedAfter: since?.getTime() });
   const isGiven = paths.transcripts.length > 0;
-  const isInProject = scope === "all" ? () => true : inProjectOf(current.cwd, current.cwd);
+  const isInProject = scope === "all" ? () => true : projectTest(current.cwd, current.cwd);
   const isWanted = (session: Session) =>
     session.parentId === undefined &&
     session.id !== current.id &&
@@ -118,7 +118,7 @@ export function readUpdates(options: UpdateOptions): Updates {
   const until = options.deadline === undefined ? undefined : (Date.now() + options.deadline) / 2;
   const wanted: Session[] = [];
   for (const { found } of look.changed.toSorted((a, b) => b.modifiedAt - a.modifiedAt)) {
-    const session = sessionOf(found);
+    const session = identifySession(found);
     if (session && isWanted(session)) wanted.push(session);
     if (until !== undefined && Date.now() > until) break;
   }
@@ -128,14 +128,14 @@ export function readUpdates(options: UpdateOptions): Updates {
   const place = { paths, cwd: current.cwd, scope };
   const { readShared } = options;
   const shared: View["shared"] = since === undefined ? (seen) => readShared?.(place, seen) ?? [] : undefined;
-  return updatesOf(
+  return renderUpdates(
     { ...look, sessions, describe, shared },
     { settings, maxChars, since, deadline: options.deadline },
   );
 }
 
 /** Reads what the sessions of a view did, and renders it. */
-export function updatesOf(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
+export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
   const rules = readRules(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const topOf = worktreeTops();
@@ -155,10 +155,10 @@ export function updatesOf(view: View, { settings, maxChars, since, deadline }: D
   const own = active
     .map((did, i) => ({ ...did, session: described[i] ?? did.session }))
     .filter(({ session }) => !rules.hasSession(rules.needsProject ? withProject(session) : session))
-    .map((did) => newsOf(withoutName(did, rules), { now, show, topOf }));
+    .map((did) => toNews(withoutName(did, rules), { now, show, topOf }));
   const news: News[] = [...own, ...shared].sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = news.some(({ edited }) => edited.length > 0)
-    ? overlapsOf(news, { view, since, show, rules })
+    ? findOverlaps(news, { view, since, show, rules })
     : [];
   const text = renderDigest(
     news.map(({ activity }) => activity),
@@ -167,7 +167,7 @@ export function updatesOf(view: View, { settings, maxChars, since, deadline }: D
   const isWhole = text !== null || news.length === 0;
   return {
     text,
-    report: reportOf(news, overlaps),
+    report: toReport(news, overlaps),
     problems,
     skipped: activities.reduce((sum, { skipped }) => sum + skipped, 0),
     commit: () => since !== undefined || !isWhole || markSeen(view, activities, shared),
@@ -200,7 +200,7 @@ function markSeen(view: View, activities: readonly SessionActivity[], shared: re
   return saveCursors(view, [...advances, ...shared.map(({ advance }) => advance)]);
 }
 
-function newsOf(
+function toNews(
   { session, stats }: SessionActivity,
   { now, show, topOf }: { now: number; show: Show; topOf: (cwd: string) => string | undefined },
 ): News {
@@ -213,7 +213,7 @@ function newsOf(
   const activity: Activity = {
     id: session.id,
     name: show(onMachine(session.name ?? shortId(session.id), session), NAME_MAX),
-    ageSeconds: ageOf(latest, now),
+    ageSeconds: secondsSince(latest, now),
     messages: stats.messages,
     firstUser: stats.firstUser === undefined ? undefined : show(stats.firstUser, TEXT_MAX),
     lastAssistant: stats.lastAssistant === undefined ? undefined : show(stats.lastAssistant, TEXT_MAX),
@@ -237,7 +237,7 @@ function worktreeTops(): (cwd: string) => string | undefined {
   };
 }
 
-function overlapsOf(
+function findOverlaps(
   news: readonly News[],
   { view, since, show, rules }: { view: View; since: Date | undefined; show: Show; rules: Rules },
 ): Overlap[] {
@@ -254,12 +254,12 @@ function overlapsOf(
     edited.flatMap((path) => {
       if (!own.has(path)) return [];
       const file = show(within(path, [top, viewer.cwd]), PATH_MAX);
-      return [{ id: activity.id, name: activity.name, file, ageSeconds: ageOf(own.get(path), now) }];
+      return [{ id: activity.id, name: activity.name, file, ageSeconds: secondsSince(own.get(path), now) }];
     }),
   );
 }
 
-function reportOf(news: readonly News[], overlaps: readonly Overlap[]): Report {
+function toReport(news: readonly News[], overlaps: readonly Overlap[]): Report {
   return {
     sessions: news.map(({ session, activity }) => ({
       id: session.id,
@@ -286,7 +286,7 @@ function within(path: string, folders: readonly (string | undefined)[]): string 
   return path;
 }
 
-function ageOf(at: string | undefined, now: number): number {
+function secondsSince(at: string | undefined, now: number): number {
   const time = Date.parse(at ?? "");
   return Number.isNaN(time) ? 0 : Math.max(0, Math.floor((now - time) / 1000));
 }

@@ -2,19 +2,19 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { cursorFileOf } from "../activity/look.ts";
+import { findCursorFile } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Reading, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { hasMeta } from "../sessions/forget-metas.ts";
-import { machineOf } from "../sessions/places.ts";
+import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
-  originOf,
   projectDirectories,
   projectKey,
   projectLookup,
+  readOrigin,
   realDirectory,
   sessionProject,
 } from "../sessions/project.ts";
@@ -88,7 +88,7 @@ function namedTarget(reference: string, { paths, cwd, current, remark, held }: T
 
 /** Returns whether any file of ours other than an index is about a session. */
 function isHeldById(id: string, paths: Reading): boolean {
-  const files = [ledgerFile(paths, id), cursorFileOf(paths.cursors, id).path];
+  const files = [ledgerFile(paths, id), findCursorFile(paths.cursors, id).path];
   return hasMeta(id, paths) || files.some((file) => existsSync(file));
 }
 
@@ -140,7 +140,7 @@ export function targetsWhere(
   const { hasSession } = readExclusion(exclude);
   // Sessions of other machines belong to the same project if they have the same origin.
   const isDirectory = project !== undefined && isAbsolute(project);
-  const origin = isDirectory ? originOf(project) : undefined;
+  const origin = isDirectory ? readOrigin(project) : undefined;
   const isWanted = ({ id, here, updatedAt, project: known }: Known) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
     (project === undefined ||
@@ -172,7 +172,7 @@ function allKnown({ paths, cwd, held }: TargetOptions, { placed = false } = {}):
     };
   });
   const gone = held.filter(({ id }) => !there.has(id));
-  const hereOf = ({ cwd, file }: HeldSession) => directoryHere({ cwd, machine: machineOf(file, paths) });
+  const hereOf = ({ cwd, file }: HeldSession) => directoryHere({ cwd, machine: findMachine(file, paths) });
   return [
     ...sessions,
     ...gone.map((session) => ({ ...session, ...fromHeld(session), here: hereOf(session) })),

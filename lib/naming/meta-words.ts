@@ -116,7 +116,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   const { reading, clean, meta, outcome, options } = material;
   const { entries, fresh, isWhole } = reading;
   const goesOn = meta !== undefined && meta.model !== RULES && (!isWhole || fresh.length < entries.length);
-  const origin = goesOn ? undefined : originOf(material);
+  const origin = goesOn ? undefined : readOriginMeta(material);
   const { text: said } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
     maxBytes: INPUT_MAX_BYTES,
   });
@@ -149,7 +149,7 @@ function byRule(material: Material): Summary {
     project: cwd?.split(/[\\/]/).findLast(Boolean) ?? session.agent,
     date: formatLocal(at, options.settings.timezone).slice(0, 10),
   };
-  const origin = originOf(material);
+  const origin = readOriginMeta(material);
   const own = summarizeByRule(entries, where);
   const made = origin ? withOrigin(own, origin) : own;
   // A name that changed with each look would be no reference; one from the first words may become a better one.
@@ -160,7 +160,7 @@ function byRule(material: Material): Summary {
   return { ...made, name: isKept ? meta.name : name };
 }
 
-function originOf({ session, reading, options }: Material): SessionMeta | undefined {
+function readOriginMeta({ session, reading, options }: Material): SessionMeta | undefined {
   const origin = findOrigin(session, reading);
   return origin && readMeta(metaFile(options.paths, origin)).meta;
 }

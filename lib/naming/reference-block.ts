@@ -193,7 +193,7 @@ interface HandOverOptions {
  */
 export async function handOverLines(session: Session, options: HandOverOptions): Promise<string[]> {
   const { foldLedger, isOpen, MARKS, openThreads } = await import("../observe/observations.ts");
-  const memory = foldLedger(await ledgerOf(session, options));
+  const memory = foldLedger(await readOrObserve(session, options));
   const threads = new Set(openThreads(memory));
   const rules = memory.observations.filter((item) => isOpen(item, memory) && !threads.has(item));
   const listed = new Set([...threads, ...rules]);
@@ -209,7 +209,7 @@ export async function handOverLines(session: Session, options: HandOverOptions):
   ];
 }
 
-async function ledgerOf(session: Session, { paths, settings }: HandOverOptions): Promise<Ledger> {
+async function readOrObserve(session: Session, { paths, settings }: HandOverOptions): Promise<Ledger> {
   const [{ readLedger }, { redactLedger }, { observe }, { readRules }, { readActiveBranch }] =
     await Promise.all([
       import("../observe/ledger.ts"),

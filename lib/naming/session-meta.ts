@@ -44,7 +44,7 @@ interface Notes {
   failedAt?: number | undefined;
 }
 
-function notesOf({ indexedTo }: Pick<SessionRecord, "indexedTo">): Notes {
+function readNotes({ indexedTo }: Pick<SessionRecord, "indexedTo">): Notes {
   const { newUsers, given, unasked, failedAt } = indexedTo?.note ?? {};
   return {
     newUsers: numberOf(newUsers) ?? 0,
@@ -62,7 +62,7 @@ export function isKnownNotDue(
 ): boolean {
   if (!record || force || !isCurrent(record.indexedTo, session) || !isExportCurrent(record, paths))
     return false;
-  const { newUsers, unasked } = notesOf(record);
+  const { newUsers, unasked } = readNotes(record);
   const byRules = record.meta?.model === RULES;
   if (byRules && complete && unasked === undefined) return false;
   return newUsers < settings.minNewUserMessages || (record.meta !== undefined && !byRules && !complete);
@@ -130,7 +130,7 @@ interface Made {
 async function makeMeta(session: Session, { record, outcome, options }: Making): Promise<Made> {
   const { meta, problem } = record;
   const { settings, gaveUp, force = false, restMs = 0, leafId, now = () => new Date() } = options;
-  const noted = notesOf(record);
+  const noted = readNotes(record);
   const isResting = now().getTime() - (noted.failedAt ?? Number.NEGATIVE_INFINITY) < restMs;
   const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;

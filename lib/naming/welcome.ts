@@ -7,11 +7,11 @@ import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Reading } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { lastTime, sessionOf } from "../sessions/discovery.ts";
+import { identifySession, lastTime } from "../sessions/discovery.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import { metaFile, nameOf, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { hasConversation, inProjectOf } from "../sessions/sessions.ts";
+import { hasConversation, projectTest } from "../sessions/sessions.ts";
 import { isExcluded } from "../sessions/unlisted.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -50,14 +50,14 @@ export async function welcomeLine({
   const shared = await sharedLast(paths, session.cwd);
   const ofShared = () =>
     shared && now - shared.at <= AGE_MAX_MS
-      ? lineOf(shared.about, { age: now - shared.at, rules: readRules(paths.rules) })
+      ? formatLine(shared.about, { age: now - shared.at, rules: readRules(paths.rules) })
       : undefined;
   for (const { found, at } of newestFiles(paths, session.cwd)) {
     const age = now - Date.parse(at);
     if (age > AGE_MAX_MS || (shared && shared.at > Date.parse(at))) return ofShared();
     if (found.id === session.id || found.ephemeral) continue;
     const about = await describe(found, { paths, cwd: session.cwd });
-    if (about && about.id !== session.id) return lineOf(about, { age, rules: readRules(paths.rules) });
+    if (about && about.id !== session.id) return formatLine(about, { age, rules: readRules(paths.rules) });
   }
   return ofShared();
 }
@@ -65,11 +65,11 @@ export async function welcomeLine({
 /** The session of the project that others went on with last. SQLite is loaded only where anybody shares. */
 async function sharedLast(paths: Reading, cwd: string): Promise<{ about: About; at: number } | undefined> {
   if (!statOf(paths.shared)) return undefined;
-  const [{ newestShared, sharedBy, SHARED_FILE }, { originOf }] = await Promise.all([
+  const [{ newestShared, sharedBy, SHARED_FILE }, { readOrigin }] = await Promise.all([
     import("../store/replica.ts"),
     import("../sessions/project.ts"),
   ]);
-  const project = originOf(cwd);
+  const project = readOrigin(cwd);
   const last = project === undefined ? undefined : newestShared(paths, project);
   const from = last && sharedBy({ id: last.id, file: SHARED_FILE });
   if (!last || !from) return undefined;
@@ -102,8 +102,8 @@ async function describe(
   found: TranscriptFile,
   { paths, cwd }: { paths: Reading; cwd: string },
 ): Promise<About | undefined> {
-  const session = sessionOf(found);
-  if (!session || session.parentId !== undefined || !inProjectOf(cwd, cwd)(session)) return undefined;
+  const session = identifySession(found);
+  if (!session || session.parentId !== undefined || !projectTest(cwd, cwd)(session)) return undefined;
   if (isExcluded(session, { paths, exclude: paths.rules.exclude })) return undefined;
   const { meta } = readMeta(metaFile(paths, session));
   if (!meta) return await fromTranscript(session, paths);
@@ -128,7 +128,7 @@ async function fromTranscript(session: Session, paths: Reading): Promise<About |
   return { id: session.id, name, said: answer?.text };
 }
 
-function lineOf({ id, ...about }: About, { age, rules }: { age: number; rules: Rules }): string {
+function formatLine({ id, ...about }: About, { age, rules }: { age: number; rules: Rules }): string {
   const shown = (text = "") => (rules.hasText(text) ? "" : rules.clean(text));
   const name = quote(oneLine(shown(about.name) || id, NAME_CHARS));
   const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${formatAge(age / 1000)} ago)`;

@@ -66,7 +66,7 @@ export async function toFilter(
     hasAction: filters.has_action,
     session: session === undefined ? undefined : await sessionId(session, config, { store, shared }),
     project: isFolder ? (await import("../sessions/project.ts")).projectKey(resolve(project)) : project,
-    origin: isFolder ? (await import("../sessions/project.ts")).originOf(resolve(project)) : undefined,
+    origin: isFolder ? (await import("../sessions/project.ts")).readOrigin(resolve(project)) : undefined,
     among: config.paths.transcripts.length > 0 ? givenSessions({ store, shared }, config) : undefined,
     caller: config.currentSession,
   };

@@ -7,8 +7,8 @@ import { type Behind, isAllIndexed } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { openIndex } from "../index/open-index.ts";
 import { nameOf } from "../sessions/meta.ts";
-import { machineOf } from "../sessions/places.ts";
-import { originOf, projectKey } from "../sessions/project.ts";
+import { findMachine } from "../sessions/places.ts";
+import { projectKey, readOrigin } from "../sessions/project.ts";
 import { openShared, sharedBy } from "../store/replica.ts";
 import { type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -281,11 +281,11 @@ async function answerHits(
     now: new Date(),
     timezone: ownTimezone(config),
     meaning,
-    project: [projectKey(cwd), originOf(cwd)],
+    project: [projectKey(cwd), readOrigin(cwd)],
     isHidden: hiddenSessions(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),
-    machineOf: ({ file }) => machineOf(file, config.paths),
+    machineOf: ({ file }) => findMachine(file, config.paths),
     maxChars: maxCharsOf(request),
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",

@@ -18,7 +18,7 @@ import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 
 /** Returns the session of a found file; undefined when it is gone, not a transcript, or not changed after the given time. */
-export function sessionOf(
+export function identifySession(
   found: TranscriptFile,
   { changedAfter = Number.NEGATIVE_INFINITY }: { changedAfter?: number | undefined } = {},
 ): Session | undefined {
@@ -38,13 +38,13 @@ function isIdentified({ agent, id, subagent, parentId }: TranscriptFile): boolea
 
 /** Reads what only the content says: the agent, pi's id, the parent of a subagent beside its parent's file. */
 function identify(found: TranscriptFile): TranscriptFile | undefined {
-  const head = headOf(found.file);
+  const head = tryHead(found.file);
   if (!head || (found.agent !== undefined && head.agent !== found.agent)) return undefined;
-  const id = idOf(found.file, head);
-  return { ...found, agent: head.agent, id, parentId: found.parentId ?? parentOf(id, head) };
+  const id = findId(found.file, head);
+  return { ...found, agent: head.agent, id, parentId: found.parentId ?? findParentId(id, head) };
 }
 
-function idOf(file: string, head: Head): string | undefined {
+function findId(file: string, head: Head): string | undefined {
   const stem = basename(file, ".jsonl");
   if (head.agent === "codex") return codexId(file) ?? stem;
   if (head.agent === "claude" || head.agent === "plain") return stem;
@@ -52,13 +52,13 @@ function idOf(file: string, head: Head): string | undefined {
 }
 
 /** Returns a subagent's parent session. In old versions main transcripts have sidechain rows too. */
-export function parentOf(id: string | undefined, head: Head | undefined): string | undefined {
+export function findParentId(id: string | undefined, head: Head | undefined): string | undefined {
   if (head?.agent !== "claude" || !id || !isClaudeSubagent(id)) return undefined;
   return head.parentId === id ? undefined : head.parentId;
 }
 
 /** Reads a file's head; undefined when it has none or cannot be read. */
-export function headOf(file: string): Head | undefined {
+export function tryHead(file: string): Head | undefined {
   try {
     return readHead(file);
   } catch {

@@ -11,8 +11,8 @@ import { HOSTS } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
 import {
   claudeTranscripts,
-  claudeTranscriptsOf,
   codexTranscripts,
+  findClaudeTranscripts,
   givenTranscripts,
   hostTranscripts,
   openclawTranscripts,
@@ -41,7 +41,7 @@ interface FindOptions {
 export function findTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
   if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
   const { agent, directory, subagents = false, recent = false } = options;
-  const directories = directory === undefined ? undefined : directoriesOf(directory);
+  const directories = directory === undefined ? undefined : listDirectories(directory);
   const places: PlaceOptions = { subagents, recent, directories };
   const volute = voluteSessions(options.cwd ?? directory ?? process.cwd(), paths.volute);
   const isWanted = (candidate: Agent) => agent === undefined || agent === candidate;
@@ -73,13 +73,14 @@ function findClaude(
   }
   // A mind's sessions belong to it wherever they work.
   for (const id of places.directories ? unseen : []) {
-    for (const elsewhere of claudeTranscriptsOf(paths, id)) found.push({ ...elsewhere, name: names.get(id) });
+    for (const elsewhere of findClaudeTranscripts(paths, id))
+      found.push({ ...elsewhere, name: names.get(id) });
   }
   return found;
 }
 
 /** Returns the given directory too: hosts differ in resolving symlinks. */
-export function directoriesOf(directory: string): string[] {
+export function listDirectories(directory: string): string[] {
   return [...new Set([directory, ...projectDirectories(directory)])];
 }
 

@@ -62,7 +62,7 @@ function listingCells(
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
   const date = formatLocal(updatedAt, timezone).slice(0, 16);
   const place = [onMachine(shortId(id), session), agent, cwd].map(line);
-  return [date, titleOf(session, rules), ...place, formatSize(size)];
+  return [date, showTitle(session, rules), ...place, formatSize(size)];
 }
 
 /** How sessions are listed: below each how to go on with it; at a terminal in columns, else with `·` between the cells. */
@@ -187,7 +187,7 @@ export function sessionJson(session: Session, { clean }: Rules) {
 }
 
 /** Returns a session's name, or the words it began with in quotes: an id alone says nothing of what it was about. */
-function titleOf({ name, file }: Session, rules: Rules): string {
+function showTitle({ name, file }: Session, rules: Rules): string {
   if (name !== undefined) return oneLine(rules.clean(name), TITLE_MAX);
   const words = firstWords(file, rules);
   return words === undefined ? "" : `"${oneLine(words, TITLE_MAX - 2)}"`;

@@ -70,7 +70,7 @@ export function encodePiCwd(directory: string): string {
 export function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
   const found: TranscriptFile[] = [];
   const root = join(paths.claude, "projects");
-  for (const folder of foldersIn(root, options.directories && claudeFolderOf(options.directories))) {
+  for (const folder of foldersIn(root, options.directories && matchClaudeFolder(options.directories))) {
     const place = join(root, folder);
     for (const entry of entriesOf(place)) {
       if (isTranscript(entry)) {
@@ -99,7 +99,7 @@ function claudeSubagents(folder: string, parentId: string): TranscriptFile[] {
 }
 
 /** Returns the transcripts of one Claude Code session in any folder, if the id is a plain word. */
-export function claudeTranscriptsOf(paths: Paths, id: string): TranscriptFile[] {
+export function findClaudeTranscripts(paths: Paths, id: string): TranscriptFile[] {
   if (!/^[A-Za-z0-9-]+$/.test(id)) return [];
   const root = join(paths.claude, "projects");
   const files = foldersIn(root).map((folder) => join(root, folder, `${id}${SUFFIX}`));
@@ -119,7 +119,7 @@ function isCompactionLog(id: string): boolean {
 /** Lists pi's transcripts: `sessions/--<folder>--/<time>_<id>.jsonl`, and flat files where the user moved them to. */
 export function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptFile[] {
   const root = join(paths.pi, "sessions");
-  const isWanted = directories === undefined ? () => true : piFolderOf(directories);
+  const isWanted = directories === undefined ? () => true : matchPiFolder(directories);
   const files: string[] = [];
   for (const entry of entriesOf(root)) {
     if (isTranscript(entry)) files.push(join(root, entry.name));
@@ -188,7 +188,7 @@ function matching(
   if (placeholder === undefined)
     return rest.length > 0 || isPlainFile(join(folder, segment)) ? go(segment, known) : [];
   const isWanted =
-    placeholder === "<cwd>" && options.directories ? claudeFolderOf(options.directories) : () => true;
+    placeholder === "<cwd>" && options.directories ? matchClaudeFolder(options.directories) : () => true;
   return entriesOf(folder).flatMap((entry) => {
     const { name } = entry;
     const isKind = rest.length > 0 ? entry.isDirectory() : isTranscript(entry);
@@ -240,7 +240,7 @@ export function syncedTranscripts({ synced }: Paths, { subagents }: PlaceOptions
 }
 
 /** Returns the machine that a transcript is from; undefined for this one. */
-export function machineOf(file: string, { synced }: Pick<Paths, "synced">): string | undefined {
+export function findMachine(file: string, { synced }: Pick<Paths, "synced">): string | undefined {
   return synced.find(({ path }) => file.startsWith(path.endsWith(sep) ? path : path + sep))?.machine;
 }
 
@@ -289,13 +289,13 @@ function foldersIn(root: string, isWanted: (name: string) => boolean = () => tru
 }
 
 /** A directory's folder and those below it share a prefix; so may others, so the content decides. */
-function claudeFolderOf(directories: readonly string[]): (name: string) => boolean {
+function matchClaudeFolder(directories: readonly string[]): (name: string) => boolean {
   const beginnings = directories.map((directory) => directory.replace(/[^a-zA-Z0-9]/g, "-"));
   return (name) =>
     beginnings.some((beginning) => isAtOrBelow(name, beginning.slice(0, CLAUDE_FOLDER_MAX), "-"));
 }
 
-function piFolderOf(directories: readonly string[]): (name: string) => boolean {
+function matchPiFolder(directories: readonly string[]): (name: string) => boolean {
   const beginnings = directories.map((directory) => encodePiCwd(directory).slice(0, -2));
   return (name) => beginnings.some((beginning) => isAtOrBelow(name, beginning, "-"));
 }

@@ -38,7 +38,7 @@ interface Place extends Pick<Session, "cwd" | "machine"> {
  */
 export function sessionProject(
   place: Place,
-  { keyOf, originAt }: ProjectLookup = { keyOf: projectKey, originAt: originOf },
+  { keyOf, originAt }: ProjectLookup = { keyOf: projectKey, originAt: readOrigin },
 ): string | undefined {
   const here = directoryHere(place);
   return originElsewhere(place, originAt) ?? (here === undefined ? place.cwd : keyOf(here));
@@ -59,7 +59,7 @@ interface ProjectLookup {
 
 /** Returns a lookup that remembers its answers. */
 export function projectLookup(): ProjectLookup {
-  return { keyOf: remembering(projectKey), originAt: remembering(originOf) };
+  return { keyOf: remembering(projectKey), originAt: remembering(readOrigin) };
 }
 
 /** Returns an absolute path that identifies a directory's project; a path that is only a name identifies itself. */
@@ -90,7 +90,7 @@ export function folderInProject(directory: string): string | undefined {
 }
 
 /** Returns the address that git fetches a directory's project from, as its settings have it; undefined where there is none. */
-function remoteOf(directory: string): string | undefined {
+function readRemote(directory: string): string | undefined {
   const repository = findRepository(realDirectory(directory));
   if (!repository) return undefined;
   return originIn(readText(join(repository.commonDirectory, "config")));
@@ -133,7 +133,7 @@ function keyOf({ commonDirectory }: Repository): string {
 
 function findRepository(directory: string): Repository | undefined {
   for (let top = directory; ; top = dirname(top)) {
-    const commonDirectory = commonDirectoryOf(top);
+    const commonDirectory = findCommonDirectory(top);
     if (commonDirectory !== undefined) return { commonDirectory, top };
     if (top === dirname(top)) return undefined;
   }
@@ -143,7 +143,7 @@ function findRepository(directory: string): Repository | undefined {
  * Returns what a `.git` folder, or the `.git` file of a worktree or submodule, leads to. An unpacked archive can bring a
  * `.git` that leads to any repository of the user's, so that one must list this directory; else it is a project by itself.
  */
-function commonDirectoryOf(top: string): string | undefined {
+function findCommonDirectory(top: string): string | undefined {
   const git = join(top, ".git");
   if (!isFile(git)) return statOf(join(git, "HEAD")) ? git : undefined;
   const pointer = /^gitdir: (.+)$/m.exec(readText(git))?.[1]?.trim();
@@ -183,9 +183,9 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
 }
 
 /** Returns the origin of the repository that holds a directory. */
-export function originOf(directory: string): string | undefined {
+export function readOrigin(directory: string): string | undefined {
   if (!isAbsolute(directory)) return undefined;
-  const remote = remoteOf(directory);
+  const remote = readRemote(directory);
   return remote === undefined ? undefined : normalizeRemote(remote);
 }
 
@@ -215,7 +215,7 @@ const DEFAULT_PORTS: Record<string, string> = { http: "80", https: "443", git: "
  * User names and passwords are left out: addresses carry tokens.
  */
 export function normalizeRemote(address: string): string | undefined {
-  const parts = partsOf(address.trim());
+  const parts = splitAddress(address.trim());
   if (!parts) return undefined;
   const { scheme, port } = parts;
   const given = parts.host.toLowerCase().replace(/\.$/, "");
@@ -234,7 +234,7 @@ interface Parts {
   path: string;
 }
 
-function partsOf(address: string): Parts | undefined {
+function splitAddress(address: string): Parts | undefined {
   const url = /^([a-z][a-z0-9+.-]*):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d*))?\/([^?#]*)/i.exec(
     address,
   );

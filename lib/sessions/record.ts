@@ -64,7 +64,7 @@ export function isCurrent(
 
 /** Returns whether a record as it was stored knows its meta file as it is. */
 export function isExportCurrent(record: SessionRecord, paths: Reading): boolean {
-  return record.metaState === metaState(record, readerOf(paths));
+  return record.metaState === metaState(record, startReading(paths));
 }
 
 type Identity = Pick<Session, "agent" | "id" | "file">;
@@ -77,7 +77,7 @@ export function storedRecord(paths: Pick<Reading, "state">, session: Identity): 
 /** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
 export function readRecord(paths: Reading, session: Identity): SessionRecord {
   const stored = storedRecord(paths, session) ?? newRecord(session);
-  return withMeta(session, stored, readerOf(paths));
+  return withMeta(session, stored, startReading(paths));
 }
 
 /** Returns every record as it was stored. */
@@ -92,7 +92,7 @@ export function recordKey({ agent, id }: Pick<Session, "agent" | "id">): string 
 /** Returns sessions with what they are called: Volute's name, the meta file's or the host's title. Writes nothing: a prompt may wait. */
 export function withNames(sessions: readonly Session[], paths: Reading): Session[] {
   if (sessions.length === 0) return [];
-  const reader = readerOf(paths);
+  const reader = startReading(paths);
   const { clean, hasText } = reader.rules;
   const known = storedRecords(paths, sessions);
   return sessions.map((session) => {
@@ -116,7 +116,7 @@ function storedRecords(paths: Reading, sessions: readonly Session[]): Map<string
 
 /** Stores a session's record, its meta as just exported; nothing of one that is excluded by now. */
 export function saveRecord(paths: Reading, record: SessionRecord): void {
-  const reader = readerOf(paths);
+  const reader = startReading(paths);
   const saved = { ...record, metaState: metaState(record, reader) };
   withState(paths, (store) => save(store, [saved], reader.paths));
 }
@@ -125,7 +125,7 @@ export function saveRecord(paths: Reading, record: SessionRecord): void {
 export function saveObserved(paths: Reading, session: Identity, observedTo: Progress): void {
   withState(paths, (store) => {
     const stored = find(store, session) ?? newRecord(session);
-    save(store, [{ ...stored, observedTo }], readerOf(paths).paths);
+    save(store, [{ ...stored, observedTo }], startReading(paths).paths);
   });
 }
 
@@ -166,7 +166,7 @@ export function namedSessions(paths: Reading, files: readonly TranscriptFile[]):
 
 function updateAll(store: Store, paths: Reading, files: readonly TranscriptFile[]): Named[] {
   try {
-    const reader = readerOf(paths);
+    const reader = startReading(paths);
     const known = new Map(allRecords(store).map((stored) => [recordKey(stored), stored]));
     const present = new Map<string, Identity>();
     for (const { agent, id, file } of files) {
@@ -224,7 +224,7 @@ interface Reader {
 }
 
 /** Whoever started before something was excluded must not read it now. */
-function readerOf(given: Reading): Reader {
+function startReading(given: Reading): Reader {
   const exclude = given.rules.seesExcluded ? given.rules.exclude : currentExclude(given, given.rules.exclude);
   const paths = { ...given, rules: { ...given.rules, exclude } };
   const version = shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36);

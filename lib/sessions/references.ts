@@ -127,7 +127,7 @@ export function linesIn(text: string): LineRange | undefined {
 }
 
 /** Returns the path that a reference is. Only the suffix of a transcript makes it one, so that a reference reaches no other file. */
-export function pathOf(wanted: string, cwd: string): string | undefined {
+export function asPath(wanted: string, cwd: string): string | undefined {
   if (!wanted.endsWith(".jsonl")) return undefined;
   if (!wanted.startsWith("~/")) return resolve(cwd, wanted);
   // Asked for, not imported: the module costs a tenth of an empty start.

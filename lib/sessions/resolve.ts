@@ -9,18 +9,18 @@ import { basename } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Reading } from "../config/config.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { newestCopies, sessionOf, whyNoTranscript } from "./discovery.ts";
+import { identifySession, newestCopies, whyNoTranscript } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
 import { metaFile, readMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { namedSessions } from "./record.ts";
 import {
+  asPath,
   foldName,
   type LineRange,
   likeName,
   type Named,
   nearest,
-  pathOf,
   placeIn,
   splitMachine,
   startsAlike,
@@ -100,7 +100,7 @@ function last({ paths, cwd, current, remark }: ResolveContext): Session {
 }
 
 function resolveWhole(wanted: string, context: ResolveContext): Session {
-  const path = pathOf(wanted, context.cwd);
+  const path = asPath(wanted, context.cwd);
   const there = path === undefined ? undefined : sessionAt(path);
   if (there) assertNotExcluded(there, context.paths);
   const session = there ?? (wanted === "last" ? last(context) : named(wanted, context));
@@ -133,22 +133,22 @@ function named(reference: string, { paths, cwd, subagents = false, exact }: Reso
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
   const there = byId(identified(found, subagents));
-  const begun = sessionsOf(withBeginning(wanted, there), paths);
+  const begun = readKnown(withBeginning(wanted, there), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
   const isGiven = paths.transcripts.length > 0 || machine !== undefined;
   const all = allNamed(there, paths).filter(({ item }) => !isGiven || item.files.length > 0);
   const known = all.map(({ item }) => item);
   const called = all.filter(({ names }) => names.some((name) => foldName(name) === foldName(wanted)));
   const [begins, same] = [withBeginning(wanted, known), called.map(({ item }) => item)].map((items) =>
-    sessionsOf(items, paths),
+    readKnown(items, paths),
   ) as [Session[], Session[]];
   if (begins.length === 1) return one(wanted, begins, paths);
   if (same.length > 0) return one(wanted, same, paths);
   if (begins.length > 0) return one(wanted, begins, paths);
-  const like = sessionsOf(likeName(wanted, all), paths);
+  const like = readKnown(likeName(wanted, all), paths);
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
-  const path = pathOf(wanted, cwd);
+  const path = asPath(wanted, cwd);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
   throw notFound(wanted, { near: nearestTo(wanted, all, paths), paths });
 }
@@ -157,7 +157,7 @@ function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
   const mayBe = found.filter(({ id, file }) =>
     id === undefined ? basename(file).includes(wanted) : id === wanted,
   );
-  const sessions = mayBe.map((file) => sessionOf(file)).filter((session) => session?.id === wanted);
+  const sessions = mayBe.map((file) => identifySession(file)).filter((session) => session?.id === wanted);
   return newestCopies(sessions.filter((session) => session !== undefined));
 }
 
@@ -166,7 +166,7 @@ function identified(found: readonly TranscriptFile[], subagents: boolean): Trans
   const files: TranscriptFile[] = [];
   for (const file of found) {
     if (file.ephemeral) continue;
-    const known = file.agent !== undefined && file.id !== undefined ? file : sessionOf(file);
+    const known = file.agent !== undefined && file.id !== undefined ? file : identifySession(file);
     if (known?.id === undefined) continue;
     if (subagents || (known.parentId === undefined && !file.subagent)) files.push(known);
   }
@@ -197,7 +197,7 @@ function withBeginning(wanted: string, known: readonly Known[]): Known[] {
 /** Returns all sessions with all their names, then those of which only a meta file is left. */
 function allNamed(there: readonly Known[], paths: Reading): Named<Known>[] {
   const known = new Map(there.map((session) => [`${session.agent} ${session.id}`, session]));
-  const files = there.map(({ files }) => newestOf(files));
+  const files = there.map(({ files }) => pickNewest(files));
   return namedSessions(paths, files).map(({ agent, id, title, name }) => {
     const item = known.get(`${agent} ${id}`) ?? { agent, id, files: [] };
     const names = [...item.files.map((file) => file.name), name, title].filter((each) => each !== undefined);
@@ -205,10 +205,10 @@ function allNamed(there: readonly Known[], paths: Reading): Named<Known>[] {
   });
 }
 
-function newestOf(files: readonly TranscriptFile[]): TranscriptFile {
+function pickNewest(files: readonly TranscriptFile[]): TranscriptFile {
   const [first] = files as [TranscriptFile];
   if (files.length === 1) return first;
-  const [newest] = newestCopies(files.flatMap((file) => sessionOf(file) ?? []));
+  const [newest] = newestCopies(files.flatMap((file) => identifySession(file) ?? []));
   return files.find(({ file }) => file === newest?.file) ?? first;
 }
 
@@ -216,13 +216,13 @@ function newestOf(files: readonly TranscriptFile[]): TranscriptFile {
 function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Reading): Session[] {
   const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
-    withoutExcluded(sessionsOf([known], paths), paths),
+    withoutExcluded(readKnown([known], paths), paths),
   );
 }
 
-function sessionsOf(known: readonly Known[], paths: Reading): Session[] {
+function readKnown(known: readonly Known[], paths: Reading): Session[] {
   const sessions = known.flatMap(({ agent, id, files }) => {
-    if (files.length > 0) return files.map((file) => sessionOf(file));
+    if (files.length > 0) return files.map((file) => identifySession(file));
     const { meta } = readMeta(metaFile(paths, { id, agent }));
     return [meta && withoutTranscript(meta, paths)];
   });

@@ -8,8 +8,15 @@ import { basename, dirname, resolve } from "node:path";
 import type { Reading } from "../config/config.ts";
 import { holdsEntry } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { headOf, lastDirectory, lastTime, newestCopies, parentOf, sessionOf } from "./discovery.ts";
-import { directoriesOf, findTranscripts, voluteSessions } from "./find.ts";
+import {
+  findParentId,
+  identifySession,
+  lastDirectory,
+  lastTime,
+  newestCopies,
+  tryHead,
+} from "./discovery.ts";
+import { findTranscripts, listDirectories, voluteSessions } from "./find.ts";
 import { nameOf } from "./meta.ts";
 import { encodeClaudeCwd } from "./places.ts";
 import { projectLookup, sessionProject } from "./project.ts";
@@ -58,7 +65,7 @@ export function listSessions(paths: Reading, options: ListOptions = {}): Session
   const sessions: Session[] = [];
   const recent = changedAfter !== undefined;
   for (const found of findTranscripts(paths, { agent, subagents, recent, directory, cwd: options.cwd })) {
-    const session = found.ephemeral ? undefined : sessionOf(found, { changedAfter });
+    const session = found.ephemeral ? undefined : identifySession(found, { changedAfter });
     if (!session || (agent !== undefined && session.agent !== agent)) continue;
     if (subagents || session.parentId === undefined) sessions.push(session);
   }
@@ -88,18 +95,18 @@ export function describeSessions(sessions: readonly Session[], paths: Reading): 
 }
 
 function fromHead(session: Session): Session {
-  const head = headOf(session.file);
+  const head = tryHead(session.file);
   return {
     ...dated(session),
     cwd: head?.cwd ?? session.cwd,
     startedAt: head?.startedAt ?? session.startedAt,
-    parentId: session.parentId ?? parentOf(session.id, head),
+    parentId: session.parentId ?? findParentId(session.id, head),
   };
 }
 
 /** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
 export function sessionAt(file: string, paths?: Reading): Session | undefined {
-  const session = sessionOf({ file: resolve(file) });
+  const session = identifySession({ file: resolve(file) });
   return session && paths ? describeSession(session, paths) : session;
 }
 
@@ -133,7 +140,7 @@ function projectFilter(
   { project, cwd }: ListOptions,
   directory: string | undefined,
 ): (session: Session) => boolean {
-  if (directory !== undefined) return inProjectOf(directory, cwd ?? directory);
+  if (directory !== undefined) return projectTest(directory, cwd ?? directory);
   if (project === undefined) return () => true;
   const lookup = projectLookup();
   const wanted = project.toLowerCase();
@@ -145,14 +152,14 @@ function projectFilter(
 }
 
 /** Returns a check whether a session belongs to a directory's project. Folder names are lossy, so the rows decide. */
-export function inProjectOf(directory: string, cwd: string): (session: Session) => boolean {
+export function projectTest(directory: string, cwd: string): (session: Session) => boolean {
   const lookup = projectLookup();
   const [key, origin] = [lookup.keyOf(directory), lookup.originAt(directory)];
   const isHere = (place: Parameters<typeof sessionProject>[0]) => {
     const project = sessionProject(place, lookup);
     return project !== undefined && (project === key || project === origin);
   };
-  const folders = new Set(directoriesOf(directory).map(encodeClaudeCwd));
+  const folders = new Set(listDirectories(directory).map(encodeClaudeCwd));
   // Sessions of an untrusted folder are never asked about.
   const volute = voluteSessions(cwd);
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
@@ -168,6 +175,6 @@ export function inProjectOf(directory: string, cwd: string): (session: Session) 
 
 /** Returns where a session began: the directory it is listed under. */
 export function sessionPlace({ file, cwd, machine }: Session) {
-  const head = headOf(file);
+  const head = tryHead(file);
   return { cwd: head?.cwd ?? cwd, remote: head?.remote, machine };
 }

@@ -16,7 +16,7 @@ import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 import { ownRules, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { cleanName, lastTime, sessionOf } from "./discovery.ts";
+import { cleanName, identifySession, lastTime } from "./discovery.ts";
 import { findTranscripts } from "./find.ts";
 import { givenName, nameOf, type SessionMeta } from "./meta.ts";
 import { codexId, PI_NAME } from "./places.ts";
@@ -28,7 +28,7 @@ export function unlistedTranscripts(paths: Reading, listed: readonly Session[]):
   // Where names give agent and id, every file is listed already.
   const agent = paths.transcripts.length > 0 ? undefined : "pi";
   return findTranscripts(paths, { agent, subagents: true }).flatMap((found) => {
-    if (files.has(found.file) || found.ephemeral || sessionOf(found)) return [];
+    if (files.has(found.file) || found.ephemeral || identifySession(found)) return [];
     const stat = statOf(found.file);
     if (!stat?.isFile() || stat.size === 0) return [];
     const id = basename(found.file, ".jsonl");
@@ -41,7 +41,7 @@ export function unlistedTranscripts(paths: Reading, listed: readonly Session[]):
 /** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
 export function withoutTranscript(meta: SessionMeta, paths: Reading): Session {
   const { sessionId: id, sessionFile: file, name, cwd } = meta;
-  const there = sessionOf({ file: resolve(file) });
+  const there = identifySession({ file: resolve(file) });
   if (there?.id === id) return there;
   const time = Date.parse(meta.updatedAt);
   const at = new Date(Number.isNaN(time) ? 0 : time).toISOString();
@@ -141,12 +141,12 @@ const HOW_TO_NAME = "name a session by its id, its name or the path of its .json
 
 /** Returns the error for a reference that matches several sessions, newest first. */
 export function ambiguous(wanted: string, sessions: readonly Session[], paths: Reading): SessionMemoryError {
-  const candidates = candidatesOf(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
+  const candidates = describeCandidates(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
   const shown = sessions.length > AMBIGUOUS_SHOWN ? `, the newest ${AMBIGUOUS_SHOWN} are listed` : "";
   return new SessionMemoryError(
     "AMBIGUOUS",
     `Cannot tell which session "${safe(wanted)}" is: it fits ${sessions.length}${shown}`,
-    { details: { reference: safe(wanted), candidates }, hint: `use an id: ${listOf(candidates)}` },
+    { details: { reference: safe(wanted), candidates }, hint: `use an id: ${joinCandidates(candidates)}` },
   );
 }
 
@@ -163,32 +163,32 @@ export function notFound(
   found?: { near: readonly Session[]; paths: Reading } | { reason: string },
 ): SessionMemoryError {
   const reason = found && "reason" in found ? found.reason : undefined;
-  const candidates = found && "near" in found ? candidatesOf(found.near, found.paths) : [];
+  const candidates = found && "near" in found ? describeCandidates(found.near, found.paths) : [];
   const reference = oneLine(redact(wanted), reason === undefined ? NAME_SHOWN : Number.POSITIVE_INFINITY);
   const message = [`Cannot find session "${reference}"`, reason].filter(Boolean).join(": ");
   return new SessionMemoryError("NOT_FOUND", message, {
     details: { reference, candidates },
-    hint: candidates.length > 0 ? `the nearest are ${listOf(candidates)}` : HOW_TO_NAME,
+    hint: candidates.length > 0 ? `the nearest are ${joinCandidates(candidates)}` : HOW_TO_NAME,
   });
 }
 
-function candidatesOf(sessions: readonly Session[], paths: Reading): Candidate[] {
+function describeCandidates(sessions: readonly Session[], paths: Reading): Candidate[] {
   return sessions.map((session) => {
     const name = nameOf(session, paths);
     return {
       id: oneLine(redact(session.id), ID_SHOWN),
       agent: session.agent,
       name: name === undefined ? undefined : safe(name),
-      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(timeOf(session))) / 1000)),
+      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(readTime(session))) / 1000)),
     };
   });
 }
 
-function timeOf({ file, updatedAt }: Session): string {
+function readTime({ file, updatedAt }: Session): string {
   return lastTime(file) ?? updatedAt;
 }
 
-function listOf(candidates: readonly Candidate[]): string {
+function joinCandidates(candidates: readonly Candidate[]): string {
   return candidates
     .map(({ id, agent, name, ageSeconds }) => {
       const called = name === undefined ? "" : ` "${name}"`;

@@ -11,7 +11,7 @@ import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
-import { machineOf } from "../sessions/places.ts";
+import { findMachine } from "../sessions/places.ts";
 import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -211,7 +211,7 @@ interface Context {
 function toLocalSession(row: Row, { config, exclusion, rules, lookup }: Context) {
   const { paths, settings } = config;
   const cwd = textOf(row.cwd);
-  const machine = machineOf(String(row.file), paths);
+  const machine = findMachine(String(row.file), paths);
   const here = directoryHere({ cwd, machine });
   const project = here === undefined ? undefined : lookup.originAt(here);
   const shared = project === undefined ? undefined : sharedProject(project, settings.share?.projects ?? {});

@@ -14,7 +14,7 @@ import { shortHash } from "../base/hash.ts";
 import type { Config, Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";
-import { originOf } from "../sessions/project.ts";
+import { readOrigin } from "../sessions/project.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
 import type { Row } from "../store/sqlite.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
@@ -210,7 +210,7 @@ function plan({ replica, config, exclusion, own }: PullOptions): {
 function excludedOrigins({ paths, settings }: Config): ReadonlySet<string | undefined> {
   const { projects } = currentExclude(paths, settings.exclude);
   const directories = projects.filter((project) => /^[/~]/.test(project));
-  const known = directories.map((path) => originOf(path)).filter((origin) => origin !== undefined);
+  const known = directories.map((path) => readOrigin(path)).filter((origin) => origin !== undefined);
   return new Set(known);
 }
 
