@@ -57,7 +57,7 @@ export interface IndexAllOptions extends Omit<MetaOptions, "gaveUp"> {
 }
 
 /** Makes the meta of each session that is due; outcomes in the sessions' order. */
-export async function indexSessions(
+export async function makeMetas(
   sessions: readonly Session[],
   options: IndexAllOptions,
 ): Promise<MetaOutcome[]> {
@@ -114,7 +114,7 @@ async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void>
     return;
   }
   const complete = await configuredModel(config);
-  const outcomes = await indexSessions(sessions, { ...options, complete });
+  const outcomes = await makeMetas(sessions, { ...options, complete });
   progress.end();
   for (const { warning } of outcomes) if (warning) warn(warning);
   if (values.json) printJson({ sessions: outcomes.map(toJson) });
@@ -153,7 +153,7 @@ async function showPlan(
     tags: ["to be made"],
   };
   const { complete, notes } = noteTaker(llm.model, () => made);
-  const outcomes = await indexSessions(sessions, { ...options, complete, dryRun: true });
+  const outcomes = await makeMetas(sessions, { ...options, complete, dryRun: true });
   const asked = outcomes.flatMap(({ sessionId, usage }) =>
     usage ? [{ sessionId, tokens: usage.input + usage.output }] : [],
   );

@@ -12,6 +12,7 @@ import type { Settings, SyncedFolder } from "./schema.ts";
 
 type Exclude = Settings["exclude"];
 
+/** Whoever changes config.json holds it for milliseconds. */
 const LOCK_WAIT_MS = 10_000;
 const KEYS = ["sessions", "projects", "patterns"] as const;
 /** A list of config.json's `exclude`. */

@@ -47,7 +47,9 @@ interface TargetOptions {
   held: readonly HeldSession[];
 }
 
+/** As for any reference to a session. */
 const PREFIX_MIN = 4;
+/** Of a name in an error, which is one line. */
 const TEXT_MAX = 60;
 /** The line range of a place as search prints it: `8463c716:1329-1363`. */
 const PLACE = /:\d+(?:-\d+)?$/;

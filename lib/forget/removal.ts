@@ -242,8 +242,11 @@ function inIndexes<T>(paths: Reading, work: (store: Store) => T): T[] {
     });
 }
 
+/** As for any reference to a session. */
 const PREFIX_MIN = 4;
+/** A hint is one line: the newest exclusions, each on its first words. */
 const SHOWN_MAX = 10;
+/** The rest of a longer one is left out. */
 const SHOWN_CHARS = 60;
 
 /**

@@ -12,6 +12,7 @@ import type { Session } from "../transcripts/session.ts";
 import type { Finding } from "./index-health.ts";
 
 const DAY_MS = 24 * 3_600_000;
+/** A week off is no reason for concern. */
 const SILENT_DAYS = 7;
 
 const RESTART = "restart the agent, and check that it is enabled there";
@@ -117,6 +118,7 @@ interface HookLog {
 
 /** Events written only by a hook or by a process that a hook started: a script run by hand proves nothing. */
 const OF_HOOKS = /^(?:hook\.|background\.|injected$|activity$|title$)/;
+/** The first lines of an error say what it is; the log has the rest. */
 const ERROR_CHARS = 300;
 
 /** Reads the log and the one before it. */

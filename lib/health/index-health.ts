@@ -8,7 +8,7 @@ import { isRecord } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { vectorSource } from "../index/chunk-vectors.ts";
-import { type Behind, isCurrent, measureBehind } from "../index/freshness.ts";
+import { type Behind, isReadToEnd, measureBehind } from "../index/freshness.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
 import { countRedactions } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
@@ -144,7 +144,7 @@ function checkRetention(doomed: readonly Session[], known: Known, paths: Paths):
   if (doomed.length === 0) return [];
   const unsafe = doomed.filter((session) => {
     const state = known.get(session.id);
-    return !state || !isCurrent(state, session);
+    return !state || !isReadToEnd(state, session);
   }).length;
   const days = claudeCleanupDays(paths);
   const what = `Claude Code deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe} of them not indexed`;

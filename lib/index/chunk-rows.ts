@@ -8,6 +8,7 @@ import { keepVector } from "./chunk-vectors.ts";
 import { removeDeeds } from "./deed-rows.ts";
 import { removeRewound } from "./index-state.ts";
 
+/** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;
 
 /** The values by which a stored chunk is compared with a new one. */

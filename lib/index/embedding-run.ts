@@ -48,7 +48,9 @@ export interface EmbeddingReport {
   stopped: SessionMemoryError | undefined;
 }
 
+/** Chunks a request: far below the limits of OpenAI and of local servers. */
 const BATCH = 100;
+/** With growing pauses some five seconds, which most hiccups of a server take. */
 const RETRIES = 3;
 /** A server that refuses so many batches one after the other is down. */
 const FAILED_BATCHES_MAX = 2;

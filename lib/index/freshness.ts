@@ -11,12 +11,7 @@ import { findTranscripts } from "../sessions/find.ts";
 import type { Store } from "../store/store.ts";
 import { readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
-import {
-  type IndexedFile,
-  type IndexedSession,
-  isStoredWithout,
-  readIndexedSessions,
-} from "./index-state.ts";
+import { type IndexedSession, isStoredWithout, readIndexedSessions } from "./index-state.ts";
 
 /** The sessions and bytes that are not in the index yet. */
 export interface Behind {
@@ -24,11 +19,8 @@ export interface Behind {
   bytes: number;
 }
 
-/** The facts about an indexed session that show whether it is behind. */
-type ReadState = Pick<IndexedFile, "file" | "size" | "modified" | "sourceGone" | "status" | "cursor">;
-
 /** Returns whether a session's file is as it was when it was read to its end. */
-export function isCurrent(known: ReadState, session: Session): boolean {
+export function isReadToEnd(known: IndexedSession, session: Session): boolean {
   return (
     known.size === session.size &&
     known.modified === session.modifiedAt &&
@@ -38,11 +30,14 @@ export function isCurrent(known: ReadState, session: Session): boolean {
 }
 
 /** Measures what is missing from the index for these sessions. */
-export function measureBehind(sessions: readonly Session[], known: ReadonlyMap<string, ReadState>): Behind {
+export function measureBehind(
+  sessions: readonly Session[],
+  known: ReadonlyMap<string, IndexedSession>,
+): Behind {
   const behind: Behind = { sessions: 0, bytes: 0 };
   for (const session of sessions) {
     const state = known.get(session.id);
-    if (state && (isCurrent(state, session) || state.status === "failed")) continue;
+    if (state && (isReadToEnd(state, session) || state.status === "failed")) continue;
     behind.sessions++;
     behind.bytes += unreadBytes(session, state);
   }
@@ -50,7 +45,7 @@ export function measureBehind(sessions: readonly Session[], known: ReadonlyMap<s
 }
 
 /** Returns the bytes of a session after its cursor, or all of them where the file has become another. */
-export function unreadBytes(session: Session, known: ReadState | undefined): number {
+export function unreadBytes(session: Session, known: IndexedSession | undefined): number {
   const read = known?.cursor.offset ?? 0;
   return session.size >= read ? session.size - read : session.size;
 }
@@ -59,7 +54,7 @@ export function unreadBytes(session: Session, known: ReadState | undefined): num
  * The id under which the index holds a session: the host's, unless another file has it already and is still there
  * (two plain folders with files of one name).
  */
-export function storedId(known: ReadonlyMap<string, IndexedFile>, session: Session): string {
+export function storedId(known: ReadonlyMap<string, IndexedSession>, session: Session): string {
   const other = known.get(session.id);
   if (!other || other.file === session.file || !existsSync(other.file)) return session.id;
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
@@ -88,6 +83,7 @@ function readFiles(store: Store): Set<string> {
   return new Set(String(row?.files ?? "").split("\n"));
 }
 
+/** A page of most file systems; enough rows that another file begins or ends otherwise. */
 const EDGE_BYTES = 4096;
 
 /** Returns the sha256 of the offset, the file's first 4 KiB and the last 4 KiB before the offset. */
@@ -102,44 +98,52 @@ export function hashBefore(file: string, offset: number): string {
   );
 }
 
-/** A session's state in the index. */
+/** A session's state in the index, as `embed --status` shows it. */
 export interface SessionStatus
   extends Pick<
     IndexedSession,
-    "id" | "agent" | "file" | "status" | "skippedLines" | "lastIndexed" | "sourceGone" | "error"
+    "id" | "agent" | "file" | "status" | "skippedLines" | "lastIndexed" | "sourceGone"
   > {
   name: string | undefined;
   chunks: number;
   vectors: number;
+  error: string | undefined;
 }
 
 /** Returns the state of every session in the index, the last indexed first. */
 export function readStatuses(store: Store): SessionStatus[] {
   const facts = store.db.prepare(
-    `SELECT name, (SELECT count(*) FROM session_chunks WHERE session_id = $id AND embedder IS NOT NULL) AS vectors
+    `SELECT name, (SELECT count(embedder) FROM session_chunks WHERE session_id = $id) AS vectors
      FROM sessions WHERE id = $id`,
   );
   const known = [...readIndexedSessions(store).values()];
   known.sort((a, b) => (a.lastIndexed < b.lastIndexed ? 1 : -1));
-  return known.map(
-    ({ id, agent, file, status, chunkCount, skippedLines, lastIndexed, sourceGone, error }) => {
-      const { name, vectors } = facts.get({ id }) ?? {};
-      return {
-        ...{ id, agent, name: name ? String(name) : undefined, file, status, chunks: chunkCount },
-        ...{ vectors: Number(vectors), skippedLines, lastIndexed, sourceGone, error },
-      };
-    },
-  );
+  return known.map((session) => {
+    const {
+      id,
+      agent,
+      file,
+      status,
+      chunkCount: chunks,
+      skippedLines,
+      lastIndexed,
+      sourceGone,
+      error,
+    } = session;
+    const { name, vectors } = facts.get({ id }) ?? {};
+    const shown = { id, agent, name: name ? String(name) : undefined, file, status, chunks };
+    return { ...shown, vectors: Number(vectors), skippedLines, lastIndexed, sourceGone, error };
+  });
 }
 
 /** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns the ids of those gone. */
 export function markSources(
   store: Store,
   listed: readonly Session[],
-  known: ReadonlyMap<string, IndexedFile>,
+  known: ReadonlyMap<string, IndexedSession>,
 ): string[] {
   const files = new Set(listed.map(({ file }) => file));
-  const isGone = ({ file }: IndexedFile) => !files.has(file) && !existsSync(file);
+  const isGone = ({ file }: IndexedSession) => !files.has(file) && !existsSync(file);
   const gone = new Set([...known.values()].filter(isGone).map(({ id }) => id));
   const changed = [...known.values()].filter(({ id, sourceGone }) => sourceGone !== gone.has(id));
   const mark = store.db.prepare("UPDATE sessions SET source_gone = ? WHERE id = ?");

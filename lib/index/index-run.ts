@@ -12,8 +12,8 @@ import type { EmbedTexts } from "../model/configured-model.ts";
 import { type Store, tendIndexes } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { EmbeddingReport } from "./embedding-run.ts";
-import { isCurrent, markSources } from "./freshness.ts";
-import { type IndexedFile, isStoredWithout, readIndexedFiles } from "./index-state.ts";
+import { isReadToEnd, markSources } from "./freshness.ts";
+import { type IndexedSession, isStoredWithout, readIndexedSessions } from "./index-state.ts";
 import type { IndexReport } from "./indexing.ts";
 import type { TopicReport } from "./topics.ts";
 
@@ -81,7 +81,7 @@ async function readTranscripts(
   options: RunOptions,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {
   const { store, sessions, isComplete, prune } = options;
-  const files = readIndexedFiles(store);
+  const files = readIndexedSessions(store);
   const report = await readChanged(options, files);
   if (!isComplete) return { report, gone: 0, pruned: 0 };
   const gone = markSources(store, sessions, files);
@@ -93,7 +93,7 @@ async function readTranscripts(
 /** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
 async function readChanged(
   options: RunOptions,
-  files: ReadonlyMap<string, IndexedFile>,
+  files: ReadonlyMap<string, IndexedSession>,
 ): Promise<IndexReport> {
   const { config, progress = NO_PROGRESS } = options;
   const { settings } = config;
@@ -101,7 +101,7 @@ async function readChanged(
   const all = options.all || !isStoredWithout(options.store, exclude);
   const sessions = options.sessions.filter((session) => {
     const file = files.get(session.id);
-    return all || !file || !isCurrent(file, session);
+    return all || !file || !isReadToEnd(file, session);
   });
   // Sessions that config.json excludes now may be in the index from before.
   if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;

@@ -12,9 +12,12 @@ import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
 
-/** The facts that show whether a session's file has changed since it was read. */
-export interface IndexedFile {
+/** A session as the index holds it. */
+export interface IndexedSession {
+  /** The index's own number of it. */
+  number: number;
   id: string;
+  agent: string;
   file: string;
   /** True if the transcript was deleted since. */
   sourceGone: boolean;
@@ -24,13 +27,6 @@ export interface IndexedFile {
   /** The offset where reading continues: the start of the open exchange. */
   cursor: Cursor;
   status: IndexStatus;
-}
-
-/** A session as the index holds it. */
-export interface IndexedSession extends IndexedFile {
-  /** The index's own number of it. */
-  number: number;
-  agent: string;
   /** Index of the first chunk after the cursor. */
   nextChunk: number;
   /** sha256 over the cursor and the file's bytes around what lies before it. */
@@ -82,18 +78,10 @@ export function toSessionRow(row: Row): SessionRow {
   };
 }
 
-const FILE_COLUMNS = `id, file, source_gone, size, modified, cursor_offset, cursor_line, status`;
 const SELECT_STATE = `
-  SELECT ${FILE_COLUMNS}, number, agent, next_chunk, file_hash, chunk_count, skipped_lines, last_indexed, error
+  SELECT number, id, agent, file, source_gone, size, modified, cursor_offset, cursor_line, status, next_chunk, file_hash,
+    chunk_count, skipped_lines, last_indexed, error
   FROM sessions JOIN index_state ON session_id = id`;
-
-/** Returns every session's file as it was read, by id, at a third of the cost of reading all. */
-export function readIndexedFiles(store: Store): Map<string, IndexedFile> {
-  const rows = store.db
-    .prepare(`SELECT ${FILE_COLUMNS} FROM sessions JOIN index_state ON session_id = id`)
-    .all();
-  return new Map(rows.map((row) => [String(row.id), toIndexedFile(row)]));
-}
 
 /** Facts that a new reading does not give stay. */
 const SAVE_SESSION = `
@@ -191,7 +179,7 @@ export function isStoredWithout(store: Store, { patterns }: Settings["exclude"])
 export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
   if (isStoredWithout(store, exclude)) return;
   store.db.transaction(() => {
-    forgetProgress(store, [...readIndexedFiles(store).keys()]);
+    forgetProgress(store, [...readIndexedSessions(store).keys()]);
     writeFact(store, PATTERNS_FACT, digestPatterns(exclude.patterns));
   });
 }
@@ -212,23 +200,17 @@ export function dataVersion(store: Store): number {
   return Number(store.db.prepare("PRAGMA data_version").get()?.data_version ?? 0);
 }
 
-function toIndexedFile(row: Row): IndexedFile {
+function toIndexedSession(row: Row): IndexedSession {
   return {
+    number: Number(row.number),
     id: String(row.id),
+    agent: String(row.agent),
     file: String(row.file),
     sourceGone: row.source_gone === 1,
     size: Number(row.size),
     modified: String(row.modified),
     cursor: { offset: Number(row.cursor_offset), line: Number(row.cursor_line) },
     status: row.status as IndexStatus,
-  };
-}
-
-function toIndexedSession(row: Row): IndexedSession {
-  return {
-    ...toIndexedFile(row),
-    number: Number(row.number),
-    agent: String(row.agent),
     nextChunk: Number(row.next_chunk),
     fileHash: String(row.file_hash),
     chunkCount: Number(row.chunk_count),

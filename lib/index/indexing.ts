@@ -19,16 +19,14 @@ import type { Session } from "../transcripts/session.ts";
 import { chunkPutter, removeSession } from "./chunk-rows.ts";
 import { deedAdder } from "./deed-rows.ts";
 import { removeExcluded } from "./forget-rows.ts";
-import { type Behind, isCurrent, measureBehind, storedId, unreadBytes } from "./freshness.ts";
+import { type Behind, isReadToEnd, measureBehind, storedId, unreadBytes } from "./freshness.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
   dataVersion,
   forgetProgress,
-  type IndexedFile,
   type IndexedSession,
   isStoredWithout,
   newIndexedSession,
-  readIndexedFiles,
   readIndexedSession,
   readIndexedSessions,
   type SessionFacts,
@@ -75,7 +73,7 @@ const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 interface Run {
   options: IndexOptions;
   /** The index's record of each session; read again when another process has written. */
-  known: Map<string, IndexedFile>;
+  known: Map<string, IndexedSession>;
   version: number;
   /** True if other patterns are excluded by now than when it began. */
   isOutdated: boolean;
@@ -143,7 +141,7 @@ function startRun(options: IndexOptions): Run {
 /** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
 function resetProgress({ options: { store, sessions } }: Run): void {
   store.db.transaction(() => {
-    const known = readIndexedFiles(store);
+    const known = readIndexedSessions(store);
     const ids = sessions.map((session) => storedId(known, session));
     releaseRows(store, ids);
     forgetProgress(store, ids);
@@ -159,7 +157,7 @@ function recheck(run: Run): void {
   run.pass.rules = readRules({ ...settings, exclude });
   // What this run reads would have to be read again: the next one does.
   run.isOutdated = !isStoredWithout(store, exclude);
-  run.known = readIndexedFiles(store);
+  run.known = readIndexedSessions(store);
   run.version = version;
   for (const id of removeExcluded(store, exclude)) run.known.delete(id);
 }
@@ -186,7 +184,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   const { store, deadlineMs } = run.options;
   const id = storedId(run.known, session);
   const file = run.known.get(id);
-  if (file && isCurrent(file, session)) return;
+  if (file && isReadToEnd(file, session)) return;
   const known = file && readIndexedSession(store, id);
   if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
     run.report.left++;

@@ -17,6 +17,7 @@ import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 const VERSION = 1;
 /** A carry-over may have to read gigabytes; who comes second waits this long. */
 const WAIT_MS = 10_000;
+/** Short beside the seconds that a carry-over takes. */
 const PAUSE_MS = 50;
 const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;
 /** A database and what SQLite keeps beside it. */

@@ -43,6 +43,7 @@ export interface SqlDatabase {
 const BUSY_TIMEOUT_MS = 10_000;
 /** Switching a new file to WAL ignores the busy timeout, so concurrent first runs retry. */
 const WAL_ATTEMPTS = 100;
+/** Two seconds in all, many times what creating a file takes. */
 const WAL_PAUSE_MS = 20;
 
 /** A vector of 1,536 floats is 6 KB: with smaller pages a third of the file is slack. */
