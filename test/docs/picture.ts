@@ -16,7 +16,7 @@ import { columnsOf } from "../../lib/base/terminal.ts";
 import { ROOT } from "../support/run.ts";
 
 const COMMANDS = [
-  'session-memory search "what did Jason say about posting frequency" "how often to post on X" --limit 1',
+  'session-memory search "what did Jason say about posting" "how often to post on X" --limit 1',
   "session-memory session-reader --list -n 3",
 ];
 const COLUMNS = 100;
@@ -75,10 +75,14 @@ export function drawTerminal(lines: readonly string[], theme: Theme): string {
   const [width, height] = [COLUMNS * CHARACTER + 2 * MARGIN, lines.length * LINE + 2 * MARGIN];
   const rows = lines.map((line, i) => {
     let column = 0;
-    const spans = spansOf(line).map(({ text, codes }) => {
-      const x = MARGIN + column * CHARACTER;
+    // Each run of words has its own place: not every viewer keeps blanks that begin a text or follow each other.
+    const spans = spansOf(line).flatMap(({ text, codes }) => {
+      const from = column;
       column += columnsOf(text);
-      return `<tspan x="${x.toFixed(1)}"${styleOf(codes, theme)}>${escapeXml(text)}</tspan>`;
+      return Array.from(text.matchAll(/\S+(?: \S+)*/g), ({ 0: words, index }) => {
+        const x = MARGIN + (from + columnsOf(text.slice(0, index))) * CHARACTER;
+        return `<tspan x="${x.toFixed(1)}"${styleOf(codes, theme)}>${escapeXml(words)}</tspan>`;
+      });
     });
     return `<text y="${(MARGIN + (i + 0.75) * LINE).toFixed(1)}">${spans.join("")}</text>`;
   });
@@ -86,7 +90,7 @@ export function drawTerminal(lines: readonly string[], theme: Theme): string {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
     "<title>session-memory in a terminal: an answer from past sessions, and a list of them</title>",
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.faint}" stroke-opacity="0.3"/>`,
-    `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}" xml:space="preserve">`,
+    `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}">`,
     ...rows,
     "</g>",
     "</svg>",
