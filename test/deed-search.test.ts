@@ -502,6 +502,14 @@ test("rows that the user took back are marked in every answer", async () => {
     const text = await run(...args);
     expect(text).toContain("L3 (rewound) User: I very much like");
     expect(text).not.toContain("L4 (rewound)");
+    expect(text.indexOf("L4 User: I do not like")).toBeGreaterThan(0);
+  }
+  for (const args of [
+    ["like very much", "--speaker", "user"],
+    ["--file", "notes/zebra.md"],
+  ]) {
+    const text = await run(...args);
+    expect(text.indexOf("L4 User: I do not like")).toBeLessThan(text.indexOf("L3 (rewound) User: I very"));
   }
   const { results } = JSON.parse(await run("zebra idea like", "--json"));
   const lines = results.flatMap((result: { lines: { line: number; rewound?: true }[] }) => result.lines);

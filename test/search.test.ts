@@ -78,7 +78,7 @@ describe("on the committed transcripts", () => {
           relevance_score: expect.any(Number),
           strength: "strong",
           lines: expect.any(Array),
-          also: [[29, 33]],
+          also: [],
           content: expect.stringContaining(
             "User: how do I deploy this? staging still runs last week's build\nAssistant: Two steps",
           ),

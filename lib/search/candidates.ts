@@ -232,6 +232,21 @@ export function readChunkRange(
     .map((row) => toChunkRow(store, row));
 }
 
+/** Returns the first chunks of a session that reach beyond a line. */
+export function readChunksAfter(
+  store: Store,
+  sessionId: string,
+  { line, limit }: { line: number; limit: number },
+): ChunkRow[] {
+  return store.db
+    .prepare(
+      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c
+       WHERE c.session_id = $sessionId AND c.last_line > $line ORDER BY c.chunk_index LIMIT $limit`,
+    )
+    .all({ sessionId, line, limit })
+    .map((row) => toChunkRow(store, row));
+}
+
 /** Returns the forks that hold a copy of a session's rows up to some time, which are indexed only once. */
 export function sessionsWithCopy(store: Store, sessionId: string, at: string): SessionRow[] {
   const ids = store.db

@@ -20,7 +20,7 @@ import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
 import type { Find, FindScope } from "./finds.ts";
 import { alsoPlaces, rangeOf, result, rowParts, timePart } from "./print.ts";
-import { markRewound } from "./rows.ts";
+import { markRewound, withHolding } from "./rows.ts";
 
 export { timeHistory } from "./time-history.ts";
 
@@ -176,8 +176,10 @@ export function findDeeds(store: Store, { file, error, command }: Asked, scope: 
   let within = scope;
   for (const search of others) within = { ...within, among: sessionsOf(search(within)) };
   const finds = first?.(within) ?? [];
-  for (const { rows, session } of finds) markRewound(rows, store, session.number);
-  return finds;
+  return finds.map((find) => {
+    markRewound(find.rows, store, find.session.number);
+    return { ...find, rows: withHolding(find.rows, { store, session: find.session }, within) };
+  });
 }
 
 /** Returns the ids of the sessions of finds. */

@@ -33,7 +33,7 @@ import {
 import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
-import { exchangesAround, isNew, joinChunks, type Row } from "./rows.ts";
+import { exchangesAround, isNew, joinChunks, type Row, withHolding } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";
 
 export interface HitOptions extends RetrievalOptions {
@@ -254,7 +254,7 @@ function unique<T>(items: readonly T[]): T[] {
 /** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */
 const LINE_CHARS = 1000;
 /** Code points of the best hit where none is strong. */
-const WEAK_CHARS = 500;
+const WEAK_CHARS = 450;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;
 
@@ -292,7 +292,14 @@ function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
       first.hit.also = mergeRanges([[first_line, last_line], ...first.hit.also, ...also]);
     } else kept.push(one);
   }
+  for (const { hit } of kept)
+    hit.also = hit.also.filter((range) => !kept.some((one) => holds(one.hit, hit, range)));
   return kept;
+}
+
+/** Returns whether a range of one hit's session lies in what another one names in its head. */
+function holds(hit: Hit, other: Hit, [from, to]: readonly [number, number]): boolean {
+  return hit.session_id === other.session_id && hit.first_line <= from && to <= hit.last_line;
 }
 
 /** Chooses the rows of hits that are shown together, within code points for all. */
@@ -320,9 +327,14 @@ function fillLines(
   });
   for (const [i, one] of hits.entries()) {
     const own = chosen[i] ?? [];
-    one.best = own.find(({ isBest }) => isBest)?.row;
-    one.hit.lines = own.map(({ row }) => row);
-    widen(one.hit, isOneLine && one.best ? [one.best] : one.hit.lines);
+    const best = own.find(({ isBest }) => isBest)?.row;
+    const lines = own.map(({ row }) => row);
+    widen(one.hit, isOneLine && best ? [best] : lines);
+    const { row, session } = (showing[i] as Showing).passage.best;
+    const style = { clean: options.clean, speaker: options.filter.speaker };
+    const settle = (rows: readonly Row[]) => withHolding(rows, { store: row.store, session }, style);
+    one.hit.lines = settle(lines);
+    one.best = best && settle([best])[0];
   }
 }
 

@@ -4,7 +4,15 @@ import { countPoints } from "../base/lines.ts";
 import { type ChunkFilter, type ChunkRow, keepMatching, readChunkRange } from "./candidates.ts";
 import { wholeRow } from "./print.ts";
 import type { RankedChunk } from "./retrieval.ts";
-import { deedRowsOf, exchangeOf, markRewound, messagesOf, type PassageRow, type Row } from "./rows.ts";
+import {
+  deedRowsOf,
+  exchangeOf,
+  markRewound,
+  messagesOf,
+  type PassageRow,
+  type Row,
+  withHolding,
+} from "./rows.ts";
 
 /** A stretch of a session that may answer. */
 export interface Passage {
@@ -92,20 +100,25 @@ export function rowsOf(
 ): PassageRow[] {
   const { best, first, last } = passage;
   const near = chunksAround(passage, 1);
-  const beside = near.filter((chunk) => !isWithin(chunk, passage)).map(({ id }) => id);
-  const { caller, session, speaker } = filter;
-  const kept = new Set(keepMatching(best.row.store, beside, { caller, session, subagents: true }));
-  const chunks = near.filter((chunk) => isWithin(chunk, passage) || kept.has(chunk.id));
-  const said = messagesOf(chunks, (chunk) => isWithin(chunk, passage)).map((row) => ({
-    ...row,
-    text: clean(row.text),
-    isInside: row.isInside && (speaker === undefined || speaker === row.who),
-  }));
+  const { caller, session, speaker, after = "", before = "~" } = filter;
+  const limits = { caller, session, after: filter.after, before: filter.before, subagents: true };
+  const kept = new Set(
+    keepMatching(
+      best.row.store,
+      near.map(({ id }) => id),
+      limits,
+    ),
+  );
+  const chunks = near.filter(({ id }) => kept.has(id));
+  const said = messagesOf(chunks, (chunk) => isWithin(chunk, passage))
+    .filter(({ who }) => speaker === undefined || speaker === who)
+    .map((row) => ({ ...row, text: clean(row.text) }));
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
   const done = deedRowsOf(best.row.store, best.session, {
     ...lines,
     clean,
-    isWanted: ({ session, line }) => deeds.has(`${session} ${line}`),
+    isWanted: ({ session, line, timestamp }) =>
+      deeds.has(`${session} ${line}`) && timestamp >= after && timestamp <= before,
   }).map((row) => ({
     ...row,
     isInside: row.line >= first.firstLine && row.line <= last.lastLine,
@@ -137,7 +150,11 @@ export function exchangeRows(
     .filter(isWanted);
   markRewound(rows, store, passage.best.session.number);
   const kept = rowsWithin(rows, maxChars);
-  return { rows: kept.map(({ isInside, ...row }) => row), length: lengthOf(kept) };
+  const own = kept.map(({ isInside, ...row }) => row);
+  return {
+    rows: withHolding(own, { store, session: passage.best.session }, { clean }),
+    length: lengthOf(kept),
+  };
 }
 
 /** Returns the rows of the passage, then those nearest to it, as far as the characters go; in their order. */

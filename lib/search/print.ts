@@ -99,7 +99,7 @@ const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain
 export function printHits(found: readonly FoundHit[], options: PrintOptions): Line[] {
   if (found.length === 0) return [];
   const isCertain = found.some(({ hit }) => hit.strength === "strong");
-  const shown = isCertain ? found : found.slice(0, WEAK_HITS);
+  const shown = isCertain ? found : found.slice(0, found[0]?.isOpen ? 1 : WEAK_HITS);
   const top = isCertain ? [] : [NOTHING_CERTAIN];
   const open = shown.filter(({ isOpen }) => isOpen);
   const maxChars = options.maxChars - countPoints(top);

@@ -2,8 +2,9 @@
 
 import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
+import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import { type ChunkRow, readChunkRange } from "./candidates.ts";
+import { type ChunkRow, readChunkRange, readChunksAfter } from "./candidates.ts";
 
 /** Something said or done, as it is printed. */
 export interface Row {
@@ -31,6 +32,41 @@ export function markRewound(rows: readonly Row[], store: Store, session: number)
   for (const row of rows) {
     if (spans.some(([from, to]) => row.line >= from && row.line <= to)) row.rewound = true;
   }
+}
+
+/** Chunks after rows that were taken back in which the row that holds is looked for. */
+const HOLDING_CHUNKS = 5;
+/** Code points of the row that holds. */
+const HOLDING_CHARS = 300;
+
+/** Puts before rows that the user took back those that hold now: the first after them of the same speaker. */
+export function withHolding(
+  rows: readonly Row[],
+  { store, session }: { store: Store; session: Pick<SessionRow, "id" | "number"> },
+  {
+    clean,
+    speaker = "user",
+  }: { clean: (text: string) => string; speaker?: "user" | "assistant" | undefined },
+): Row[] {
+  const first = rows.findIndex(({ rewound }) => rewound);
+  if (first === -1) return [...rows];
+  const spans = rewoundLines(store, session.number);
+  const spanOf = (line: number) => spans.find(([from, to]) => line >= from && line <= to);
+  const ends = new Set(rows.flatMap(({ line, rewound }) => (rewound ? (spanOf(line)?.[1] ?? []) : [])));
+  const holding = Array.from(ends).flatMap((end) => {
+    const chunks = readChunksAfter(store, session.id, { line: end, limit: HOLDING_CHUNKS });
+    return (
+      messagesOf(chunks, () => false).find(
+        ({ line, who }) => line > end && who === speaker && !spanOf(line),
+      ) ?? []
+    );
+  });
+  const holdingRows = holding.map(
+    ({ line, who, text }) =>
+      rows.find((row) => row.line === line) ?? { line, who, text: oneLine(clean(text), HOLDING_CHARS) },
+  );
+  const others = rows.slice(first).filter((row) => !holdingRows.includes(row));
+  return [...rows.slice(0, first), ...new Map(holdingRows.map((row) => [row.line, row])).values(), ...others];
 }
 
 /** Characters that a piece of a long message repeats of the one before. */
