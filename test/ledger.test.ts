@@ -18,10 +18,9 @@ import {
   readBackoff,
   setObserveSettings,
 } from "../lib/observe/observe-state.ts";
-import { readLean, readSessionMemory } from "../lib/observe/session-memory.ts";
-import { ownRules } from "../lib/transcripts/rules.ts";
+import { readSessionMemory } from "../lib/observe/session-memory.ts";
 import type { Session } from "../lib/transcripts/session.ts";
-import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
 import { readActiveBranch } from "./support/entries.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
@@ -239,30 +238,6 @@ test("mode and thresholds set at run time persist, and what does not fit is refu
   expect(observeSettings(home.paths, settings)).toEqual({ ...settings, stepTokens: 500 });
   writeFileSync(join(home.paths.observations, "settings.json"), "{broken");
   expect(observeSettings(home.paths, settings)).toEqual(settings);
-});
-
-test("a transcript too large to hold is read in parts, each row once, huge results by their ends", () => {
-  const rows = [
-    ...claudeRows(20),
-    ...[claudeToolResult({ toolUseId: "t", content: `begin ${"x".repeat(50_000)} end` })].flat(),
-  ];
-  const file = writeClaude(home, { rows });
-  const whole = readActiveBranch(file, { results: true }).entries;
-  const covered = new Set<number>();
-  const seen: number[] = [];
-  for (let part = 0; part < 100; part++) {
-    const { entries, isWhole } = readLean(file, { covered, heldChars: 9000, rules: ownRules() });
-    expect(entries.filter(({ line }) => covered.has(line)).every(({ text }) => text === "")).toBe(true);
-    const fresh = entries.filter(({ line }) => !covered.has(line));
-    for (const { text } of fresh) expect(text.length).toBeLessThan(9000);
-    seen.push(...fresh.map(({ line }) => line));
-    for (const { line } of fresh) covered.add(line);
-    if (isWhole) break;
-  }
-  expect(seen).toEqual(whole.map(({ line }) => line));
-  const last = readLean(file, { covered: new Set(), rules: ownRules() }).entries.at(-1);
-  expect(last?.text).toStartWith("begin xxx");
-  expect(last?.text).toEndWith("xxx end");
 });
 
 test("sessions and texts that config.json keeps out are not observed", async () => {

@@ -47,8 +47,6 @@ export interface SessionOutcome {
   observed?: ObserveOutcome | undefined;
   reflected?: ReflectOutcome;
   reason?: string;
-  /** True when a huge transcript has more to observe. */
-  isPartial?: boolean;
 }
 
 /**
@@ -64,29 +62,7 @@ export async function observeSession(
   const backoff = readBackoff(paths, session.id);
   if (when === "due" && backoff && now() < backoff.notBefore)
     return { status: "backing-off", reason: backoff.reason };
-  return await locked(session, options, async (): Promise<SessionOutcome> => {
-    let outcome = await observeOnce(session, { ...options, when, backoff });
-    while (outcome.isPartial && outcome.status === "observed") {
-      const next = await observeOnce(session, { ...options, when, backoff });
-      if (next.status === "nothing") break;
-      outcome = { ...next, observed: added(outcome.observed, next.observed) };
-    }
-    return outcome;
-  });
-}
-
-function added(
-  before: ObserveOutcome | undefined,
-  after: ObserveOutcome | undefined,
-): ObserveOutcome | undefined {
-  if (!before || !after) return after;
-  return {
-    ...after,
-    steps: before.steps + after.steps,
-    observations: before.observations + after.observations,
-    tokens: before.tokens + after.tokens,
-    usd: before.usd === null || after.usd === null ? null : before.usd + after.usd,
-  };
+  return await locked(session, options, () => observeOnce(session, { ...options, when, backoff }));
 }
 
 /** Tokens are estimated before the entries are read; a step is looked for a little before it is due. */
@@ -125,8 +101,7 @@ async function observeOnce(session: Session, options: OnceOptions): Promise<Sess
   }
   const reflected = await reflect({ ...context, ledger: observed.ledger });
   const status = observed.failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
-  const isPartial = !state.isWhole && maxSteps === undefined;
-  const outcome: SessionOutcome = { status, observed, reflected, isPartial };
+  const outcome: SessionOutcome = { status, observed, reflected };
   return observed.failure ? { ...outcome, reason: observed.failure } : outcome;
 }
 

@@ -125,7 +125,7 @@ function threadLines(threads: readonly Observation[]): string[] {
     .slice(-THREADS_MAX)
     .map(({ text, id }) => `- ${truncate(text.replace(/^(?:User|Request): /, ""), THREAD_CHARS)} [${id}]`);
   const older = threads.length - THREADS_MAX;
-  return older > 0 ? [`- ${older} older ones among the 🔴 above`, ...lines] : lines;
+  return older > 0 ? [`- ${older} older ones among the lines above`, ...lines] : lines;
 }
 
 function nextLine(thread: Observation | undefined): string {
@@ -143,68 +143,58 @@ function closingOf(opening: string): string[] {
   return opening.startsWith("<") ? [opening.replace("<", "</")] : [];
 }
 
-/** Renders whole lines in order of value: what is open, what to do next, what was changed, then the newest by priority. */
+/** Renders whole lines in order of value: what is open, what to do next and was changed, then the newest by priority. */
 function renderWithin(
   maxChars: number,
   { shown, sides, memory }: { shown: readonly Observation[]; sides: Side[]; memory: Memory },
 ): string | undefined {
+  const notes = sides.map((side) => fitSide(side, Math.floor(maxChars * SIDE_SHARE)));
+  const worth = (item: Observation) => (isOpen(item, memory) ? "open" : item.priority);
+  const byWorth = ["open", "red", "yellow", "green"].flatMap((wanted) =>
+    shown.toReversed().filter((item) => worth(item) === wanted),
+  );
   const chosen = new Set<Observation>(); // in the order of worth
-  const opened = new Set<string>();
-  let left = maxChars - "## Observations\n".length - leftOutLine(shown.length).length - 2;
-  const take = (observations: readonly Observation[]) => {
-    for (const observation of observations) {
-      const heading = groupHeading(observation);
-      const cost = observationLine(observation).length + 1 + (opened.has(heading) ? 0 : heading.length + 2);
-      if (cost > left) continue;
-      left -= cost;
-      opened.add(heading);
-      chosen.add(observation);
-    }
-  };
-  const newest = shown.toReversed();
-  take(newest.filter((observation) => isOpen(observation, memory)));
-  const notes = sides.map((side) => {
-    const fitted = fitSide(side, Math.min(left, Math.floor(maxChars * SIDE_SHARE)));
-    left -= fitted.length;
-    return fitted;
-  });
-  for (const wanted of ["red", "yellow", "green"] as const)
-    take(newest.filter((item) => item.priority === wanted && !chosen.has(item)));
-  for (;;) {
-    if (chosen.size === 0) return undefined;
-    const kept = shown.filter((observation) => chosen.has(observation));
+  const render = () => {
+    const kept = shown.filter((item) => chosen.has(item));
     const missing = shown.length - kept.length;
-    const text = join([
-      observationsSection(kept),
-      ...notes.map((note) => note.trim()),
-      missing > 0 ? leftOutLine(missing) : "",
-    ]);
-    if (text.length <= maxChars) return text;
-    // A day's heading repeats where another zone's lines separate it: then the least valuable line goes.
-    for (const least of [...chosen].slice(-1)) chosen.delete(least);
+    return join([observationsSection(kept), ...notes, missing > 0 ? leftOutLine(missing) : ""]);
+  };
+  const opened = new Set<string>();
+  let left = maxChars - render().length;
+  for (const item of byWorth) {
+    const heading = groupHeading(item);
+    const cost = observationLine(item).length + 1 + (opened.has(heading) ? 0 : heading.length + 2);
+    if (cost > left) continue;
+    left -= cost;
+    opened.add(heading);
+    chosen.add(item);
   }
+  // A day's heading repeats where another zone's lines part them: then the least valuable line goes.
+  for (const least of [...chosen].toReversed()) {
+    const text = render();
+    if (text.length <= maxChars) return text;
+    chosen.delete(least);
+  }
+  return undefined;
 }
 
 function leftOutLine(count: number): string {
   return `(${counted(count, "more observation")} left out here)`;
 }
 
-/** Returns a side note cut to whole lines, with the two characters that part it from what comes before. */
+/** Returns a side note cut to whole lines: of paths the first, of other lines the last. */
 function fitSide(side: Side, room: number): string {
   const whole = sideText(side);
-  if (whole.length + 2 <= room) return whole && `\n\n${whole}`;
-  const more = (count: number) => `(${count} more)`;
-  const lines: string[] = [];
-  let left = room - sideText({ ...side, lines: [more(side.lines.length)] }).length - 2;
+  if (whole.length <= room) return whole;
   const isList = closingOf(side.opening).length > 0;
+  const cut = (lines: readonly string[]) =>
+    sideText({ ...side, lines: [...lines, `(${side.lines.length - lines.length} more)`] });
+  let kept: string[] = [];
   for (const line of isList ? side.lines : side.lines.toReversed()) {
-    if (line.length + 1 > left) continue;
-    left -= line.length + 1;
-    lines.push(line);
+    const more = isList ? [...kept, line] : [line, ...kept];
+    if (cut(more).length <= room) kept = more;
   }
-  if (lines.length === 0) return "";
-  if (!isList) lines.reverse();
-  return `\n\n${sideText({ ...side, lines: [...lines, more(side.lines.length - lines.length)] })}`;
+  return kept.length > 0 ? cut(kept) : "";
 }
 
 /** Tells a host's own summariser, and the user who sees it, that the observations follow; undefined when there are none. */

@@ -11,7 +11,7 @@ import { saveObserved, storedRecord } from "../sessions/record.ts";
 import { currentExclude } from "../sessions/unlisted.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
-import { readActiveBranch, readEntries } from "../transcripts/transcript.ts";
+import { readActiveBranch } from "../transcripts/transcript.ts";
 import { ledgerFile, parseLedgerRecord, readLedger, readLedgerFile, redactLedger } from "./ledger.ts";
 import { foldLedger, type Ledger } from "./observations.ts";
 import type { ObserveSettings } from "./observe.ts";
@@ -26,14 +26,10 @@ export interface SessionMemoryState {
   ledger: Ledger;
   /** Lines of the ledger file that were no records. */
   skipped: number;
-  /** False when the transcript is so large that its rest comes only when this much is covered. */
-  isWhole: boolean;
   /** Whether `entries` begin with the first that is not observed. */
   isTail: boolean;
   settings: ObserveSettings;
 }
-
-type Conversation = Pick<SessionMemoryState, "entries" | "isWhole">;
 
 interface ReadingOptions {
   paths: Reading;
@@ -44,8 +40,8 @@ interface ReadingOptions {
   from?: Cursor | undefined;
 }
 
-/** Larger transcripts are read without what is covered and within a limit of characters. */
-const LEAN_BYTES = 128 * 1024 * 1024;
+/** Of larger transcripts only the ends of results are held, so that gigabytes of output fit into memory. */
+const LARGE_BYTES = 128 * 1024 * 1024;
 
 /** Reads a session and its ledger, without the texts that config.json keeps out. */
 export function readSessionMemory(
@@ -54,7 +50,7 @@ export function readSessionMemory(
 ): SessionMemoryState {
   const exclude = currentExclude(paths, settings.exclude);
   const rules = readRules({ ...settings, exclude });
-  const { entries, isWhole } = readConversation(session, { paths, leafId, from, rules });
+  const entries = readConversation(session, { leafId, from, rules });
   const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
   // What pi holds in its own file is not ours to take out there.
   const shown = rules.hasPatterns
@@ -62,53 +58,16 @@ export function readSessionMemory(
     : stored;
   const ledger = redactLedger(shown, settings.redact.extra);
   const [isTail, observing] = [from !== undefined, observeSettings(paths, settings.observe)];
-  return { session, entries, ledger, skipped, isWhole, isTail, settings: observing };
+  return { session, entries, ledger, skipped, isTail, settings: observing };
 }
 
-/** Reads a conversation, a huge one lean; pi's huge files are images, which no entry holds. */
 function readConversation(
   session: Session,
-  { paths, leafId, from, rules }: Omit<ReadingOptions, "settings"> & { rules: Rules },
-): Conversation {
-  if (session.file === "") return { entries: [], isWhole: true }; // the host deleted it, the ledger is left
-  const size = statSync(session.file).size - (from?.offset ?? 0);
-  if (session.agent === "pi" || size <= LEAN_BYTES) {
-    const { entries } = readActiveBranch(session.file, { rules, results: true, leafId, from });
-    return { entries, isWhole: true };
-  }
-  const { ledger } = readLedger(session, { paths, entries: [] });
-  return readLean(session.file, { rules, covered: foldLedger(ledger).covered });
-}
-
-/** Characters of text held at a time, and of one tool result. */
-const HELD_CHARS = 16_000_000;
-const RESULT_ENDS_CHARS = 4000;
-
-/** Reads a transcript in file order. */
-export function readLean(
-  file: string,
-  {
-    rules,
-    covered,
-    heldChars = HELD_CHARS,
-  }: { rules: Rules; covered: ReadonlySet<number>; heldChars?: number },
-): Conversation {
-  const entries: Entry[] = [];
-  let held = 0;
-  for (const entry of readEntries(file, { rules, results: true, unterminated: "accept" })) {
-    const text = covered.has(entry.line) ? "" : shortened(entry);
-    held += text.length;
-    if (held > heldChars && entry.line !== entries.at(-1)?.line) return { entries, isWhole: false };
-    entries.push({ ...entry, text });
-  }
-  return { entries, isWhole: true };
-}
-
-function shortened({ kind, text }: Entry): string {
-  if (kind !== "result" || text.length <= RESULT_ENDS_CHARS * 2) return text;
-  const ends = `${text.slice(0, RESULT_ENDS_CHARS)}\n${text.slice(-RESULT_ENDS_CHARS)}`;
-  // A slice keeps the whole string alive; a copy does not.
-  return Buffer.from(ends).toString();
+  { leafId, from, rules }: Pick<ReadingOptions, "leafId" | "from"> & { rules: Rules },
+): Entry[] {
+  if (session.file === "") return []; // the host deleted it, the ledger is left
+  const isLarge = statSync(session.file).size - (from?.offset ?? 0) > LARGE_BYTES;
+  return readActiveBranch(session.file, { rules, results: isLarge ? "ends" : true, leafId, from }).entries;
 }
 
 /** What a session has grown by since the last look. */
@@ -150,12 +109,9 @@ export function noteGrowth(session: Session, { paths, growth }: { paths: Reading
 }
 
 /** Returns what is left to observe after reading a conversation; undefined for one that cannot be resumed. */
-export function growthAfter(
-  { session, entries, isWhole }: SessionMemoryState,
-  ledger: Ledger,
-): Growth | undefined {
+export function growthAfter({ session, entries }: SessionMemoryState, ledger: Ledger): Growth | undefined {
   const last = entries.at(-1);
-  if (!last || !isWhole || session.agent === "pi") return undefined;
+  if (!last || session.agent === "pi") return undefined;
   const memory = foldLedger(ledger);
   const left = uncovered(entries, memory);
   const cursor = { offset: last.end, line: last.line };

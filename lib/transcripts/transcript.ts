@@ -124,7 +124,7 @@ export function readActiveBranch(
 
 interface ReadBranchOptions extends Pick<ReadOptions, "rules"> {
   /** Whether tool results are wanted too. @default {false} */
-  results?: boolean;
+  results?: Results;
   /** The row that the conversation is at, where that is known. */
   leafId?: string | undefined;
   /** Where to begin, at a place from which on the branch is the active one. @default the start */
