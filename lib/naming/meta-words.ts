@@ -12,7 +12,7 @@ import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
 import type { MetaReading } from "./meta-reading.ts";
-import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./summarize.ts";
+import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./naming.ts";
 
 /** The most of a conversation that a model reads: about 12,000 tokens. */
 const INPUT_MAX_BYTES = 48_000;

@@ -27,7 +27,7 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { type MetaReading, readForMeta } from "./meta-reading.ts";
 import { fail, findOrigin, isSpoken, type MetaOptions, type MetaOutcome, summarize } from "./meta-words.ts";
-import { isCircumstantial, type Summary } from "./summarize.ts";
+import { isCircumstantial, type Summary } from "./naming.ts";
 
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;

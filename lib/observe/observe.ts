@@ -20,7 +20,7 @@ import {
   type ObservedRecord,
   openMemory,
 } from "./observations.ts";
-import { lastWords, observeByRule, observePrompt } from "./observe-rules.ts";
+import { lastWords, observeByRule, observePrompt, touchedFiles } from "./observe-rules.ts";
 import {
   coverage,
   cutStep,
@@ -31,7 +31,6 @@ import {
   uncovered,
   windowOf,
 } from "./observe-step.ts";
-import { touchedFiles } from "./work-notes.ts";
 
 export type ObserveSettings = Settings["observe"];
 
