@@ -50,10 +50,10 @@ test("a session is observed and rendered in one go, and the secret in it is nowh
 - 🟡 (14:30) User: fix the flaky login test
 - 🟢 (14:31) Edited login.ts
 - 🟡 (14:33) The refresh was not awaited; it is now.
-- 🟡 (14:40) User: now deploy, key [redacted:openai-key]
+- 🟡 (14:40) User: now deploy, key [redacted:openai-token]
 
 ## Open Threads
-- now deploy, key [redacted:openai-key]
+- now deploy, key [redacted:openai-token]
 
 ## Next Action Bias
 - Go on with the last open thread, unless it was answered since
@@ -228,11 +228,12 @@ test("a configured model observes; when it fails the run says so, keeps nothing,
   });
   const refused = await runScript("observe-compact", [file, "--observe"], { env });
   expect(refused.stderr).toBe(
-    "failed: 0 observations in 0 steps\nerror: MODEL_FAILED: Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-key]\nhint: run it again later\n",
+    "failed: 0 observations in 0 steps\nerror: MODEL_FAILED: Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-token]\nhint: run it again later\n",
   );
   expect(readBackoff(own.paths, ID)).toMatchObject({
     failures: 1,
-    reason: "Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-key]",
+    reason:
+      "Cannot ask the model: the server answered 401 Incorrect API key provided: [redacted:openai-token]",
   });
   server.script("nonsense");
   const failed = await runScript("observe-compact", [file, "--observe", "--json"], { env });

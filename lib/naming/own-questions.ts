@@ -7,7 +7,7 @@ import { listSessions } from "../sessions/sessions.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { isCircumstantial } from "./summarize.ts";
+import { isCircumstantial } from "./naming.ts";
 
 const QUESTIONS = 3;
 /** The newest sessions, of which the longest make the questions. */
