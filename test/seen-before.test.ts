@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { postToolUseFailure } from "../hooks/agent-sdk.ts";
+import { PULLED_FACT, SHARED_FILE } from "../lib/store/replica.ts";
+import { openStore, writeFact } from "../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
@@ -339,6 +341,20 @@ describe("Seen before", () => {
     rmSync(home.paths.config);
     expect((await home.run("forget", ME, "--yes")).exitCode).toBe(0);
     expect(await fail(home, "rtk bun x", RTK, excluded)).toBe("");
+  });
+
+  test("names the owner of a shared session, unless it is here too", async () => {
+    using home = await homeWith({ one: turns });
+    const replica = openStore(home.paths.shared);
+    await indexHome(home, replica);
+    replica.db.exec(`UPDATE sessions SET id = 'alice@desk:' || id, file = '${SHARED_FILE}' || id`);
+    writeFact(replica, PULLED_FACT, new Date().toISOString());
+    replica.close();
+    expect(await fail(home, "rtk bun x", RTK)).toContain(`in 1 session, last ${short("one")}:2`);
+    rmSync(home.paths.database);
+    const said = await fail(home, "rtk bun x", RTK, { session_id: uuidFrom("another") });
+    expect(said).toContain(`in 1 session, last alice@desk:${short("one")}:2 (N ago)`);
+    expect(said).toEndWith(`(alice@desk:${short("one")}:4)`);
   });
 
   test("can be switched off, says nothing of an interrupted command, and needs no index", async () => {

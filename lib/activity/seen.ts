@@ -87,6 +87,7 @@ async function newlySeen(
           clean: rules.clean,
           isHidden: (session) => {
             const from = sharedBy(session);
+            if (from && own && isHeld(own, from.id)) return true;
             return (
               rules.hasSession(session) ||
               (from !== undefined && rules.hasSession({ ...session, id: from.id }))
@@ -106,6 +107,11 @@ async function newlySeen(
     own?.close();
     shared?.close();
   }
+}
+
+/** Returns whether the user's own index has a session too that was pulled. */
+function isHeld({ db }: Store, id: string): boolean {
+  return db.prepare("SELECT 1 FROM sessions WHERE id = ?").get(id) !== undefined;
 }
 
 /** Reads the keys of the errors that a session was told of. */
