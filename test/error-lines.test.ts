@@ -10,7 +10,7 @@ test("a line is the same in another run: other places, folders, times and number
       "sh: line 44: cd: src: No such file or directory",
     ],
     ["src/a.ts(16,40): error TS2305: no member 'x'.", 'lib/b.ts:3:1 - error TS2305: no member "x".'],
-    ["(node:38954) Warning: no inspector at 0x7ffee12", "(node:40211) Warning: no inspector at 0x10ab34"],
+    ["process 38954 has no inspector at 0x7ffee12", "process 40211 has no inspector at 0x10ab34"],
     ["cp: /opt/a/lib/dark.json: No such file", "cp: /home/me/dark.json: No such file"],
     [
       "2026-02-12T10:30:05Z failed to bind the port after 12ms",
@@ -29,6 +29,7 @@ test("a line is another when names, codes, ports or relative paths are others", 
   const pairs: [string, string][] = [
     ["Error: Cannot find module 'lodash'", "Error: Cannot find module 'express'"],
     ["connect ECONNREFUSED on port 127.0.0.1:5432", "connect ECONNREFUSED on port 127.0.0.1:6379"],
+    ["cannot bind to port 50051 of it", "cannot bind to port 50052 of it"],
     ["Request failed with status code 404", "Request failed with status code 500"],
     ["error TS2304: Cannot find name x", "error TS2305: Cannot find name x"],
     ["cannot open ./src/a.ts to read", "cannot open ./lib/a.ts to read"],

@@ -80,6 +80,7 @@ const ALL_CHARS = 600;
 const ERRORS_MAX = 2;
 const ERROR_CHARS = 110;
 const DID_CHARS = 90;
+const CHANGE_CHARS = 120;
 
 /** Finds the known ends of the errors in a command's output, the first error first. */
 export function seenBefore(stores: readonly Store[], failed: FailedCommand, options: SeenOptions): Seen[] {
@@ -261,7 +262,7 @@ function describe(
   const at = (deed: StoredDeed) => `(${nameOf(failed.session)}:${deed.line})`;
   const steps = likely.map((deed) =>
     isChange(deed)
-      ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line).split("\n", 1)[0] ?? "")} ${at(deed)}`
+      ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)} ${at(deed)}`
       : `ran ${say(textOf(deed))} ${at(deed)}`,
   );
   if (steps.length === 0) {

@@ -16,6 +16,8 @@ const LINE_MIN = 4;
 const WORDS_MIN = 3;
 /** A longer line is data. */
 const LINE_MAX = 500;
+/** Of a line that is searched so much is compared: a pasted page is no error. */
+const SEARCHED_MAX = 2000;
 /** Outputs repeat themselves: lines after these are hardly the first cause. */
 const KEYS_MAX = 40;
 
@@ -55,8 +57,8 @@ const DATE =
   /\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?/g;
 const DURATION = /\b\d+(?:\.\d+)?\s?(?:[mµn]?s|sec(?:ond)?s?|min(?:ute)?s?)\b/g;
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-/** Addresses, hashes and process numbers. */
-const IDENTIFIER = /\b(?:0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{6,}|\d{5,})\b/g;
+/** Addresses, hashes and process numbers; a port says what is meant. */
+const IDENTIFIER = /\b(?:0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{6,}|(?<!:|port )\d{5,})\b/g;
 /** Where an error is: before it, after a file's name, or in words. */
 const PLACE_BEFORE = /^[^\s:()]+(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2}):?(?:\s+-)?\s+/;
 const PLACE = /(?<=\.[a-z]\w{0,9})(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2})|\bline \d+\b|\bcolumn \d+\b/g;
@@ -87,7 +89,7 @@ export function sameLine(line: string, cwd: string | undefined): string {
 
 /** Returns a line without any path and number, as errors are searched: they are others in another project. */
 function likeLine(line: string): string {
-  return sameLine(line.replace(PATH, "/"), undefined).replace(/\d+/g, "#");
+  return sameLine(line.slice(0, SEARCHED_MAX).replace(PATH, "/"), undefined).replace(/\d+/g, "#");
 }
 
 /** Returns the words of an error's line, without those that hold a digit. */
