@@ -1,4 +1,4 @@
-/** What the sessions of each host cost to search, against Claude Code's of the same content; opencode's copies. */
+/** What the sessions of each host cost to search, against Claude Code's of the same content; opencode's copies. CPU time. */
 
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { atMost, type BenchRow, bun, interleaved, median, timeProcess, times } f
 const SESSIONS = 500;
 const COPIED = 2000;
 const WORDS =
-  "gateway limit retry queue deploy zebra index cursor session branch token cache worker schema column timeout".split(
+  "gateway limit retry queue deploy zebra index cursor session branch ticket cache worker schema column timeout".split(
     " ",
   );
 
@@ -51,7 +51,9 @@ async function searches(): Promise<BenchRow[]> {
   );
   const run = async (agent: string, script: string, ...args: string[]) => {
     const { env, project: cwd } = homes[agent] as TemporaryHome;
-    return (await timeProcess(bun(scriptPath(script), ...args, "--quiet"), { env, cwd })).ms;
+    const child = Bun.spawn(bun(scriptPath(script), ...args, "--quiet"), { env, cwd, stdout: "ignore" });
+    if ((await child.exited) !== 0) throw new Error(`Cannot measure ${script}: exit ${child.exitCode}`);
+    return Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
   };
   const agents = Object.keys(homes);
   for (const agent of agents) await run(agent, "embed");
@@ -112,19 +114,21 @@ async function copies(): Promise<BenchRow[]> {
 const BARE = `
 import { Database } from "bun:sqlite";
 const db = new Database(process.argv[2], { readonly: true });
-const started = performance.now();
+const before = process.cpuUsage();
 let bytes = 0;
 for (const { id } of db.query("SELECT * FROM session").all()) {
   for (const { data } of db.query("SELECT * FROM message WHERE session_id = ? ORDER BY time_created, id").all(id)) bytes += JSON.stringify(JSON.parse(data)).length;
   for (const { data } of db.query("SELECT * FROM part WHERE session_id = ? ORDER BY id").all(id)) bytes += JSON.stringify(JSON.parse(data)).length;
 }
-console.log(performance.now() - started);
+const { user, system } = process.cpuUsage(before);
+console.log((user + system) / 1000);
 `;
 const COPY = `
 import { copySessions } from "${ROOT}/lib/transcripts/opencode.ts";
 import { ownRules } from "${ROOT}/lib/transcripts/rules.ts";
 const rules = ownRules();
-const started = performance.now();
+const before = process.cpuUsage();
 await copySessions(process.argv[2], process.argv[3], rules);
-console.log(performance.now() - started);
+const { user, system } = process.cpuUsage(before);
+console.log((user + system) / 1000);
 `;

@@ -35,6 +35,26 @@ export const CLIENTS = {
     packages: ["@openai/codex@0.169.0"],
     file: ".bin/codex",
   },
+  copilot: {
+    name: "Copilot CLI 1.0.102",
+    packages: ["@github/copilot@1.0.102"],
+    file: ".bin/copilot",
+  },
+  qwen: {
+    name: "Qwen Code 0.15.10",
+    packages: ["@qwen-code/qwen-code@0.15.10"],
+    file: ".bin/qwen",
+  },
+  gemini: {
+    name: "Gemini CLI 0.61.0",
+    packages: ["@google/gemini-cli@0.61.0"],
+    file: ".bin/gemini",
+  },
+  opencode: {
+    name: "opencode 1.18.33",
+    packages: ["opencode-ai@1.18.33"],
+    file: ".bin/opencode",
+  },
 } satisfies Record<string, Client>;
 
 /** The client's `node_modules`, installed when it is not there yet; undefined (said on stderr) when it cannot be. */

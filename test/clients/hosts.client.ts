@@ -1,0 +1,176 @@
+/**
+ * Copilot CLI, Qwen Code, Gemini CLI and opencode, whose model is a server on loopback: what they write is listed, read,
+ * searched and gone on with. Run by `npm run test:clients`.
+ */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HOSTS } from "../../lib/transcripts/hosts.ts";
+import { runCommand, runScript } from "../support/run.ts";
+import { type ChatReply, type ChatRequest, startFakeChat } from "./fake-chat.ts";
+import { startFakeGemini } from "./fake-gemini.ts";
+import { CLIENTS, installed } from "./install.ts";
+
+const PROMPT = "Raise the zebra limit in limits.txt to 20";
+const ERROR = "grep: missing.txt: No such file or directory";
+const ANSWER = "The zebra limit is 20 now.";
+
+/** How each client is started, and what it calls its tools and their arguments. */
+const DRIVERS = {
+  copilot: {
+    args: ["-p", PROMPT, "--allow-all-tools"],
+    env: (url: string) => ({
+      COPILOT_OFFLINE: "true",
+      COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
+      COPILOT_MODEL: "made-up",
+    }),
+    tools: { shell: "bash", read: "view", edit: "edit" },
+    names: { file: "path", from: "old_str", to: "new_str" },
+  },
+  qwen: {
+    args: ["-p", PROMPT, "--yolo", "--auth-type", "openai"],
+    env: (url: string) => ({
+      OPENAI_BASE_URL: `${url}/v1`,
+      OPENAI_API_KEY: "made-up",
+      OPENAI_MODEL: "made-up",
+    }),
+    tools: { shell: "run_shell_command", read: "read_file", edit: "edit" },
+    names: { file: "file_path", from: "old_string", to: "new_string" },
+  },
+  gemini: {
+    args: ["-p", PROMPT, "--yolo", "--skip-trust", "-m", "gemini-2.5-flash"],
+    env: (url: string) => ({ GEMINI_API_KEY: "made-up", GOOGLE_GEMINI_BASE_URL: url }),
+    tools: { shell: "run_shell_command", read: "read_file", edit: "replace" },
+    names: { file: "file_path", from: "old_string", to: "new_string" },
+  },
+  opencode: {
+    args: ["run", PROMPT, "-m", "fake/made-up"],
+    env: (url: string) => ({
+      OPENCODE_CONFIG_CONTENT: JSON.stringify({
+        permission: "allow",
+        provider: {
+          fake: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${url}/v1`, apiKey: "made-up" },
+            models: { "made-up": { name: "made-up" } },
+          },
+        },
+      }),
+    }),
+    tools: { shell: "bash", read: "read", edit: "edit" },
+    names: { file: "filePath", from: "oldString", to: "newString" },
+  },
+} as const;
+
+for (const [agent, driver] of Object.entries(DRIVERS)) {
+  const client = CLIENTS[agent as keyof typeof DRIVERS];
+  const modules = await installed(client);
+
+  describe.skipIf(!modules)(client.name, () => {
+    const root = mkdtempSync(join(tmpdir(), `session-memory-${agent}-`));
+    const [home, project, bin] = [join(root, "home"), join(root, "shop"), join(root, "bin")];
+    const file = join(project, "limits.txt");
+    const env = { HOME: home, PATH: `${bin}:/usr/bin:/bin`, TZ: "UTC", LANG: "C.UTF-8", NO_COLOR: "1" };
+    const answer = ({ tools, results }: Pick<ChatRequest, "tools"> & { results: number }): ChatReply => {
+      if (tools.length === 0) return "Raise the limit"; // a title is asked for
+      const { tools: called, names } = driver;
+      const shell = (command: string) => ({
+        tool: called.shell,
+        input: { command, description: "look", is_background: false },
+      });
+      const edit = { instruction: "raise it", [names.from]: "limit=10", [names.to]: "limit=20" };
+      const steps = [
+        shell("grep limit missing.txt"),
+        { tool: called.read, input: { [names.file]: file } },
+        { tool: called.edit, input: { [names.file]: file, ...edit } },
+        shell("cat limits.txt"),
+      ];
+      return steps[results] ?? ANSWER;
+    };
+    const model =
+      agent === "gemini"
+        ? startFakeGemini(answer)
+        : startFakeChat(({ tools, messages }) =>
+            answer({ tools, results: messages.filter(({ role }) => role === "tool").length }),
+          );
+    const ours = async (name: string, ...args: string[]) => {
+      const { stdout, stderr, exitCode } = await runScript(name, args, { env, cwd: project });
+      expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
+      return stdout;
+    };
+
+    beforeAll(async () => {
+      for (const folder of [join(home, ".gemini"), join(project, ".git"), bin])
+        mkdirSync(folder, { recursive: true });
+      writeFileSync(file, "limit=10\nname=shop\n");
+      symlinkSync(Bun.which("node") ?? "", join(bin, "node"));
+      const settings = { security: { auth: { selectedType: "gemini-api-key" } } };
+      writeFileSync(join(home, ".gemini", "settings.json"), JSON.stringify(settings));
+      const url = model.url.replace(/\/v1$/, "");
+      const command = [join(modules ?? "", client.file), ...driver.args];
+      const { exitCode, stderr } = await runCommand(command, {
+        env: { ...env, ...driver.env(url) },
+        cwd: project,
+      });
+      expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
+    });
+
+    afterAll(() => {
+      model.stop();
+      rmSync(root, { recursive: true, force: true });
+    });
+
+    test("what it wrote is read: words, a failed command, an edit as changed lines, and another command", async () => {
+      const { session, entries } = JSON.parse(await ours("session-reader", "last", "--tools", "--json"));
+      expect(session).toMatchObject({ agent, cwd: project });
+      const shown = entries.map(
+        ({ kind, text, tool }: { kind: string; text: string; tool?: Record<string, unknown> }) =>
+          tool ? [tool.action, tool.target, tool.failed] : [kind, text],
+      );
+      expect(shown).toEqual([
+        ["user", PROMPT],
+        ["run", "grep limit missing.txt", true],
+        ["read", file, false],
+        ["edit", file, false],
+        ["run", "cat limits.txt", false],
+        ["assistant", ANSWER],
+      ]);
+      expect(entries[1].tool.result).toBe(ERROR);
+      expect(entries[3].tool.input).toStartWith("@@ ");
+      expect(entries[3].tool.input).toContain("-limit=10\n+limit=20\n");
+      expect(entries[4].tool.result).toContain("limit=20");
+    });
+
+    test("it is found by its words and its error, and says how it goes on", async () => {
+      const { id } = JSON.parse(await ours("session-reader", "last", "--json")).session;
+      const found = async (...args: string[]) =>
+        JSON.parse(await ours("search", ...args, "--json")).results.map(
+          (hit: { session_id: string }) => hit.session_id,
+        );
+      expect(await found("zebra limit")).toEqual([id]);
+      expect(await found("--error", ERROR)).toEqual([id]);
+      const { resume = "" } = HOSTS.find((host) => host.agent === agent) ?? {};
+      expect((await ours("session-reader", "last", "--resume")).trim()).toBe(resume.replace("<id>", id));
+    });
+
+    test("it goes on with the session by the command that is named", async () => {
+      const resume = (await ours("session-reader", "last", "--resume")).trim().split(" ").slice(1);
+      const prompt = agent === "opencode" ? ["run", "And now?", "-m", "fake/made-up"] : ["-p", "And now?"];
+      const flags = driver.args.filter(
+        (arg, i) => arg.startsWith("--") || driver.args[i - 1] === "--auth-type",
+      );
+      const url = model.url.replace(/\/v1$/, "");
+      const command = [join(modules ?? "", client.file), ...prompt, ...resume, ...flags];
+      const { exitCode, stderr } = await runCommand(command, {
+        env: { ...env, ...driver.env(url) },
+        cwd: project,
+      });
+      expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
+      const { sessions } = JSON.parse(await ours("session-reader", "--list", "--json"));
+      expect(sessions).toHaveLength(1);
+      expect(await ours("session-reader", "last", "--lines", "2", "--no-tools")).toContain("User: And now?");
+    });
+  });
+}
