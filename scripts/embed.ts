@@ -28,8 +28,7 @@ import type { Config } from "../lib/config/config.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
 import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { ensureIndex, openIndex } from "../lib/index/open-index.ts";
-import { listSessions } from "../lib/sessions/sessions.ts";
-import { unlistedTranscripts } from "../lib/sessions/unlisted.ts";
+import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 

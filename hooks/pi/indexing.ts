@@ -53,7 +53,7 @@ async function indexInSlices(state: PiState, { paths, settings }: Config, contex
   if (!session) return;
   const [{ indexSessions }, { currentExclude }, { openIndex }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
-    import("../../lib/sessions/unlisted.ts"),
+    import("../../lib/sessions/exclusion.ts"),
     import("../../lib/index/open-index.ts"),
   ]);
   const store = await openIndex(paths.database, settings);

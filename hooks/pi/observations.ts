@@ -138,7 +138,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
     await Promise.all([
       import("../../lib/observe/ledger.ts"),
       import("../../lib/observe/session-memory.ts"),
-      import("../../lib/sessions/unlisted.ts"),
+      import("../../lib/sessions/exclusion.ts"),
       import("../../lib/redact/redact.ts"),
     ]);
   const { paths, settings } = config;

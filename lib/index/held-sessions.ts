@@ -6,8 +6,8 @@
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Reading } from "../config/config.ts";
+import { assertNotExcluded } from "../sessions/exclusion.ts";
 import { type LineRange, placeIn } from "../sessions/references.ts";
-import { assertNotExcluded } from "../sessions/unlisted.ts";
 import type { Row } from "../store/sqlite.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";

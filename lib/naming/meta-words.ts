@@ -7,11 +7,11 @@ import type { Reading, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
+import type { Progress } from "../sessions/record.ts";
 import { sessionAt } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
-import type { MetaReading } from "./meta-reading.ts";
 import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./naming.ts";
 
 /** The most of a conversation that a model reads: about 12,000 tokens. */
@@ -85,6 +85,19 @@ function isRecoverable(error: unknown): boolean {
 
 function isUsage(value: unknown): value is MetaOutcome["usage"] {
   return isRecord(value) && typeof value.input === "number" && typeof value.output === "number";
+}
+
+/** What of a conversation a session's meta is made of. */
+export interface MetaReading {
+  /** Added since the meta was made; all of them when it knows none of this branch. */
+  fresh: readonly Entry[];
+  /** The conversation, or `fresh` where not all of it was read. */
+  entries: readonly Entry[];
+  isWhole: boolean;
+  /** User messages that the meta does not know. */
+  newUsers: number;
+  /** Returns how far it was read; `made` when a meta was written that knows all of it. */
+  end(made: SessionMeta | undefined): Progress;
 }
 
 interface Material {

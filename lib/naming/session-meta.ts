@@ -3,7 +3,9 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
+import { placeAt, readAppended } from "../index/appended.ts";
 import { readTitles } from "../sessions/discovery.ts";
+import { currentExclude, isExcluded } from "../sessions/exclusion.ts";
 import { parentFile } from "../sessions/listing.ts";
 import {
   META_SCHEMA_VERSION,
@@ -16,17 +18,26 @@ import {
 import {
   isCurrent,
   isExportCurrent,
+  type Progress,
   readRecord,
   type SessionRecord,
   saveRecord,
 } from "../sessions/record.ts";
-import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
 import { recordWritten } from "../store/written-files.ts";
 import { readHead } from "../transcripts/head.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
-import { type MetaReading, readForMeta } from "./meta-reading.ts";
-import { fail, findOrigin, isSpoken, type MetaOptions, type MetaOutcome, summarize } from "./meta-words.ts";
+import type { Cursor, Entry, Session } from "../transcripts/session.ts";
+import { readActiveBranch } from "../transcripts/transcript.ts";
+import {
+  fail,
+  findOrigin,
+  isSpoken,
+  type MetaOptions,
+  type MetaOutcome,
+  type MetaReading,
+  summarize,
+} from "./meta-words.ts";
 import { isCircumstantial, type Summary } from "./naming.ts";
 
 /** Another process may be waiting for its model. */
@@ -224,4 +235,78 @@ function isSpokenOrDone(entry: Entry): boolean {
 /** Returns whether the system failed: the transcript vanished while it was read, or the disk is full. */
 function isSystemError(error: unknown): boolean {
   return error instanceof Error && "code" in error && typeof error.code === "string";
+}
+
+/** Tool results name a ticket's title; in a larger transcript they are not looked at. */
+const RESULTS_BYTES_MAX = 32 * 1024 * 1024;
+
+interface ReadingOptions {
+  record: Pick<SessionRecord, "meta" | "indexedTo">;
+  /** The row that the host is at. @default {the file's last} */
+  leafId: string | undefined;
+  /** Whether the whole is wanted whatever was read before. */
+  wantsWhole: boolean;
+  rules: Rules;
+}
+
+/** Reads what a session's meta needs. */
+function readForMeta(session: Session, options: ReadingOptions): MetaReading {
+  return readAdded(session, options) ?? readWhole(session, options);
+}
+
+function readAdded(
+  session: Session,
+  { record, leafId, wantsWhole, rules }: ReadingOptions,
+): MetaReading | undefined {
+  const { meta, indexedTo } = record;
+  if (!meta || !indexedTo || wantsWhole || leafId !== undefined) return undefined;
+  const appended = readAppended(session, indexedTo, rules);
+  if (!appended) return undefined;
+  const { note } = indexedTo;
+  const known: Cursor = { offset: numberOf(note.offset) ?? 0, line: numberOf(note.line) ?? 0 };
+  const isNext = known.offset === indexedTo.offset;
+  const fresh = isNext ? appended.entries : readActiveBranch(session.file, { rules, from: known }).entries;
+  return {
+    fresh,
+    entries: fresh,
+    isWhole: false,
+    newUsers: countUsers(fresh),
+    end: (made) => progress(session, appended.end, made ? appended.end : known),
+  };
+}
+
+function readWhole(session: Session, { record: { meta }, leafId, rules }: ReadingOptions): MetaReading {
+  const results = session.size <= RESULTS_BYTES_MAX;
+  const { entries } = readActiveBranch(session.file, { rules, results, leafId });
+  const fresh = newEntries(entries, meta);
+  const end = after(entries.at(-1));
+  const known = after(meta ? entries[entries.length - 1 - fresh.length] : undefined);
+  return {
+    fresh,
+    entries,
+    isWhole: true,
+    newUsers: countUsers(fresh),
+    end: (made) => progress(session, end, made ? end : known),
+  };
+}
+
+function after(entry: Entry | undefined): Cursor {
+  return { offset: entry?.end ?? 0, line: entry?.line ?? 0 };
+}
+
+/** The note says up to where the meta knows the transcript. */
+function progress({ file, size, modifiedAt }: Session, end: Cursor, { offset, line }: Cursor): Progress {
+  return { ...placeAt(file, end), size, modified: modifiedAt, note: { offset, line } };
+}
+
+/** Returns the entries after the last one that the meta knows; all when it knows none of this branch. */
+function newEntries(entries: readonly Entry[], meta: SessionMeta | undefined): readonly Entry[] {
+  if (!meta) return entries;
+  const line = /^line:(\d+)$/.exec(meta.lastIndexedLeafId)?.[1];
+  if (line !== undefined) return entries.filter((entry) => entry.line > Number(line));
+  return entries.slice(entries.findLastIndex(({ id }) => id === meta.lastIndexedLeafId) + 1);
+}
+
+function countUsers(entries: readonly Entry[]): number {
+  return entries.filter(({ kind }) => kind === "user").length;
 }

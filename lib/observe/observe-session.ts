@@ -10,7 +10,7 @@ import type { Reading, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
-import { currentExclude, isExcluded } from "../sessions/unlisted.ts";
+import { currentExclude, isExcluded } from "../sessions/exclusion.ts";
 import { copyDatabase } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { appendLedgerFile, ledgerFile } from "./ledger.ts";

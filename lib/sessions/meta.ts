@@ -6,14 +6,16 @@
  */
 
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join, resolve, sep } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
 import { fileStem, replaceFile } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import type { Reading } from "../config/config.ts";
+import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
-import { cleanName, hostTitle } from "./discovery.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
+import { cleanName, hostTitle, identifySession } from "./discovery.ts";
+import { codexId, PI_NAME } from "./places.ts";
 
 /** Increases with every change of the shape. */
 export const META_SCHEMA_VERSION = 1;
@@ -131,4 +133,25 @@ export function nameOf(session: Session, paths: Reading): string | undefined {
 export function givenName(session: Session, paths: Reading): string | undefined {
   const { meta } = readMeta(metaFile(paths, session));
   return session.name ?? cleanName(meta?.name) ?? hostTitle(session);
+}
+
+/** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
+export function withoutTranscript(meta: SessionMeta, paths: Reading): Session {
+  const { sessionId: id, sessionFile: file, name, cwd } = meta;
+  const there = identifySession({ file: resolve(file) });
+  if (there?.id === id) return there;
+  const time = Date.parse(meta.updatedAt);
+  const at = new Date(Number.isNaN(time) ? 0 : time).toISOString();
+  const agent = agentByPlace(file, paths);
+  return { id, agent, file, name: cleanName(name), cwd, updatedAt: at, modifiedAt: at, size: 0 };
+}
+
+/** Returns the agent by a transcript's place and name, for files that are gone. */
+export function agentByPlace(file: string, paths: Reading): Agent {
+  if (codexId(file) !== undefined) return "codex";
+  if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
+  const host = HOSTS.find(({ agent, home, database }) =>
+    file.startsWith(`${database === undefined ? paths.expand(home) : copiesFolder(paths, agent)}${sep}`),
+  );
+  return host?.agent ?? "plain";
 }

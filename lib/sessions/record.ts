@@ -19,10 +19,10 @@ import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Cursor, Session } from "../transcripts/session.ts";
 import { claudeTitleFile, cleanName, hostTitle } from "./discovery.ts";
-import { META_SUFFIX, metaDirectory, metaFile, readMeta, type SessionMeta } from "./meta.ts";
+import { currentExclude, isExclusionCurrent } from "./exclusion.ts";
+import { agentByPlace, META_SUFFIX, metaDirectory, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
-import { agentByPlace, currentExclude, isExclusionCurrent } from "./unlisted.ts";
 
 export interface SessionRecord {
   agent: Agent;

@@ -7,11 +7,14 @@
 
 import { basename } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { formatAge } from "../base/time.ts";
 import type { Reading } from "../config/config.ts";
+import { oneLine, redact } from "../redact/redact.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { identifySession, newestCopies, whyNoTranscript } from "./discovery.ts";
+import { identifySession, lastTime, newestCopies, whyNoTranscript } from "./discovery.ts";
+import { assertNotExcluded, isExcluded } from "./exclusion.ts";
 import { findTranscripts } from "./find.ts";
-import { metaFile, readMeta } from "./meta.ts";
+import { metaFile, nameOf, readMeta, withoutTranscript } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { namedSessions } from "./record.ts";
 import {
@@ -26,14 +29,6 @@ import {
   startsAlike,
 } from "./references.ts";
 import { describeSession, lastSession, sessionAt } from "./sessions.ts";
-import {
-  ambiguous,
-  assertNotExcluded,
-  isExcluded,
-  noPlace,
-  notFound,
-  withoutTranscript,
-} from "./unlisted.ts";
 
 export interface ResolveContext {
   paths: Reading;
@@ -243,4 +238,80 @@ function one(wanted: string, sessions: readonly Session[], paths: Reading): Sess
 function withoutExcluded(sessions: readonly Session[], paths: Reading): Session[] {
   const { exclude } = paths.rules;
   return sessions.filter((session) => !isExcluded(session, { paths, exclude }));
+}
+
+/** A session in an error's details. */
+export interface Candidate {
+  id: string;
+  agent: Agent;
+  name: string | undefined;
+  ageSeconds: number;
+}
+
+const AMBIGUOUS_SHOWN = 5;
+const NAME_SHOWN = 60;
+/** A truncated id would be useless. */
+const ID_SHOWN = 255;
+const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";
+
+/** Returns the error for a reference that matches several sessions, newest first. */
+function ambiguous(wanted: string, sessions: readonly Session[], paths: Reading): SessionMemoryError {
+  const candidates = describeCandidates(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
+  const shown = sessions.length > AMBIGUOUS_SHOWN ? `, the newest ${AMBIGUOUS_SHOWN} are listed` : "";
+  return new SessionMemoryError(
+    "AMBIGUOUS",
+    `Cannot tell which session "${safe(wanted)}" is: it fits ${sessions.length}${shown}`,
+    { details: { reference: safe(wanted), candidates }, hint: `use an id: ${joinCandidates(candidates)}` },
+  );
+}
+
+/** Returns the error for lines of a session where only a session can be meant. */
+function noPlace(wanted: string, session: string): SessionMemoryError {
+  return new SessionMemoryError("USAGE", `Cannot use "${safe(wanted)}": it names lines of a session`, {
+    hint: `name the session alone: ${safe(session)}`,
+  });
+}
+
+/** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
+function notFound(
+  wanted: string,
+  found?: { near: readonly Session[]; paths: Reading } | { reason: string },
+): SessionMemoryError {
+  const reason = found && "reason" in found ? found.reason : undefined;
+  const candidates = found && "near" in found ? describeCandidates(found.near, found.paths) : [];
+  const reference = oneLine(redact(wanted), reason === undefined ? NAME_SHOWN : Number.POSITIVE_INFINITY);
+  const message = [`Cannot find session "${reference}"`, reason].filter(Boolean).join(": ");
+  return new SessionMemoryError("NOT_FOUND", message, {
+    details: { reference, candidates },
+    hint: candidates.length > 0 ? `the nearest are ${joinCandidates(candidates)}` : HOW_TO_NAME,
+  });
+}
+
+function describeCandidates(sessions: readonly Session[], paths: Reading): Candidate[] {
+  return sessions.map((session) => {
+    const name = nameOf(session, paths);
+    return {
+      id: oneLine(redact(session.id), ID_SHOWN),
+      agent: session.agent,
+      name: name === undefined ? undefined : safe(name),
+      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(readTime(session))) / 1000)),
+    };
+  });
+}
+
+function readTime({ file, updatedAt }: Session): string {
+  return lastTime(file) ?? updatedAt;
+}
+
+function joinCandidates(candidates: readonly Candidate[]): string {
+  return candidates
+    .map(({ id, agent, name, ageSeconds }) => {
+      const called = name === undefined ? "" : ` "${name}"`;
+      return `${id}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
+    })
+    .join(", ");
+}
+
+function safe(text: string): string {
+  return oneLine(redact(text), NAME_SHOWN);
 }

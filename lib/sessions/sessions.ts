@@ -5,6 +5,7 @@
  */
 
 import { basename, dirname, resolve } from "node:path";
+import { changedAt, statOf } from "../base/files.ts";
 import type { Reading } from "../config/config.ts";
 import { holdsEntry } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -16,12 +17,12 @@ import {
   newestCopies,
   tryHead,
 } from "./discovery.ts";
+import { isExcluded } from "./exclusion.ts";
 import { findTranscripts, listDirectories, voluteSessions } from "./find.ts";
 import { nameOf } from "./meta.ts";
 import { encodeClaudeCwd } from "./places.ts";
 import { projectLookup, sessionProject } from "./project.ts";
 import { withNames } from "./record.ts";
-import { isExcluded } from "./unlisted.ts";
 
 export interface ListOptions {
   agent?: Agent | undefined;
@@ -108,6 +109,22 @@ function fromHead(session: Session): Session {
 export function sessionAt(file: string, paths?: Reading): Session | undefined {
   const session = identifySession({ file: resolve(file) });
   return session && paths ? describeSession(session, paths) : session;
+}
+
+/** Returns the files that are not transcripts as sessions of unknown kind. */
+export function unlistedTranscripts(paths: Reading, listed: readonly Session[]): Session[] {
+  const files = new Set(listed.map(({ file }) => file));
+  // Where names give agent and id, every file is listed already.
+  const agent = paths.transcripts.length > 0 ? undefined : "pi";
+  return findTranscripts(paths, { agent, subagents: true }).flatMap((found) => {
+    if (files.has(found.file) || found.ephemeral || identifySession(found)) return [];
+    const stat = statOf(found.file);
+    if (!stat?.isFile() || stat.size === 0) return [];
+    const id = basename(found.file, ".jsonl");
+    const modifiedAt = changedAt(stat);
+    const { file, agent = "plain" } = found;
+    return [{ id, agent, file, updatedAt: modifiedAt, modifiedAt, size: stat.size }];
+  });
 }
 
 /** Returns whether anything was said yet. Exact for small files; larger ones are assumed to have conversation. */

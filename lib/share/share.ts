@@ -6,7 +6,7 @@ import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { openIndex } from "../index/open-index.ts";
-import { currentExclude } from "../sessions/unlisted.ts";
+import { currentExclude } from "../sessions/exclusion.ts";
 import { forgetInLog } from "../store/forgetting.ts";
 import { PULLED_FACT } from "../store/replica.ts";
 import { openState, withState } from "../store/state.ts";
