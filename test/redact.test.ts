@@ -2,10 +2,12 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { compilePatterns, countRedactions, oneLine, redact } from "../lib/redact/redact.ts";
+import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
+import { temporaryHome, writeClaude } from "./support/home.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { ROOT } from "./support/run.ts";
-import { opaqueSecret, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";
+import { chars, opaqueSecret, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";
 
 test("redact() leaves hashes, ids, paths, code, placeholders and prose as they are", () => {
   const lines = readFileSync(join(ROOT, "test/fixtures/redact/ordinary.txt"), "utf8").split("\n");
@@ -148,6 +150,34 @@ test("redact() of a cut key block keeps the prose after it", () => {
   expect(redact(`${key}\n\nThat is the key we found.`)).toBe(
     "[redacted:private-key]\n\nThat is the key we found.",
   );
+});
+
+test("a reader knows that a key was open in the entry before", () => {
+  using home = temporaryHome();
+  const key = privateKey(seeded(8), { label: "" }).split("\n");
+  const last = `${chars(seeded(9), "abcdefghijklmnopqrstuvwxyz", 18)}==`;
+  const numbered = (lines: string[]) => lines.map((line, index) => `${index + 1}→${line}`).join("\n");
+  const read = (lines: string[], offset: number) => [
+    ...claudeAssistant({
+      text: "on",
+      tools: [{ name: "Read", id: `t${offset}`, input: { file_path: "k", offset } }],
+    }),
+    claudeToolResult({ toolUseId: `t${offset}`, content: numbered(lines) }),
+  ];
+  const file = writeClaude(home, {
+    rows: chain([
+      claudeUser({ text: "read the file" }),
+      ...read([last, "word"], 0),
+      ...read(key.slice(0, 9), 1),
+      ...read([last, "word"], 9),
+    ]),
+  });
+  const results = [...readEntries(file, { results: true })].filter(({ kind }) => kind === "result");
+  expect(results.map(({ text }) => text)).toEqual([
+    `1→${last}\n2→word`,
+    "1→[redacted:private-key]",
+    "1→[redacted:private-key]\n2→word",
+  ]);
 });
 
 test("oneLine() folds white space and defuses tags, our headers, list marks and fences", () => {

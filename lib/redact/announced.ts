@@ -5,9 +5,9 @@
  */
 
 import {
+  asksForValue,
   HASH,
   isFieldName,
-  isPlaceholderWord,
   isUuid,
   isWords,
   longestPart,
@@ -21,207 +21,161 @@ import {
 import { type Name, PASSWORD, SECRET, TOKEN } from "./names.ts";
 import { contentStart } from "./plain.ts";
 import type { Found } from "./secrets.ts";
+import { compileTable } from "./table.ts";
 
-/** How a value is given: it can be nothing else, it may be code, it is said in a sentence, or it only follows. */
-type Given = "certain" | "written" | "said" | "near";
-
-const CLOSE = String.raw`["'\`\])*_]{0,5}[?!]?(?: (?:\[[^\]\n]{0,40}\]|\([\w .-]{1,30}\)))?`;
-const QUOTE = "[\"'`“„«「]";
-const STRING = `[bfruLN@$]{0,2}${QUOTE}`;
-/** `: &str =`, `: SecretStr =`, `{ get; set; } =`, `<const> =`, `[] =`. */
-const TYPE = String.raw`(?:\s{0,4}:\s{0,4}[^\n="'\`:;,]{1,50}|\s?\{[^{}\n=]{1,40}\}|\s?<\w{1,20}>|\[\w{0,6}\])\s{0,4}=\s{0,4}`;
-/** A call or a list around the value: `Buffer.from(`, `[]byte(`, `Field(default=`, `[`. */
-const WRAPPER = String.raw`(?:(?:new )?[\w.:[\]<>]{1,40}!?\(\s{0,2}(?:\w{1,12} ?[=:] ?)?|[{[(]\s{0,12})`;
-const SCHEME = String.raw`(?:(?:bearer|basic|token|apikey|digest|negotiate)[ \t]{1,4})?`;
-const ONE_SIBLING = String.raw`(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?`;
-const REST_OF_PHRASE = String.raw`(?: (?:for|of|to|on|at|in|für|zu|de|pour|para) [\w@.'/-]{1,40}(?: [\w@.'/-]{1,40}){0,3}?)`;
-const VERB =
-  "(?:has|is|was|are|been|now|be|should|will|set|changed|changes|reset|rotated|updated|to|still|called|ist|war|lautet|est|es|é|är|er|jest|je)";
-
-/** The ways from a name to its value, each with what it makes of it. */
-const WAYS: [given: Given, way: RegExp][] = [
-  ["certain", new RegExp(`${CLOSE}${TYPE}${WRAPPER}?(?=${STRING})${STRING}`, "y")],
-  // a default for a missing variable, or the second argument
-  [
-    "certain",
-    new RegExp(`["'\`\\])]{0,3}\\s{0,4}(?:,|\\|\\||\\?\\?|\\bor\\b)\\s{0,8}${STRING}${SCHEME}`, "iy"),
-  ],
-  ["certain", /:[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?/y],
-  [
-    "certain",
-    new RegExp(
-      `["']?(?:,\\s{0,40}|\\s{1,40}|\\s?\\{[^{}]{0,200}?)${ONE_SIBLING}["']?(?:[Vv]alue|default)["']?\\s{0,4}[:=]\\s{0,4}["']?`,
-      "y",
-    ),
-  ],
-  ["certain", /["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>/y],
-  [
-    "certain",
-    new RegExp(`${CLOSE}\\s{0,24}(?::=|=>|[:=]={0,2})\\s{0,24}${WRAPPER}?${STRING}${SCHEME}`, "iy"),
-  ],
-  [
-    "written",
-    new RegExp(`${CLOSE}\\s{0,8}(?::=|=>|->|→|[:=]={0,2}|：)(?:\\*{1,3}|__)?\\s{0,24}${SCHEME}`, "iy"),
-  ],
-  ["said", new RegExp(`\\(\\s{0,4}${STRING}`, "y")],
-  [
-    "said",
-    new RegExp(
-      `${CLOSE}(?:${REST_OF_PHRASE}?(?: ${VERB}){1,4}:?|${REST_OF_PHRASE}:)\\s{1,2}${QUOTE}{0,2}`,
-      "y",
-    ),
-  ],
-  ["said", /\s{0,2}(?:是|为|は|가|는|은)\s{0,2}["'`«「]{0,2}/y],
-  ["near", /(?:\s{0,8}\|\s{0,8}|["'`]?[ \t]{1,8})["'`]?/y],
-];
-const [, ARGUMENT, , , ELEMENT] = WAYS.map(([, way]) => way);
+const PARTS: Record<string, string> = {
+  "@c": "[\"'`\\])*_]{0,5}[?!]?(?: (?:\\[[^\\]\\n]{0,40}\\]|\\([\\w .-]{1,30}\\)))?",
+  "@q": "[\"'`“„«「]",
+  "@s": "[bfruLN@$]{0,2}[\"'`“„«「]",
+  "@a": "(?::=|=>|->|→|：|[:=]={0,2})",
+  // a call or a list around the value: `Buffer.from(`, `[]byte(`, `Field(default=`, `[`
+  "@w": "(?:(?:new )?[\\w.:[\\]<>]{1,40}!?\\(\\s{0,2}(?:\\w{1,12} ?[=:] ?)?|[{[(]\\s{0,12})?",
+  // `: &str =`, `{ get; set; } =`, `<const> =`, `[] =`
+  "@t": "(?:\\s{0,4}:\\s{0,4}[^\\n=\"'`:;,]{1,50}|\\s?\\{[^{}\\n=]{1,40}\\}|\\s?<\\w{1,20}>|\\[\\w{0,6}\\])\\s{0,4}=\\s{0,4}",
+  "@b": "(?:(?:bearer|basic|token|apikey|digest|negotiate)[ \\t]{1,4})?",
+  "@p": "(?: (?:for|of|to|on|at|in|für|zu|de|pour|para) [\\w@.'/-]{1,40}(?: [\\w@.'/-]{1,40}){0,3}?)",
+  "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|to|still|called|ist|lautet|est|es|é|är|er|jest|je))",
+};
+/** The ways from a name to its value: it can be nothing else, it may be code, it is said in a sentence, or it only follows. */
+const WAYS = compileTable(
+  String.raw`
+certain @c@t@w@s
+argument ["']\s{0,4},\s{0,8}@s@b
+certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
+certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
+certain ["']?(?:,\s{0,40}|\s{1,40}|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
+element ["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>
+certain @c\s{0,24}@a\s{0,24}@w@s@b
+written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
+said \(\s{0,4}@s
+said @c(?:@p?@v{1,4}:?|@p:)\s{1,2}@q{0,2}
+said \s{0,2}(?:是|为|は|가|는|은)\s{0,2}@q?
+near (?:\s{0,8}\|\s{0,8}|["']?[ \t]{1,8})["']?
+`,
+  PARTS,
+  "iy",
+);
 /** A value is judged by its first part and then consumed, so that many names in one long run stay linear. */
 const BARE = /(?:[^\s"'`,;<>()[\]{}|&，。、」»]|&(?![\w.-]{1,40}=|&)){1,128}/y;
-const REST = /(?:[^\s"'`,;<>()[\]{}|&，。、」»]|&(?![\w.-]{1,40}=|&))*/y;
+const REST = new RegExp(BARE.source.replace("{1,128}", "*"), "y");
+const CLOSING: Record<string, string> = { "“": "”", "„": "“", "«": "»", "「": "」" };
+/** Quoted values are not longer. */
+const QUOTED_MAX = 4096;
+
+interface Value {
+  text: string;
+  start: number;
+  end: number;
+  /** The way it is given. */
+  way: string;
+  isQuoted: boolean;
+}
 
 /** Reports the value that a name announces, and returns where it ends. */
 export function findAnnounced(text: string, name: Name, found: Found): number {
-  for (const [given, way] of WAYS) {
-    way.lastIndex = name.end;
-    if (!way.test(text) || !fits(text, name, way)) continue;
-    const value = readValue(text, name, { given, start: way.lastIndex });
-    if (!value || !isSecret(text, name, value)) continue;
+  const before = text.slice(Math.max(0, name.start - 120), name.start);
+  // a model's signature under its thinking is no secret, one in an address opens it
+  if (/sig(?:nature)?$/i.test(name.text) && !/[?&;]$/.test(before)) return name.end;
+  for (const [way, pattern] of WAYS) {
+    pattern.lastIndex = name.end;
+    if (!pattern.test(text)) continue;
+    const start = pattern.lastIndex;
+    if (way === "argument" && !/\([^()]*["'`]$|\[["'`]Authorization$|\[["'`]$/.test(before)) continue;
+    if (
+      way === "element" &&
+      !(/<[^<>\n]*$|<key>$/.test(before) && text.slice(start, start + 500).includes("</"))
+    )
+      continue;
+    const value = readValue(text, start, way === "argument" || way === "element" ? "certain" : way);
+    if (!value || !isSecret(value, { name, before, text })) continue;
     REST.lastIndex = value.end;
-    const isCut = !value.isQuoted && value.text.length === 128 && REST.test(text);
-    const end = isCut ? REST.lastIndex : value.end;
+    const end = !value.isQuoted && value.text.length === 128 && REST.test(text) ? REST.lastIndex : value.end;
     found(value.start, end, name.kind);
     return end;
   }
   return name.end;
 }
 
-/** A second argument follows a first one, an element's content its tag. */
-function fits(text: string, name: Name, way: RegExp): boolean {
-  const before = text.slice(Math.max(0, name.start - 100), name.start);
-  if (way === ELEMENT)
-    return /<[^<>\n]*$|<key>$/.test(before) && /<\//.test(text.slice(way.lastIndex, way.lastIndex + 500));
-  if (way === ARGUMENT && text.slice(name.end, way.lastIndex).includes(","))
-    return /[([]\s*["'`]$/.test(before) && (before.includes("(") || name.kind === "authorization");
-  if (
-    /\($/.test(text.slice(name.end, way.lastIndex).trimEnd().slice(0, 1)) &&
-    /^(?:get|read|find|has|load|is|t$)/i.test(name.text)
-  )
-    return false;
-  if (/sig(?:nature)?$/i.test(name.text)) return /[?&;]$/.test(before);
-  return true;
-}
-
-interface Value {
-  text: string;
-  start: number;
-  end: number;
-  given: Given;
-  isQuoted: boolean;
-}
-
-const CLOSING: Record<string, string> = { "“": "”", "„": "“", "«": "»", "「": "」" };
-
-function readValue(
-  text: string,
-  name: Name,
-  { given, start }: { given: Given; start: number },
-): Value | undefined {
+function readValue(text: string, start: number, way: string): Value | undefined {
   const quote = text.charAt(start - 1);
-  if (/["'`“„«「]/.test(quote) && start > name.end) {
-    const close = text.indexOf(CLOSING[quote] ?? quote, start);
-    const end = close === -1 || close - start > 4096 ? -1 : close;
-    if (end !== -1 && !text.slice(start, end).includes("\n"))
-      return { text: text.slice(start, end), start, end, given, isQuoted: true };
+  if (/["'`“„«「]/.test(quote)) {
+    const end = text.indexOf(CLOSING[quote] ?? quote, start);
+    const quoted = end === -1 || end - start > QUOTED_MAX ? "\n" : text.slice(start, end);
+    if (!quoted.includes("\n")) return { text: quoted, start, end, way, isQuoted: true };
   }
   BARE.lastIndex = start;
-  if (!BARE.test(text)) return undefined;
-  const end = BARE.lastIndex;
-  return { text: text.slice(start, end), start, end, given, isQuoted: false };
+  const bare = BARE.exec(text)?.[0];
+  return bare === undefined
+    ? undefined
+    : { text: bare, start, end: start + bare.length, way, isQuoted: false };
 }
 
 /** Environment variables and npm's `_authToken`: no code follows `=`, but the value itself. */
 const VARIABLE = /^(?:[A-Z0-9_]+|_[a-z]\w*)$/;
-/** What makes sure of a value that only follows after a blank: a command that sets a variable, a login. */
-const BEFORE_BLANK = /(?:\b(?:ENV|setx|setenv)|\blogin\s+\S{1,100})\s+$/;
+/** What tells the user or sets a variable, before what tells the password. */
+const BEFORE =
+  /\b(?:user(?:name)?|login|email|host|port|database)["']?\s?[:=]\s?\S*\s+$|\blogin\s+\S{1,100}\s+$|\b(?:ENV|setx|setenv) +$/i;
 
-/** A line that tells the user, before one that tells the password. */
-const AFTER_USER = /\b(?:user(?:name)?|login|email|host|port|database)["']?\s?[:=]\s?\S*(\s+)$/i;
-
-function isSecret(text: string, name: Name, value: Value): boolean {
+function isSecret(
+  value: Value,
+  { name, before, text }: { name: Name; before: string; text: string },
+): boolean {
+  const { way, isQuoted } = value;
   const between = text.slice(name.end, value.start);
-  const before = text.slice(Math.max(0, name.start - 120), name.start);
+  const hasScheme = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$/i.test(between);
   const isVariable =
     VARIABLE.test(name.text) &&
-    (between.startsWith("=") ||
-      value.given === "certain" ||
-      (value.given === "near" && /\b(?:ENV|setx|setenv) +$/.test(before)));
-  const isSetting = /^(?:requirepass|masterauth|rootpw)$/.test(name.text) || BEFORE_BLANK.test(before);
-  const hasScheme = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$/i.test(between);
+    (between.startsWith("=") || way === "certain" || /\b(?:ENV|setx|setenv) +$/.test(before));
+  const isParameter = /^[:=]/.test(between) && /[?&]$|\$\{$/.test(before);
+  const isPlace = name.text.includes(".") || BEFORE.test(before) || isLine(text, name, value);
   const isCertain =
-    value.given === "certain" ||
+    way === "certain" ||
     isVariable ||
-    /^-|^(?:\w+\.)*set[A-Z_]/.test(name.text) ||
-    (value.given === "near" && isSetting) ||
-    (/^[:=]/.test(between) && /[?&]$|\$\{$/.test(before)) ||
-    (between === "=" && (name.text.includes(".") || AFTER_USER.test(before) || isLine(text, name, value))) ||
-    ((/\*\*|__/.test(between) || AFTER_USER.test(before)) && isLine(text, name, value)) ||
-    hasScheme;
-  if (!isCertain) trimEnd(value);
-  const { text: v, isQuoted, given } = value;
-  if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isVariable, given });
+    hasScheme ||
+    isParameter ||
+    /^-|^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw)$/.test(name.text) ||
+    (between === "=" && isPlace) ||
+    (/\*\*|__/.test(between) && isLine(text, name, value)) ||
+    (BEFORE.test(before) && (way === "near" || isLine(text, name, value)));
+  if (!isCertain && !isQuoted) value.end -= value.text.length - value.text.replace(/[.,:;!?*]+$/, "").length;
+  const v = value.text.slice(0, value.end - value.start);
+  if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isVariable, way });
   if (!isQuoted && /[([]/.test(text.charAt(value.end))) return false;
   const look = lookAt(v);
   if (name.level === TOKEN) {
-    if (look === HASH && !/^0x[0-9a-f]{64}$/i.test(v))
-      return (
-        isCertain &&
-        (hasScheme ||
-          name.kind === "token" ||
-          (!isUuid(v) && v.length >= 32 && (isVariable || /[?&]$/.test(before))))
-      );
     const part = lookAt(longestPart(v));
-    return look === HASH || part === RANDOM || (isCertain && part === SCRAMBLED && v.length >= 16);
+    if (part === RANDOM || (isCertain && part === SCRAMBLED && v.length >= 16)) return true;
+    // a hash has no 0x before its 64 digits
+    if (look !== HASH || /^0x[0-9a-f]{64}$/i.test(v)) return look === HASH;
+    return isCertain && (hasScheme || name.kind === "token" || (!isUuid(v) && (isVariable || isParameter)));
   }
   if (look === RANDOM) return true;
   if (isVariable && look !== NONE && v.length >= 8) return !(v.includes("/") && isWords(v));
+  const isGiven = isCertain || way === "written";
   if (name.level === SECRET) {
-    const isGiven = isCertain || given === "written";
-    if (look === HASH || !isGiven) return look === HASH && isGiven;
-    return (
-      look === MIXED && v.length >= 8 && !isFieldName(v) && (isCertain ? !isWords(v) : /[^\w.:/|-]/.test(v))
-    );
+    if (look === HASH || !isGiven || v.length < 8 || isFieldName(v)) return look === HASH && isGiven;
+    if (look === MIXED) return isCertain ? !isWords(v) : /[^\w.:/|-]/.test(v);
+    return look === SCRAMBLED && isCertain;
   }
   if (isCertain) return look >= WORD;
   // `call({ password: input1, host: db1 })` is code
-  if (given === "written")
-    return (
-      look >= MIXED &&
-      (look > MIXED || isQuoted || !/^[A-Za-z_]\w*$/.test(v) || !/[,)};]/.test(text.charAt(value.end)))
-    );
-  if (look < MIXED || v.length < 5 || /[/\\]|\w\.\w|::/.test(v)) return false;
+  const isCode =
+    !isQuoted && look === MIXED && /^[A-Za-z_]\w*$/.test(v) && /[,)};]/.test(text.charAt(value.end));
+  if (look < MIXED || v.length < 5) return false;
+  if (isGiven) return !isCode;
+  if (/[/\\]|\w\.\w|::/.test(v)) return false;
   if (between.includes("|")) return isFirst(text, name);
-  return given === "said" || (!/^pass$/i.test(name.text) && (isQuoted || (/\d/.test(v) && !isWords(v))));
-}
-
-function trimEnd(value: Value): void {
-  const trimmed = value.text.replace(/[.,:;!?*]+$/, "");
-  if (!value.isQuoted) value.end -= value.text.length - trimmed.length;
-  value.text = trimmed;
+  return way === "said" || (!/^pass$/i.test(name.text) && (isQuoted || (/\d/.test(v) && !isWords(v))));
 }
 
 /** Several words are a passphrase where a variable or a sentence can mean nothing else. */
 function isPhrase(
   v: string,
-  { name, isVariable, given }: { name: Name; isVariable: boolean; given: Given },
+  { name, isVariable, way }: { name: Name; isVariable: boolean; way: string },
 ): boolean {
-  if (v.length > 200 || name.level < SECRET || isFieldName(v) || isPlaceholderWord(v)) return false;
-  return (
-    isVariable ||
-    (name.level === PASSWORD &&
-      given !== "near" &&
-      (/\d/.test(v) || !/[A-Z.,]/.test(v)) &&
-      v.split(/\s+/).length <= 8)
-  );
+  if (v.length > 200 || name.level < SECRET || isFieldName(v) || asksForValue(v)) return false;
+  if (isVariable || name.level < PASSWORD || way === "near") return isVariable;
+  return (/\d/.test(v) || !/[A-Z.,]/.test(v)) && v.split(/\s+/).length <= 8;
 }
 
 /** `password=sqlroot`, alone on its line as in a file of settings. */

@@ -36,27 +36,14 @@ const ISSUED_REST = /[\w+/~%$.-]*(?:=[0-9A-Fa-f]{8}|={1,3})?/y;
 /** Prefixes that words have, too, and forms without a prefix of letters: what follows has to fit exactly. */
 const EXACT = String.raw`
 model-key sk- [A-Za-z0-9]{20,}
-voyage-key pa- [\w-]{40,}
 elevenlabs-key sk_ @x{48}(?!\w)
-firecrawl-key fc- @x{32}(?!\w)
 aws-key AKIA ASIA AROA AIDA AGPA AIPA ANPA ANVA ABIA ACCA A3T (?!IOSFODNN7EXAMPLE)[A-Z0-9]{16,17}(?!\w)
 databricks-token dapi @x{32}(?:-\d)?(?!\w)
-alibaba-key LTAI [A-Za-z0-9]{16,}
-tencent-key AKID [A-Za-z0-9]{32}(?!\w)
 vault-token s. b. [A-Za-z0-9]{24}(?!\w)
-crates-token cio [A-Za-z0-9]{32}(?!\w)
-nuget-key oy2 [a-z0-9]{43}(?!\w)
-resend-key re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,}
 mailgun-key key- @x{32}(?!\w)
 twilio-key SK @x{32}(?!\w)
-facebook-token EAAC EAAB EAAG EAAJ EAAM [A-Za-z0-9]{60,}
-square-token EAAA [\w-]{60}(?![\w-])
-easypost-key EZAK EZTK [A-Za-z0-9]{54}(?!\w)
 notion-token secret_ [A-Za-z0-9]{43}(?!\w)
 airtable-token pat [A-Za-z0-9]{14}\.@x{64}
-infracost-key ico- [A-Za-z0-9]{32}(?!\w)
-brave-key BSA [\w-]{28}(?![\w-])
-twitter-token AAAAAAAAAAAAAAAAAAAA [A-Za-z0-9]{1,100}%[A-Za-z0-9%]{40,}
 wallet-key xprv yprv zprv tprv uprv vprv [1-9A-HJ-NP-Za-km-z]{100,}
 jwt eyJ (?<![\w-]eyJ)[\w-]{10,}(?:\.[\w-]{8,}|\.(?=\.)){1,4}
 password-hash $2 [abxy]?\$\d\d\$[./A-Za-z0-9]{53}

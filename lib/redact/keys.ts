@@ -1,6 +1,5 @@
 /** Finds key material by its blocks: PEM and PuTTY files, whole, cut, or only lines of a body; words of a wallet. */
 
-import { contentStart } from "./plain.ts";
 import type { Found } from "./secrets.ts";
 
 const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----/g;
@@ -9,9 +8,9 @@ const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
 const BODY_MAX = 40_000;
 /** A long piece of base64, which only a key's body contains. */
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
-const HEADER = /(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): /y;
-const BODY_LINE = /[A-Za-z0-9+/=_-]{16,}/y;
-const LAST_LINE = /(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$))/y;
+/** Lines of base64 or of key headers, each after what editors, diffs and quotes put before a line. */
+const BODY =
+  /(?:(?:\s|["'`+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,}))*(?:["'`,]?\s?\n[\s+>|"'`]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$)))?/y;
 const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
@@ -49,40 +48,10 @@ function endOfBlock(text: string, body: number, end: number): number {
   return endOfBody(text, body);
 }
 
-/** Returns where lines of base64 or of key headers end, each after what editors and quotes put before a line. */
+/** Returns where a body that begins here ends. */
 export function endOfBody(text: string, from: number): number {
-  let end = from;
-  for (let at = from; at < text.length; ) {
-    const start = skipBetween(text, at);
-    HEADER.lastIndex = start;
-    BODY_LINE.lastIndex = start;
-    if (HEADER.test(text)) at = lineEnd(text, start);
-    else if (BODY_LINE.test(text)) at = BODY_LINE.lastIndex;
-    else {
-      LAST_LINE.lastIndex = start;
-      const isNext = /^[^\n]*\n[^\n]*$/.test(text.slice(at, start));
-      return isNext && end > from && LAST_LINE.test(text) ? LAST_LINE.lastIndex : end;
-    }
-    end = at;
-  }
-  return end;
-}
-
-/** Skips line ends, quotes, commas, joints of strings and line prefixes. */
-function skipBetween(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && at - from < 120) {
-    const code = text.charAt(at);
-    if (code === "\n") at = contentStart(text, at + 1);
-    else if (" \t\r\"'`,+|>\\".includes(code)) at++;
-    else break;
-  }
-  return at;
-}
-
-function lineEnd(text: string, from: number): number {
-  const end = text.indexOf("\n", from);
-  return end === -1 ? text.length : end;
+  BODY.lastIndex = from;
+  return BODY.test(text) ? BODY.lastIndex : from;
 }
 
 const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
@@ -93,4 +62,22 @@ export function findKeyArrays(text: string, found: Found): void {
     if (bytes.split(",").every((byte) => Number(byte) < 256))
       found(index + 1, index + whole.length - 1, "private-key");
   }
+}
+
+/** A line of nothing but base64, after what editors and diffs put before it: of some length, or the last, padded one. */
+const KEY_LINE =
+  /^([ \t]*(?:\d{1,6}[→:|\t-]|[+>|-](?=[\sA-Za-z0-9+/]))?[ \t]*)((?=[^\n]*[A-Z])(?=[^\n]*[a-z])[A-Za-z0-9+/]{16,76}|[A-Za-z0-9+/]{2,75}={1,2})(?=[ \t"',]*$)/gm;
+
+/** Returns a text that follows one in which a key was open, without the lines of that key. */
+export function replaceKeyLines(text: string): string {
+  return text.replace(KEY_LINE, "$1[redacted:private-key]");
+}
+
+/** Returns whether a key is open where a text ends; undefined if the text says nothing of it. */
+export function leavesKeyOpen(text: string): boolean | undefined {
+  const begin = Math.max(text.lastIndexOf("PRIVATE KEY-----"), text.lastIndexOf("PRIVATE KEY BLOCK-----"));
+  const end = text.lastIndexOf("-----END ");
+  if (begin !== -1 || end !== -1) return begin !== -1 && text.lastIndexOf("-----BEGIN ", begin) > end;
+  const last = text.slice(Math.max(0, text.length - 120)).trimEnd();
+  return /(?:^|\n)[^\n]{0,24}[A-Za-z0-9+/]{60,76}$/.test(last) ? true : undefined;
 }

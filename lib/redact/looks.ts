@@ -38,7 +38,7 @@ export function lookAt(value: string): number {
   if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return NONE;
   if (isMixed(value)) return MIXED;
   if (isScrambled(value)) return SCRAMBLED;
-  return isPlainWord(value) ? WORD : NONE;
+  return /^[a-z]{6,40}$/.test(value) && !FIELD_WORD.test(value) ? WORD : NONE;
 }
 
 /** Returns whether a text stands for a value that is not written here. */
@@ -51,19 +51,10 @@ export function isStandIn(text: string): boolean {
 }
 
 /** Returns whether a text begins as one that asks for a value. */
-export function isPlaceholderWord(text: string): boolean {
-  return PLACEHOLDER_WORD.test(text);
-}
-
-/** Returns whether a text is a lower-case word that says nothing about a field. */
-function isPlainWord(text: string): boolean {
-  return /^[a-z]{6,40}$/.test(text) && !FIELD_WORD.test(text);
-}
+export const asksForValue = (text: string): boolean => PLACEHOLDER_WORD.test(text);
 
 /** Returns whether a text names a field or a variable: `passwordInput`, `meta[name=csrf-token]`. */
-export function isFieldName(text: string): boolean {
-  return FIELD_WORD.test(text);
-}
+export const isFieldName = (text: string): boolean => FIELD_WORD.test(text);
 
 /** Returns whether all parts of a text could be words, and no more than two are numbers: `getServerSideProps`. */
 export function isName(text: string): boolean {
@@ -74,10 +65,12 @@ export function isName(text: string): boolean {
   return words.join("").length >= 4.5 * words.length && !/[-_./]{2}|[-_./]$/.test(text);
 }
 
-/** Returns whether letters stand in pieces as long as in names: `TestColor256Fallback`. */
+/** Returns whether most letters stand in pieces that could be words: `TestColor256Fallback`. */
 export function hasWords(text: string): boolean {
   const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
-  return parts.join("").length >= 3 * parts.length;
+  const words = parts.filter((part) => /^(?=.*[aeiouy])[A-Z]?[a-z]{2,}$/.test(part));
+  const letters = parts.join("").length;
+  return letters >= 3 * parts.length && words.join("").length >= 0.6 * letters;
 }
 
 /** Returns whether a text mixes letters with digits or signs as few words do. */

@@ -11,7 +11,7 @@ const ENDINGS: [level: number, endings: string][] = [
   ],
   [SECRET, "secrets?(?:_?id)?|credentials?|creds|mnemonic|geheimnis|segredo|secreto"],
   [TOKEN, "token|key|auth(?:orization|n)?|bearer|basic|sig(?:nature)?|clave|wallet|seed|salt"],
-  [0, "cookies?|(?:sess(?:ion)?(?:[_-]?id)?|sid)(?==)"],
+  [0, "(?:sess(?:ion)?(?:[_-]?id)?|sid)(?==)"],
 ];
 export const NAME_ENDS = `(?:${ENDINGS.map(([, endings]) => endings).join("|")})(?![a-z])`;
 /** Names beyond ASCII, looked for only in texts that are. */

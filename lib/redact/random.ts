@@ -12,7 +12,7 @@ const [BODY_MIN, BODY_MAX] = [60, 76];
 
 /** What stands before a value that is public: a sum, an id, a public key, a place in a list. */
 const PUBLIC_BEFORE =
-  /(?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src|x|y|n)["'`]?\s{0,2}[:=>]{1,2}\s{0,2}["'`]?)$/i;
+  /(?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'`]?\s{0,2}[:=>]{1,2}\s{0,2}["'`]?)$/i;
 /** `toolu_01…`, `chatcmpl-9a…`, `cus_N…`: what a short word begins is an id. */
 const ID = /^(?:[A-Za-z]{1,12}[_-]){1,3}[A-Za-z0-9]+$|^[0-9a-f]{6,}(?:-[0-9A-Za-z]{1,12})+$/;
 /** Certificates, public keys and sums say so at their beginning. */

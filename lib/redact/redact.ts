@@ -1,8 +1,6 @@
 /**
  * Removes secrets and control characters from any text that leaves a transcript.
- *
- * Secrets become `[redacted:<kind>]`; redacting twice changes nothing
- * more.
+ * Secrets become `[redacted:<kind>]`; redacting twice changes nothing more.
  */
 
 import { SessionMemoryError } from "../base/errors.ts";

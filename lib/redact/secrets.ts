@@ -7,7 +7,7 @@ import { findAnnounced } from "./announced.ts";
 import { findCards, findFormat, findMiddles } from "./formats.ts";
 import { endOfBody, findKeyArrays, findKeyBlocks } from "./keys.ts";
 import { FOREIGN_NAMES, NAME_ENDS, readName } from "./names.ts";
-import { findCookies, findInAddresses, findPlaced, PLACE_WORDS } from "./places.ts";
+import { findInAddresses, findPlaced, findSession, PLACE_WORDS } from "./places.ts";
 import { unescapeText } from "./plain.ts";
 import { decode, isBodyLine, isRandom } from "./random.ts";
 import { type Run, scan } from "./scan.ts";
@@ -106,7 +106,7 @@ function findValue(text: string, at: number, word: string, found: Found): number
   const end = findPlaced(text, at, found);
   const name = end > at ? undefined : readName(text, at, word);
   if (!name) return end;
-  return name.kind === "cookie" ? findCookies(text, name, found) : findAnnounced(text, name, found);
+  return name.kind === "cookie" ? findSession(text, name.end, found) : findAnnounced(text, name, found);
 }
 
 /** Reports what looks random in a run, and base64 of a text that holds a secret. */

@@ -2,6 +2,7 @@
 
 import { sep } from "node:path";
 import type { Settings } from "../config/config.ts";
+import { leavesKeyOpen, replaceKeyLines } from "../redact/keys.ts";
 import { redactor } from "../redact/redact.ts";
 import { forgottenTest } from "./forgotten-rows.ts";
 import type { Entry, ToolCall } from "./session.ts";
@@ -25,16 +26,25 @@ export function ownRules(): Rules {
   return own;
 }
 
+/** The rest of a key that was cut comes with the next result, after a few words and the call. */
+const KEY_REACH = 6;
+
 /**
  * Returns a filter for entries in their order, which gives none for an excluded one. An excluded prompt excludes its
  * answer, up to the next prompt.
  */
 export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry | undefined {
   let isAnswerExcluded = false;
+  let sinceKey = Number.POSITIVE_INFINITY;
   return (raw) => {
+    const isAfterKey = sinceKey++ < KEY_REACH;
+    const isOpen = leavesKeyOpen(raw.text);
+    if (isOpen !== undefined) sinceKey = isOpen ? 0 : Number.POSITIVE_INFINITY;
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
-    return isExcluded || isAnswerExcluded ? undefined : cleanEntry(raw, clean);
+    return isExcluded || isAnswerExcluded
+      ? undefined
+      : cleanEntry(raw, isAfterKey ? (text) => clean(replaceKeyLines(text)) : clean);
   };
 }
 
