@@ -145,11 +145,14 @@ const LOOKING =
 const LOOKING_WORTH = 0.6;
 /** Begins in the middle of something, or is a label. */
 const MIDDLE =
-  /^(?:it|this|that|these|those|there|i|you|we|they|he|she|if|when|as|because|but|also|from|every|in|on|at|of|for|with|by)\b|^[\p{L} ]{1,30}: /iu;
+  /^(?:it|this|that|these|those|there|i|you|we|they|he|she|if|when|as|because|but|also|instead|from|every|in|on|at|of|for|with|by)\b|^[\p{L} ]{1,30}: /iu;
 /** Says how things are: after the opening sentence, background to what is asked. */
 const STATING =
   /^(?:the|an?|all|our|your|my)\b.*\b(?:is|are|was|were|has|have|does|do|did|can|will)(?:n['’]?t)?\b/i;
 const BACKGROUND_WORTH = 0.5;
+/** Points at what the name does not hold. */
+const POINTING =
+  /\b(?:this|that|these|the following) (?:issue|report|problem|bug|error|plan|request|feature|change|one|thing)s?\b/i;
 /** Two words say what, seldom of what. */
 const SHORT_WORTH = 0.5;
 /** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
@@ -157,9 +160,9 @@ const DOING =
   /^(?:re-?)?(?:add|analy[sz]|automat|build|built|chang|clean|compar|configur|convert|creat|debug|delet|deploy|design|document|drop|enabl|explain|explor|export|extend|extract|fix|handl|implement|import|improv|install|instrument|integrat|investigat|make|merg|migrat|mov|optimi[sz]|organi[sz]|plan|port|propos|publish|refactor|releas|remov|renam|replac|report|research|restructur|revert|review|rewrit|rework|set up|simplif|split|support|switch|summari[sz]|test|translat|understand|unif|updat|upgrad|validat|verif|writ|behebe|baue|erstelle|ergänze|schreib|ändere|corrig|ajout|crée|añad|agreg)\w{0,4}\b/i;
 const DOING_WORTH = 1.3;
 const CLAUSE_WORTH = 0.9;
-/** Said to a reader of transcripts, not about the work; filler. */
+/** Said to a reader of transcripts, not about the work; filler; a log's line. */
 const INJECTED =
-  /\blorem ipsum\b|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
+  /^\[[\w. -]+\]|\blorem ipsum\b|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
 
 interface Statement {
   text: string;
@@ -207,13 +210,15 @@ function isRequest(text: string): boolean {
   return replyOf(text) === undefined && !/^\s*\/|^Approved the plan\b|\(asked: /.test(text);
 }
 
-/** Writes links to issues and changes as people say them: `repo#12`. */
+/** Writes links to issues and changes as people say them: `repo#12`; after words they end a sentence. */
 function withReferences(text: string): string {
-  return text.replace(
-    /https?:\/\/[^\s/]+\/[^\s/]+\/([^\s/]+)\/(?:issues|pull|-\/issues|-\/merge_requests)\/(\d+)\S*/g,
-    "$1#$2",
+  return text.replace(LINK, (_, before: string, repo: string, number: string) =>
+    before ? `${before}${repo}#${number}\n` : `${repo}#${number}`,
   );
 }
+
+const LINK =
+  /(\S[ \t]+)?https?:\/\/[^\s/]+\/[^\s/]+\/([^\s/]+)\/(?:issues|pull|security\/advisories|-\/issues|-\/merge_requests)\/([\w-]+)\S*/g;
 
 /** Returns a sentence and the clauses inside it that say what to do. */
 function clausesOf(sentence: string): string[] {
@@ -222,6 +227,7 @@ function clausesOf(sentence: string): string[] {
   const isLooking = LOOKING.test(withoutLeadIn(sentence));
   const after = breaks.flatMap(({ index, 0: mark }) => {
     const clause = withoutLeadIn(sentence.slice(index + mark.length));
+    if (NEGATED.test(sentence.slice(0, index))) return [];
     return DOING.test(clause) || (isLooking && mark.trim() === "to") ? [clause] : [];
   });
   return [sentence, ...after];
@@ -230,6 +236,8 @@ function clausesOf(sentence: string): string[] {
 const CLAUSES_MAX = 8;
 const CLAUSE_BREAK =
   /[,;:]\s+(?:and |but |so |then )*|\s(?:and|but|then|so|to|for|und|dann|et|y|и)\s(?=\p{L})/giu;
+/** Ends on a negation, which turns what follows into its opposite. */
+const NEGATED = /(?:\bnot|n['’]t|\bnever|\bwithout)(?: \S+){0,2}$/i;
 /** Says who reads it. */
 const ADDRESSING = /^you(?:['’]re| are)\b/i;
 
@@ -238,16 +246,18 @@ function phrase(statement: string): string | undefined {
   const plain = statement
     .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
     .replace(/[*`"“”„«»]+/g, "")
-    .replace(/@?(?:[\w.-]*\/)+([\w.*-]+)/g, "$1")
+    .replace(/@?(?:[\w.-]*\/)+([\w*-]+\.[\w.]+)/g, "$1")
     .replace(/\s*\([^)]*\)?/g, " ")
     .replace(/\s+/g, " ")
     .trim();
   const reference = REFERENCE.exec(plain)?.slice(1).find(Boolean);
-  const bare = plain.replace(REFERENCE, "").replace(/^(?:plan|goal|task|context)\s*:\s*/i, "");
+  const bare = plain.replace(REFERENCE, "").replace(/^(?:plan|goal|task|context|summary)\s*:\s*/i, "");
   const led = withoutLeadIn(bare);
   // "hello as a plain string"
   const said = /^(?:as|of|with|for|in|on|at)\b/i.test(led) ? bare : led;
-  const cut = hasUnspaced(said) ? unspacedStart(said) : spacedStart(said.split(" "));
+  const cut = hasUnspaced(said)
+    ? unspacedStart(said)
+    : spacedStart(said.split(" "), reference ? WORDS_MAX - 1 : WORDS_MAX);
   const name = cut.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
   const whole = reference && cut !== "" ? `${name} ${reference}` : name;
   const words = name.split(" ").length;
@@ -256,12 +266,11 @@ function phrase(statement: string): string | undefined {
     ? name.length >= 4
     : words > 1 && (terms > 1 || (terms > 0 && words > 2));
   if (!isEnough || INJECTED.test(name)) return undefined;
-  const fitting = whole.length > NAME_CHARS ? whole.slice(0, NAME_CHARS).replace(/\P{L}+\S*$/u, "") : whole;
-  return fitting.charAt(0).toUpperCase() + fitting.slice(1);
+  return whole.charAt(0).toUpperCase() + whole.slice(1);
 }
 
 /** Matches an issue named before or after all else. */
-const REFERENCE = /^([\w.-]+#\d+)[\s.,:]+|[\s.,:]+([\w.-]+#\d+)[\s.,:]*$/;
+const REFERENCE = /^([\w.-]+#\w[\w-]*)[\s.,:]+|[\s.,:]+([\w.-]+#\w[\w-]*)[\s.,:]*$/;
 /** Begins a clause of its own. */
 const CLAUSE =
   /^(?:so|because|which|that|but|when|while|if|whether|where|since|weil|damit|dass|aber|wenn|parce|mais|quand|porque|pero|cuando|чтобы|который)$/i;
@@ -270,17 +279,19 @@ const SIDE =
   /^(?:of|to|for|due|in|into|with|on|onto|from|by|during|via|using|through|based|between|against|without|after|before|and|or|und|oder|et|ou|y|as|instead|then|containing|including|mit|von|für|auf|pour|avec|para|con|с|для|[—–-])$/i;
 
 /** Returns the first words, ended where a clause or a phrase does. */
-function spacedStart(words: string[]): string {
+function spacedStart(words: string[], max: number): string {
   let end = words.length;
-  if (end > WORDS_MAX) {
+  if (end > max) {
     const clause = words.findIndex((word, at) => at >= WORDS_MIN && CLAUSE.test(word));
-    const last = clause === -1 ? WORDS_MAX : Math.min(clause, WORDS_MAX);
+    const last = clause === -1 ? max : Math.min(clause, max);
     const ends = Array.from({ length: last - WORDS_MIN + 1 }, (_, less) => last - less);
     end =
       ends.find((at) => /[,;:–—]$/.test(words[at - 1] ?? "") || at === clause) ??
       ends.find((at) => SIDE.test(words[at] ?? "") && !SIDE.test(words[at - 1] ?? "")) ??
+      ends.find((at) => isFunctionWord(words[at] ?? "")) ??
       last;
   }
+  while (end > 1 && words.slice(0, end).join(" ").length > NAME_CHARS) end--;
   // "documents generated [during …]": a participle whose rest is cut off goes with it
   if (end < words.length && end > WORDS_MIN && /^\p{Ll}+(?:ed|ing)$/u.test(words[end - 1] ?? "")) end--;
   while (end > 1 && needsMore(words[end - 1] ?? "")) end--;
@@ -300,6 +311,7 @@ function unspacedStart(text: string): string {
 
 function mannerWorth(name: string, worth: number): number {
   if (!hasUnspaced(name) && name.split(" ").length <= 2) return SHORT_WORTH;
+  if (POINTING.test(name) && !REFERENCE.test(name)) return BACKGROUND_WORTH;
   if (DOING.test(name)) return DOING_WORTH;
   if (LOOKING.test(name)) return LOOKING_WORTH;
   return MIDDLE.test(name) || (worth < WORTH.opening && STATING.test(name)) ? BACKGROUND_WORTH : 1;
@@ -311,7 +323,7 @@ const REFERENCE_WEIGHT = 4;
 /** Scores how much of what the session keeps coming back to is in a name. */
 function informativeness(name: string, weights: ReadonlyMap<string, number>): number {
   const terms = new Set(contentWords(name));
-  let sum = /#\d+$/.test(name) ? REFERENCE_WEIGHT : 0;
+  let sum = /#\w[\w-]*$/.test(name) ? REFERENCE_WEIGHT : 0;
   for (const term of terms) sum += weights.get(term) ?? 0;
   return sum / Math.sqrt(3 + name.split(" ").length);
 }
@@ -332,6 +344,12 @@ function termWeights(entries: readonly Entry[], subjects: readonly string[]): Ma
   return counts;
 }
 
+/** Begins a sentence of a commit's body: a verb, an adverb or an article. */
+const BEGINS = new RegExp(
+  `${DOING.source}|^\\w+ly$|^(?:introduc\\w+|the|this|it|when|now|also|an?|in|so)$`,
+  "i",
+);
+
 /** Returns the subjects of the commits without their type, oldest first: as git printed them, else as they were given. */
 function commitSubjects(entries: readonly Entry[]): string[] {
   const subjects = new Map<string | undefined, string>();
@@ -339,7 +357,7 @@ function commitSubjects(entries: readonly Entry[]): string[] {
     const given = tool && commitMessage(tool.target);
     // A call is on one line: its subject ends where the body's first sentence begins.
     const words = given?.split(" ") ?? [];
-    const end = words.findIndex((word, at) => at > 2 && /^\p{Lu}\p{Ll}/u.test(word) && DOING.test(word));
+    const end = words.findIndex((word, at) => at > 2 && /^\p{Lu}\p{Ll}/u.test(word) && BEGINS.test(word));
     if (given) subjects.set(callId, words.slice(0, end === -1 ? undefined : end).join(" "));
     const printed =
       kind === "result" && subjects.has(callId) && /^\[[^\]\n]+ [0-9a-f]{7,}\] (.+)$/m.exec(text)?.[1];
