@@ -231,22 +231,22 @@ describe("opencode's database", () => {
   });
 });
 
-test("a subagent of Gemini CLI is left out unless it is asked for", async () => {
+test.each(["gemini", "opencode"])("a subagent of %s is left out unless it is asked for", async (agent) => {
   using home = temporaryHome();
-  const parent = conversation("gemini", home.project);
-  HOST_WRITERS.gemini?.(home, parent);
-  HOST_WRITERS.gemini?.(home, {
+  const parent = conversation(agent, home.project);
+  const id = idIn(agent, "sub");
+  HOST_WRITERS[agent]?.(home, parent);
+  HOST_WRITERS[agent]?.(home, {
     ...parent,
-    id: uuidFrom("sub"),
-    parentId: parent.id,
-    steps: [{ says: "user", text: "look around" }],
+    ...{ id, parentId: parent.id, steps: [{ says: "user", text: "Count the ostriches" }] },
   });
   const list = async (...args: string[]) =>
-    JSON.parse(await home.ok("session-reader", "--list", "--json", ...args)).sessions;
-  expect((await list()).map(({ id }: { id: string }) => id)).toEqual([parent.id]);
-  expect((await list("--subagents")).map(({ id }: { id: string }) => id).sort()).toEqual(
-    [parent.id, uuidFrom("sub")].sort(),
-  );
+    JSON.parse(await home.ok("session-reader", "--list", "--json", ...args)).sessions.map(
+      (session: { id: string }) => session.id,
+    );
+  expect(await list()).toEqual([parent.id]);
+  expect((await list("--subagents")).sort()).toEqual([parent.id, id].sort());
+  expect(JSON.parse(await home.ok("search", "ostriches", "--json")).results).toEqual([]);
 });
 
 test("rows that Gemini CLI took back are marked", async () => {

@@ -161,15 +161,17 @@ export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): Transc
   return found;
 }
 
+const COPIES = ["<id>.jsonl", "<parent>/<id>.jsonl"];
+
 /** Lists the transcripts of a host by the places in its line of the table. */
 export function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): TranscriptFile[] {
   const { agent, home, transcripts = [], database } = host;
-  const own = database === undefined ? [] : matching(copiesFolder(paths, agent), ["<id>.jsonl"], options);
-  const root = paths.expand(home);
-  const found = transcripts
+  const [root, places] =
+    database === undefined ? [paths.expand(home), transcripts] : [copiesFolder(paths, agent), COPIES];
+  return places
     .filter((place) => options.subagents || !place.includes("<parent>"))
-    .flatMap((place) => matching(root, place.split("/"), options));
-  return [...own, ...found].map((each) => ({ ...each, agent }));
+    .flatMap((place) => matching(root, place.split("/"), options))
+    .map((found) => ({ ...found, agent }));
 }
 
 type Matched = Pick<TranscriptFile, "file" | "id" | "parentId" | "subagent">;

@@ -3,9 +3,9 @@
  * one that names the session, and read from there. The database is only read, beside a client that may be running.
  */
 
-import { appendFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { ensureDirectory, fileStem, namesIn, readJson, replaceFile } from "../base/files.ts";
+import { appendFileSync, existsSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { ensureDirectory, fileStem, readJson, replaceFile } from "../base/files.ts";
 import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
 import { type Format, isoTime, plain } from "./format.ts";
@@ -40,7 +40,7 @@ type Copied = Record<string, [changed: number, title: string, message: string]>;
 const NOTE = "copied.json";
 
 /**
- * Copies what is new in a database into a folder, a file a session. Nothing new costs one query, and none while the
+ * Copies what is new in a database into a folder, a file a session, of subagents below their parent's id. Nothing new costs one query, and none while the
  * database's files are as they were.
  */
 export async function copySessions(
@@ -52,7 +52,6 @@ export async function copySessions(
   const state = [database, `${database}-wal`].map(stateOf).join(" ");
   if (note.state === state) return;
   const copied = recordOf(note.sessions) as Copied;
-  const there = new Set(namesIn(folder));
   const { openForeign } = await import("../store/sqlite.ts");
   const db = openForeign(database);
   try {
@@ -62,16 +61,18 @@ export async function copySessions(
       .all();
     for (const session of sessions) {
       const [id, changed, title] = [String(session.id), Number(session.time_updated), String(session.title)];
-      const name = `${fileStem(id)}.jsonl`;
-      const before = there.has(name) ? copied[id] : undefined;
+      const parent = session.parent_id === null ? "" : fileStem(String(session.parent_id));
+      const file = join(folder, parent, `${fileStem(id)}.jsonl`);
+      const before = existsSync(file) ? copied[id] : undefined;
       if (before?.[0] === changed || hasSession({ id, cwd: String(session.directory) })) continue;
       const { lines, last, isWhole } = newLines(db, id, { after: before?.[2], clean });
       if (before?.[1] !== title) lines.unshift(headLine(session, clean, before !== undefined));
       const rows = lines.map((line) => `${JSON.stringify(line)}\n`);
       const text = (hasPatterns ? rows.filter((row) => !hasText(row)) : rows).join("");
       // A crash between file and note makes the file anew.
-      if (!before) writeFileSync(join(folder, name), text, { mode: 0o600 });
-      else if (text !== "") appendFileSync(join(folder, name), text);
+      if (parent !== "" && !before) ensureDirectory(dirname(file));
+      if (!before) writeFileSync(file, text, { mode: 0o600 });
+      else if (text !== "") appendFileSync(file, text);
       copied[id] = [isWhole ? changed : 0, title, last ?? ""];
     }
     replaceFile(join(folder, NOTE), JSON.stringify({ state, sessions: copied }), { durable: false });
