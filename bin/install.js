@@ -53,7 +53,8 @@ function run(command, args, { cwd = ROOT, stdio = ["ignore", 2, 2], env = proces
   return spawnSync(command, args, { cwd, stdio, env }).status === 0;
 }
 
-function isBun(file) {
+/** Returns whether a program is the Bun we are tested on. */
+export function isBun(file) {
   const { stdout } = spawnSync(file, ["--version"], { encoding: "utf8" });
   return stdout?.trim() === PACKAGE.config.bun;
 }
