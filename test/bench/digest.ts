@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta } from "../../lib/sessions/meta.ts";
 import { type TemporaryHome, temporaryHome, write } from "../support/home.ts";
 import { uuidFrom } from "../support/rows.ts";
-import { scriptPath } from "../support/run.ts";
+import { scriptPath, starting } from "../support/run.ts";
 import { atMost, type BenchRow, bun, emptyScript, interleaved, timeProcess, times } from "./measure.ts";
 import { appendNews, fieldSessions, writeSessionField } from "./transcripts.ts";
 
@@ -26,16 +26,17 @@ export async function rows(): Promise<BenchRow[]> {
     prompt: "and now write the release notes",
   };
   const options = { env: home.env, cwd: home.project, stdin: JSON.stringify(input) };
-  const hook = async (isNews: boolean) => {
-    const { ms, stdout } = await timeProcess(bun(HOOK), options);
+  const hook = async (isNews: boolean, command = starting(HOOK)) => {
+    const { ms, stdout } = await timeProcess(command, options);
     const told = stdout.includes("[Session Activity]");
     if (told !== isNews) throw new Error(`Expected ${isNews ? "news" : "silence"} but found "${stdout}"`);
     return ms;
   };
   const baseline = async () => (await timeProcess(bun(empty), options)).ms;
 
-  await timeProcess(bun(HOOK), options); // sets the cursors
-  const silent = await interleaved({ hook: () => hook(false), empty: baseline }, 21);
+  await timeProcess(starting(HOOK), options); // sets the cursors
+  const direct = () => hook(false, bun(HOOK));
+  const silent = await interleaved({ hook: () => hook(false), direct, empty: baseline }, 21);
   const own = await interleaved(
     {
       hook: () => {
@@ -50,7 +51,7 @@ export async function rows(): Promise<BenchRow[]> {
   writeMetaFiles(home);
   const reference = async (written: string) => {
     const stdin = JSON.stringify({ ...input, prompt: `as in ${written} we did` });
-    const { ms, stdout } = await timeProcess(bun(HOOK), { ...options, stdin });
+    const { ms, stdout } = await timeProcess(starting(HOOK), { ...options, stdin });
     if (!stdout.includes(`topic ${MENTIONED}`))
       throw new Error(`Expected what is known of ${written} but found "${stdout}"`);
     return ms;
@@ -73,6 +74,9 @@ export async function rows(): Promise<BenchRow[]> {
   return [
     ...silentRows("prompt hook, nothing new, 300 of 3,000 sessions / empty Bun", silent),
     ...silentRows("  the same, its own session has gone on", own),
+    atMost("prompt hook through the starter / on Bun directly", silent.hook / silent.direct, 1.3, {
+      detail: times(silent.hook, silent.direct),
+    }),
     atMost("prompt hook, @@name among 3,000 meta files / empty Bun", mentioned.name / mentioned.empty, 8, {
       detail: times(mentioned.name, mentioned.empty),
     }),
