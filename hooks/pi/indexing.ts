@@ -4,7 +4,7 @@
  */
 
 import { describeError } from "../../lib/base/errors.ts";
-import { findRuntime } from "../../lib/base/runtime.ts";
+import { findRuntime, withOwnRuntime } from "../../lib/base/runtime.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
@@ -25,7 +25,7 @@ const GROWTH_SHARE = 0.05;
 export function registerIndexing(state: PiState, config: Config): void {
   let canStart: boolean | undefined;
   afterTurn(state, "indexing", async (context) => {
-    canStart ??= findRuntime({ env: config.env, cwd: context.cwd }) !== undefined;
+    canStart ??= findRuntime({ env: withOwnRuntime(config.env), cwd: context.cwd }) !== undefined;
     if (canStart) await startWork(config, context, []);
     else await indexInSlices(state, config, context);
   });

@@ -39,7 +39,7 @@ export function findRuntime({ env, cwd, root }: StartOptions): Runtime | undefin
   const { spawnSync } = process.getBuiltinModule("node:child_process");
   const [, ...args] = ownCommand("--runtime", root);
   const { stdout } = spawnSync(SHELL, args, {
-    ...{ cwd: placeToStart(cwd), env: withOwnRuntime(env), encoding: "utf8", timeout: SEARCH_TIMEOUT_MS },
+    ...{ cwd: placeToStart(cwd), env, encoding: "utf8", timeout: SEARCH_TIMEOUT_MS },
     stdio: ["ignore", "pipe", "ignore"],
   });
   const [, name, command] = /^(bun|node|deno) (.+)\n/.exec(stdout ?? "") ?? [];
@@ -64,8 +64,8 @@ export function startDetached(name: string, args: readonly string[], { env, cwd,
   child.unref();
 }
 
-/** Adds the runtime of this process to the end of PATH: a host's own need not be there. */
-function withOwnRuntime({ PATH = "", ...env }: Environment): Environment {
+/** Adds the runtime of this process to the end of PATH, where a host's own need not be. */
+export function withOwnRuntime({ PATH = "", ...env }: Environment): Environment {
   return { ...env, PATH: `${PATH}${delimiter}${dirname(process.execPath)}` };
 }
 
