@@ -12,9 +12,21 @@ import { indexSessions } from "../../lib/index/indexing.ts";
 import { describeSeen, seenBefore } from "../../lib/search/seen-before.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
+import { type TemporaryHome, temporaryHome } from "../support/home.ts";
 import { settingsWith } from "../support/index.ts";
-import { atLeast, type BenchRow, inTemporaryFolder } from "./measure.ts";
+import { scriptPath } from "../support/run.ts";
+import {
+  atLeast,
+  atMost,
+  type BenchRow,
+  bun,
+  emptyScript,
+  interleaved,
+  timeProcess,
+  times,
+} from "./measure.ts";
 
+const HOOK = scriptPath("hooks/claude/post-tool-use-failure.ts");
 const SHARED = resolve(import.meta.dir, "../../../shared");
 const TRANSCRIPTS = ["transcripts", "bench/real2/claude"].map((folder) => join(SHARED, folder));
 
@@ -25,18 +37,20 @@ interface Failure {
   said: string;
 }
 
-/** Replays the failed commands; nothing where the real transcripts are absent. */
-async function replay(): Promise<Failure[]> {
-  if (!TRANSCRIPTS.every((folder) => existsSync(folder))) return [];
-  return await inTemporaryFolder(async (folder) => {
-    const store = openStore(join(folder, "memory.db"));
-    const paths = resolvePaths({ HOME: folder, SESSION_MEMORY_SESSIONS: TRANSCRIPTS.join(":") });
-    const sessions = listSessions(paths, { subagents: true });
-    await indexSessions({ store, sessions, settings: settingsWith() });
-    const failures = replayIn(store);
+const hasTranscripts = TRANSCRIPTS.every((folder) => existsSync(folder));
+
+/** Runs `use` on an index of the real transcripts at its place in a home. */
+async function withIndex<T>(use: (store: Store, home: TemporaryHome) => T | Promise<T>): Promise<T> {
+  using home = temporaryHome();
+  const store = openStore(home.paths.database);
+  const paths = resolvePaths({ ...home.env, SESSION_MEMORY_SESSIONS: TRANSCRIPTS.join(":") });
+  const sessions = listSessions(paths, { subagents: true });
+  await indexSessions({ store, sessions, settings: settingsWith() });
+  try {
+    return await use(store, home);
+  } finally {
     store.close();
-    return failures;
-  });
+  }
 }
 
 function replayIn(store: Store): Failure[] {
@@ -71,27 +85,63 @@ function replayIn(store: Store): Failure[] {
   });
 }
 
-/** How often it speaks, and of how many different errors. */
+/** How often it speaks, of how many different errors, and what that costs a command that failed. */
 export async function rows(): Promise<BenchRow[]> {
-  const failures = await replay();
-  if (failures.length === 0) return [];
-  const spoken = failures.filter(({ said }) => said !== "");
-  const errors = new Set(spoken.map(({ said }) => /^- "(.*?)": in /m.exec(said)?.[1]));
-  const silent = (100 * (failures.length - spoken.length)) / failures.length;
-  const detail = `${spoken.length} of ${failures.length} spoken to`;
+  if (!hasTranscripts) return [];
+  return await withIndex(async (store, home) => {
+    const failures = replayIn(store);
+    const spoken = failures.filter(({ said }) => said !== "");
+    const errors = new Set(spoken.map(({ said }) => /^- "(.*?)": in /m.exec(said)?.[1]));
+    const silent = (100 * (failures.length - spoken.length)) / failures.length;
+    const detail = `${spoken.length} of ${failures.length} spoken to`;
+    return [
+      atLeast("failed commands on which Seen before is silent", silent, 85, { unit: "%", detail }),
+      atLeast("different errors whose end it knows", errors.size, 8, { unit: "" }),
+      ...(await costs(home)),
+    ];
+  });
+}
+
+async function costs(home: TemporaryHome): Promise<BenchRow[]> {
+  const empty = emptyScript(home.root);
+  let sessions = 0;
+  const failing = async (error: string, isKnown: boolean) => {
+    const stdin = JSON.stringify({
+      hook_event_name: "PostToolUseFailure",
+      session_id: `session-${sessions++}`,
+      cwd: home.project,
+      tool_input: { command: "rtk bun run test" },
+      error: `Exit code 2\n${error}`,
+    });
+    const { ms, stdout } = await timeProcess(bun(HOOK), { env: home.env, cwd: home.project, stdin });
+    if (stdout.includes("[Seen Before]") !== isKnown) throw new Error(`Expected otherwise of "${error}"`);
+    return ms;
+  };
+  const measured = await interleaved(
+    {
+      silent: () => failing("error: this zebra was never seen", false),
+      speaking: () => failing("error: unrecognized subcommand 'bun'", true),
+      empty: async () => (await timeProcess(bun(empty), { env: home.env, cwd: home.project })).ms,
+    },
+    21,
+  );
+  const row = (which: "silent" | "speaking", name: string, bar: number) =>
+    atMost(`${name} / empty Bun`, measured[which] / measured.empty, bar, {
+      detail: times(measured[which], measured.empty),
+    });
   return [
-    atLeast("failed commands on which Seen before is silent", silent, 85, { unit: "%", detail }),
-    atLeast("different errors whose end it knows", errors.size, 8, { unit: "" }),
+    row("silent", "a failing command of which nothing is known", 5),
+    // 120 ms where an empty start takes 5
+    row("speaking", "  the same, whose end is known", 24),
   ];
 }
 
-if (import.meta.main) {
-  const failures = await replay();
-  for (const { place, command, said } of failures) {
-    if (said !== "")
-      console.log(
-        `${place} $ ${command.split("\n")[0]?.slice(0, 100)}\n${said.split("\n").slice(1).join("\n")}\n`,
-      );
+if (import.meta.main && hasTranscripts) {
+  const failures = await withIndex(replayIn);
+  const spoken = failures.filter(({ said }) => said !== "");
+  for (const { place, command, said } of spoken) {
+    const [, ...lines] = said.split("\n");
+    console.log(`${place} $ ${command.split("\n")[0]?.slice(0, 100)}\n${lines.join("\n")}\n`);
   }
-  console.log(`${failures.filter(({ said }) => said !== "").length} of ${failures.length} failed commands`);
+  console.log(`${spoken.length} of ${failures.length} failed commands`);
 }
