@@ -103,24 +103,24 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
 
 /** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
 export function sayTime(time: Date, { now, timezone }: { now: Date; timezone: string }): string {
-  const days = dayOf(now, timezone) - dayOf(time, timezone);
+  const days = countDays(now, timezone) - countDays(time, timezone);
   const part = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat("en-GB", { timeZone: timezone, ...options }).format(time);
   if (days === 0 || days === 1) {
     const clock = part({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
     return `${days === 0 ? "today" : "yesterday"} ${clock}`;
   }
-  const isThisYear = part({ year: "numeric" }) === yearOf(now, timezone);
+  const isThisYear = part({ year: "numeric" }) === formatYear(now, timezone);
   return part({ day: "numeric", month: "short", ...(isThisYear ? {} : { year: "numeric" }) });
 }
 
 /** Returns the days since 1970 of a time's local date. */
-function dayOf(time: Date, timezone: string): number {
+function countDays(time: Date, timezone: string): number {
   const format = new Intl.DateTimeFormat("en-CA", { timeZone: timezone });
   return Date.parse(`${format.format(time)}T00:00:00Z`) / 86_400_000;
 }
 
-function yearOf(time: Date, timezone: string): string {
+function formatYear(time: Date, timezone: string): string {
   return new Intl.DateTimeFormat("en-GB", { timeZone: timezone, year: "numeric" }).format(time);
 }
 

@@ -137,7 +137,7 @@ function offsetOfLine(descriptor: number, line: number, size: number): number | 
   return end !== undefined && end < size ? end : undefined;
 }
 
-const SCAN_BLOCK_BYTES = 1024 * 1024;
+const SCAN_BLOCK_BYTES = 1024 * 1024; // counting has no lines to hold
 
 /** Calls `stop` at each newline; returns the offset after the one at which it said so. */
 function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
@@ -204,7 +204,7 @@ export function readStepsAt(
   const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, from, size));
   if (offset === undefined) return undefined;
   const start = { offset, line: from - 1 };
-  const end = endOf(file, { start, to, around, rules, filter });
+  const end = findEnd(file, { start, to, around, rules, filter });
   const parts: Step[][] = [];
   let before = 0;
   for (const { entries } of readBackward(file, { rules, results: true, before: end })) {
@@ -228,7 +228,7 @@ export function readStepsAt(
 }
 
 /** Finds where reading may end: after the wanted steps and the results of their calls. */
-function endOf(
+function findEnd(
   file: string,
   { start, to, around, rules, filter }: StepOptions & { start: Cursor; to: number; around: number },
 ): number {

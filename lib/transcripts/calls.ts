@@ -61,7 +61,7 @@ export function callCheck({
     const isOurs = isOwnCall(tool, workdir);
     if (callId === undefined) return isOurs;
     const isSpecial = isOurs || tool.action === "other";
-    const call = isSpecial ? { tool: briefOf(tool), isOurs } : ordinaryCall(ordinary, tool);
+    const call = isSpecial ? { tool: withoutInput(tool), isOurs } : ordinaryCall(ordinary, tool);
     hold(calls, shortHash(callId), call);
     return isOurs;
   };
@@ -95,8 +95,8 @@ export function callCheck({
 /** Cuts a result to its ends, and a command's to its error lines between them. */
 function resultEnds(entry: Entry, isOutput: boolean): Entry {
   if (entry.kind !== "result") return entry;
-  entry.text = entry.isError ? bothEnds(entry.text, isOutput) : tailOf(entry.text, isOutput);
-  if (entry.patch !== undefined) entry.patch = headOf(onlyChanges(entry.patch));
+  entry.text = entry.isError ? bothEnds(entry.text, isOutput) : keepTail(entry.text, isOutput);
+  if (entry.patch !== undefined) entry.patch = keepHead(onlyChanges(entry.patch));
   return entry;
 }
 
@@ -128,17 +128,17 @@ export function isOwnCommand(command: string, cwd: string): boolean {
 }
 
 function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
-  const brief = briefOf(tool);
+  const brief = withoutInput(tool);
   entry.tool = brief;
   if (!results || !Object.hasOwn(tool, "input")) return entry;
-  const kept = () => (results === "ends" ? headOf(tool.input ?? "") : (tool.input ?? ""));
+  const kept = () => (results === "ends" ? keepHead(tool.input ?? "") : (tool.input ?? ""));
   // A diff is worked out only where the host kept none; what else is held would keep the whole input in memory.
   if (tool.action === "edit") defineLazy(brief, "input", kept);
   else brief.input = kept();
   return entry;
 }
 
-function briefOf({ name, target, action, paths }: ToolCall): ToolCall {
+function withoutInput({ name, target, action, paths }: ToolCall): ToolCall {
   return { name, target, action, paths };
 }
 
@@ -146,7 +146,7 @@ function briefOf({ name, target, action, paths }: ToolCall): ToolCall {
 
 /** Far more than is kept of either end, since redaction shortens. */
 const HEAD_CHARS = 2500;
-const TAIL_CHARS = 1200;
+const TAIL_CHARS = 1200; // twice what is kept of a failing end
 /** Of a result that went well less is kept. */
 const DONE_CHARS = 700;
 /** A word goes no further than this over an end. */
@@ -156,16 +156,16 @@ const MANY_LINES = /PRIVATE KEY|Private-Lines/;
 const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}]/;
 
 /** Returns the beginning of a text. */
-function headOf(text: string): string {
+function keepHead(text: string): string {
   if (text.length <= HEAD_CHARS + TAIL_CHARS || MANY_LINES.test(text)) return text;
-  return copyOf(text.slice(0, wordEnd(text, HEAD_CHARS)));
+  return copyText(text.slice(0, wordEnd(text, HEAD_CHARS)));
 }
 
 /** Returns the end of a text, after its error lines where they are wanted. */
-function tailOf(text: string, withErrors: boolean): string {
+function keepTail(text: string, withErrors: boolean): string {
   if (text.length <= 2 * DONE_CHARS || MANY_LINES.test(text)) return text;
   const tail = text.slice(wordStart(text, text.length - DONE_CHARS));
-  return copyOf([...(withErrors ? keptErrors(text, tail) : []), tail].join("\n"));
+  return copyText([...(withErrors ? keptErrors(text, tail) : []), tail].join("\n"));
 }
 
 /** Returns both ends of a text, on lines of their own, with the error lines between them where they are wanted. */
@@ -174,12 +174,12 @@ function bothEnds(text: string, withErrors: boolean): string {
   const [to, from] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
   if (to >= from) return text;
   const [head, tail] = [text.slice(0, to), text.slice(from)];
-  return copyOf([head, "…", ...(withErrors ? keptErrors(text, head, tail) : []), tail].join("\n"));
+  return copyText([head, "…", ...(withErrors ? keptErrors(text, head, tail) : []), tail].join("\n"));
 }
 
 /** Of an output's error lines so many are kept, none of them longer: what is longer is data. */
 const ERRORS_KEPT = 8;
-const ERROR_CHARS = 200;
+const ERROR_CHARS = 200; // a line of a terminal, twice
 
 /** Returns the error lines of a text that none of its ends holds whole, each with a mark of what is left out behind it. */
 function keptErrors(text: string, ...ends: readonly string[]): string[] {
@@ -200,7 +200,7 @@ function wordStart(text: string, from: number): number {
 }
 
 /** Copies a text: a slice would keep the whole string in memory. */
-function copyOf(text: string): string {
+function copyText(text: string): string {
   return Buffer.from(text, "utf16le").toString("utf16le");
 }
 
@@ -214,12 +214,12 @@ const INPUT_MAX: Record<DeedKind, number> = {
   fetch: 500,
   other: 600,
 };
-const PLAN_MAX = 1500;
-const TARGET_MAX = 300;
+const PLAN_MAX = 1500; // as an edit: a plan is what was decided
+const TARGET_MAX = 300; // a path, or the first line of a command
 /** Characters kept of a result: both ends of a failing one, the end of any other. */
 const FAILED_MAX = 600;
-const DONE_MAX = 300;
-const PATHS_MAX = 50;
+const DONE_MAX = 300; // what went well says little more than that
+const PATHS_MAX = 50; // a patch of more files is a reformatting
 /** Asking the user is no deed: question and answer are in the user's own entry. */
 const ASKING = /^(?:AskUserQuestion|request_user_input|question|questionnaire)$/;
 
@@ -229,7 +229,7 @@ export function deedsIn(entries: readonly Entry[]): Deed[] {
   return entries.flatMap((entry) => {
     if (!entry.tool || ASKING.test(entry.tool.name)) return [];
     const result = entry.callId === undefined ? undefined : results.get(entry.callId);
-    return [deedOf(entry, entry.tool, result)];
+    return [toDeed(entry, entry.tool, result)];
   });
 }
 
@@ -242,7 +242,7 @@ export function resultsById(entries: readonly Entry[]): Map<string, Entry> {
   return results;
 }
 
-function deedOf(entry: Entry, tool: ToolCall, result: Entry | undefined): Deed {
+function toDeed(entry: Entry, tool: ToolCall, result: Entry | undefined): Deed {
   const kind = deedKind(tool.name, tool.action);
   const outcome = outcomeOf(result);
   const target = cutHead(firstLine(tool), TARGET_MAX);

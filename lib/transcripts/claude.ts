@@ -94,8 +94,8 @@ function userEntries(record: JsonRecord, place: Place, { results }: EntryOptions
   const entries: RawEntry[] = [];
   for (const block of arrayOf(content)) {
     if (isRecord(block) && block.type === "tool_result") {
-      if (results) entries.push({ ...common, ...resultOf(block, record) });
-      const answer = answerOf(block, record);
+      if (results) entries.push({ ...common, ...readResult(block, record) });
+      const answer = readAnswer(block, record);
       if (answer) entries.push({ ...common, ...answer });
     }
   }
@@ -104,7 +104,7 @@ function userEntries(record: JsonRecord, place: Place, { results }: EntryOptions
   return entries;
 }
 
-function resultOf(block: JsonRecord, record: JsonRecord): Omit<Entry, keyof Place> {
+function readResult(block: JsonRecord, record: JsonRecord): Omit<Entry, keyof Place> {
   const text = textOf(block.content);
   const extra = recordOf(record.toolUseResult);
   const isRejected = block.is_error === true && text.startsWith(REJECTION);
@@ -132,7 +132,7 @@ const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
 const OWN_TOOL = /^(?!mcp__)/;
 
 /** Returns what the user answered to a tool, recognised by the row's shape: an answer, a rejection's words, an approved plan. */
-function answerOf(
+function readAnswer(
   block: JsonRecord,
   record: JsonRecord,
 ): Pick<RawEntry, "kind" | "text" | "callId" | "settle"> | undefined {

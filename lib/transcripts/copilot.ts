@@ -5,7 +5,7 @@ import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { callOf, type Format, isoTime, type RawEntry } from "./format.ts";
 import type { Entry } from "./session.ts";
-import { hunksOf } from "./tool-call.ts";
+import { cutToHunks } from "./tool-call.ts";
 
 /** What the client adds below a command's output. */
 const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code -?\d+>\s*$/;
@@ -47,7 +47,7 @@ export const format: Format = {
         return [{ ...common, ...callOf(call, results) }];
       }
       case "tool.execution_complete":
-        return results ? [{ ...common, ...resultOf(data) }] : [];
+        return results ? [{ ...common, ...readResult(data) }] : [];
       default:
         return [];
     }
@@ -76,11 +76,13 @@ export const format: Format = {
   },
 };
 
-function resultOf(data: JsonRecord): Pick<Entry, "kind" | "text" | "callId" | "isError" | "state" | "patch"> {
+function readResult(
+  data: JsonRecord,
+): Pick<Entry, "kind" | "text" | "callId" | "isError" | "state" | "patch"> {
   const { content, detailedContent } = recordOf(data.result);
   const { exitCode } = recordOf(data.shellExecution);
   const error = recordOf(data.error);
-  const patch = hunksOf(detailedContent);
+  const patch = cutToHunks(detailedContent);
   const isRejected = /^(?:rejected|denied)$/.test(stringOf(error.code) ?? "");
   return {
     kind: "result",

@@ -90,17 +90,17 @@ export function isoTime(value: unknown): string | undefined {
   if (typeof value === "string") {
     // Hosts write ISO with a Z: taken as it is, since parsing each would be a fifth of the reading time.
     if (ISO.test(value)) return value;
-    return isoOf(Date.parse(value));
+    return toIso(Date.parse(value));
   }
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  return isoOf(value < 1e11 ? value * 1000 : value);
+  return toIso(value < 1e11 ? value * 1000 : value);
 }
 
 /** The year 10000, in ms. */
 const FAR_OFF = 253_402_300_800_000;
 
 /** Converts milliseconds to ISO UTC, of years with four digits only: others sort before or after all sessions. */
-function isoOf(ms: number): string | undefined {
+function toIso(ms: number): string | undefined {
   return ms >= 0 && ms < FAR_OFF ? new Date(ms).toISOString() : undefined;
 }
 

@@ -6,7 +6,7 @@
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import { callOf, type Format, isoTime, type RawEntry } from "./format.ts";
 import type { Entry } from "./session.ts";
-import { hunksOf } from "./tool-call.ts";
+import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
   agent: "gemini",
@@ -107,7 +107,7 @@ export function callResult(
     .find(({ response }) => response !== undefined);
   const { output, error } = recordOf(given?.response);
   const { text, exitCode } = shellOutput(stringOf(output) ?? stringOf(error) ?? "");
-  const patch = hunksOf(recordOf(state.resultDisplay).fileDiff);
+  const patch = cutToHunks(recordOf(state.resultDisplay).fileDiff);
   return {
     kind: "result",
     text,

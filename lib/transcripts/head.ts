@@ -137,7 +137,7 @@ interface Validation {
 
 /** More damaged lines than this share, and the file is not what it claims to be. */
 const DAMAGED_SHARE_MAX = 0.5;
-const WARNINGS_MAX = 20;
+const WARNINGS_MAX = 20; // a screen of them
 
 /** The findings for a file in which nothing was said yet, which is no damage in a host's folder. */
 export const SILENT = ["It is empty", "It holds no message of a user or an assistant"] as const;

@@ -24,10 +24,10 @@ export interface Line {
 
 /** A longer line is no message and is skipped without being held in memory. */
 export const LINE_MAX_BYTES = 64 * 1024 * 1024;
-const FORWARD_BLOCK_BYTES = 256 * 1024;
-const BACKWARD_BLOCK_BYTES = 64 * 1024;
-const BACKWARD_BLOCK_MAX_BYTES = 4 * 1024 * 1024;
-export const NEWLINE = 10;
+const FORWARD_BLOCK_BYTES = 256 * 1024; // few reads of a large file, little memory for a small one
+const BACKWARD_BLOCK_BYTES = 64 * 1024; // the newest entries mostly take one read
+const BACKWARD_BLOCK_MAX_BYTES = 4 * 1024 * 1024; // doubled up to here where a line is long
+export const NEWLINE = 10; // its byte
 /** The start of a record inside a damaged line, by the first key that hosts write. */
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
 /** Starts tried in one damaged line, so that a hostile one costs no more than these many parses. */

@@ -10,7 +10,7 @@ import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base
 import type { SqlDatabase } from "../store/sqlite.ts";
 import { type Format, isoTime, plain } from "./format.ts";
 import type { Rules } from "./rules.ts";
-import { hunksOf } from "./tool-call.ts";
+import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
   ...plain,
@@ -49,7 +49,7 @@ export async function copySessions(
   { clean, hasSession, hasText, hasPatterns }: Rules,
 ): Promise<void> {
   const note = recordOf(readJson(join(folder, NOTE)));
-  const state = [database, `${database}-wal`].map(stateOf).join(" ");
+  const state = [database, `${database}-wal`].map(describeState).join(" ");
   if (note.state === state) return;
   const copied = recordOf(note.sessions) as Copied;
   const { openForeign } = await import("../store/sqlite.ts");
@@ -81,7 +81,7 @@ export async function copySessions(
   }
 }
 
-function stateOf(file: string): string {
+function describeState(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.size}:${stat.mtimeMs}` : "";
 }
@@ -153,7 +153,7 @@ function blocks(part: JsonRecord, clean: Clean): JsonRecord[] {
   if (part.type !== "tool") return [];
   const { status, input, output, error, metadata } = recordOf(part.state);
   const { exit, diff } = recordOf(metadata);
-  const patch = hunksOf(diff);
+  const patch = cutToHunks(diff);
   const call = { type: "tool_use", id: part.callID, name: part.tool, input: redacted(input, clean) };
   if (status !== "completed" && status !== "error") return [call];
   const isError = status === "error" || (numberOf(exit) ?? 0) !== 0;

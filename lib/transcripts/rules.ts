@@ -126,7 +126,7 @@ export interface Exclusion {
   readonly needsProject: boolean;
 }
 
-const PREFIX_MIN = 4;
+const PREFIX_MIN = 4; // as in references
 /** Only these ids are ever shortened: another may well be a prefix of the next one. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

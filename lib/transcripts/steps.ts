@@ -96,13 +96,19 @@ export function outcomeWord({ entry: { tool }, result }: Step): string {
   const outcome = outcomeOf(result);
   if (outcome === "failed" || outcome === "rejected" || outcome === "running") return outcome;
   if (tool?.action !== "edit") return "";
-  const { added, removed } = countChanges(changeOf({ tool, result }));
+  const { added, removed } = countChanges(readChange({ tool, result }));
   if (added + removed === 0) return "";
   return removed === 0 ? `+${added}` : `+${added} -${removed}`;
 }
 
 /** Returns the diff of an edit, or a written file as one. */
-function changeOf({ tool, result }: { tool: NonNullable<Entry["tool"]>; result: Entry | undefined }): string {
+function readChange({
+  tool,
+  result,
+}: {
+  tool: NonNullable<Entry["tool"]>;
+  result: Entry | undefined;
+}): string {
   if (result?.patch !== undefined) return result.patch;
   const input = tool.input ?? "";
   if (deedKind(tool.name, tool.action) !== "write") return input;

@@ -25,7 +25,7 @@ const PRIMARY_ARGUMENTS = [
 /** Of a search, what is looked for says more than where. */
 const SEARCHED = ["pattern", "query", "url"];
 const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath", "absolute_path"];
-const ACTIONS_HELD = 500;
+const ACTIONS_HELD = 500; // far more than a session has tools
 const ACTIONS: [ToolAction, RegExp][] = [
   [
     "edit",
@@ -55,7 +55,7 @@ export function toolCall(name: string, input: unknown, whole = false): ToolCall 
 const actions = new Map<string, ToolAction>();
 
 /** A session has few tools and thousands of calls. */
-function actionOf(name: string): ToolAction {
+function findAction(name: string): ToolAction {
   const known = actions.get(name);
   if (known !== undefined) return known;
   const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
@@ -64,7 +64,7 @@ function actionOf(name: string): ToolAction {
 }
 
 function briefCall(name: string, input: unknown): ToolCall {
-  const action = actionOf(name);
+  const action = findAction(name);
   if (name === "apply_patch") {
     const patch =
       typeof input === "string"
@@ -130,13 +130,13 @@ export function deedKind(name: string, action: ToolAction): DeedKind {
 function inputText(name: string, action: ToolAction, input: unknown): string {
   if (typeof input === "string") return input;
   if (!isRecord(input)) return "";
-  if (action === "run") return commandOf(input);
+  if (action === "run") return readCommand(input);
   if (action === "edit") return editText(input) ?? argumentsText(input);
   if (name === "ExitPlanMode" && typeof input.plan === "string") return input.plan;
   return argumentsText(input);
 }
 
-function commandOf(input: JsonRecord): string {
+function readCommand(input: JsonRecord): string {
   const command = input.command ?? input.cmd;
   if (typeof command === "string") return command;
   const words = stringsOf(command);
@@ -187,7 +187,7 @@ const CELLS_MAX = 250_000;
 
 /** Compares two texts: returns the removed and added lines, and the kept ones between two changes. */
 export function diffLines(before: string, after: string): string[] {
-  const [old, now] = [linesOf(before), linesOf(after)];
+  const [old, now] = [splitLines(before), splitLines(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start++;
   let end = 0;
@@ -196,7 +196,7 @@ export function diffLines(before: string, after: string): string[] {
 }
 
 /** Returns a unified diff from its first changed hunk on; undefined when it changes nothing. */
-export function hunksOf(diff: unknown): string | undefined {
+export function cutToHunks(diff: unknown): string | undefined {
   const hunks = typeof diff === "string" ? diff.slice(Math.max(0, diff.search(/^@@ /m))).trimEnd() : "";
   return /^[+-](?!--|\+\+)/m.test(hunks) ? hunks : undefined;
 }
@@ -230,7 +230,7 @@ export function onlyChanges(diff: string): string {
     .join("\n");
 }
 
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
 }
 
@@ -266,7 +266,7 @@ function changedLines(old: readonly string[], now: readonly string[]): string[] 
 
 /** Characters of a command line that hold a commit's subject, and of that. */
 const COMMIT_READ = 4000;
-const COMMIT_CHARS = 100;
+const COMMIT_CHARS = 100; // git itself asks for 72
 
 /** Returns the message of a `git commit`. */
 export function commitMessage(command: string): string | undefined {

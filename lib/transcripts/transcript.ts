@@ -246,11 +246,11 @@ export function readRewound(file: string): LineSpan[] {
       }
     }
   });
-  return spansOf(rows, tree.isLive());
+  return joinSpans(rows, tree.isLive());
 }
 
 /** Returns the lines of the rows that are not live, joined where they follow each other. */
-function spansOf(
+function joinSpans(
   rows: readonly (readonly [line: number, id: string])[],
   isLive: (id: string) => boolean,
 ): LineSpan[] {
