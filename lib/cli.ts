@@ -15,9 +15,8 @@ import { type Line, plainText } from "./base/lines.ts";
 import { isTerminal, writeFully } from "./base/output.ts";
 import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
-import { type Config, defaultConfig, loadConfig, pathsReading } from "./config/config.ts";
+import { type Config, defaultConfig, loadConfig, pathsReading, type Reading } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
-import { withVoluteAt } from "./sessions/find.ts";
 import { updateCopies } from "./transcripts/copies.ts";
 
 const STDOUT = 1;
@@ -74,13 +73,17 @@ export function runScript<T extends Options>(
     useConfig(loaded);
     const reading = pathsReading(loaded, sessions, cwd);
     if (!needsNoConfig) warnOfState(reading.home);
-    const config = { ...loaded, paths: readsAnyVolute ? withVoluteAt(reading, cwd) : reading };
+    const config = { ...loaded, paths: readsAnyVolute ? await readingVolute(reading, cwd) : reading };
     await updateCopies(config.paths).catch((error) => warn(describeError(error)));
     if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
     await main({ args, ...parsed, config, configError, cwd, show });
   });
+}
+
+async function readingVolute(paths: Reading, cwd: string): Promise<Reading> {
+  return (await import("./sessions/find.ts")).withVoluteAt(paths, cwd); // most scripts need none of it
 }
 
 /** Warns that what is there can only be read. */
