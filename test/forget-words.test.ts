@@ -164,7 +164,7 @@ test("setup --remove removes what we wrote elsewhere and nobody changed, and lea
   const foreign = write(join(home.project, "memory", "mine.md"), `${MARK} by hand\n`);
   const edited = filesUnder(join(home.project, "memory")).find((file) => file !== foreign) ?? "";
   write(edited, "my own words now\n");
-  const state = filesUnder(home.paths.home).filter((file) => !/state\.db/.test(file));
+  const state = filesUnder(home.paths.home).filter((file) => !/state\.db|-(?:wal|shm)$/.test(file));
   const asked = await home.run("setup", "--remove");
   expect([asked.exitCode, asked.stderr]).toEqual([0, "nothing was changed: run it again with --yes\n"]);
   expect(holding(home, MARK).length).toBeGreaterThan(5);
@@ -173,7 +173,7 @@ test("setup --remove removes what we wrote elsewhere and nobody changed, and lea
   expect(told.removed).toHaveLength(4);
   for (const file of told.removed) expect([file, existsSync(file)]).toEqual([file, false]);
   expect([foreign, edited].map((file) => existsSync(file))).toEqual([true, true]);
-  expect(filesUnder(home.paths.home).filter((file) => !/state\.db/.test(file))).toEqual(state);
+  expect(filesUnder(home.paths.home).filter((file) => !/state\.db|-(?:wal|shm)$/.test(file))).toEqual(state);
 }, 60_000);
 
 describe("forgetInLog()", () => {

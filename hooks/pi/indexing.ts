@@ -51,14 +51,12 @@ async function startWork(
 async function indexInSlices(state: PiState, { paths, settings }: Config, context: PiContext): Promise<void> {
   const session = await currentSession(context);
   if (!session) return;
-  const [{ indexSessions }, { currentExclude }, { openIndex }] = await Promise.all([
+  const [{ indexSessions }, { openIndex }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
-    import("../../lib/sessions/exclusion.ts"),
     import("../../lib/index/open-index.ts"),
   ]);
   const store = await openIndex(paths.database, settings);
-  const excludeNow = () => currentExclude(paths, settings.exclude);
-  const slice = { store, sessions: [session], settings, excludeNow, deadlineMs: SLICE_MS };
+  const slice = { store, sessions: [session], settings, home: paths.home, deadlineMs: SLICE_MS };
   try {
     for (let left = 1; left > 0 && !state.abort.signal.aborted; ) {
       const report = await indexSessions(slice);

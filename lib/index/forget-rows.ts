@@ -163,13 +163,13 @@ function emptyLog({ db }: Store): boolean {
   return db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
 }
 
-/** Removes indexed sessions that are excluded now, whether or not their transcripts changed. Returns their ids. */
-export function removeExcluded(store: Store, exclude: Settings["exclude"]): string[] {
-  if (exclude.sessions.length + exclude.projects.length === 0) return [];
+/** Removes indexed sessions that are excluded now, whether or not their transcripts changed. */
+export function removeExcluded(store: Store, exclude: Settings["exclude"]): void {
+  if (exclude.sessions.length + exclude.projects.length === 0) return;
   const { hasSession } = readExclusion(exclude);
-  const out = heldSessions(store).filter((session) => hasSession(session));
-  for (const { number, storedId } of out) removeSession(store, { number, id: storedId });
-  return out.map(({ storedId }) => storedId);
+  for (const session of heldSessions(store)) {
+    if (hasSession(session)) removeSession(store, { number: session.number, id: session.storedId });
+  }
 }
 
 /** Removes sessions; forks that had copied rows of theirs are read again by the next run. */

@@ -11,7 +11,12 @@ import { findTranscripts } from "../sessions/find.ts";
 import type { Store } from "../store/store.ts";
 import { readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
-import { type IndexedSession, isStoredWithout, readIndexedSessions } from "./index-state.ts";
+import {
+  type IndexedSession,
+  isStoredWithout,
+  readIndexedSession,
+  readIndexedSessions,
+} from "./index-state.ts";
 
 /** The sessions and bytes that are not in the index yet. */
 export interface Behind {
@@ -54,8 +59,8 @@ export function unreadBytes(session: Session, known: IndexedSession | undefined)
  * The id under which the index holds a session: the host's, unless another file has it already and is still there
  * (two plain folders with files of one name).
  */
-export function storedId(known: ReadonlyMap<string, IndexedSession>, session: Session): string {
-  const other = known.get(session.id);
+export function storedId(store: Store, session: Session): string {
+  const other = readIndexedSession(store, session.id);
   if (!other || other.file === session.file || !existsSync(other.file)) return session.id;
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
   return `${session.id}~${mark}`;

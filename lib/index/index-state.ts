@@ -187,7 +187,10 @@ export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
 /** A pattern may name what is to be forgotten: only its hash is stored. */
 function digestPatterns(patterns: readonly string[]): string | undefined {
   if (patterns.length === 0) return undefined;
-  return sha256().update(JSON.stringify(patterns)).digest("hex").slice(0, 16);
+  return sha256()
+    .update(JSON.stringify([...new Set(patterns)].sort()))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 /** Returns the host's id of a session, by the index's own id of it. */

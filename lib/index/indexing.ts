@@ -41,8 +41,8 @@ export interface IndexOptions {
   /** The sessions to update, in this order; those that have not changed cost nothing. */
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
-  /** Returns the current exclusions: asked again when another process has written. @default {that of settings} */
-  excludeNow?: (() => Settings["exclude"]) | undefined;
+  /** The state folder: what its config.json excludes is read again when another process has written. */
+  home?: string | undefined;
   /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Stops between two exchanges once it is over; a file with very much to read is left for a run without it. */
@@ -72,8 +72,7 @@ const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 
 interface Run {
   options: IndexOptions;
-  /** The index's record of each session; read again when another process has written. */
-  known: Map<string, IndexedSession>;
+  /** Changes when another process has written. */
   version: number;
   /** True if other patterns are excluded by now than when it began. */
   isOutdated: boolean;
@@ -118,7 +117,6 @@ function startRun(options: IndexOptions): Run {
   const end = performance.now() + (deadlineMs ?? 0);
   const run: Run = {
     options,
-    known: new Map(),
     version: -1,
     isOutdated: false,
     projects: projectLookup(),
@@ -141,25 +139,24 @@ function startRun(options: IndexOptions): Run {
 /** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
 function resetProgress({ options: { store, sessions } }: Run): void {
   store.db.transaction(() => {
-    const known = readIndexedSessions(store);
-    const ids = sessions.map((session) => storedId(known, session));
+    const ids = sessions.map((session) => storedId(store, session));
     releaseRows(store, ids);
     forgetProgress(store, ids);
   });
 }
 
+/** Another process that wrote may have forgotten something, and may have kept it out only after this one began. */
 function recheck(run: Run): void {
-  const { store, settings, excludeNow } = run.options;
+  const { store, settings, home } = run.options;
   const version = dataVersion(store);
   if (version === run.version) return;
-  // The other process may have forgotten something, and may have kept it out only after this one began.
-  const exclude = excludeNow?.() ?? settings.exclude;
+  run.version = version;
+  const known = settings.exclude;
+  const exclude = home === undefined ? known : currentExclude({ config: join(home, "config.json") }, known);
   run.pass.rules = readRules({ ...settings, exclude });
   // What this run reads would have to be read again: the next one does.
   run.isOutdated = !isStoredWithout(store, exclude);
-  run.known = readIndexedSessions(store);
-  run.version = version;
-  for (const id of removeExcluded(store, exclude)) run.known.delete(id);
+  removeExcluded(store, exclude);
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
@@ -182,10 +179,9 @@ function* indexFiles(run: Run): Generator<"part" | "file"> {
 
 function* indexFile(run: Run, session: Session): Generator<void> {
   const { store, deadlineMs } = run.options;
-  const id = storedId(run.known, session);
-  const file = run.known.get(id);
-  if (file && isReadToEnd(file, session)) return;
-  const known = file && readIndexedSession(store, id);
+  const id = storedId(store, session);
+  const known = readIndexedSession(store, id);
+  if (known && isReadToEnd(known, session)) return;
   if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
     run.report.left++;
     return;
@@ -194,14 +190,11 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   const facts = readFacts(run, session, head);
   if (run.pass.rules.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
-    run.known.delete(id);
     return;
   }
   const state = known ?? newIndexedSession(store, id, session);
   const result = yield* passThrough({ session, known: state, head, facts }, run.pass);
-  if (!result) return;
-  run.known.set(id, result.state);
-  noteResult(run, session, result);
+  if (result) noteResult(run, session, result);
 }
 
 function readFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
@@ -230,17 +223,17 @@ function noteResult({ report, options }: Run, session: Session, result: PassResu
 /** Notes a file that cannot be read, so that the others still are; every run tries it again. */
 function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
-  const id = storedId(run.known, session);
-  const known = readIndexedSession(store, id) ?? newIndexedSession(store, id, session);
+  const id = storedId(store, session);
+  const before = readIndexedSession(store, id);
+  const known = before ?? newIndexedSession(store, id, session);
   if (error.code === "ENOENT") {
     // deleted since it was listed; the rows just read from it have no saved state
-    if (!run.known.has(id)) removeSession(store, known);
+    if (!before) removeSession(store, known);
     return;
   }
   const [reason, lastIndexed] = [describeError(error), new Date().toISOString()];
   const state: IndexedSession = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
   saveIndexedSession(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
-  run.known.set(id, state);
   run.report.failed.push({ file: session.file, reason });
 }
 
@@ -251,19 +244,14 @@ function isFileError(error: unknown): error is NodeJS.ErrnoException {
 /** Another run may be in the middle of years of transcripts; going on beside it is safe, only wasteful. */
 const LOCK_WAIT_MS = 60_000;
 
-type Wanted = Pick<IndexOptions, "store" | "sessions" | "settings" | "signal">;
-/** With the state folder. */
-type CatchUpOptions = Wanted & { home: string; deadlineMs: number };
-
 /** Indexes what it can before the deadline; nothing while another run is at it. Returns what is still missing. */
-export async function catchUp(options: CatchUpOptions): Promise<Behind> {
-  const { home } = options;
+export async function catchUp(options: IndexOptions & { home: string; deadlineMs: number }): Promise<Behind> {
   const behind = readBehind(options);
   if (behind.sessions === 0 && isStoredWithout(options.store, options.settings.exclude)) return behind;
-  const release = tryLock(lockFile(home));
+  const release = tryLock(lockFile(options.home));
   if (!release) return behind;
   try {
-    await indexSessions(withCurrentExclusions(options));
+    await indexSessions(options);
   } finally {
     release();
   }
@@ -271,7 +259,11 @@ export async function catchUp(options: CatchUpOptions): Promise<Behind> {
 }
 
 /** Returns what is missing from the index for these sessions. */
-export function readBehind({ store, sessions, settings }: Wanted): Behind {
+export function readBehind({
+  store,
+  sessions,
+  settings,
+}: Pick<IndexOptions, "store" | "sessions" | "settings">): Behind {
   const known = readIndexedSessions(store);
   const { exclude } = settings;
   const wanted = sessions.filter((session) => known.has(session.id) || !isExcluded(session, { exclude }));
@@ -280,19 +272,12 @@ export function readBehind({ store, sessions, settings }: Wanted): Behind {
 
 /** Indexes after any other run has ended, or beside it when that takes long. */
 export async function indexInTurn(options: IndexOptions & { home: string }): Promise<IndexReport> {
-  const asked = withCurrentExclusions(options);
   try {
-    return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(asked));
+    return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(options));
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "BUSY") throw error;
-    return await indexSessions(asked);
+    return await indexSessions(options);
   }
-}
-
-/** Adds a fresh read of the exclusions: the wait may have been for a process that was forgetting a session. */
-function withCurrentExclusions<T extends IndexOptions & { home: string }>(options: T): T {
-  const config = join(options.home, "config.json");
-  return { ...options, excludeNow: () => currentExclude({ config }, options.settings.exclude) };
 }
 
 const lockFile = (home: string) => join(home, "index.lock");
