@@ -345,10 +345,11 @@ function termWeights(entries: readonly Entry[], subjects: readonly string[]): Ma
 }
 
 /** Begins a sentence of a commit's body: a verb, an adverb or an article. */
-const BEGINS = new RegExp(
-  `${DOING.source}|^\\w+ly$|^(?:introduc\\w+|the|this|it|when|now|also|an?|in|so)$`,
-  "i",
-);
+const BEGINS = /^(?:Introduc\w+|[A-Z]\w+ly|The|This|It|When|Now|Also|An?|In|So)$/;
+
+function begins(word: string): boolean {
+  return BEGINS.test(word) || (/^[A-Z][a-z]/.test(word) && DOING.test(word));
+}
 
 /** Returns the subjects of the commits without their type, oldest first: as git printed them, else as they were given. */
 function commitSubjects(entries: readonly Entry[]): string[] {
@@ -357,7 +358,7 @@ function commitSubjects(entries: readonly Entry[]): string[] {
     const given = tool && commitMessage(tool.target);
     // A call is on one line: its subject ends where the body's first sentence begins.
     const words = given?.split(" ") ?? [];
-    const end = words.findIndex((word, at) => at > 2 && /^\p{Lu}\p{Ll}/u.test(word) && BEGINS.test(word));
+    const end = words.findIndex((word, at) => at > 2 && begins(word.replace(/\P{L}+$/u, "")));
     if (given) subjects.set(callId, words.slice(0, end === -1 ? undefined : end).join(" "));
     const printed =
       kind === "result" && subjects.has(callId) && /^\[[^\]\n]+ [0-9a-f]{7,}\] (.+)$/m.exec(text)?.[1];
