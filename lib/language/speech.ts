@@ -26,7 +26,7 @@ const PHRASES = {
     não|errado|isso não|нет|не то|неправильно|неверно|不对|不是|错了?|いや|違う|違います`,
   /** Lays down what shall hold. */
   forbids: `from now on|must not|mustn['’]t|do not ever|(?:i|we) prefer|niemals|nie|auf keinen fall|immer(?! (?:wieder|noch))
-    ab jetzt|jamais|toujours|ne \\p{L}+ pas|désormais|nunca|siempre|jamás|sempre|a partir de (?:ahora|agora)
+    ab jetzt|jamais|toujours|ne \\S+ pas|désormais|nunca|siempre|jamás|sempre|a partir de (?:ahora|agora)
     никогда|всегда|нельзя|отныне|不要|别再|永远|必须|禁止|決して|必ず|絶対に|しないで`,
   decides: `decided|settled on|agreed|chose|chosen|opted|rejected|approved|concluded|(?:go|going|went) with
     let['’]?s (?:use|go|keep|stick|drop|not)|we(?:['’]ll| will| should) (?:use|keep|stick|drop)|stick (?:with|to)|rather than
@@ -36,7 +36,7 @@ const PHRASES = {
     решили|решено|решила?|выбрали|договорились|вместо|决定|选择|改用|決めた|決定|採用`,
   /** Names a cause. */
   finds: `root cause|caused by|(?:cause|reason|culprit):|because|due to|triggered by|(?:came|comes|stems) from|turns? out
-    turned out|that(?:['’]s| is| was) why|was (?:missing|stale|wrong|(?:not|never) \\p{L}+ed)
+    turned out|that(?:['’]s| is| was) why|was (?:missing|stale|wrong|(?:not|never) \\w+ed)
     the (?:real |actual )?(?:problem|issue|bug|cause|reason|culprit|trick) (?:is|was)|die ursache|weil|lag an|liegt an
     la cause|à cause de|parce que|le problème (?:est|était)|la causa|el problema (?:es|era)|a causa|o problema (?:é|era)
     причина|потому что|оказалось|原因|因为`,
@@ -52,13 +52,18 @@ const PHRASES = {
 
 const UNSPACED = /[\u3040-\u9fff]/;
 
+/** In patterns without the u flag, which takes twice the time on every chunk and row. */
+const LETTER = "a-z0-9\\u00c0-\\u024f\\u0400-\\u04ff";
+
 /** Matches an act's phrases as whole words; those of scripts without spaces anywhere. */
 function pattern(act: keyof typeof PHRASES, { isFirst = false } = {}): RegExp {
   const phrases = phrasesOf(act).split(/\|(?![^(]*\))/);
   const parts = Map.groupBy(phrases, (phrase) => UNSPACED.test(phrase));
   const [unspaced, spaced] = [true, false].map((is) => (parts.get(is) ?? ["(?!)"]).join("|"));
-  const [anywhere, atWord] = isFirst ? ["^[\\s\\p{P}]*", "^[\\s\\p{P}]*"] : ["", "(?:^|[^\\p{L}\\p{N}])"];
-  return new RegExp(`${atWord}(?:${spaced})(?![\\p{L}\\p{N}])|${anywhere}(?:${unspaced})`, "iu");
+  const [anywhere, atWord] = isFirst
+    ? ["^[\\s，。、！？!?.,]*", `^[^${LETTER}]*`]
+    : ["", `(?:^|[^${LETTER}])`];
+  return new RegExp(`${atWord}(?:${spaced})(?![${LETTER}])|${anywhere}(?:${unspaced})`, "i");
 }
 
 function phrasesOf(act: keyof typeof PHRASES): string {

@@ -42,11 +42,12 @@ let topics: Map<string, string> | undefined;
 
 /** Returns up to three topics of a text, the most mentioned first; a lone mention beside a strong topic is none. */
 export function topicsOf(text: string): string[] {
-  const words = text.toLowerCase().match(/\p{L}[\p{L}\p{N}]+/gu) ?? [];
-  const found = mostFrequent(words.flatMap((word) => topicOf(word) ?? []));
+  // Without the u flag: the keywords are in Latin and Cyrillic letters, and every chunk is read.
+  const words = text.toLowerCase().match(/[a-z\u00c0-\u04ff][a-z0-9\u00c0-\u04ff]+/g) ?? [];
+  const found = mostFrequent(words, topicOf);
   const [, most = 0] = found[0] ?? [];
-  const named = found.filter(([, count]) => count * 4 >= most).map(([topic]) => topic);
-  if (named.length > 0) return named.slice(0, TOPICS_MAX);
+  if (most > 0)
+    return found.flatMap(([topic, count]) => (count * 4 >= most ? topic : [])).slice(0, TOPICS_MAX);
   const telling = tellingWords(text).slice(0, TOPICS_MAX);
   return telling.length > 0 ? telling : [NO_TOPIC];
 }
@@ -59,11 +60,12 @@ function tellingWords(text: string): string[] {
 }
 
 /** Texts repeat their words: what each is about is looked up once. */
-const known = new Map<string, string | undefined>();
+const known = new Map<string, string>();
 const KNOWN_MAX = 20_000;
 
 function topicOf(word: string): string | undefined {
-  if (known.has(word)) return known.get(word);
+  const before = known.get(word);
+  if (before !== undefined) return before === "" ? undefined : before;
   topics ??= new Map(
     Object.entries(KEYWORDS).flatMap(([topic, words]) => words.split(" ").map((one) => [one, topic])),
   );
@@ -71,12 +73,19 @@ function topicOf(word: string): string | undefined {
   const form = [word, word.replace(/s$/, ""), stem, `${stem}e`, stem.replace(/([^aeiou])\1$/, "$1")];
   const topic = topics.get(form.find((one) => topics?.has(one)) ?? "");
   if (known.size >= KNOWN_MAX) known.clear();
-  known.set(word, topic);
+  known.set(word, topic ?? "");
   return topic;
 }
 
-function mostFrequent(words: readonly string[]): [word: string, count: number][] {
+/** Counts what words stand for; those that stand for nothing are left out. */
+function mostFrequent(
+  words: readonly string[],
+  meaning: (word: string) => string | undefined = (word) => word,
+): [string, number][] {
   const counts = new Map<string, number>();
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const word of words) {
+    const meant = meaning(word);
+    if (meant !== undefined) counts.set(meant, (counts.get(meant) ?? 0) + 1);
+  }
   return [...counts].toSorted((a, b) => b[1] - a[1]);
 }
