@@ -1,18 +1,19 @@
 /** Copies of sessions whose host keeps them in a database: brought up to date before sessions are read. */
 
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { tryLock } from "../base/locks.ts";
 import type { Reading } from "../config/config.ts";
-import { copiesFolder, HOSTS } from "./hosts.ts";
+import { copiesFolder, databaseFile, HOSTS } from "./hosts.ts";
 import { readRules } from "./rules.ts";
 
 /** Brings the copies of every host up to date. A copy that another process is making is left to it. */
 export async function updateCopies(paths: Reading): Promise<void> {
   if (paths.transcripts.length > 0) return;
-  for (const { agent, home, database, load } of HOSTS) {
-    const file = database === undefined ? undefined : join(paths.expand(home), database);
-    if (file === undefined || !existsSync(file)) continue;
+  for (const host of HOSTS) {
+    const { agent, load } = host;
+    const file = databaseFile(host, paths);
+    if (file === undefined) continue;
     const release = tryLock(join(paths.home, `${agent}.lock`));
     if (!release) continue;
     try {

@@ -5,6 +5,7 @@
  * Data alone: the prompt hook finds transcripts by it, and formats are loaded by who reads one.
  */
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Paths } from "../config/config.ts";
 import type { Format } from "./format.ts";
@@ -109,6 +110,17 @@ export const AGENTS: readonly string[] = [...HOSTS.map(({ agent }) => agent), "p
 /** Returns what people call the host of a session. */
 export function hostName(agent: string): string {
   return HOSTS.find((host) => host.agent === agent)?.name ?? agent;
+}
+
+/** Returns whether a host's sessions are in a database, and are to be copied. */
+export function needsCopies(paths: Pick<Paths, "expand" | "transcripts">): boolean {
+  return paths.transcripts.length === 0 && HOSTS.some((host) => databaseFile(host, paths) !== undefined);
+}
+
+/** Returns a host's database; undefined where there is none. */
+export function databaseFile({ home, database }: Host, paths: Pick<Paths, "expand">): string | undefined {
+  const file = database === undefined ? undefined : join(paths.expand(home), database);
+  return file !== undefined && existsSync(file) ? file : undefined;
 }
 
 /** Returns the folder of the copies of a host's sessions. */
