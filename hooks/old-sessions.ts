@@ -7,7 +7,8 @@ import { catchUp } from "../lib/index/indexing.ts";
 import { openIndex } from "../lib/index/open-index.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { isExcluded } from "../lib/sessions/exclusion.ts";
-import { readRecords, recordKey } from "../lib/sessions/record.ts";
+import { findTranscripts } from "../lib/sessions/find.ts";
+import { namedSessions, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { updateCopies } from "../lib/transcripts/copies.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -34,6 +35,8 @@ export async function followOldSessions(config: Config, limits: Limits = {}): Pr
   const store = await openIndex(paths.database, settings);
   try {
     await updateCopies(paths).catch((error: unknown) => logFailure(paths, "background.copies", error));
+    // Read while nobody waits: the first prompt with a reference would read every title.
+    namedSessions(paths, findTranscripts(paths));
     const { exclude } = settings;
     const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
     const nameless = namesToMake(sessions, config);

@@ -67,7 +67,7 @@ export function isExportCurrent(record: SessionRecord, paths: Reading): boolean 
   return record.metaState === metaState(record, startReading(paths));
 }
 
-type Identity = Pick<Session, "agent" | "id" | "file">;
+type Identity = Pick<Session, "agent" | "id" | "file"> & Pick<TranscriptFile, "hasFolder">;
 
 /** Returns a session's record as it was stored. */
 export function storedRecord(paths: Pick<Reading, "state">, session: Identity): SessionRecord | undefined {
@@ -102,7 +102,7 @@ export function withNames(sessions: readonly Session[], paths: Reading): Session
   });
 }
 
-function storedRecords(paths: Reading, sessions: readonly Session[]): Map<string, SessionRecord> {
+function storedRecords(paths: Reading, sessions: readonly Identity[]): Map<string, SessionRecord> {
   try {
     const found = withExistingState(paths, (store) =>
       sessions.flatMap((session) => find(store, session) ?? []),
@@ -141,18 +141,42 @@ export function dropRecords(
 }
 
 /** A session by its names. */
-export interface Named extends Identity {
+export interface NamedSession extends Identity {
   title: string | undefined;
   name: string | undefined;
-  /** Whether its transcript was among those given. */
-  isThere: boolean;
+}
+
+/** Returns what sessions were called when their names were last read, without a look at any file. */
+export function storedNames(paths: Reading): NamedSession[] {
+  const { version } = startReading(paths);
+  const select = "SELECT agent, id, file, title, title_state, meta ->> 'name' AS name FROM sessions";
+  try {
+    const rows = withExistingState(paths, ({ db }) => db.prepare(select).all()) ?? [];
+    const text = (value: Row[string] | undefined) => (value === null ? undefined : String(value));
+    return rows
+      .filter(({ title_state }) => String(title_state).endsWith(` ${version}`))
+      .map(({ agent, id, file, title, name }) => ({
+        ...{ agent: agent as Agent, id: String(id), file: String(file) },
+        ...{ title: text(title), name: text(name) },
+      }));
+  } catch (error) {
+    if (isStorageError(error)) return [];
+    throw error;
+  }
+}
+
+/** Returns what a session is called now, by its host and by its meta file. */
+export function readNames(paths: Reading, session: Identity): (string | undefined)[] {
+  const stored = storedRecords(paths, [session]).get(recordKey(session));
+  const { title, meta } = refreshed(session, stored, startReading(paths));
+  return [meta?.name, title];
 }
 
 /**
  * Returns what all sessions are called: those of the given transcripts, and those of which only a meta file is left. A
  * transcript is opened only if it changed since; what is read is kept.
  */
-export function namedSessions(paths: Reading, files: readonly TranscriptFile[]): Named[] {
+export function namedSessions(paths: Reading, files: readonly TranscriptFile[]): NamedSession[] {
   // Neither given files nor names that are excluded belong into the store.
   const isPassing = paths.transcripts.length > 0 || paths.rules.seesExcluded === true;
   try {
@@ -164,21 +188,28 @@ export function namedSessions(paths: Reading, files: readonly TranscriptFile[]):
   }
 }
 
-function updateAll(store: Store, paths: Reading, files: readonly TranscriptFile[]): Named[] {
+function updateAll(store: Store, paths: Reading, files: readonly TranscriptFile[]): NamedSession[] {
   try {
-    const reader = startReading(paths);
+    const metas = new Set(metaFiles(paths));
+    const reader = { ...startReading(paths), metas };
     const known = new Map(allRecords(store).map((stored) => [recordKey(stored), stored]));
     const present = new Map<string, Identity>();
-    for (const { agent, id, file } of files) {
-      if (agent !== undefined && id !== undefined) present.set(recordKey({ agent, id }), { agent, id, file });
+    for (const { agent, id, file, hasFolder } of files) {
+      if (agent === undefined || id === undefined) continue;
+      present.set(recordKey({ agent, id }), {
+        agent,
+        id,
+        file,
+        ...(hasFolder === false ? { hasFolder } : {}),
+      });
     }
-    const gone = withoutTranscript(paths, { known, present });
+    const gone = withoutTranscript(paths, { known, present, metas });
     const changed: SessionRecord[] = [];
     const named = [...present.values(), ...gone].map((session) => {
       const before = known.get(recordKey(session));
       const now = refreshed(session, before, reader);
       if (now !== before) changed.push(now);
-      return { ...session, title: now.title, name: now.meta?.name, isThere: present.has(recordKey(session)) };
+      return { ...session, title: now.title, name: now.meta?.name };
     });
     save(store, changed, reader.paths);
     return named;
@@ -190,9 +221,17 @@ function updateAll(store: Store, paths: Reading, files: readonly TranscriptFile[
 /** Returns the sessions of which only a meta file is left, as far as known from their records. */
 function withoutTranscript(
   paths: Reading,
-  { known, present }: { known: ReadonlyMap<string, SessionRecord>; present: ReadonlyMap<string, Identity> },
+  {
+    known,
+    present,
+    metas,
+  }: {
+    known: ReadonlyMap<string, SessionRecord>;
+    present: ReadonlyMap<string, Identity>;
+    metas: ReadonlySet<string>;
+  },
 ): Identity[] {
-  const others = new Set(metaFiles(paths));
+  const others = new Set(metas);
   for (const session of present.values()) others.delete(metaFile(paths, session));
   const gone: Identity[] = [];
   for (const [key, record] of known) {
@@ -221,6 +260,8 @@ interface Reader {
   rules: Rules;
   /** Changes with the rules: what was read under others is read again. */
   version: string;
+  /** The meta files that there are, where they were listed. */
+  metas?: ReadonlySet<string>;
 }
 
 /** Whoever started before something was excluded must not read it now. */
@@ -285,13 +326,14 @@ function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionM
 }
 
 /** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */
-function titleState({ agent, file }: Identity, { version }: Reader): string {
-  const beside = agent === "claude" ? fileState(claudeTitleFile(file)) : "";
+function titleState({ agent, file, hasFolder = true }: Identity, { version }: Reader): string {
+  const beside = agent === "claude" && hasFolder ? fileState(claudeTitleFile(file)) : "";
   return `${fileState(file)} ${beside} ${version}`;
 }
 
-function metaState(session: Identity, { paths, version }: Reader): string {
-  return `${fileState(metaFile(paths, session))} ${version}`;
+function metaState(session: Identity, { paths, version, metas }: Reader): string {
+  const file = metaFile(paths, session);
+  return `${metas?.has(file) === false ? "" : fileState(file)} ${version}`;
 }
 
 function fileState(file: string): string {

@@ -16,7 +16,7 @@ import { assertNotExcluded, isExcluded } from "./exclusion.ts";
 import { findTranscripts } from "./find.ts";
 import { metaFile, nameOf, readMeta, withoutTranscript } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
-import { namedSessions } from "./record.ts";
+import { type NamedSession, namedSessions, readNames, storedNames } from "./record.ts";
 import {
   asPath,
   foldName,
@@ -131,7 +131,13 @@ function named(reference: string, { paths, cwd, subagents = false, exact }: Reso
   const begun = readKnown(withBeginning(wanted, there), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
   const isGiven = paths.transcripts.length > 0 || machine !== undefined;
-  const all = allNamed(there, paths).filter(({ item }) => !isGiven || item.files.length > 0);
+  const surely = isGiven ? undefined : calledStill(wanted, there, paths);
+  if (surely) return one(wanted, [surely], paths);
+  // Any other answer may change with names that were given since.
+  const files = there.map(({ files }) => pickNewest(files));
+  const all = withFiles(there, namedSessions(paths, files)).filter(
+    ({ item }) => !isGiven || item.files.length > 0,
+  );
   const known = all.map(({ item }) => item);
   const called = all.filter(({ names }) => names.some((name) => foldName(name) === foldName(wanted)));
   const [begins, same] = [withBeginning(wanted, known), called.map(({ item }) => item)].map((items) =>
@@ -189,15 +195,29 @@ function withBeginning(wanted: string, known: readonly Known[]): Known[] {
   return known.filter(({ id }) => id.startsWith(prefix) || startsAlike(id, prefix));
 }
 
-/** Returns all sessions with all their names, then those of which only a meta file is left. */
-function allNamed(there: readonly Known[], paths: Reading): Named<Known>[] {
+/** Puts the files of sessions beside their names, and Volute's names with them; none where only a meta file is left. */
+function withFiles(there: readonly Known[], named: readonly NamedSession[]): Named<Known>[] {
   const known = new Map(there.map((session) => [`${session.agent} ${session.id}`, session]));
-  const files = there.map(({ files }) => pickNewest(files));
-  return namedSessions(paths, files).map(({ agent, id, title, name }) => {
+  return named.map(({ agent, id, title, name }) => {
     const item = known.get(`${agent} ${id}`) ?? { agent, id, files: [] };
     const names = [...item.files.map((file) => file.name), name, title].filter((each) => each !== undefined);
     return { item, names };
   });
+}
+
+/** Returns the only session that was called so when names were last read, if its files still call it so and none is new since. */
+function calledStill(wanted: string, there: readonly Known[], paths: Reading): Session | undefined {
+  const folded = foldName(wanted);
+  const all = withFiles(there, storedNames(paths));
+  if (all.filter(({ item }) => item.files.length > 0).length < there.length) return undefined;
+  const called = all.filter(({ names }) => names.some((name) => foldName(name) === folded));
+  const [session, ...others] = readKnown(
+    called.map(({ item }) => item),
+    paths,
+  );
+  if (!session || others.length > 0) return undefined;
+  const names = [session.name, ...readNames(paths, session)];
+  return names.some((name) => name !== undefined && foldName(name) === folded) ? session : undefined;
 }
 
 function pickNewest(files: readonly TranscriptFile[]): TranscriptFile {
