@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Line, plainText } from "../lib/base/lines.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
-import { cutUnits } from "../lib/search/choose.ts";
+import { chooseRows, cutUnits } from "../lib/search/choose.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
@@ -310,6 +310,20 @@ describe("on made-up sessions", () => {
     );
     expect(unnamed.map(({ hit }) => [hit.first_line, hit.last_line])).toEqual([]);
   });
+});
+
+test("chooseRows() counts the items of a list that it leaves out", () => {
+  const items = Array.from(
+    { length: 12 },
+    (_, i) => `- ${i === 4 ? "zebra" : `part ${i}`} ${"felt ".repeat(12)}`,
+  );
+  const row = { line: 3, who: "assistant" as const, text: `It needs:\n${items.join("\n")}`, isInside: true };
+  const [[chosen] = []] = chooseRows([[row]], {
+    worths: new Map([["zebra", 1]]),
+    budget: 180,
+    rowCost: () => 15,
+  });
+  expect(chosen?.row.text.replaceAll(" felt", "")).toBe("… - zebra … (+6 items) … - part 11");
 });
 
 test("cutUnits() loses nothing but blank lines and cuts no character in two", () => {

@@ -57,18 +57,17 @@ const NEXT_HIT = 0.8;
 const OUTSIDE = 0.9;
 /** The worth of a word in a tool call when it was also said. */
 const DONE = 0.4;
-/** Parts of its neighbours' worth that go to sentences by what they do. */
-const BESIDE = 0.05;
-const OPENS = 0.1;
-const CLOSES = 0.15;
-const SETTLES = 0.15;
-const ASKED = 0.1;
-const REPLIES = 0.25;
+/**
+ * The part of a row's worth that goes to the sentence that opens or closes it, to one that states a finding, to a reply
+ * of the user, and to what the user asked. real2, codebench, deeds: one part for all does as well as five of their own.
+ */
+const BY_PLACE = 0.15;
 /** A longer message of the user asks for something new. */
 const REPLY_MAX = 200;
 /** The share of the budget that the first hit may take. */
 const FIRST_SHARE = 0.6;
-const CUT = " … ";
+/** Code points of a cut, its count of items included. */
+const CUT_CHARS = 6;
 
 /** More rows than any hit has. */
 const ROWS_MAX = 1_000_000;
@@ -180,7 +179,7 @@ function discountDone(units: readonly Unit[], hits: readonly (readonly PassageRo
   }
 }
 
-/** Adds to each unit for the words beside it, for its place, and for what it does. */
+/** Adds to each unit for its place and for what it does. */
 function addSurroundings(
   units: readonly Unit[],
   hits: readonly (readonly PassageRow[])[],
@@ -193,20 +192,21 @@ function addSurroundings(
   for (const [i, unit] of units.entries()) {
     ofRow.set(key(unit), Math.max(own[i] as number, ofRow.get(key(unit)) ?? 0));
   }
-  for (const [i, unit] of units.entries()) {
+  for (const unit of units) {
     const row = hits[unit.hit]?.[unit.row] as PassageRow;
     const [here, before, after] = [0, -1, 1].map((step) => ofRow.get(key(unit, step)) ?? 0) as [
       number,
       number,
       number,
     ];
-    const beside = [i - 1, i + 1].map((k) => (units[k]?.hit === unit.hit ? (own[k] as number) : 0));
-    unit.around = BESIDE * Math.max(...beside);
-    if (unit.isFirst) unit.around += OPENS * Math.max(here, before);
-    if (unit.isLast) unit.around += CLOSES * here;
-    if (row.who === "user") unit.around += ASKED * Math.max(here, after);
-    if (unit.isFirst && isReply(row)) unit.around += REPLIES * before;
-    if (isFinding(row.text.slice(unit.start, unit.end))) unit.around += SETTLES * Math.max(here, before);
+    const places = [
+      unit.isFirst ? Math.max(here, before) : 0,
+      unit.isLast ? here : 0,
+      row.who === "user" ? Math.max(here, after) : 0,
+      unit.isFirst && isReply(row) ? before : 0,
+      isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(here, before) : 0,
+    ];
+    unit.around = BY_PLACE * places.reduce((sum, worth) => sum + worth, 0);
   }
 }
 
@@ -233,7 +233,7 @@ function spend(
   const beginnings = hits.map((own) => own.map((row) => rowCost(row) + ENDS));
   const costOf = (unit: Unit) => {
     const isBegun = rows.has(unit.hit * ROWS_MAX + unit.row);
-    return (lengths.get(unit) ?? 0) + (isBegun ? CUT.length : (beginnings[unit.hit]?.[unit.row] ?? 0));
+    return (lengths.get(unit) ?? 0) + (isBegun ? CUT_CHARS : (beginnings[unit.hit]?.[unit.row] ?? 0));
   };
   const worthOf = ({ hit, row, held, around }: Unit) => {
     let sum = around;
@@ -280,18 +280,27 @@ function shownRow(row: PassageRow, units: readonly Unit[]): Row {
   };
 }
 
-/** Returns the chosen units of a row on one line. */
+/** The beginning of an item of a list. */
+const ITEM = /^[ \t]*(?:[-*•]|\d+[.)])\s/gm;
+
+/** Returns the chosen units of a row on one line; of a list that is shown in part the left out items are counted. */
 function textOf({ text, tool }: Row, units: readonly Unit[]): string {
   const places = units.map(({ start, end }) => [start, end] as const).sort((a, b) => a[0] - b[0]);
+  const isList = places.some(([start, end]) => text.slice(start, end).search(ITEM) >= 0);
+  const cutOf = (leftOut: string) => {
+    const items = isList ? (leftOut.match(ITEM)?.length ?? 0) : 0;
+    return items > 0 ? `… (+${items} ${items === 1 ? "item" : "items"}) …` : "…";
+  };
   let shown = "";
   let last = 0;
   for (const [start, end] of places) {
     if (start === end) continue; // a tool call's head is shown anyway
-    const isGap = /\S/.test(text.slice(last, start)) && !(shown === "" && tool !== undefined);
-    if (isGap) shown += shown === "" ? "… " : CUT;
-    else if (shown !== "") shown += " ";
+    const gap = text.slice(last, start);
+    if (shown === "") shown = /\S/.test(gap) && tool === undefined ? "… " : "";
+    else shown += /\S/.test(gap) ? ` ${cutOf(gap)} ` : " ";
     shown += text.slice(start, end).replace(/\s+/g, " ").trim();
     last = end;
   }
-  return shown !== "" && /\S/.test(text.slice(last)) ? `${shown} …` : shown;
+  const rest = text.slice(last);
+  return shown !== "" && /\S/.test(rest) ? `${shown} ${cutOf(rest)}` : shown;
 }
