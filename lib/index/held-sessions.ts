@@ -40,6 +40,7 @@ export function heldSessions(store: Store): HeldSession[] {
 
 /** Characters that a piece of a message repeats of the one before. */
 const OVERLAP_MIN = 16;
+/** Several times the tokens that a piece repeats. */
 const OVERLAP_MAX = 600;
 const LABEL = /^(User|Assistant): /;
 const ACTIONS: Record<string, ToolAction> = {

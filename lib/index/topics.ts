@@ -27,8 +27,11 @@ export interface TopicReport {
   stopped: SessionMemoryError | undefined;
 }
 
+/** Few enough that a model keeps them apart. */
 export const CHUNKS_PER_CALL = 20;
+/** More say less of each. */
 const CHUNK_TOPICS_MAX = 3;
+/** Three times what so many tags take. */
 const MAX_TOKENS = 1500;
 
 interface Untagged {
