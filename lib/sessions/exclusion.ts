@@ -3,11 +3,9 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { defaultSettings, type Reading, type Settings } from "../config/config.ts";
 import { readHookSettings } from "../config/config-file.ts";
-import { readLastEntries } from "../transcripts/backward.ts";
-import { readHead } from "../transcripts/head.ts";
-import { ownRules, readExclusion } from "../transcripts/rules.ts";
+import { outermostEntries, readHead } from "../transcripts/head.ts";
+import { readExclusion } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { readEntries } from "../transcripts/transcript.ts";
 import { givenName } from "./meta.ts";
 import { projectKey } from "./project.ts";
 
@@ -52,13 +50,10 @@ export function isExcluded(
 }
 
 /** Returns whether a transcript begins and ends with rows of forgotten sessions: it holds nothing of its own. */
-function isCopy(file: string, isForgotten: (entry: Entry) => boolean): boolean {
+function isCopy(file: string, isForgotten: (entry: Pick<Entry, "id" | "at">) => boolean): boolean {
   try {
-    const rules = ownRules();
-    const first = readEntries(file, { rules }).next().value;
-    if (!first || !isForgotten(first)) return false;
-    const last = readLastEntries(file, { rules, count: 1 }).entries.at(-1);
-    return last !== undefined && isForgotten(last);
+    const outermost = outermostEntries(file);
+    return outermost.length > 0 && outermost.every(isForgotten);
   } catch {
     return false; // gone since it was listed, or not ours to read
   }

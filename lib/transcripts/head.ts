@@ -7,7 +7,7 @@ import { isRecord, type JsonRecord } from "../base/json.ts";
 import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
 import { linesForward, parseLine, withFile } from "./jsonl.ts";
-import { rowsForward } from "./rows.ts";
+import { type Row, rowsBackward, rowsForward } from "./rows.ts";
 import type { Agent } from "./session.ts";
 
 /** Most sessions say all within their first rows. */
@@ -58,15 +58,32 @@ export function holdsEntry(file: string): boolean {
   return withFile(file, (descriptor, size) => {
     const head = headIn(descriptor, size);
     if (!head) return false;
-    const format = formatOf(head.agent);
-    for (const { records, damaged, offset, end, terminated } of rowsForward(descriptor, format)) {
-      if (!terminated && damaged) return false;
-      const place = { line: 0, offset, end };
-      if (records.some((record) => format.entries(record, place, { head, results: false }).length > 0))
-        return true;
-    }
-    return false;
+    return firstEntry(rowsForward(descriptor, formatOf(head.agent)), head) !== undefined;
   });
+}
+
+/** Returns the first and the last row of a transcript in which something is said or done, as its host wrote them. */
+export function outermostEntries(file: string): RawEntry[] {
+  return withFile(file, (descriptor, size) => {
+    const head = headIn(descriptor, size);
+    if (!head) return [];
+    const format = formatOf(head.agent);
+    return [rowsForward(descriptor, format), rowsBackward(descriptor, format, size)].flatMap(
+      (rows) => firstEntry(rows, head) ?? [],
+    );
+  });
+}
+
+function firstEntry(rows: Iterable<Row>, head: Head): RawEntry | undefined {
+  const format = formatOf(head.agent);
+  for (const { records, damaged, offset, end, terminated } of rows) {
+    if (!terminated && damaged) continue; // half written
+    for (const record of records) {
+      const [entry] = format.entries(record, { line: 0, offset, end }, { head, results: false });
+      if (entry) return entry;
+    }
+  }
+  return undefined;
 }
 
 /** Takes lines one by one, and has the head once a row of a host shows whose file it is. */
