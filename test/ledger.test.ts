@@ -12,12 +12,7 @@ import {
 } from "../lib/observe/ledger.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
 import { observeSession } from "../lib/observe/observe-session.ts";
-import {
-  noteAttempt,
-  observeSettings,
-  readBackoff,
-  setObserveSettings,
-} from "../lib/observe/observe-state.ts";
+import { observeSettings, readBackoff, setObserveSettings } from "../lib/observe/observe-state.ts";
 import { readSessionMemory } from "../lib/observe/session-memory.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
@@ -196,16 +191,6 @@ test("after failures an observer in the background waits, longer each time, and 
   const byHand = await observeSession(session, { ...context, complete: undefined, when: "all" });
   expect(byHand.status).toBe("observed");
   expect(readBackoff(home.paths, session.id)).toBeUndefined();
-});
-
-test("waiting for the next attempt doubles up to six hours", () => {
-  using home = temporaryHome();
-  const waits: number[] = [];
-  for (let attempt = 0; attempt < 12; attempt++) {
-    noteAttempt(home.paths, { sessionId: "s", failure: "x", now: 0 });
-    waits.push((readBackoff(home.paths, "s")?.notBefore ?? 0) / 60_000);
-  }
-  expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
 });
 
 test("mode and thresholds set at run time persist, and what does not fit is refused", () => {

@@ -5,8 +5,6 @@ import {
   foldLedger,
   isOpen,
   type LedgerRecord,
-  lineRanges,
-  lineSpans,
   nameDrafts,
   type Observation,
   openThreads,
@@ -115,18 +113,6 @@ test("the same drafts get the same ids, and a taken id moves on", () => {
   const moved = nameDrafts(drafts, { ...options, taken: new Map([[other.id, other]]) });
   expect(moved[0]?.id).not.toBe(other.id);
   expect(moved[1]).toEqual(first[1] as Observation);
-});
-
-test("lines become spans and come back", () => {
-  const random = seeded(fuzzSeed("line spans"));
-  for (let round = 0; round < 200; round++) {
-    const lines = Array.from({ length: random.integer(0, 30) }, () => random.integer(1, 40));
-    const back = lineRanges(lineSpans(lines)).flatMap(([from, to]) =>
-      Array.from({ length: to - from + 1 }, (_, i) => from + i),
-    );
-    expect(back).toEqual([...new Set(lines)].toSorted((a, b) => a - b));
-  }
-  expect(lineSpans([14, 12, 13, 17])).toBe("12-14,17");
 });
 
 test("a record written and read back is the same record", async () => {

@@ -9,7 +9,7 @@ import {
   observationTokens,
 } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import { isReflectionDue, reflect, reflectByRule, reflectionBasis } from "../lib/observe/reflect.ts";
+import { isReflectionDue, reflect, reflectByRule } from "../lib/observe/reflect.ts";
 import {
   answering,
   conversation,
@@ -251,13 +251,6 @@ test("a model that fails leaves the reflection by rule", async () => {
   const outcome = await reflect({ ...context(records), complete: answering(failure), force: true });
   expect(outcome.note).toBe("the model's reflection failed: Cannot ask the model: gone");
   expect(records.at(-1)).toMatchObject({ kind: "reflected", by: "rules" });
-});
-
-test("the basis names what there is and the focus", () => {
-  const items = [item("aaaaaa"), item("bbbbbb")];
-  expect(reflectionBasis(items)).toBe(reflectionBasis(items, ""));
-  expect(reflectionBasis(items)).not.toBe(reflectionBasis(items, "x"));
-  expect(reflectionBasis(items)).not.toBe(reflectionBasis(items.slice(1)));
 });
 
 const FILES = [

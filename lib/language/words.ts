@@ -45,7 +45,7 @@ export function splitName(name: string): string[] {
 }
 
 /** Returns whether a script writes words without spaces between them. */
-export function isUnspaced(unit: number): boolean {
+function isUnspaced(unit: number): boolean {
   if (unit < 0xe00) return false;
   if (unit < 0x1100) return unit < 0xf00 || unit >= 0x1000; // Thai, Lao; Myanmar
   return (

@@ -279,7 +279,7 @@ export function lineSpans(lines: Iterable<number>): string {
 }
 
 /** Parses what `lineSpans` wrote. */
-export function lineRanges(spans: string): [from: number, to: number][] {
+function lineRanges(spans: string): [from: number, to: number][] {
   return spans.split(",").flatMap((span): [number, number][] => {
     const [from, to = from] = span.split("-").map(Number);
     return from !== undefined && to !== undefined && span !== "" && to - from < 10_000_000

@@ -139,7 +139,7 @@ interface ReflectOptions {
 }
 
 /** Returns a fingerprint of what there is to reflect on. */
-export function reflectionBasis(observations: readonly Observation[], focus = ""): string {
+function reflectionBasis(observations: readonly Observation[], focus = ""): string {
   const ids = observations.map(({ id }) => id).join();
   return createHash("sha256").update(`${focus}\n${ids}`).digest("hex").slice(0, 16);
 }
