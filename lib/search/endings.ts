@@ -27,7 +27,7 @@ const OTHER_WITHIN = 3;
 /** Of the shorter command's words so many are in one that takes the place of another. */
 const SHARED_WORDS = 0.5;
 
-/** Returns how a failed command ended: the same program went well without the error, or another command to the same end. */
+/** Returns how a failure ended: the same went well without the error, or another command to the same end. */
 export function findEnding(
   failed: StoredDeed,
   later: readonly StoredDeed[],
@@ -36,12 +36,14 @@ export function findEnding(
   const line = textOf(failed);
   const goal = goalOf(line);
   const runs = later.filter(
-    ({ kind, outcome }) => kind === "command" && (outcome === "done" || outcome === "failed"),
+    ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
   );
   const isFreeRun = (run: StoredDeed) => isShown(run) && isFree(run);
   // a filter hides the exit code
   const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
-  const same = runs.filter((run) => goalsOf(textOf(run)).includes(goal));
+  const same = runs.filter((run) =>
+    failed.kind === "command" ? goalsOf(textOf(run)).includes(goal) : run.target === failed.target,
+  );
   const isProven = (run: StoredDeed, i: number) =>
     isFreeRun(run) && same.slice(i).some((next) => isFreeRun(next) && wentWell(next));
   const other = runs
@@ -111,38 +113,34 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
   );
 }
 
-const STEPS_MAX = 3;
-/** So few steps are all named where none of them has a word of the error. */
-const STEPS_FEW = 3;
-/** After more steps nobody can say what helped. */
-const STEPS_FAR = 15;
+/** A step that failed may have gone on by hand: it says so much less. */
+const FAILED_STEP = 4;
 
-/** Returns the steps that may have ended an error, best first: with its telling words, or much like the command that failed. */
-export function likelySteps(
+/** A step, and how likely it ended an error: by its telling words, and as a command much like the one that failed. */
+export interface RankedStep {
+  deed: StoredDeed;
+  worth: number;
+}
+
+/** Ranks the steps to an ending, the likeliest first: of equals changes, then the last. */
+export function rankSteps(
   failed: StoredDeed,
   { steps }: Ending,
   line: string,
   later: readonly StoredDeed[],
-): { steps: StoredDeed[]; isTelling: boolean } {
-  if (steps.length > STEPS_FAR) return { steps: [], isTelling: false };
+): RankedStep[] {
   const key = commandKey(textOf(failed));
-  const others = steps.filter((deed) => deed.kind !== "command" || commandKey(textOf(deed)) !== key);
   const words = tellingWords(line, later.map(contentOf));
   const command = wordsOf(textOf(failed)).join(" ");
-  const ranked = others
+  return steps
+    .filter((deed) => isChange(deed) || commandKey(textOf(deed)) !== key)
     .map((deed, i) => {
       const text = contentOf(deed);
       const held = words.filter((word) => text.includes(word)).length;
       const isLike = deed.kind === "command" && wordsOf(textOf(deed)).join(" ").startsWith(command);
-      return { deed, i, worth: held + Number(isLike) };
+      return { deed, i, worth: deed.outcome === "failed" ? held / FAILED_STEP : held + Number(isLike) };
     })
     .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
-  const telling = ranked.filter(({ worth }) => worth > 0);
-  const wanted = telling.length === 0 && others.length <= STEPS_FEW ? ranked : telling;
-  return {
-    steps: wanted.slice(0, STEPS_MAX).map(({ deed }) => deed),
-    isTelling: telling.length > 0 || others.length === 0,
-  };
 }
 
 function contentOf({ target, input }: StoredDeed): string {

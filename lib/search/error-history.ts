@@ -5,8 +5,8 @@ import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import type { Store } from "../store/store.ts";
 import { errorLines, errorWords, likeWords, lineLike, lineWith } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
-import { commandKey, isLooking, programOf } from "./commands.ts";
-import { changeAround, isChange, stepsBetween, textOf } from "./endings.ts";
+import { commandKey, isLooking } from "./commands.ts";
+import { changeAround, type Ending, findEnding, isChange, rankSteps, stepsBetween } from "./endings.ts";
 import {
   deedRow,
   type Find,
@@ -116,13 +116,13 @@ function findsOf(
         (same) => same[0] ?? [],
       );
       own.sort((a, b) => a.deed.line - b.deed.line);
-      return { ...findOf(store, own, scope), rare: Math.max(...own.map(rarity)) };
+      return { ...findOf(store, own, { scope, error }), rare: Math.max(...own.map(rarity)) };
     })
     .sort(
       (a, b) =>
         Number(b.isFailure) - Number(a.isFailure) ||
         b.rare - a.rare ||
-        Number(b.isGone) - Number(a.isGone) ||
+        a.distance - b.distance ||
         (a.find.timestamp < b.find.timestamp ? 1 : -1),
     )
     .map(({ find }) => find);
@@ -152,22 +152,20 @@ function keyOf({ kind, tool, target, input, id }: StoredDeed): string {
 function findOf(
   store: Store,
   own: readonly Occurrence[],
-  { clean }: FindScope,
-): { find: Find; isGone: boolean; isFailure: boolean } {
-  const [{ session, deed: first }] = own as [Occurrence];
-  const later = readDeeds(store, session.number, { after: first.line, to: Number.MAX_SAFE_INTEGER });
-  const end = endOf(own, later);
-  const before = own.filter(({ deed }) => !end || deed.line < end.line);
-  const last = (before.at(-1) ?? own[0]) as Occurrence;
-  const steps = stepsBetween(later, last.deed.line, end?.line ?? last.deed.line + SAID_LINES * 4);
+  { scope: { clean }, error }: { scope: FindScope; error: string },
+): { find: Find; distance: number; isFailure: boolean } {
+  const last = own.at(-1) as Occurrence;
+  const { session } = last;
+  const later = readDeeds(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
+  const end = endOf(last, later);
+  const next = stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4).slice(0, STEPS_MAX);
+  const ranked = end && rankSteps(last.deed, end, error, later).slice(0, STEPS_MAX);
+  const shown = ranked?.map(({ deed }) => deed).sort((a, b) => a.line - b.line) ?? next;
   const style = { cwd: session.cwd, clean };
-  const shown = end ? likelyFixes(steps, last, end) : steps.slice(0, STEPS_MAX);
   const rows: Row[] = [
     errorRow(last, style),
-    ...shown.map((deed) =>
-      deedRow(deed, { ...style, text: isChange(deed) ? changeShown(deed, last.line) : "" }),
-    ),
-    ...(end ? [deedRow(end, { ...style, text: end.result.slice(-ENDING_CHARS) })] : []),
+    ...shown.map((deed) => deedRow(deed, { ...style, text: isChange(deed) ? changeShown(deed, error) : "" })),
+    ...(end ? [deedRow(end.run, { ...style, text: end.run.result.slice(-ENDING_CHARS) })] : []),
   ];
   const lastLine = rows.at(-1)?.line ?? last.deed.line;
   const comment = commentOn(store, session.id, {
@@ -179,7 +177,7 @@ function findOf(
   const find: Find = {
     session,
     timestamp: last.deed.timestamp,
-    summary: `${count}${end ? `gone after ${counted(steps.length, "step")}` : "not run again without it"}`,
+    summary: `${count}${end ? `gone after ${counted(end.steps.length, "step")}` : "not run again without it"}`,
     rows: comment
       ? [...rows, { ...comment, text: clean(comment.text).slice(0, SAID_CHARS) }].sort(
           (a, b) => a.line - b.line,
@@ -191,50 +189,19 @@ function findOf(
   };
   return {
     find,
-    isGone: end !== undefined,
+    // an end after few steps says most
+    distance: end ? Number(end.steps.length > STEPS_MAX) : 2,
     isFailure: own.some(({ deed: { outcome } }) => outcome === "failed"),
   };
 }
 
-/** Chooses the likeliest fixes: steps with the error's words, before another run without it, and the last ones. */
-function likelyFixes(steps: readonly StoredDeed[], last: Occurrence, end: StoredDeed): StoredDeed[] {
-  const program = programOf(textOf(last.deed));
-  const isRun = (deed: StoredDeed) => deed.kind === "command" && programOf(textOf(deed)) === program;
-  const isFree = ({ result }: StoredDeed) => lineWith(result, last.line) === undefined;
-  const goneAt = (steps.find((deed) => isRun(deed) && isFree(deed)) ?? end).line;
-  const words = errorWords(last.line.toLowerCase()).filter((word) => word.length > 3);
-  const worth = (deed: StoredDeed, i: number) => {
-    const text = `${deed.target} ${deed.input}`.toLowerCase();
-    const held = words.filter((word) => text.includes(word)).length;
-    return 2 * Math.min(held, 3) + 2 * Number(deed.line < goneAt) + Number(isChange(deed)) + i / steps.length;
-  };
-  return steps
-    .map((deed, i) => ({ deed, worth: worth(deed, i) }))
-    .sort((a, b) => b.worth - a.worth)
-    .slice(0, STEPS_MAX)
-    .map(({ deed }) => deed)
-    .sort((a, b) => a.line - b.line);
-}
-
-/** Returns the first later run of the command without the error, else a successful run of the same program. */
-function endOf(own: readonly Occurrence[], later: readonly StoredDeed[]): StoredDeed | undefined {
-  const [{ deed: first }, { deed: last, line }] = [own[0] as Occurrence, own.at(-1) as Occurrence];
-  if (first.id < 0) return undefined;
-  const program = programOf(textOf(first));
-  const free = later.filter(
-    (deed) =>
-      deed.line > last.line &&
-      deed.kind === first.kind &&
-      deed.outcome !== "rejected" &&
-      !own.some((each) => each.deed.id === deed.id) &&
-      lineWith(deed.result, line) === undefined,
-  );
-  return (
-    free.find((deed) => keyOf(deed) === keyOf(first) && deed.outcome !== "running") ??
-    free.find(
-      (deed) => first.kind === "command" && deed.outcome === "done" && programOf(textOf(deed)) === program,
-    )
-  );
+/** Returns how a failure ended, as far as its output tells. */
+function endOf(last: Occurrence, later: readonly StoredDeed[]): Ending | undefined {
+  if (last.deed.id < 0) return undefined;
+  return findEnding(last.deed, later, {
+    isFree: ({ result }) => lineWith(result, last.line) === undefined,
+    isClean: ({ result }) => errorLines(result, { max: 1, orAll: false }).length === 0,
+  });
 }
 
 function errorRow(

@@ -15,7 +15,7 @@ import {
   goalOf,
   hasOwnCode,
   isChange,
-  likelySteps,
+  rankSteps,
   textOf,
 } from "./endings.ts";
 
@@ -76,6 +76,11 @@ const PROGRAMS_GENERIC = 3;
 const CAUSES_FRAME = 2;
 /** Where so many ends are all different, none of them is the end. */
 const ENDS_GENERIC = 4;
+const STEPS_MAX = 3;
+/** So few steps are all named where none of them has a word of the error. */
+const STEPS_FEW = 3;
+/** After more steps nobody can say what helped. */
+const STEPS_FAR = 15;
 const ALL_CHARS = 600;
 const ERRORS_MAX = 2;
 const ERROR_CHARS = 110;
@@ -230,8 +235,13 @@ function endIn(
     isClean: (run) => printed(run).every(noise),
   });
   if (!ending) return undefined;
-  const { steps, isTelling } = likelySteps(deed, ending, line, later);
-  return steps.length > 0 || ending.isOther ? { ...ending, failed, likely: steps, isTelling } : undefined;
+  const ranked = ending.steps.length > STEPS_FAR ? [] : rankSteps(deed, ending, line, later);
+  const steps = ranked.filter((step) => step.deed.outcome !== "failed");
+  const telling = steps.filter(({ worth }) => worth > 0);
+  const likely = telling.length === 0 && steps.length <= STEPS_FEW ? steps : telling;
+  if (likely.length === 0 && !ending.isOther) return undefined;
+  const isTelling = telling.length > 0 || steps.length === 0;
+  return { ...ending, failed, likely: likely.slice(0, STEPS_MAX).map((step) => step.deed), isTelling };
 }
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
