@@ -132,6 +132,8 @@ async function contextOf(
 export function modelOf(env: Environment, { cwd }: Prompt["session"]): Sources["model"] {
   return async () => {
     const { configuredModel } = await import("../lib/model/configured-model.ts");
-    return configuredModel(await loadConfig(env, cwd));
+    const config = await loadConfig(env, cwd);
+    // a program takes seconds to start: never while a prompt waits
+    return config.settings.llm?.command ? undefined : configuredModel(config);
   };
 }

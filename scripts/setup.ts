@@ -18,6 +18,7 @@ import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript } from "../lib/cli.ts";
 import type { Config, Reading } from "../lib/config/config.ts";
+import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { pagesToWrite, removePageFolder, writePage } from "../lib/health/skill-pages.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
@@ -193,6 +194,7 @@ async function putIn(
     runCommands(commands, values, say);
     for (const page of pages) writePage(page, config.paths);
   }
+  await offerClaude(report, config, say);
   Object.assign(report, await indexAndName(config, values, say));
   if (steps.length > 0 && !isAllowed)
     return note("nothing was installed: session-memory setup --yes does what is listed above");
@@ -202,6 +204,23 @@ async function putIn(
   say("", `Installed from ${ROOT} in ${installed.map(({ name }) => name).join(", ")}`);
   say("To undo: session-memory setup --remove");
 }
+
+/** At a terminal, offers to ask Claude Code for names and observations where no model is configured. */
+async function offerClaude(report: Report, { settings, paths }: Config, say: Say): Promise<void> {
+  const claude = report.hosts.find(({ name }) => name === "Claude Code");
+  if (!claude?.program || settings.llm || !process.stdin.isTTY || !process.stderr.isTTY) return;
+  say(...OFFER);
+  if (!(await confirm("Ask Claude Code?"))) return;
+  await setAskedHost(paths.config, true);
+  say(`${paths.config} says so now: {"llm": {"command": "claude"}}`);
+}
+
+const OFFER = [
+  "",
+  "Names, observations and answers are made by rule. Claude Code can make them without a key: `claude -p`, its small model, no",
+  "tools, no hooks, no transcript. The redacted text of your sessions would go to Anthropic by your own account, in the",
+  "background and by commands, at most 30 times a day.",
+];
 
 /** Takes out of the agents, and of other folders, what was put there. */
 async function takeOut(report: Report, config: Config, values: Values, say: Say): Promise<void> {
@@ -219,6 +238,8 @@ async function takeOut(report: Report, config: Config, values: Values, say: Say)
   removeWritten(config.paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
   for (const file of own) removePageFolder(file);
+  if (existsSync(config.paths.config) && (await setAskedHost(config.paths.config, false)))
+    say(`taken out of ${config.paths.config}: "llm", as it was written`);
   Object.assign(report, { removed, keptFiles: changed });
 }
 

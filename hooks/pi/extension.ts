@@ -13,7 +13,7 @@ import { activityOf, referencesIn } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { registerIndexing, registerMeta } from "./indexing.ts";
-import { namingModel } from "./models.ts";
+import { promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
 import { on, type PiState, pathsOf, startState } from "./state.ts";
 
@@ -47,7 +47,7 @@ export function registerPrompt(state: PiState, config: Config): void {
   });
   on(state, "before_agent_start", async ({ prompt = "" }, context) => {
     const paths = pathsOf(config, context);
-    const model = async () => namingModel(config, context);
+    const model = async () => promptModel(config, context);
     const mention = { text: prompt, session: sessionIn(context) };
     const { text, delivered } = await referencesIn(mention, { paths, settings, model, hasTool: true });
     delivered();

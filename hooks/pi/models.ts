@@ -27,6 +27,12 @@ export function namingModel(config: Config, context: PiContext): CompleteJson | 
   });
 }
 
+/** Returns the model that answers while a prompt waits: no program, which takes seconds to start. */
+export function promptModel(config: Config, context: PiContext): CompleteJson | undefined {
+  const isProgram = config.settings.llm?.command !== undefined && !keyedModel(config.settings, context);
+  return isProgram ? undefined : namingModel(config, context);
+}
+
 /** Returns the name of the model that `namingModel` asks. */
 export function namingModelName({ settings }: Config, context: PiContext): string | undefined {
   const model = keyedModel(settings, context);

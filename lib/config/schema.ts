@@ -1,8 +1,9 @@
 /** The schema of config.json. Loaded only when the file is there (see config.ts). */
 
+import { basename } from "node:path";
 import { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
-import { parseJson } from "../base/json.ts";
+import { parseJson, recordOf } from "../base/json.ts";
 import { editDistance, truncate } from "../base/text.ts";
 import { MACHINE_NAME } from "./config-file.ts";
 
@@ -14,6 +15,10 @@ export interface LlmConfig {
   timeoutMs: number;
   /** USD per million tokens. */
   prices: Record<string, { input: number; output: number }>;
+  /** A program that is asked in place of a server: its command line, or `claude` for the one that fits. */
+  command?: readonly string[] | undefined;
+  /** Calls of the program a day at most. */
+  dailyCalls?: number | undefined;
 }
 
 export interface EmbeddingConfig {
@@ -127,6 +132,16 @@ const LLM: Keys = {
 };
 const LLM_DEFAULTS = { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} };
 
+const COMMAND: Keys = {
+  command: z.union([word.transform((name) => [name]), z.array(z.string()).min(1)], {
+    error: 'expected "claude" or a command line as a list of words',
+  }),
+  timeoutMs: positive,
+  dailyCalls: positive,
+};
+/** A plan has limits, too: the calls of a day are those of about as many sessions. */
+const COMMAND_DEFAULTS = { timeoutMs: 60_000, dailyCalls: 30 };
+
 const EMBEDDING: Keys = {
   baseUrl: z.url().optional(),
   apiKeyEnv: word,
@@ -150,9 +165,9 @@ const SHARE: Keys = {
 };
 const SHARE_DEFAULTS = { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 };
 
-function schema(defaults: Settings) {
+function schema(defaults: Settings, isCommand = false) {
   const keys: Keys = {
-    llm: strict(LLM, LLM_DEFAULTS).optional(),
+    llm: (isCommand ? strict(COMMAND, COMMAND_DEFAULTS) : strict(LLM, LLM_DEFAULTS)).optional(),
     embedding: strict(EMBEDDING, EMBEDDING_DEFAULTS).optional(),
     share: strict(SHARE, SHARE_DEFAULTS).optional(),
     transcripts: z.array(z.strictObject({ path: word, machine })),
@@ -208,9 +223,9 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   } catch (cause) {
     throw invalid(file, "it is not JSON", "correct the syntax or delete the file", cause);
   }
-  const expected = schema(defaults);
+  const expected = schema(defaults, recordOf(recordOf(value).llm).command !== undefined);
   const parsed = expected.safeParse(value);
-  if (parsed.success) return parsed.data as Settings;
+  if (parsed.success) return withCommand(parsed.data as Settings);
   const { issues } = parsed.error;
   // A key that is misspelt is missing too: its name says more.
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
@@ -226,6 +241,18 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
     `${what}${truncate(found ?? "nothing", FOUND_MAX_CHARS)}, ${message}`,
     path.length > 0 ? "edit that key" : "write a JSON object",
   );
+}
+
+/** Fills in what a program has of a model: it takes no key, and a plan's call costs nothing. */
+function withCommand(settings: Settings): Settings {
+  const { llm } = settings;
+  if (!llm?.command) return settings;
+  const model = basename(llm.command[0] ?? "");
+  const prices = { [model]: { input: 0, output: 0 } };
+  return {
+    ...settings,
+    llm: { ...llm, model, apiKeyEnv: "", dailyBudgetUsd: LLM_DEFAULTS.dailyBudgetUsd, prices },
+  };
 }
 
 function unknownKey(file: string, path: string[], unknown: string, expected: unknown): SessionMemoryError {

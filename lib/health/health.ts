@@ -90,7 +90,7 @@ function checkVolute(cwd: string, paths: Paths): Finding[] {
 }
 
 function checkSpend(usd: number, { llm }: Settings): Finding[] {
-  if (!llm || usd < llm.dailyBudgetUsd) return [];
+  if (!llm || llm.command || usd < llm.dailyBudgetUsd) return [];
   const what = `the daily budget of $${llm.dailyBudgetUsd.toFixed(2)} is spent`;
   return [
     { level: "warning", what, remedy: "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json" },
@@ -112,7 +112,9 @@ export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, 
   const { embedding, llm, share, modelKeys } = settings;
   const receivers = [
     ...(embedding ? [`embeddings to ${readHost(embedding.baseUrl)}`] : []),
-    ...(llm ? [`conversation to ${readHost(llm.baseUrl)}`] : []),
+    ...(llm
+      ? [`conversation to ${llm.command ? `the program ${llm.command[0]}` : readHost(llm.baseUrl)}`]
+      : []),
     ...modelKeys.map((key) => `conversation to ${piModel(key)}`),
     ...observers(settings, paths),
     ...(share && Object.keys(share.projects).length > 0

@@ -5,24 +5,27 @@
  */
 
 import type { Config } from "../config/config.ts";
-import { type CompleteJson, DEFAULT_MAX_TOKENS, type JsonRequest } from "./answers.ts";
+import { type CompleteJson, DEFAULT_MAX_TOKENS, type JsonRequest, jsonCompleter } from "./answers.ts";
 import type { Embedded } from "./llm.ts";
 import { type Tokens, tokenUpperBound } from "./prices.ts";
 
 /** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel({ settings, env, paths }: Config): Promise<CompleteJson | undefined> {
-  if (!settings.llm) return undefined;
-  const [{ modelCompleter }, { openSpendLedger }, { redactor }] = await Promise.all([
-    import("./llm.ts"),
+  const { llm: config } = settings;
+  if (!config) return undefined;
+  const [{ openSpendLedger }, { redactor }] = await Promise.all([
     import("./spend.ts"),
     import("../redact/redact.ts"),
   ]);
-  return modelCompleter({
-    config: settings.llm,
+  const connection = {
     env,
     spend: openSpendLedger(paths.home, settings),
     redact: redactor(settings.redact.extra),
-  });
+  };
+  const { command } = config;
+  if (command === undefined) return (await import("./llm.ts")).modelCompleter({ config, ...connection });
+  const { commandSender } = await import("./command.ts");
+  return jsonCompleter(commandSender({ config: { ...config, command }, home: paths.home, ...connection }));
 }
 
 /** Embeds texts in order. */

@@ -28,6 +28,8 @@ export interface PricedModel {
   model: string;
   /** Where it is called; a host on loopback costs nothing. @default {OpenAI} */
   baseUrl?: string | undefined;
+  /** A program that is asked in place of a server. */
+  command?: readonly string[] | undefined;
 }
 
 export interface Price {

@@ -31,9 +31,9 @@ export interface PlannedCall extends PricedModel {
 export interface Reservation {
   /**
    * Records what the call took and returns its price; null where the price is unknown. A count that is no number of
-   * tokens, or is missing, stays at its estimate: servers are not trusted to report usage.
+   * tokens, or is missing, stays at its estimate: servers are not trusted to report usage. A program may say its price.
    */
-  settle(used: { [K in keyof Tokens]?: unknown }): { tokens: Tokens; usd: number | null };
+  settle(used: { [K in keyof Tokens]?: unknown } & { usd?: unknown }): { tokens: Tokens; usd: number | null };
 }
 
 /** Records paid calls, and refuses those beyond the cap. */
@@ -92,6 +92,8 @@ export function openSpendLedger(
 
   async function reserve(call: PlannedCall): Promise<Reservation> {
     const at = now();
+    // a program's calls are counted, and against a cap of their own
+    const calls = call.kind === "chat" && purse === undefined ? settings.llm?.dailyCalls : undefined;
     const estimate = price(call, call.tokens);
     const row: Row = {
       id: randomBytes(8).toString("hex"),
@@ -103,12 +105,14 @@ export function openSpendLedger(
       outputTokens: call.tokens.output,
       usd: estimate.usd,
       ...(estimate.isKnown ? {} : { unpriced: true }),
-      ...(purse === undefined ? {} : { purse }),
+      ...(calls === undefined ? purse && { purse } : { purse: "command" }),
       open: true,
     };
     withSpend(home, (store) =>
       store.db.transaction(() => {
-        refuseOverCap(row, cap, readDay(store, row.day, purse ?? "").usd);
+        const spent = readDay(store, row.day, row.purse ?? "");
+        if (calls === undefined) refuseOverCap(row, cap, spent.usd);
+        else refuseOverCalls(row, calls, spent.calls);
         write(store, row);
       }),
     );
@@ -118,7 +122,8 @@ export function openSpendLedger(
           input: countOf(used.input) ?? call.tokens.input,
           output: countOf(used.output) ?? call.tokens.output,
         };
-        const { usd, isKnown } = price(call, tokens);
+        const { usd: priced, isKnown } = price(call, tokens);
+        const usd = countOf(used.usd) ?? priced;
         const { open: _, ...settled } = row;
         try {
           withSpend(home, (store) =>
@@ -160,7 +165,10 @@ export function pricePlan(
   model: PricedModel,
   { input, output }: Tokens,
 ): { host: string; tokens: number; usd: number; text: string } {
-  const host = new URL(model.baseUrl ?? "https://api.openai.com").host;
+  const { command } = model;
+  const host = command
+    ? `the program ${command[0]}`
+    : new URL(model.baseUrl ?? "https://api.openai.com").host;
   const price = openSpendLedger(paths.home, settings).price(model, { input, output });
   const tokens = input + output;
   return { host, tokens, usd: price.usd, text: `${host}: ${formatPrice(price)} (at most ${tokens} tokens)` };
@@ -178,6 +186,19 @@ function refuseOverCap({ usd, unpriced, ...row }: Row, cap: number, spent: numbe
       hint: unpriced
         ? `name its price in config.json: {"llm": {"prices": {"${row.model}": {"input": …, "output": …}}}}`
         : `wait until tomorrow, or raise ${row.purse ?? "llm"}.dailyBudgetUsd in config.json`,
+    },
+  );
+}
+
+function refuseOverCalls({ model, feature }: Row, cap: number, calls: number): void {
+  if (calls < cap) return;
+  throw new SessionMemoryError(
+    "BUDGET_EXCEEDED",
+    `Cannot call "${model}" for ${feature}: ${calls} calls today are the most that llm.dailyCalls allows`,
+    {
+      details: { calls, cap },
+      recoverable: true,
+      hint: "wait until tomorrow, or raise llm.dailyCalls in config.json",
     },
   );
 }

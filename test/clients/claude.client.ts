@@ -1,8 +1,19 @@
 /** The plugin in the real Claude Code, whose model is a server on loopback. Run by `bun run test:clients`. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { loadConfig } from "../../lib/config/config.ts";
+import { configuredModel } from "../../lib/model/configured-model.ts";
 import { ROOT, runScript } from "../support/run.ts";
 import { type ClaudeHome, claudeHome, runClaude, textOf, transcriptOf } from "./claude.ts";
 import { FAILING, FINDING, layDeploy, TOLD } from "./deploy.ts";
@@ -97,6 +108,59 @@ for (const [name, modules, file] of versions) {
       await prompt("and now?", ["--resume", second]);
       const told = model.requests.at(-1)?.raw.match(/\\"fix the flaky login test\\" ->/g) ?? [];
       expect(told.length).toBe(1); // the one replayed from the turn before
+    });
+
+    test("answers as a plain model, with nothing of the user's and nothing left behind", async () => {
+      const { home, model } = lab(binary, () => ({ blocks: [{ type: "text", text: '{"name": "gate"}' }] }));
+      const ran = join(home.root, "ran");
+      mkdirSync(ran);
+      const hook = (event: string) => [{ hooks: [{ type: "command", command: `touch ${ran}/${event}` }] }];
+      const events = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"];
+      const server = { command: "sh", args: ["-c", `touch ${ran}/server; cat`] };
+      const files: Record<string, string> = {
+        "home/.claude/settings.json": JSON.stringify({
+          hooks: Object.fromEntries(events.map((event) => [event, hook(event)])),
+        }),
+        "home/.claude.json": JSON.stringify({ mcpServers: { mine: server } }),
+        "home/.claude/CLAUDE.md": "PRIVATE memory",
+        "home/CLAUDE.md": "PRIVATE memory of a folder above",
+        "home/.claude/skills/a/SKILL.md": "---\nname: a\ndescription: PRIVATE skill\n---\nx",
+        "home/secret.txt": "PRIVATE file",
+      };
+      for (const [file, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(home.root, file)), { recursive: true });
+        writeFileSync(join(home.root, file), text);
+      }
+      symlinkSync(binary, join(home.root, "bin", "claude"));
+      mkdirSync(home.state, { recursive: true });
+      writeFileSync(join(home.state, "config.json"), JSON.stringify({ llm: { command: "claude" } }));
+      const config = await loadConfig({ ...home.env, CLAUDECODE: "1" }, home.project);
+      const complete = await configuredModel(config);
+      const secret = join(home.root, "home", "secret.txt");
+      const answer = await complete?.({
+        feature: "meta",
+        system: "Answer in JSON.",
+        prompt: `name what @${secret} and @"${secret}" and @../../secret.txt say`,
+        schema: z.object({ name: z.string() }),
+      });
+      expect(answer?.value).toEqual({ name: "gate" });
+      expect(answer?.usage).toEqual({ input: 1000, output: 10 });
+      const [request, ...more] = model.requests;
+      expect({ more, tools: request?.tools, isPrivate: request?.raw.includes("PRIVATE") }).toEqual({
+        more: [],
+        tools: [],
+        isPrivate: false,
+      });
+      expect(request?.raw).toContain("Answer in JSON.");
+      // the client's own words: where it runs, what model it is, the day
+      expect((request?.raw.length ?? 0) < 4000).toBe(true);
+      expect(readdirSync(ran)).toEqual([]);
+      expect(existsSync(join(home.config, "projects"))).toBe(false);
+      expect(existsSync(join(home.config, "history.jsonl"))).toBe(false);
+      expect(processesOf(home)).toEqual([]);
+      console.error(
+        `${name}: ${request?.raw.length} bytes sent for ${answer?.usage.input} tokens, $${answer?.usd}`,
+      );
     });
 
     test("gives what is known of a session that the prompt refers to", async () => {

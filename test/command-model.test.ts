@@ -1,0 +1,188 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { loadConfig } from "../lib/config/config.ts";
+import { describeReceivers } from "../lib/health/health.ts";
+import { configuredModel } from "../lib/model/configured-model.ts";
+import { readSpendToday } from "../lib/model/spend.ts";
+import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
+
+/** A home whose model is a program: `body` is what it does, `$OUT` a folder that it may write to. */
+async function modelOf(home: TemporaryHome, body: string, llm: object = {}) {
+  const program = write(join(home.root, "bin", "model"), `#!/bin/sh\nOUT='${home.root}'\n${body}\n`);
+  chmodSync(program, 0o755);
+  home.configure({ llm: { command: [program, "--small"], ...llm } });
+  const config = await loadConfig(home.env, home.root);
+  const complete = await configuredModel(config);
+  if (!complete) throw new Error("Cannot ask: no model is configured");
+  const ask = (prompt = "name it", signal?: AbortSignal) =>
+    complete({
+      feature: "meta",
+      system: "Answer in JSON.",
+      prompt,
+      schema: z.object({ name: z.string() }),
+      signal,
+    });
+  return { ask, config, program, spent: () => readSpendToday(config.paths.home, "UTC") };
+}
+
+describe("a program as a model", () => {
+  test("reads the prompt on stdin and answers on stdout", async () => {
+    using home = temporaryHome();
+    const { ask, spent } = await modelOf(
+      home,
+      'cat > "$OUT/prompt"; echo "$@" > "$OUT/args"; echo \'{"name": "gate"}\'',
+    );
+    const { value, model, usd } = await ask("name the gateway");
+    expect({ value, model, usd }).toEqual({ value: { name: "gate" }, model: "model", usd: 0 });
+    expect(readFileSync(join(home.root, "prompt"), "utf8")).toBe("Answer in JSON.\n\nname the gateway");
+    expect(readFileSync(join(home.root, "args"), "utf8")).toBe("--small\n");
+    expect(spent()).toMatchObject({ calls: 1, usd: 0 });
+  });
+
+  test("takes result, tokens and cost from JSON that has a result", async () => {
+    using home = temporaryHome();
+    const json = JSON.stringify({
+      result: '```json\n{"name": "gate"}\n```',
+      total_cost_usd: 0.002,
+      usage: { input_tokens: 40, output_tokens: 7 },
+    });
+    const { ask, spent } = await modelOf(home, `cat > /dev/null; cat <<'END'\n${json}\nEND`);
+    expect(await ask()).toEqual({
+      value: { name: "gate" },
+      model: "model",
+      usage: { input: 40, output: 7 },
+      tokens: 47,
+      usd: 0.002,
+    });
+    expect(spent()).toMatchObject({ calls: 1, usd: 0.002, unpriced: [] });
+  });
+
+  test("is asked again with what was wrong, each time counted", async () => {
+    using home = temporaryHome();
+    const body =
+      'cat >> "$OUT/prompts"; if [ -e "$OUT/second" ]; then echo \'{"name": "gate"}\'; else touch "$OUT/second"; echo no; fi';
+    const { ask, spent } = await modelOf(home, body);
+    expect((await ask()).value).toEqual({ name: "gate" });
+    expect(readFileSync(join(home.root, "prompts"), "utf8")).toContain("You answered:\nno");
+    expect(spent().calls).toBe(2);
+  });
+
+  test("is sent redacted text only", async () => {
+    using home = temporaryHome();
+    const { ask } = await modelOf(home, 'cat > "$OUT/prompt"; echo \'{"name": "gate"}\'');
+    await ask('DB_PASSWORD="violin-47-Harbour!"');
+    expect(readFileSync(join(home.root, "prompt"), "utf8")).toBe(
+      'Answer in JSON.\n\nDB_PASSWORD="[redacted:password]"',
+    );
+  });
+
+  test("runs in an empty folder, without what a session tells its children, with our hooks off", async () => {
+    using home = temporaryHome({
+      CLAUDECODE: "1",
+      CLAUDE_CODE_SESSION_ID: "x",
+      CLAUDE_CONFIG_DIR: "/c",
+      PATH: "/usr/bin:/bin",
+    });
+    const { ask } = await modelOf(
+      home,
+      'cat > /dev/null; pwd > "$OUT/pwd"; ls -A > "$OUT/ls"; env > "$OUT/env"; echo \'{"name": "a"}\'',
+    );
+    await ask();
+    const read = (name: string) => readFileSync(join(home.root, name), "utf8");
+    expect(read("pwd").trim()).toBe(join(home.paths.home, "empty"));
+    expect(read("ls")).toBe("");
+    const names = read("env")
+      .split("\n")
+      .filter((line) => /^(?:CLAUDE|SESSION_MEMORY_DISABLE)/.test(line))
+      .sort();
+    expect(names).toEqual([
+      "CLAUDE_CODE_DISABLE_ATTACHMENTS=1",
+      "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
+      "CLAUDE_CODE_DISABLE_CLAUDE_MDS=1",
+      "CLAUDE_CONFIG_DIR=/c",
+      "SESSION_MEMORY_DISABLE=1",
+    ]);
+  });
+
+  test("ends with its time limit, its children too, and stays counted", async () => {
+    using home = temporaryHome();
+    const body = 'sleep 60 & echo $! > "$OUT/child"; wait';
+    const { ask, spent } = await modelOf(home, body, { timeoutMs: 300 });
+    expect(ask()).rejects.toMatchObject({
+      type: "MODEL_FAILED",
+      message: "Cannot ask the model: no answer within 0.3 s",
+    });
+    await ask().catch(() => {});
+    const child = readFileSync(join(home.root, "child"), "utf8").trim();
+    const state = existsSync(`/proc/${child}/stat`)
+      ? readFileSync(`/proc/${child}/stat`, "utf8").split(" ")[2]
+      : "gone";
+    expect(["gone", "Z"]).toContain(state ?? "");
+    expect(spent().calls).toBe(2);
+  });
+
+  test("is asked by one at a time", async () => {
+    using home = temporaryHome();
+    const body =
+      'cat > /dev/null; mkdir "$OUT/running" || touch "$OUT/two"; sleep 0.2; rmdir "$OUT/running"; echo \'{"name": "a"}\'';
+    const { ask } = await modelOf(home, body);
+    await Promise.all([ask(), ask(), ask()]);
+    expect(readdirSync(home.root)).not.toContain("two");
+  });
+
+  test("is called so many times a day and no more, also by failing calls", async () => {
+    using home = temporaryHome();
+    const { ask, spent } = await modelOf(home, 'cat > /dev/null; echo "not logged in" >&2; exit 3', {
+      dailyCalls: 2,
+    });
+    for (const _ of [1, 2]) {
+      expect(await ask().catch(({ message }) => message)).toBe(
+        "Cannot ask the model: model ended with 3: not logged in",
+      );
+    }
+    expect(await ask().catch(({ type, message, hint }) => [type, message, hint])).toEqual([
+      "BUDGET_EXCEEDED",
+      'Cannot call "model" for meta: 2 calls today are the most that llm.dailyCalls allows',
+      "wait until tomorrow, or raise llm.dailyCalls in config.json",
+    ]);
+    expect(spent().calls).toBe(2);
+  });
+
+  test("that is not there is said, and no call is counted", async () => {
+    using home = temporaryHome({ PATH: "/nowhere" });
+    home.configure({ llm: { command: "claude" } });
+    const config = await loadConfig(home.env, home.root);
+    const complete = await configuredModel(config);
+    const asked = complete?.({ feature: "meta", system: "a", prompt: "b", schema: z.object({}) });
+    expect(asked).rejects.toMatchObject({ message: "Cannot ask the model: no claude on PATH" });
+    await asked?.catch(() => {});
+    expect(readSpendToday(config.paths.home, "UTC").calls).toBe(0);
+  });
+
+  test("is named among what receives texts", async () => {
+    using home = temporaryHome();
+    home.configure({ llm: { command: "claude" } });
+    const { settings, paths, env } = await loadConfig(home.env, home.root);
+    expect(settings.llm).toMatchObject({
+      command: ["claude"],
+      model: "claude",
+      timeoutMs: 60_000,
+      dailyCalls: 30,
+    });
+    expect(describeReceivers(settings, paths, env)).toBe("conversation to the program claude");
+  });
+
+  test.each([
+    [{ command: "claude", model: "haiku" }, 'unknown key "llm.model"'],
+    [{ command: [] }, 'key "llm.command": found []'],
+    [{ command: 5 }, 'key "llm.command": found 5, expected "claude" or a command line as a list of words'],
+    [{ command: "claude", dailyCalls: 0 }, 'key "llm.dailyCalls": found 0'],
+  ])("config.json with %j names what is wrong", async (llm, message) => {
+    using home = temporaryHome();
+    home.configure({ llm });
+    const error = await loadConfig(home.env, home.root).catch((error) => error);
+    expect(error.message).toContain(message);
+  });
+});
