@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChunkContext, chunkExchange, exchanges, fullTextColumns } from "../lib/index/chunk.ts";
-import { estimateTokens, positionWithin } from "../lib/language/tokens.ts";
+import { estimateTokens } from "../lib/language/tokens.ts";
 import type { Chunk, Entry } from "../lib/transcripts/session.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
 
 /** Counted with cl100k_base. */
 const TOKEN_COUNTS: [text: string, tokens: number][] = [
@@ -311,28 +310,6 @@ describe("estimateTokens()", () => {
     for (const [text, tokens] of TOKEN_COUNTS) {
       const share = estimateTokens(text) / tokens;
       expect({ text, share, isNear: share >= 0.7 && share <= 1.3 }).toEqual({ text, share, isNear: true });
-    }
-  });
-
-  test("counts a part of a text as that part alone", () => {
-    const text = "one two three four";
-    expect(estimateTokens(text, 4, 13)).toBe(estimateTokens("two three"));
-    expect(estimateTokens("")).toBe(0);
-  });
-});
-
-describe("positionWithin()", () => {
-  test("is the last position up to which the estimate is within the tokens", () => {
-    const random = seeded(fuzzSeed("positionWithin"));
-    for (let round = 0; round < 300; round++) {
-      const parts = Array.from({ length: random.integer(1, 8) }, () => random.pick(TOKEN_COUNTS)[0]);
-      const text = parts.join(random.pick(["", " ", "\n\n", "--- ", "HTTPServer2"]));
-      const start = random.integer(0, text.length - 1);
-      const end = random.integer(start, text.length);
-      const tokens = random.integer(1, 60);
-      const at = positionWithin(text, { start, end, tokens });
-      const isWithin = (position: number) => estimateTokens(text, start, position) <= tokens;
-      expect([isWithin(at), at === end || !isWithin(at + 1)]).toEqual([true, true]);
     }
   });
 });

@@ -560,30 +560,6 @@ describe("embed.ts", () => {
     expect(existsSync(home.paths.database)).toBe(false);
   });
 
-  test("refuses wrong usage with exit 2 and helps with exit 0", async () => {
-    for (const args of [
-      ["--frob"],
-      ["--session"],
-      ["word"],
-      ["--new", "--all"],
-      ["--status", "--dry-run"],
-      ["--since", "soonish"],
-    ]) {
-      const run = await runScript("embed", args, { env: home.env });
-      expect([
-        args,
-        run.exitCode,
-        run.stdout,
-        run.stderr.split("\n").map((line) => line.split(":")[0]),
-      ]).toEqual([args, 2, "", ["error", "hint", ""]]);
-    }
-    const help = await runScript("embed", ["--help"], { env: home.env });
-    expect([help.exitCode, help.stderr]).toEqual([0, ""]);
-    expect(help.stdout.split("\n").length).toBeLessThanOrEqual(26);
-    const missing = await runScript("embed", ["--session", "nobody-knows"], { env: home.env });
-    expect([missing.exitCode, missing.stderr.startsWith("error: NOT_FOUND: ")]).toEqual([1, true]);
-  });
-
   test("two runs at once leave what one leaves, and pay once", async () => {
     writeConfig(home, { embedding: embedding() });
     const random = seeded(5);

@@ -204,17 +204,6 @@ describe("forgetInLog()", () => {
     expect(readFileSync(`${log}.1`, "utf8")).toBe(text(lines.rest, told, lines.toldOfOthers, told));
     expect(existsSync(log)).toBe(false);
   });
-
-  test("leaves a log alone that says nothing of it", () => {
-    const { log } = home.paths;
-    write(log, text(lines.rest, lines.toldOfOthers));
-    expect(forgetInLog(log, { ids: new Set([gone]) }, { places: [], dryRun: false })).toBe(0);
-    expect(readFileSync(log, "utf8")).toBe(text(lines.rest, lines.toldOfOthers));
-    expect(
-      forgetInLog(log, { hasText: (said) => said === "- x (3m ago)" }, { places: [], dryRun: false }),
-    ).toBe(1);
-    expect(readFileSync(`${log}.1`, "utf8")).toBe(text(lines.rest));
-  });
 });
 
 /** The recipe of chunks changes with the patterns, and with it when they were read. */

@@ -209,7 +209,6 @@ function userHome(env: Environment): string {
   return env.HOME || env.USERPROFILE || process.getBuiltinModule("node:os").homedir();
 }
 
-/** Returns the session that called us, when the host names it. */
 function callingSession(env: Environment): string | undefined {
   return env.CLAUDE_CODE_SESSION_ID || env.PI_SESSION_ID || undefined;
 }

@@ -284,7 +284,6 @@ interface Nested {
   shape?: Record<string, Nested>;
 }
 
-/** Returns the keys that a schema knows at a path. */
 function keysAt(expected: unknown, path: readonly string[]): string[] {
   const { shape, _zod } = expected as Nested;
   const { innerType, element, valueType } = _zod?.def ?? {};

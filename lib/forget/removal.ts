@@ -170,7 +170,6 @@ async function forgetAll(forgetting: Forgetting, options: Options): Promise<Forg
 
 type Found = Pick<Forgotten, "removed" | "keptFiles" | "setAside" | "forks">;
 
-/** Counts what all stores contain. */
 async function countAll(forgetting: Forgetting, options: Options): Promise<Found> {
   const { notes, reports, metas, ...counts } = await inFiles(forgetting, options, true);
   const rows = inIndexes(options.paths, (store) => findRows(forgetting, store));
@@ -228,7 +227,6 @@ async function withIndexLock<T>(paths: Reading, work: () => T): Promise<T> {
   }
 }
 
-/** Runs `work` on every index that exists. */
 function inIndexes<T>(paths: Reading, work: (store: Store) => T): T[] {
   return allIndexes(paths)
     .filter((index) => existsSync(index))

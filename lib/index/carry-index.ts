@@ -209,7 +209,6 @@ function carryLines({ from, to, ids, numbers }: Carrying): boolean {
     .every(Boolean);
 }
 
-/** Prepares to insert rows that are not there yet. */
 function inserter(db: SqlDatabase, table: string, columns: readonly string[]): (row: Row) => void {
   const insert = db.prepare(
     `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,

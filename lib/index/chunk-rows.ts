@@ -190,7 +190,6 @@ function rowLines({ rows }: Chunk): string {
   return rows.map(({ start, line }) => `${start}:${line}`).join(" ");
 }
 
-/** Rebuilds a chunk's full text from its row. */
 function replaceText(store: Store, id: number): void {
   const row = store.db
     .prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?")

@@ -121,7 +121,6 @@ function keepEnds(text: string): string {
   return `${text.slice(0, half)}\n…\n${text.slice(-half)}`.toWellFormed();
 }
 
-/** Formats calls, one per line. */
 function toolLines(calls: readonly string[]): string {
   return calls.map((call) => truncate(call.replaceAll("\n", " "), TOOL_CHARACTERS)).join("\n");
 }

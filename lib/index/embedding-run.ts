@@ -114,7 +114,6 @@ export async function embedChunks(options: EmbeddingRunOptions): Promise<Embeddi
   return report;
 }
 
-/** Returns whether the server has taken nothing of what it was sent. */
 function isAllRefused({ report, failure }: Run): boolean {
   return failure !== undefined && report.embedded === report.reused;
 }

@@ -92,7 +92,6 @@ export function forgetSessions(store: Store, sessions: readonly HeldSession[]): 
   });
 }
 
-/** Returns the chunks that hold a text. */
 function chunksWith(store: Store, hasText: (text: string) => boolean): { id: number; hasVector: boolean }[] {
   const found: { id: number; hasVector: boolean }[] = [];
   const rows = store.db.prepare(

@@ -120,7 +120,6 @@ function toStep({ line, timestamp, kind, tool, target, paths, input, outcome, re
 /** Characters that the beginning of an id has at least. */
 const PREFIX_MIN = 4;
 
-/** Returns whether a session's transcript is no longer there. */
 function isGone({ file }: Pick<Session, "file">): boolean {
   return file === "" || !existsSync(file);
 }

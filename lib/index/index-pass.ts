@@ -228,7 +228,6 @@ function cutChunks({ state, settings, next }: Pass, exchange: Exchange): Chunk[]
   return chunkExchange(exchange, { sessionId: state.id, firstIndex: next, ...settings });
 }
 
-/** Replaces the deeds on an exchange's lines with its own. */
 function putDeeds(pass: Pass, { entries }: Exchange, exchangeLine: number): void {
   const { store, state, isNew, lastLine, head, session, facts } = pass;
   if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
@@ -310,7 +309,6 @@ function save(
   };
 }
 
-/** Returns whether the session is as this pass left it before the last commit. */
 function isUntouched({ store, state }: Pass): boolean {
   const now = readIndexedSession(store, state.id);
   return now?.cursor.offset === state.cursor.offset && now.lastIndexed === state.lastIndexed;

@@ -76,7 +76,6 @@ export function findFailure({ vectors, topics }: RunReport): SessionMemoryError 
     : undefined;
 }
 
-/** Updates the full text and the record of files. */
 async function readTranscripts(
   options: RunOptions,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {

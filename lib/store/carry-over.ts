@@ -94,7 +94,6 @@ function isEmpty(db: SqlDatabase): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
 }
 
-/** Replaces a database, unless another process has done so. */
 function replace(path: string, options: Versioned): void {
   if (!options.carry)
     throw unusable(path, isMarkedDamaged(path) ? "it is damaged" : "it is of another version");

@@ -95,7 +95,6 @@ export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): 
   return [join(home, "memory.db"), ...givenIndexes({ indexes })];
 }
 
-/** Returns the indexes of given transcripts. */
 function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
   return namesIn(indexes)
     .filter((name) => name.endsWith(".db"))
