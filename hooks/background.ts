@@ -14,7 +14,7 @@ import { isExcluded } from "../lib/sessions/exclusion.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
-import { holdingTail, reads } from "../lib/transcripts/jsonl.ts";
+import { reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
 
@@ -23,14 +23,6 @@ const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000;
 /** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;
-
-/** Bytes read of every transcript: the head, which identifies the agent, and the end, which may hold a title. */
-const HEAD_BYTES = 16 * 1024;
-const TAIL_BYTES = 64 * 1024;
-/** Bytes read before a cursor, to check that the file has not been replaced and that its conversation goes on. */
-const CHECKED_BYTES = 32 * 1024;
-/** More than this is read from the file each time. */
-const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What the host asks for. */
 interface Job {
@@ -89,14 +81,11 @@ async function perform(
 async function followTurn(job: Job, config: Config): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
   if (!existsSync(job.file)) return; // nothing was said
-  // Every job reads the head to identify the session.
-  await holdingTail(job.file, { head: HEAD_BYTES, from: Number.MAX_SAFE_INTEGER }, async () => {
-    const { paths, settings } = config;
-    const session = sessionAt(job.file, paths);
-    // Nothing was said, or the session is excluded.
-    if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
-    await workOn({ job, session, config, store: undefined });
-  });
+  const { paths, settings } = config;
+  const session = sessionAt(job.file, paths);
+  // Nothing was said, or the session is excluded.
+  if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
+  await workOn({ job, session, config, store: undefined });
 }
 
 async function workOn(work: Work): Promise<void> {
@@ -107,38 +96,14 @@ async function workOn(work: Work): Promise<void> {
     const { openIndex } = await import("../lib/index/open-index.ts");
     const store = await openIndex(paths.database, settings);
     work.store = store;
-    await readingOnce(work, store, async () => {
-      await perform("index", work, () => index(session, store, config));
-      await follow(work);
-    });
+    await perform("index", work, () => index(session, store, config));
+    await follow(work);
   } catch (error) {
     await logFailure(paths, "background.index", error);
     await follow(work);
   } finally {
     work.store?.close();
   }
-}
-
-/** Holds the unread part of the transcript in memory, so that all jobs together read it once. */
-async function readingOnce(
-  { session, config }: Work,
-  store: Store,
-  work: () => Promise<void>,
-): Promise<void> {
-  const from = Math.min(await firstUnreadByte(session, store, config), session.size - TAIL_BYTES);
-  if (session.size - from > HELD_BYTES_MAX) return await work();
-  await holdingTail(session.file, { head: HEAD_BYTES, from: Math.max(0, from - CHECKED_BYTES) }, work);
-}
-
-/** Returns the byte from which on the jobs will read; 0 where one of them starts over. */
-async function firstUnreadByte(session: Session, store: Store, { paths }: Config): Promise<number> {
-  const [{ readIndexedSession }, { storedRecord }] = await Promise.all([
-    import("../lib/index/index-state.ts"),
-    import("../lib/sessions/record.ts"),
-  ]);
-  const { indexedTo, observedTo } = storedRecord(paths, session) ?? {};
-  const indexed = readIndexedSession(store, session.id)?.cursor.offset;
-  return Math.min(...[indexed, indexedTo?.offset, observedTo?.offset].map((offset) => offset ?? 0));
 }
 
 async function follow(work: Work): Promise<void> {

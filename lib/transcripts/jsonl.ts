@@ -235,65 +235,13 @@ export function readFully(descriptor: number, position: number, length: number):
 /** What this process has read of transcripts so far. */
 export const reads = { bytes: 0 };
 
-/** Stretches of a file that stay in memory while several readers go over them. */
-interface Held {
-  from: number;
-  bytes: Buffer;
-}
-
-const held = new Map<string, Held[]>();
-
-/**
- * Holds the head of a file and all from the byte `from` on in memory while `work` runs, so that its readers share one
- * read. What is appended meanwhile is read from the file.
- */
-export async function holdingTail<T>(
-  file: string,
-  { head, from }: { head: number; from: number },
-  work: () => Promise<T>,
-): Promise<T> {
-  const descriptor = openSync(file, "r");
-  const key = fileKey(descriptor);
-  const before = held.get(key);
-  try {
-    const { size } = fstatSync(descriptor);
-    const start = from <= head ? 0 : Math.min(from, size);
-    const parts = [{ from: start, bytes: readFully(descriptor, start, size - start) }];
-    if (start > 0) parts.push({ from: 0, bytes: readFully(descriptor, 0, Math.min(head, size)) });
-    held.set(key, [...parts, ...(before ?? [])]);
-  } finally {
-    closeSync(descriptor);
-  }
-  try {
-    return await work();
-  } finally {
-    if (before) held.set(key, before);
-    else held.delete(key);
-  }
-}
-
-function fileKey(descriptor: number): string {
-  const { dev, ino } = fstatSync(descriptor);
-  return `${dev}:${ino}`;
-}
-
-/** Reads as `readSync` does: from what is held, else from the file. */
+/** Reads as `readSync` does, and counts what was read. */
 export function readAt(
   descriptor: number,
   buffer: Buffer,
   { at, length, position }: { at: number; length: number; position: number },
 ): number {
-  const parts = held.size > 0 ? (held.get(fileKey(descriptor)) ?? []) : [];
-  for (const { from, bytes } of parts) {
-    if (position >= from && position < from + bytes.length)
-      return bytes.copy(buffer, at, position - from, Math.min(bytes.length, position - from + length));
-  }
-  // Up to what is held and no further.
-  const wanted = parts.reduce(
-    (least, { from }) => (from > position ? Math.min(least, from - position) : least),
-    length,
-  );
-  const read = readSync(descriptor, buffer, at, wanted, position);
+  const read = readSync(descriptor, buffer, at, length, position);
   reads.bytes += read;
   return read;
 }
