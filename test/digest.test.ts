@@ -1,17 +1,8 @@
 import { expect, test } from "bun:test";
-import { type Activity, addEntry, emptyStats, isNews, renderDigest } from "../lib/activity/digest.ts";
-import type { Entry } from "../lib/transcripts/session.ts";
+import { type Activity, renderDigest } from "../lib/activity/digest.ts";
 
 function activity(name: string, fields: Partial<Activity> = {}): Activity {
   return { id: name, name, ageSeconds: 180, messages: 2, edited: [], read: [], ran: 0, ...fields };
-}
-
-function entry(kind: Entry["kind"], fields: Partial<Entry> = {}): Entry {
-  return { line: 1, offset: 0, end: 1, kind, text: "", ...fields };
-}
-
-function edit(...paths: string[]): Entry {
-  return entry("tool", { tool: { name: "Edit", target: paths.join(" "), action: "edit", paths } });
 }
 
 test("renderDigest() writes the promised lines", () => {
@@ -169,43 +160,4 @@ test("renderDigest() keeps room for sessions beside many warnings", () => {
     "! a edited src/some/long/path/file-1.ts, which you edited 1m ago",
     "! +18 more files",
   ]);
-});
-
-test("addEntry() counts a message once though it comes as several entries", () => {
-  const stats = emptyStats();
-  addEntry(stats, entry("user", { id: "u", text: "do it", at: "2026-02-03T10:00:00.000Z" }));
-  addEntry(stats, entry("assistant", { id: "m", text: "First", at: "2026-02-03T10:00:01.000Z" }));
-  addEntry(stats, entry("tool", { id: "m", tool: { name: "Bash", target: "ls", action: "run", paths: [] } }));
-  addEntry(stats, entry("assistant", { id: "m", text: "Second", at: "2026-02-03T10:00:01.000Z" }));
-  expect(stats).toEqual({
-    messages: 2,
-    firstUser: "do it",
-    lastAssistant: "Second",
-    edited: new Map(),
-    read: new Set(),
-    ran: 1,
-    latest: "2026-02-03T10:00:01.000Z",
-    lastId: "m",
-  });
-});
-
-test("addEntry() counts files once, however often they were edited, and every file of a patch", () => {
-  const stats = emptyStats();
-  for (const tool of [edit("a.ts"), edit("a.ts", "b.ts"), edit("b.ts")]) addEntry(stats, tool);
-  expect([...stats.edited.keys()]).toEqual(["a.ts", "b.ts"]);
-});
-
-test("isNews() is true of words, edits and commands, not of summaries and reading", () => {
-  const read = entry("tool", { tool: { name: "Read", target: "a", action: "read", paths: ["a"] } });
-  const ran = entry("tool", { tool: { name: "Bash", target: "ls", action: "run", paths: [] } });
-  const verdict = (...entries: Entry[]) => {
-    const stats = emptyStats();
-    for (const one of entries) addEntry(stats, one);
-    return isNews(stats);
-  };
-  expect(verdict()).toBe(false);
-  expect(verdict(read, entry("summary", { text: "was compacted" }))).toBe(false);
-  expect(verdict(edit("a.ts"))).toBe(true);
-  expect(verdict(ran)).toBe(true);
-  expect(verdict(entry("assistant", { text: "hi" }))).toBe(true);
 });

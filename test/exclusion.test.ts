@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionMemoryError } from "../lib/base/errors.ts";
-import { scrub } from "../lib/base/json.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/config-file.ts";
 import { readRecords } from "../lib/sessions/record.ts";
@@ -141,17 +140,4 @@ describe("addExclusions()", () => {
     await Promise.all(all.map((id) => addExclusions(home.paths.config, { ...NOTHING, sessions: [id] })));
     expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions.sort()).toEqual(all.sort());
   });
-});
-
-test("scrub() takes the item of a list that holds a text, and only the value of a field", () => {
-  const value = {
-    at: "falcon",
-    kept: 1,
-    list: ["a", "falcon", { deep: [{ text: "falcon" }] }, { text: "b" }],
-  };
-  expect(scrub(value, (text) => text.includes("falcon"))).toEqual({
-    value: { at: "", kept: 1, list: ["a", { text: "b" }] },
-    removed: 3,
-  });
-  expect(scrub(value, () => false)).toEqual({ value, removed: 0 });
 });

@@ -11,9 +11,9 @@ const home = homePerTest();
 const BOUND_MS = 2500;
 const MILLION = 1e6;
 
-function talk(sessionId: string): string {
+function talk(sessionId: string, text = "hi"): string {
   const of = { sessionId, cwd: home.project, at: secondsAgo(60) };
-  return jsonl(claudeUser({ ...of, text: "hi" }), ...claudeAssistant({ ...of, text: "yes" }));
+  return jsonl(claudeUser({ ...of, text }), ...claudeAssistant({ ...of, text: "yes" }));
 }
 
 async function prompt(): Promise<string> {
@@ -52,7 +52,7 @@ test("a prompt does not wait for a file of nothing but empty lines", async () =>
 
 test("of thousands of fresh sessions a prompt tells of some, and the next one of others", async () => {
   const ids = Array.from({ length: 5000 }, (_, i) => uuidFrom(`fresh ${i}`));
-  for (const id of ids) writeClaude(home, { id, rows: talk(id) });
+  for (const id of ids) writeClaude(home, { id, rows: talk(id, `hi from ${id}`) });
   const named = [await prompt(), await prompt()].map((text): string[] => text.match(/- [0-9a-f]{8} /g) ?? []);
   expect(named.map(({ length }) => length > 0)).toEqual([true, true]);
   expect(named[0]?.filter((name) => named[1]?.includes(name))).toEqual([]);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { cleanName, hostTitle, lastDirectory, readTitles } from "../lib/sessions/discovery.ts";
+import { hostTitle, lastDirectory, readTitles } from "../lib/sessions/discovery.ts";
 import { metaFile, nameOf } from "../lib/sessions/meta.ts";
 import { describeSession, sessionAt } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -135,13 +135,6 @@ test("lastDirectory() is the one that the last rows name", () => {
   ];
   expect(lastDirectory(writeClaude(home, { rows }))).toBe("/second");
   expect(lastDirectory(join(home.root, "none"))).toBeUndefined();
-});
-
-test("cleanName() keeps at most 200 characters and whole ones", () => {
-  expect(cleanName("🙂".repeat(300))).toBe("🙂".repeat(200));
-  expect([cleanName(" \n "), cleanName(""), cleanName(7), cleanName(undefined)]).toEqual(
-    Array(4).fill(undefined),
-  );
 });
 
 test("nameOf() takes Volute's name, else the meta file's, else the host's", () => {
