@@ -138,7 +138,7 @@ type Say = (...lines: string[]) => void;
 async function main({ values, config, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
   const say: Say = (...lines) => json || show(undefined, lines.map(asCalled));
-  const sessions = remove ? [] : listSessions(config.paths);
+  const sessions = remove ? [] : listSessions(config.paths, { dated: true });
   const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
   // Of those that few have only what is there is said.
   const known = hosts.filter(
