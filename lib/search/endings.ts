@@ -117,7 +117,7 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
 const FAILED_STEP = 4;
 
 /** A step, and how likely it ended an error: by its telling words, and as a command much like the one that failed. */
-export interface RankedStep {
+interface RankedStep {
   deed: StoredDeed;
   worth: number;
 }

@@ -11,9 +11,9 @@ import {
   type FindScope,
   matchDeeds,
   matchMessages,
+  messagesWithin,
   phraseOf,
   type SessionDeed,
-  saidBefore,
 } from "./finds.ts";
 import type { Row } from "./rows.ts";
 
@@ -145,7 +145,8 @@ function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Fi
 
 /** Returns a deed's row, and before it the last message, which mostly gives the reason. */
 function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): Row[] {
-  const reason = saidBefore(store, { sessionId: session.id, line: deed.line, reach: REASON_LINES });
+  const before = { from: deed.line - REASON_LINES, to: deed.line - 1 };
+  const reason = messagesWithin(store, session.id, before).at(-1);
   const isChange = deed.kind === "edit" || deed.kind === "write";
   const text = isChange ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
   const row = deedRow(deed, { text, cwd: session.cwd, clean });

@@ -133,14 +133,6 @@ export function deedRow(
   return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
 }
 
-/** Returns the last message before a line, at most `reach` lines back. */
-export function saidBefore(
-  store: Store,
-  { sessionId, line, reach }: { sessionId: string; line: number; reach: number },
-): Row | undefined {
-  return messagesWithin(store, sessionId, { from: line - reach, to: line - 1 }).at(-1);
-}
-
 /** Returns the messages on some lines, in order. */
 export function messagesWithin(
   store: Store,
