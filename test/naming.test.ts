@@ -208,6 +208,7 @@ const openings: [string, string][] = [
     "Read the spec in docs/spec.md and implement the parser for it in Rust",
     "Implement the parser for it in Rust",
   ],
+  ["Please look at https://github.com/acme/shop/issues/12 and fix it", "Look at shop#12"],
   ["Please review PR #482 and tell me if there's anything that would block merging", "Review PR #482"],
   [
     "We need to migrate the users table from integer ids to UUIDs without downtime. Propose a plan first.",

@@ -17,8 +17,6 @@ import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withO
 /** The most of a conversation that a model reads: about 12,000 tokens. */
 const INPUT_MAX_BYTES = 48_000;
 const PREVIOUS_MAX_CHARS = 4000;
-/** A session with no more user messages may still find its name. */
-const YOUNG_USERS = 3;
 const DESCRIPTION_CHARS = 300;
 const SUMMARY_CHARS = 4000;
 const TAG_CHARS = 40;
@@ -165,9 +163,8 @@ function byRule(material: Material): Summary {
   const origin = readOriginMeta(material);
   const own = summarizeByRule(entries, where);
   const made = origin ? withOrigin(own, origin) : own;
-  // A name that changed with each look would be no reference; one from the first words may become a better one.
-  const isYoung = entries.filter(({ kind }) => kind === "user").length <= YOUNG_USERS;
-  const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force && !isYoung;
+  // A name that changed with each look would be no reference.
+  const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force;
   // The quotation marks around first words are part of such a name.
   const name = isCircumstantial(made.name) ? made.name : tidyName(made.name);
   return { ...made, name: isKept ? meta.name : name };

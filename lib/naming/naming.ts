@@ -245,7 +245,7 @@ const ADDRESSING = /^you(?:['’]re| are)\b/i;
 function phrase(statement: string): string | undefined {
   const plain = statement
     .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
-    .replace(/[*`"“”„«»]+/g, "")
+    .replace(/[*`"“”„«»¿¡]+/g, "")
     .replace(/@?(?:[\w.-]*\/)+([\w*-]+\.[\w.]+)/g, "$1")
     .replace(/\s*\([^)]*\)?/g, " ")
     .replace(/\s+/g, " ")
@@ -255,16 +255,18 @@ function phrase(statement: string): string | undefined {
   const led = withoutLeadIn(bare);
   // "hello as a plain string"
   const said = /^(?:as|of|with|for|in|on|at)\b/i.test(led) ? bare : led;
-  const cut = hasUnspaced(said)
-    ? unspacedStart(said)
-    : spacedStart(said.split(" "), reference ? WORDS_MAX - 1 : WORDS_MAX);
+  const words = said.split(" ");
+  // "look at shop#12" ends on what it is about
+  const isWhole = reference !== undefined && plain.endsWith(reference) && words.length < WORDS_MAX;
+  const max = reference ? WORDS_MAX - 1 : WORDS_MAX;
+  const cut = isWhole ? said : hasUnspaced(said) ? unspacedStart(said) : spacedStart(words, max);
   const name = cut.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
   const whole = reference && cut !== "" ? `${name} ${reference}` : name;
-  const words = name.split(" ").length;
+  const count = whole.split(" ").length;
   const terms = contentWords(whole).length;
   const isEnough = hasUnspaced(name)
     ? name.length >= 4
-    : words > 1 && (terms > 1 || (terms > 0 && words > 2));
+    : count > 1 && (terms > 1 || (terms > 0 && count > 2));
   if (!isEnough || INJECTED.test(name)) return undefined;
   return whole.charAt(0).toUpperCase() + whole.slice(1);
 }
