@@ -1,7 +1,5 @@
 import { expect, test } from "bun:test";
-import { matchExpression, type Question, readQuestions, weighTerms } from "../lib/search/query.ts";
-import { openStore } from "../lib/store/store.ts";
-import { temporaryHome } from "./support/home.ts";
+import { matchExpression, type Question, readQuestions } from "../lib/search/query.ts";
 
 const readQuestion = (text: string) => readQuestions([text])[0] as Question;
 const termsOf = (text: string) => readQuestion(text).terms.map(({ words }) => words[0]);
@@ -49,17 +47,6 @@ test("matchExpression() ORs, never ANDs, and quotes what could be syntax", () =>
   expect(matchExpression([])).toBeUndefined();
 });
 
-test("readQuestions() adds synonyms to a question that is asked once, none that it has itself", () => {
-  const [one] = readQuestions(["where was refactoring refused or declined"]);
-  expect(one?.guesses.map(({ words, weight }) => [words[0], weight])).toEqual([
-    ["restructure", 0.4],
-    ["reorganize", 0.4],
-    ["rewrite", 0.4],
-    ["reject", 0.4],
-  ]);
-  expect(readQuestions(["refused", "declined"]).flatMap(({ guesses }) => guesses)).toEqual([]);
-});
-
 test("readQuestions() sees when the first or the last of something is asked for", () => {
   const ends = (texts: string[]) => texts.map((text) => readQuestion(text).end);
   expect(ends(["which epic did we begin with", "the first attempt", "Was war am Anfang?"])).toEqual([
@@ -77,23 +64,4 @@ test("readQuestions() sees when the first or the last of something is asked for"
     undefined,
     undefined,
   ]);
-});
-
-test("weighTerms() leaves out a synonym that hundreds of chunks hold, never a word of the question", () => {
-  using home = temporaryHome();
-  const store = openStore(home.paths.database);
-  const insert = store.db.prepare(
-    "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, '', '', '')",
-  );
-  for (let id = 1; id <= 600; id++) insert.run(id, id <= 3 ? "refuse reject decline" : "refuse reject");
-  const questions = readQuestions(["refuse"]);
-  const [{ terms, guesses } = { terms: [], guesses: [] }] = questions;
-  const asked = weighTerms([store], questions, 600);
-  expect([asked.weigh(terms).length, guesses.map(({ stem }) => stem), asked.weigh(guesses).length]).toEqual([
-    1,
-    ["reject", "declin"],
-    1,
-  ]);
-  expect([...asked.numbers.keys()]).toEqual(["refus", "declin"]);
-  store.close();
 });

@@ -66,20 +66,6 @@ test("fuse() lifts what several phrasings of the same weight agree on", () => {
   expect([...fuse([])]).toEqual([]);
 });
 
-test("rankDocuments() lets a guessed word rank what holds an asked one, and find nothing by itself", () => {
-  const terms = [
-    { number: 0, worth: 5 },
-    { number: 1, worth: 2, isGuess: true },
-  ];
-  const { scores, total } = rankDocuments(
-    [document([1, 0]), document([1, 1]), document([0, 3])],
-    terms,
-    LENDING,
-  );
-  expect(bestFirst(scores)).toEqual([1, 0]);
-  expect(total).toBe(5);
-});
-
 test("rankDocuments() prefers the end of a session that is asked for", () => {
   expect(order([document([1, 1]), document([1, 1], { atEnd: 1 })])).toEqual([1, 0]);
 });

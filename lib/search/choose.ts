@@ -44,9 +44,8 @@ const UNIT_MAX = 300;
 const SENTENCE_MIN = 40;
 /** A row no longer than this is shown whole or not at all. answers, deeds: 250 … 300; 400 loses. */
 const SHORT_ROW = 300;
-/** Lines of what was said, and of what was done, that are shown together. */
-const SAID_TOGETHER = 80;
-const DONE_TOGETHER = 320;
+/** Lines that follow each other are shown together up to so many characters. real2, codebench, deeds: 80 … 320. */
+const LINES_TOGETHER = 160;
 /** The worth of a stem the second time in a hit; its square the third time, and so on. */
 const AGAIN = 0.25;
 /** Worth against length: so many characters count as nothing, so that a short line is not the best one. */
@@ -111,12 +110,12 @@ export function cutUnits(text: string): [start: number, end: number][] {
   return units;
 }
 
-/** Joins lines that follow each other, up to so many characters: a line of code or of a list says little alone. */
-function joinShort(units: readonly [number, number][], max: number): [number, number][] {
+/** Joins short lines that follow each other: a line of code or of a list says little alone. */
+function joinShort(units: readonly [number, number][]): [number, number][] {
   const joined: [number, number][] = [];
   for (const [start, end] of units) {
     const last = joined.at(-1);
-    if (last && end - last[0] <= max) last[1] = end;
+    if (last && end - last[0] <= LINES_TOGETHER) last[1] = end;
     else joined.push([start, end]);
   }
   return joined;
@@ -134,10 +133,7 @@ function readUnits(hits: readonly (readonly PassageRow[])[], worths: ReadonlyMap
   for (const [hit, rows] of hits.entries()) {
     for (const [row, { text, tool, isOutput }] of rows.entries()) {
       const isCall = tool !== undefined && !isOutput;
-      const places =
-        text.length <= SHORT_ROW
-          ? [[0, text.length] as const]
-          : joinShort(cutUnits(text), tool === undefined ? SAID_TOGETHER : DONE_TOGETHER);
+      const places = text.length <= SHORT_ROW ? [[0, text.length] as const] : joinShort(cutUnits(text));
       if (isCall && text.length > SHORT_ROW) places.unshift([0, 0]);
       for (const [i, [start, end]] of places.entries()) {
         const said = isCall && i === 0 ? `${tool} ${text.slice(start, end)}` : text.slice(start, end);

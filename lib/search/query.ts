@@ -3,7 +3,6 @@
  * and the full-text expression that finds candidates. Words are OR-ed: a natural question AND-ed finds nothing.
  */
 
-import { synonymsOf } from "../language/synonyms.ts";
 import {
   characterPairs,
   foldText,
@@ -29,8 +28,6 @@ export interface Term {
 export interface Question {
   text: string;
   terms: Term[];
-  /** Synonyms of its words: they help to rank, and are no evidence. */
-  guesses: Term[];
   /** The end of a session that it asks for: "the first attempt", "what was decided in the end". */
   end: "first" | "last" | undefined;
   /** Names, paths, versions and quoted words, folded, as they must occur in a text to be the same. */
@@ -38,7 +35,6 @@ export interface Question {
 }
 
 const PART_WEIGHT = 0.5;
-const GUESS_WEIGHT = 0.4;
 const LAST =
   /\b(?:the (?:very )?last(?! (?:day|week|month|year|night|time)s?\b)|final(?:ly)?|(?:at|by|in) the (?:very )?end|eventually|end(?:ed)? up|latest|most recent(?:ly)?|zuletzt|letzte[mnrs]?|am (?:ende|schluss)|schliesslich|a la fin|finalement|al final|por ultimo)\b/;
 const FIRST =
@@ -59,9 +55,7 @@ export function readQuestions(asked: readonly string[]): Question[] {
   const stems = stemWords(words.flatMap((found) => [...found.keys()]));
   return texts.map((text, i) => {
     const terms = toTerms(words[i] ?? new Map(), stems);
-    // several phrasings are synonyms enough
-    const guesses = texts.length === 1 ? guessesFor(terms) : [];
-    return { text, terms, guesses, end: endOf(text), literals: literalsOf(text) };
+    return { text, terms, end: endOf(text), literals: literalsOf(text) };
   });
 }
 
@@ -112,15 +106,6 @@ function isContent(word: string): boolean {
 
 function pieces(word: string): string[] {
   return isUnspacedWord(word) ? characterPairs(word) : [word];
-}
-
-/** Returns the synonyms of a question's words that it does not have itself. */
-function guessesFor(terms: readonly Term[]): Term[] {
-  const synonyms = terms.flatMap(({ stem, words }) => words.flatMap((word) => synonymsOf(word, stem)));
-  if (synonyms.length === 0) return [];
-  const weights = new Map(synonyms.map((word) => [word, GUESS_WEIGHT]));
-  const own = new Set(terms.map(({ stem }) => stem));
-  return toTerms(weights, stemWords(synonyms)).filter(({ stem }) => !own.has(stem));
 }
 
 function endOf(text: string): Question["end"] {
@@ -243,8 +228,6 @@ const COMMON_SHARE = 0.2;
 const MANY_CHUNKS = 2000;
 /** A word in no more than this share of the chunks is one by which things are told apart. */
 const RARE_SHARE = 0.01;
-/** A synonym in more chunks says little, and each of them costs. */
-const GUESS_CHUNKS = 500;
 
 /** Weighs the terms of phrasings by how rare they are among the stores' chunks. */
 export function weighTerms(
@@ -253,13 +236,10 @@ export function weighTerms(
   chunks: number,
 ): AskedTerms {
   const weights = new Map<string, number>();
-  for (const { stem, weight } of questions.flatMap(({ terms, guesses }) => [...terms, ...guesses])) {
+  for (const { stem, weight } of questions.flatMap(({ terms }) => terms)) {
     weights.set(stem, Math.max(weight, weights.get(stem) ?? 0));
   }
   const frequencies = documentFrequencies(stores, weights.keys());
-  for (const { stem } of questions.flatMap(({ guesses }) => guesses)) {
-    if ((frequencies.get(stem) ?? 0) > GUESS_CHUNKS) weights.delete(stem);
-  }
   const numbers = new Map([...weights.keys()].map((stem, number) => [stem, number]));
   const having = (stem: string) => Math.min(chunks, frequencies.get(stem) ?? 0);
   return {

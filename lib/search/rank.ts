@@ -29,8 +29,6 @@ export interface WeightedTerm {
   number: number;
   /** Its inverse document frequency times its own weight. */
   worth: number;
-  /** True if the question does not have it: it ranks chunks that hold others. */
-  isGuess?: boolean;
 }
 
 export interface Ranking {
@@ -74,7 +72,7 @@ export function rankDocuments(
   const size = documents.length;
   const lexical = new Float64Array(size);
   const own = new Float64Array(size);
-  const total = terms.reduce((sum, { worth, isGuess }) => sum + (isGuess ? 0 : worth), 0);
+  const total = terms.reduce((sum, { worth }) => sum + worth, 0);
   for (let i = 0; i < size; i++) {
     const document = documents[i] as RankedDocument;
     if (!document.isCandidate) continue;
@@ -84,9 +82,9 @@ export function rankDocuments(
     const length = document.words / averageWords;
     let held = 0;
     let sum = 0;
-    for (const { number, worth, isGuess } of terms) {
+    for (const { number, worth } of terms) {
       const count = counts[number] as number;
-      if (count > 0 && !isGuess) held += worth;
+      if (count > 0) held += worth;
       const lent = FROM_BEFORE * (before?.[number] ?? 0) + FROM_AFTER * (after?.[number] ?? 0);
       sum += worth * saturate(count + lent, length);
     }

@@ -139,8 +139,7 @@ export function retrieve(
       document.literals = countLiterals(row, question.literals);
       document.atEnd = nearness(row, question.end, lastIndexes);
     }
-    const guesses = asked.weigh(question.guesses).map((term) => ({ ...term, isGuess: true }));
-    const terms = [...asked.weigh(question.terms), ...guesses];
+    const terms = asked.weigh(question.terms);
     return {
       question,
       cues: cues[i],
@@ -192,12 +191,11 @@ function gather(store: Store, search: Search): Gathered {
 function findDeeds(
   store: Store,
   { options: { filter }, asked }: Search,
-  { terms, guesses, literals }: Question,
+  { terms, literals }: Question,
 ): FoundDeed[] {
   if (filter.speaker !== undefined) return [];
   const rare = terms.filter((term) => !asked.isCommon(term));
-  const guessed = guesses.filter((term) => !asked.isCommon(term));
-  const match = matchExpression([...(rare.length > 0 ? rare : terms), ...guessed], literals);
+  const match = matchExpression(rare.length > 0 ? rare : terms, literals);
   return match === undefined ? [] : matchingDeeds(store, match, { filter, limit: DEEDS });
 }
 
@@ -289,8 +287,6 @@ interface DocumentOptions {
 const COLUMN_WEIGHTS = { content: 1, header: 0.7, tools: 0.5, extra: 0.5 };
 /** Parts of names count half. */
 const PART_WEIGHT = COLUMN_WEIGHTS.extra;
-/** The weight of a word of the deeds beside a chunk. */
-const DEED_WEIGHT = 0.3;
 /** Length need not be exact, and counting words costs more than all else. */
 const WORD_CHARACTERS = 5.7;
 
@@ -341,7 +337,7 @@ function countDeeds(
       const { i } = done[k] as { i: number };
       if (counted.has(`${i} ${stem}`)) return;
       counted.add(`${i} ${stem}`);
-      add(i, stem, DEED_WEIGHT);
+      add(i, stem, COLUMN_WEIGHTS.tools);
     },
   );
 }
