@@ -30,7 +30,7 @@ const SHARED_FLAGS = {
   json: { type: "boolean", default: false },
 } as const;
 
-export interface Script<T extends Options> {
+interface Script<T extends Options> {
   usage: string;
   /** Its own flags. */
   flags: T;
@@ -41,7 +41,7 @@ export interface Script<T extends Options> {
   needsNoConfig?: boolean;
 }
 
-export interface WordCount {
+interface WordCount {
   min?: number;
   max?: number;
 }
@@ -135,7 +135,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
  *
  * @throws {SessionMemoryError} `USAGE` for an unknown flag, a missing value or too many words.
  */
-export function parseFlags<T extends Options>(args: string[], options: T, words: WordCount = {}) {
+function parseFlags<T extends Options>(args: string[], options: T, words: WordCount = {}) {
   const known = { ...options, quiet: { type: "boolean" }, help: { type: "boolean", short: "h" } } as T &
     Options;
   const { values, positionals } = parseStrictly(args, known);
@@ -206,7 +206,7 @@ let quiet = false;
 let clean = redactor([]);
 
 /** Applies config.json's redaction to what is printed, and warns of our variables that a project's `.env` set. */
-export function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">): void {
+function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">): void {
   clean = redactor(settings.redact.extra);
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }

@@ -228,7 +228,7 @@ export function ownMarksFile(path: string): string {
 }
 
 /** Returns whether a file of this size and time may have rows after the mark. Opens nothing. */
-export function hasMoved(
+function hasMoved(
   { offset, fingerprint }: Mark,
   { size, modifiedAt }: { size: number; modifiedAt: number },
 ): boolean {

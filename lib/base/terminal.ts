@@ -8,7 +8,7 @@ import type { Line, Meaning, Part } from "./lines.ts";
 /** Of what is said only the words that were asked for are painted. */
 type Painted = Exclude<Meaning, "said"> | "match";
 
-export type Paint = (meaning: Painted, text: string) => string;
+type Paint = (meaning: Painted, text: string) => string;
 
 /** Colours of the terminal's own palette, so that light and dark themes both stay readable. */
 const CODES: Record<Painted, [on: number, off: number]> = {
@@ -42,7 +42,7 @@ export function wantsColour(stream: { isTTY?: boolean }, env: Record<string, str
 }
 
 /** Paints the given words wherever they begin a word of the text, ignoring case. */
-export function highlight(text: string, words: readonly string[], paint: Paint): string {
+function highlight(text: string, words: readonly string[], paint: Paint): string {
   const wanted = words.filter(Boolean).sort((a, b) => b.length - a.length);
   if (wanted.length === 0) return text;
   const pattern = wanted.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");

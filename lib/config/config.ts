@@ -299,7 +299,7 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
 }
 
 /** Returns whether the starter started this very process, so that no project folder's `.env` set a variable in it. */
-export function ignoresEnvFiles(): boolean {
+function ignoresEnvFiles(): boolean {
   return process.env.SESSION_MEMORY_STARTED === String(process.pid);
 }
 

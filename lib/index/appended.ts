@@ -9,7 +9,7 @@ import { type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { hashBefore } from "./freshness.ts";
 
 /** A place in a transcript, just past a complete line, and the hash of what lies before it. */
-export interface Place extends Cursor {
+interface Place extends Cursor {
   hash: string;
 }
 

@@ -33,7 +33,7 @@ export function headerWords(chunk: Pick<Chunk, "content" | "contextContent">): s
 }
 
 /** Returns a chunk's date, topics and context, without labels. */
-export function readHeader(chunk: Pick<Chunk, "content" | "contextContent">): {
+function readHeader(chunk: Pick<Chunk, "content" | "contextContent">): {
   date: string;
   topics: string;
   context: string;

@@ -96,7 +96,7 @@ function repeats(text: string, others: readonly string[]): boolean {
 }
 
 /** How a session can be asked in this host. */
-export interface Asking {
+interface Asking {
   /** Whether a model answers `@@name: question`. */
   hasModel: boolean;
   /** Whether the host has the tool `query_session`. */

@@ -74,7 +74,7 @@ export function hasWords(text: string): boolean {
 }
 
 /** Returns whether a text mixes letters with digits or signs as few words do. */
-export function isMixed(text: string): boolean {
+function isMixed(text: string): boolean {
   return /\p{L}/u.test(text) && /[0-9]|[^\p{L}\p{N}_.:/|\s-]/u.test(text);
 }
 

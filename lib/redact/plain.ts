@@ -6,7 +6,7 @@ const ESCAPE =
 const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#)/i;
 const NAMED: Record<string, string> = { quot: '"', apos: "'", lt: "<", gt: ">", amp: "&" };
 
-export interface Plain {
+interface Plain {
   text: string;
   /** Returns the place in the original text of a place in this one. */
   original: (at: number) => number;

@@ -7,7 +7,7 @@ import { forgetFiles, writtenFiles } from "../store/written-files.ts";
 import { sessionOfPage, unescapeHtml } from "./html.ts";
 
 /** The ending of every page. */
-export const PAGE_SUFFIX = ".html";
+const PAGE_SUFFIX = ".html";
 
 /** Removes the pages that are ours, and returns them and those that somebody changed since. */
 export function forgetReports(

@@ -264,7 +264,7 @@ const IS_COPIED = `c.session_id IN (SELECT owner_id FROM copies WHERE session_id
   AND c.timestamp < coalesce((SELECT min(timestamp) FROM session_chunks WHERE session_id = $session), '9999')`;
 
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
-export function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
+function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
   const conditions: string[] = [];
   const values: NamedValues = {};
   const add = (condition: string, given: NamedValues = {}) => {

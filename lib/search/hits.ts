@@ -59,7 +59,7 @@ export interface HitOptions extends RetrievalOptions {
 }
 
 /** What a search finds. */
-export interface Found {
+interface Found {
   /** Strong ones first, best first. */
   hits: FoundHit[];
   /** Words of the question that no session holds, those of most phrasings first. */

@@ -27,7 +27,7 @@ const DONE = 0.5;
 const WITHOUT_A_WORD = 0.5;
 
 /** How much of a question a passage holds. */
-export interface Strength {
+interface Strength {
   /** 0 to 1. */
   score: number;
   /** The stems that it holds anywhere, its header included. */

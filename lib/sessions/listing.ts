@@ -259,7 +259,7 @@ function headHolds(file: string, text: string): boolean {
 }
 
 /** A transcript as flat text, with the line of each message. */
-export interface SessionFile {
+interface SessionFile {
   /** File name. */
   path: string;
   absPath: string;

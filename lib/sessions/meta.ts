@@ -42,7 +42,7 @@ export interface SessionMeta {
   lastIndexedLeafId: string;
 }
 
-export interface ReadMeta {
+interface ReadMeta {
   /** Undefined when it is missing or unusable. */
   meta: SessionMeta | undefined;
   /** Why an existing file cannot be used. */

@@ -132,7 +132,7 @@ export function lineLike(text: string, error: string): string | undefined {
 }
 
 /** Returns the key of an error's line; undefined for one of too few words to tell errors apart. */
-export function errorKey(line: string, cwd: string | undefined): number | undefined {
+function errorKey(line: string, cwd: string | undefined): number | undefined {
   const same = sameLine(line, cwd);
   return (same.match(/\p{L}{2,}/gu)?.length ?? 0) < WORDS_MIN ? undefined : shortHash(same);
 }

@@ -35,7 +35,7 @@ export interface Host {
 }
 
 /** Brings the copies of a database's sessions in a folder up to date, redacted and without those left out. */
-export type CopySessions = (database: string, folder: string, rules: Rules) => Promise<void>;
+type CopySessions = (database: string, folder: string, rules: Rules) => Promise<void>;
 
 export const HOSTS: readonly Host[] = [
   {
