@@ -1,8 +1,7 @@
 /** Reads what was appended to a transcript since a place in it, where that is the rest of the same conversation. */
 
 import { formatOf } from "../transcripts/head.ts";
-import { withFile } from "../transcripts/jsonl.ts";
-import { rowsForward } from "../transcripts/rows.ts";
+import { rowsForward, withFile } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
 import { type ReadProgress, readEntries } from "../transcripts/transcript.ts";

@@ -6,8 +6,7 @@ import { describeError } from "../base/errors.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
-import { linesForward, parseLine, withFile } from "./jsonl.ts";
-import { type Row, rowsBackward, rowsForward } from "./rows.ts";
+import { linesForward, parseLine, type Row, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
 import type { Agent } from "./session.ts";
 
 /** Most sessions say all within their first rows. */

@@ -10,8 +10,7 @@ import type { JsonRecord } from "../base/json.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import type { Format, Head, RawEntry, Results, TreeNode } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
-import { withFile } from "./jsonl.ts";
-import { rowsBackward, rowsForward, STATES_WITHIN } from "./rows.ts";
+import { rowsBackward, rowsForward, STATES_WITHIN, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
 
