@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Line, plainText } from "../lib/base/lines.ts";
+import { indexSessions } from "../lib/index/indexing.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { chooseRows, cutUnits } from "../lib/search/choose.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
-import { hasCodebench, indexCodebench, readQuestions } from "./bench/search/codebench.ts";
+import { readCodebench } from "./bench/search/sets.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore } from "./support/index.ts";
+import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 type FoundHit = print.FoundHit;
@@ -342,15 +343,15 @@ test("cutUnits() loses nothing but blank lines and cuts no character in two", ()
   }
 });
 
-const TRANSCRIPTS = resolve(import.meta.dir, "../../shared/transcripts");
+const codebench = readCodebench();
 
-test.skipIf(!hasCodebench())(
+test.skipIf(!codebench)(
   "each printed line holds what is printed of it, in real transcripts",
   async () => {
     using home = temporaryHome();
     const store = openStore(join(home.root, "memory.db"));
-    await indexCodebench(store);
-    expect(existsSync(TRANSCRIPTS)).toBe(true);
+    const { corpus = [], questions = [] } = codebench ?? {};
+    await indexSessions({ store, sessions: corpus, settings: settingsWith() });
     const files = new Map<string, string[]>();
     const linesOf = (file: string) => {
       const known = files.get(file) ?? readFileSync(file, "utf8").split("\n").map(lettersOf);
@@ -359,8 +360,8 @@ test.skipIf(!hasCodebench())(
     };
     const wrong: unknown[] = [];
     let checked = 0;
-    for (const { question, phrasings } of readQuestions()) {
-      for (const { hit } of ask(store, [question, ...phrasings], { filter: { subagents: true } })) {
+    for (const { phrasings } of questions) {
+      for (const { hit } of ask(store, phrasings, { filter: { subagents: true } })) {
         for (const { line, who, text, tool } of hit.lines) {
           // What an edit changed may be in its result, a few lines on.
           const held = linesOf(hit.file)

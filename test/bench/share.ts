@@ -3,15 +3,17 @@
 import { copyFileSync, rmSync } from "node:fs";
 import { removeSession } from "../../lib/index/chunk-rows.ts";
 import { heldSessions } from "../../lib/index/held-sessions.ts";
+import { indexSessions } from "../../lib/index/indexing.ts";
 import { findHits } from "../../lib/search/hits.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
+import { settingsWith } from "../support/index.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/postgres.ts";
 import { seeded } from "../support/random.ts";
 import { scriptPath } from "../support/run.ts";
 import { initHub, type Sharer, say, sharer, uuid } from "../support/share.ts";
 import { sentence } from "./corpus.ts";
 import { atMost, type BenchRow, bun, figure, interleaved, median, timeProcess } from "./measure.ts";
-import { hasCodebench, indexCodebench, judge, readQuestions, score } from "./search/codebench.ts";
+import { type EvaluatedQuestion, isEvidence, readCodebench } from "./search/sets.ts";
 
 const CHUNKS = 100_000;
 const PER_SESSION = 100;
@@ -43,28 +45,26 @@ export async function rows(): Promise<BenchRow[]> {
 
 /** The coding questions, asked of one index and of the same sessions split over two machines that share. */
 export async function splitQuestions(postgres: Postgres): Promise<BenchRow[]> {
-  if (!hasCodebench()) return [];
+  const codebench = readCodebench();
+  if (!codebench) return [];
   using alice = sharer(postgres, { role: "alice", machine: "desk" });
   using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-  const questions = readQuestions();
   const whole = openStore(alice.paths.database);
-  await indexCodebench(whole);
+  await indexSessions({ store: whole, sessions: codebench.corpus, settings: settingsWith() });
   const files = new Map(
     heldSessions(whole).map(({ id, parentId, file }) => [
       parentId === undefined ? id : `${parentId}/${id}`,
       file,
     ]),
   );
-  const ask = (stores: Store[]) => {
-    const { verdicts } = judge(questions, ({ question, phrasings }) =>
-      findHits(stores, [question, ...phrasings], HITS).hits.map(({ hit }) => ({
-        file: files.get(hit.file.replace(/^[^:]*@[^:]*:/, "")) ?? hit.file,
-        firstLine: hit.first_line,
-        lastLine: hit.last_line,
-      })),
-    );
-    return (score(verdicts).evidence5 * score(verdicts).questions) / 100;
-  };
+  const isFound = (stores: Store[], question: EvaluatedQuestion) =>
+    findHits(stores, question.phrasings, HITS)
+      .hits.slice(0, 5)
+      .some(({ hit }) => {
+        const file = files.get(hit.file.replace(/^[^:]*@[^:]*:/, "")) ?? hit.file;
+        return isEvidence({ ...hit, file }, question);
+      });
+  const ask = (stores: Store[]) => codebench.questions.filter((question) => isFound(stores, question)).length;
   const together = ask([whole]);
   whole.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
   whole.close();
@@ -76,12 +76,12 @@ export async function splitQuestions(postgres: Postgres): Promise<BenchRow[]> {
     const stores = [openStore(paths.database), openStore(paths.shared)];
     const found = ask(stores);
     for (const store of stores) store.close();
-    return Math.round(together - found);
+    return together - found;
   });
   return [
     atMost("share: questions lost at evidence@5, split over two machines", Math.max(...lost), 1, {
       unit: "questions",
-      detail: `${lost.join(" and ")} of ${together.toFixed(0)}`,
+      detail: `${lost.join(" and ")} of ${together}`,
     }),
   ];
 }

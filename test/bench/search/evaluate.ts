@@ -171,8 +171,13 @@ export function areaUnderCurve(there: readonly Asked[], absent: readonly Asked[]
   return wins / Math.max(1, there.length * absent.length);
 }
 
+/** Returns the percentage that passes a test. */
+export function share(asked: readonly Asked[], test: (one: Asked) => boolean): number {
+  return (100 * asked.filter(test).length) / Math.max(1, asked.length);
+}
+
 function percent(asked: readonly Asked[], test: (one: Asked) => boolean): string {
-  return ((100 * asked.filter(test).length) / Math.max(1, asked.length)).toFixed(1);
+  return share(asked, test).toFixed(1);
 }
 
 function mean(asked: readonly Asked[]): number {

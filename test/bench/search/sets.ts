@@ -7,7 +7,7 @@ import type { Hit } from "../../../lib/search/print.ts";
 import { listSessions, sessionAt } from "../../../lib/sessions/sessions.ts";
 import type { Session } from "../../../lib/transcripts/session.ts";
 
-export const SHARED = resolve(import.meta.dir, "../../../../shared");
+const SHARED = resolve(import.meta.dir, "../../../../shared");
 const TRANSCRIPTS = join(SHARED, "transcripts");
 const REAL = join(SHARED, "bench/real2");
 const CODEBENCH = join(SHARED, "bench/codebench");
@@ -50,6 +50,12 @@ export function readSets(): QuestionSet[] {
     { set: "codebench", corpus: coding, wider: real, questions: coding.length > 0 ? codingQuestions() : [] },
     { set: "deeds", corpus: coding, wider: real, questions: coding.length > 0 ? deedQuestions() : [] },
   ].filter(({ questions }) => questions.length > 0);
+}
+
+/** Reads the questions on committed transcripts of coding agents; undefined where they are absent. */
+export function readCodebench(): QuestionSet | undefined {
+  if (!existsSync(CODEBENCH)) return undefined;
+  return { set: "codebench", corpus: codingCorpus(), wider: [], questions: codingQuestions() };
 }
 
 /** Returns whether a transcript is of a repository, by the folder that it lies in. */
