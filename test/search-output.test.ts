@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Line, plainText } from "../lib/base/lines.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
-import { chooseRows, cutUnits } from "../lib/search/choose.ts";
+import { chooseRows } from "../lib/search/choose.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
@@ -325,22 +325,6 @@ test("chooseRows() counts the items of a list that it leaves out", () => {
     rowCost: () => 15,
   });
   expect(chosen?.row.text.replaceAll(" felt", "")).toBe("… - zebra - part 5 … (+6 items) …");
-});
-
-test("cutUnits() loses nothing but blank lines and cuts no character in two", () => {
-  const random = seeded(fuzzSeed("units"));
-  const parts = ["word ", "sentence. ", "\n", "😀", "x".repeat(400), "a: b; ", "。", "\n\n"];
-  for (let round = 0; round < 50; round++) {
-    const text = Array.from({ length: random.integer(0, 40) }, () => random.pick(parts)).join("");
-    const units = cutUnits(text);
-    expect(
-      units
-        .map(([from, to]) => text.slice(from, to))
-        .join("")
-        .replace(/\s+/g, ""),
-    ).toBe(text.replace(/\s+/g, ""));
-    for (const [from, to] of units) expect(text.slice(from, to).isWellFormed()).toBe(true);
-  }
 });
 
 const codebench = readCodebench();

@@ -88,7 +88,7 @@ export function chooseRows(hits: readonly (readonly PassageRow[])[], options: Ch
 }
 
 /** Cuts a text into lines, long ones into sentences. */
-export function cutUnits(text: string): [start: number, end: number][] {
+function cutUnits(text: string): [start: number, end: number][] {
   const units: [number, number][] = [];
   for (const { index, 0: line } of text.matchAll(/[^\n]*\S[^\n]*/g)) {
     let from = 0;

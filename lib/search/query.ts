@@ -150,7 +150,7 @@ CREATE VIRTUAL TABLE occurrences USING fts5vocab(texts, instance);`;
 let scratch: SqlDatabase | undefined;
 
 /** Returns the stem of each word; a word that the tokenizer cuts has that of its first part. */
-export function stemWords(words: Iterable<string>): Map<string, string> {
+function stemWords(words: Iterable<string>): Map<string, string> {
   const unique = [...new Set(words)];
   const stems = new Map(unique.map((word) => [word, word]));
   const rows = fill(unique.map((word) => [word]))
