@@ -120,7 +120,7 @@ test("an approval that the model passed over says what it approves", async () =>
   );
 });
 
-test("an observation that cites no given line or brings a date of its own is left out and counted", async () => {
+test("an observation that cites no given line or brings a date of its own is left out", async () => {
   const records: LedgerRecord[] = [];
   const answer = {
     observations: [
@@ -131,7 +131,6 @@ test("an observation that cites no given line or brings a date of its own is lef
   };
   await observe(observing(conversation(TURNS), { records, complete: answering(answer) }));
   expect(observationsOf(records)).toHaveLength(2);
-  expect(records[0]).toMatchObject({ left: 2 });
 });
 
 const useless: [string, unknown, RegExp][] = [

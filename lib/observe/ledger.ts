@@ -154,8 +154,7 @@ export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   if (coversToId) record.coversToId = coversToId;
   if (Array.isArray(value.closes)) record.closes = strings(value.closes);
   if (isRecord(files)) record.files = { read: strings(files.read), modified: strings(files.modified) };
-  const left = numberOf(value.left);
-  return left ? { ...record, left } : record;
+  return record;
 }
 
 function parseObservation(value: unknown): Observation | undefined {

@@ -58,8 +58,6 @@ export interface ObservedRecord {
   files?: Files;
   /** `rules`, or the model. */
   by: string;
-  /** Number of offered observations that were rejected: unknown sources, invented dates, over the limit. */
-  left?: number;
 }
 
 /** The result of a reflection. One that dropped nothing is recorded too, so that it is not repeated on the same input. */

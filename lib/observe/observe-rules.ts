@@ -79,7 +79,6 @@ export function observeByRule(entries: readonly Entry[], { memory, clean, earlie
     drafts,
     settled: new Set(drafts.filter((draft) => closed.has(draft))),
     closes: [...closed].flatMap((thread) => ("id" in thread ? [thread.id] : [])),
-    left: 0,
   };
 }
 

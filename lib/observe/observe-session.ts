@@ -55,7 +55,7 @@ export interface SessionOutcome {
  */
 export async function observeSession(
   session: Session,
-  options: SessionContext & { when?: "due" | "all" | undefined; maxSteps?: number | undefined },
+  options: SessionContext & { when?: "due" | "all" | undefined },
 ): Promise<SessionOutcome> {
   const { paths, settings, when = "due", now = Date.now } = options;
   if (isExcluded(session, { paths, exclude: settings.exclude })) return { status: "excluded" };
@@ -68,11 +68,7 @@ export async function observeSession(
 /** Tokens are estimated before the entries are read; a step is looked for a little before it is due. */
 const NEAR_SHARE = 0.9;
 
-type OnceOptions = SessionContext & {
-  when: "due" | "all";
-  maxSteps?: number | undefined;
-  backoff: Backoff | undefined;
-};
+type OnceOptions = SessionContext & { when: "due" | "all"; backoff: Backoff | undefined };
 
 async function observeOnce(session: Session, options: OnceOptions): Promise<SessionOutcome> {
   const { paths, settings, when, backoff, now = Date.now } = options;
@@ -92,8 +88,7 @@ async function observeOnce(session: Session, options: OnceOptions): Promise<Sess
     note(state.ledger);
     return { status: "nothing" };
   }
-  const { maxSteps } = options;
-  const context = { ...contextOf(state, options), failures: backoff?.failures, maxSteps, when };
+  const context = { ...contextOf(state, options), failures: backoff?.failures, when };
   const observed = await observe({ ...context, entries: state.entries, isTail: state.isTail });
   note(observed.ledger);
   if (observed.failure !== undefined || backoff) {

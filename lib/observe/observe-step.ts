@@ -30,8 +30,6 @@ export interface StepNotes {
   settled: ReadonlySet<Draft>;
   /** Ids of earlier requests that were settled. */
   closes: string[];
-  /** Notes left out: for want of budget, or not to be taken. */
-  left: number;
 }
 
 interface StepOptions {

@@ -202,7 +202,7 @@ function ruleRecord(step: Step, context: Recording & Pick<ObserveOptions, "entri
 
 function makeRecord(
   step: Step,
-  { by, drafts, settled, closes, left }: StepNotes & { by: string },
+  { by, drafts, settled, closes }: StepNotes & { by: string },
   context: Recording,
 ): ObservedRecord {
   const rows = step.entries.flatMap(({ line, id }): [number, string][] => (id ? [[line, id]] : []));
@@ -217,7 +217,6 @@ function makeRecord(
   const record: ObservedRecord = { kind: "observed", observations, ...coverage(step), by };
   if (closed.length > 0) record.closes = closed;
   if (files.read.length + files.modified.length > 0) record.files = files;
-  if (left > 0) record.left = left;
   return record;
 }
 

@@ -177,7 +177,7 @@ export function acceptObservations(
   if (left > drafts.length)
     return { refused: `${left} of ${offered.length} observations cite no given line` };
   drafts.sort((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
-  return { drafts, left, ...settledBy(drafts, memory) };
+  return { drafts, ...settledBy(drafts, memory) };
 }
 
 /** Judges a reflector's answer: which observations it drops, and what it merged them into. */
