@@ -153,6 +153,28 @@ test("killed at any moment, the next observer goes on: nothing lost, nothing dou
   expect(foldLedger(ledger).covered.size).toBe(new Set(entries.map(({ line }) => line)).size);
 }, 30_000);
 
+test("turn after turn is observed once, from where the last look ended", async () => {
+  using own = temporaryHome();
+  const rows = claudeRows(30);
+  const file = writeClaude(own, { id: "33333333-1111-4111-8111-111111111111", rows: [] });
+  const settings = {
+    ...defaultSettings(),
+    observe: { ...defaultSettings().observe, retainTokens: 500, stepTokens: 2000 },
+  };
+  for (let turn = 0; turn < rows.length; turn += 2) {
+    appendFileSync(file, jsonl(...rows.slice(turn, turn + 2)));
+    const session = { ...sessionOf("claude", file), size: statSync(file).size };
+    await observeSession(session, { paths: own.paths, settings });
+  }
+  await observeSession(sessionOf("claude", file), { paths: own.paths, settings, when: "all" });
+  const { records } = readLedgerFile(ledgerFile(own.paths, "33333333-1111-4111-8111-111111111111"));
+  const said = linesOf(observationsOf(records)).filter((line) => line.includes("request number"));
+  expect(said.map((line) => Number(/number (\d+)/.exec(line)?.[1]))).toEqual(
+    Array.from({ length: 30 }, (_, i) => i),
+  );
+  expect(records.length).toBeGreaterThan(3);
+});
+
 test("an observer that finds another at work leaves it alone", async () => {
   const file = writeClaude(home, { rows: claudeRows(3) });
   const session = sessionOf("claude", file);

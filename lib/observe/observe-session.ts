@@ -14,18 +14,11 @@ import { currentExclude, isExcluded } from "../sessions/exclusion.ts";
 import { copyDatabase } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { appendLedgerFile, ledgerFile } from "./ledger.ts";
-import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, reobserve } from "./observe.ts";
+import { foldLedger, type LedgerRecord } from "./observations.ts";
+import { isStepDue, type ObserveOutcome, observe, reobserve } from "./observe.ts";
 import { type Backoff, noteAttempt, OVERRIDES, observeSettings, readBackoff } from "./observe-state.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
-import {
-  type Growth,
-  growthAfter,
-  growthOf,
-  noteGrowth,
-  readSessionMemory,
-  type SessionMemoryState,
-} from "./session-memory.ts";
+import { noteObserved, readSessionMemory, type SessionMemoryState } from "./session-memory.ts";
 
 export interface SessionContext {
   paths: Reading;
@@ -65,32 +58,22 @@ export async function observeSession(
   return await locked(session, options, () => observeOnce(session, { ...options, when, backoff }));
 }
 
-/** Tokens are estimated before the entries are read; a step is looked for a little before it is due. */
-const NEAR_SHARE = 0.9;
-
 type OnceOptions = SessionContext & { when: "due" | "all"; backoff: Backoff | undefined };
 
 async function observeOnce(session: Session, options: OnceOptions): Promise<SessionOutcome> {
   const { paths, settings, when, backoff, now = Date.now } = options;
-  const growth = growthOf(session, { paths, settings });
-  if (growth && when === "due" && !isNearStep(growth, observeSettings(paths, settings.observe))) {
-    noteGrowth(session, { paths, growth });
+  if (when === "due" && observeSettings(paths, settings.observe).mode !== "buffered")
     return { status: "nothing" };
-  }
-  const state = readSessionMemory(session, { ...options, from: growth?.from });
+  const state = readSessionMemory(session, { ...options, onlyTail: true });
   const memory = foldLedger(state.ledger);
-  const note = (ledger: Ledger) => {
-    const left = growthAfter(state, ledger);
-    if (left) noteGrowth(session, { paths, growth: left });
-  };
   const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
   if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) {
-    note(state.ledger);
+    noteObserved(state, { paths, ledger: state.ledger });
     return { status: "nothing" };
   }
   const context = { ...contextOf(state, options), failures: backoff?.failures, when };
   const observed = await observe({ ...context, entries: state.entries, isTail: state.isTail });
-  note(observed.ledger);
+  noteObserved(state, { paths, ledger: observed.ledger });
   if (observed.failure !== undefined || backoff) {
     noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: now() });
   }
@@ -98,11 +81,6 @@ async function observeOnce(session: Session, options: OnceOptions): Promise<Sess
   const status = observed.failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
   const outcome: SessionOutcome = { status, observed, reflected };
   return observed.failure ? { ...outcome, reason: observed.failure } : outcome;
-}
-
-/** Returns whether so much is not observed that a step may be due: only then are its entries read. */
-function isNearStep({ tokens }: Growth, { mode, retainTokens, stepTokens }: ObserveSettings): boolean {
-  return mode === "buffered" && tokens >= (retainTokens + stepTokens) * NEAR_SHARE;
 }
 
 /** Reflects on a session's ledger now, whatever its size. */
