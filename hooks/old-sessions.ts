@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { tryLock } from "../lib/base/locks.ts";
 import type { Config } from "../lib/config/config.ts";
+import { openIndex } from "../lib/index/carry-index.ts";
 import { catchUp } from "../lib/index/indexing.ts";
-import { openIndex } from "../lib/index/open-index.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { isExcluded } from "../lib/sessions/exclusion.ts";
 import { findTranscripts } from "../lib/sessions/find.ts";

@@ -11,8 +11,7 @@ import {
 } from "./base/command.ts";
 import { describeError, refusalOf, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, whyUnwritable } from "./base/files.ts";
-import { type Line, plainText } from "./base/lines.ts";
-import { isTerminal, writeFully } from "./base/output.ts";
+import { isTerminal, type Line, plainText, writeFully } from "./base/output.ts";
 import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, type Reading } from "./config/config.ts";

@@ -25,9 +25,9 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
+import { ensureIndex, openIndex } from "../lib/index/carry-index.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
 import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
-import { ensureIndex, openIndex } from "../lib/index/open-index.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
 import type { Session } from "../lib/transcripts/session.ts";

@@ -9,12 +9,12 @@
  */
 
 import { asCalled } from "../lib/base/command.ts";
-import type { Line } from "../lib/base/lines.ts";
+import type { Line } from "../lib/base/output.ts";
 import { counted } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { type Run, runScript } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
-import { ensureIndex } from "../lib/index/open-index.ts";
+import { ensureIndex } from "../lib/index/carry-index.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\

@@ -22,8 +22,8 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
+import { ensureIndex } from "../lib/index/carry-index.ts";
 import { readIndexedSteps } from "../lib/index/held-sessions.ts";
-import { ensureIndex } from "../lib/index/open-index.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
 import { foldLedger } from "../lib/observe/observations.ts";

@@ -14,7 +14,7 @@ import { pathToFileURL } from "node:url";
 import { note, type Run, runScript, startProgress, timeFlag, usageError, warn } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
 import { orIndexed } from "../lib/index/held-sessions.ts";
-import { pageName } from "../lib/report/forget-reports.ts";
+import { pageName } from "../lib/report/html.ts";
 import type { LinkedPage } from "../lib/report/overview-page.ts";
 import type { ReportedSession } from "../lib/report/session-page.ts";
 import {

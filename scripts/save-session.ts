@@ -30,7 +30,7 @@ import { oneLine, redact } from "../lib/redact/redact.ts";
 import { readTitles } from "../lib/sessions/discovery.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { recordWritten } from "../lib/store/written-files.ts";
+import { recordWritten } from "../lib/store/state.ts";
 import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 

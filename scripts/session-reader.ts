@@ -1,17 +1,7 @@
 #!/usr/bin/env bun
-
-/**
- * Prints what was said and done in another session, each entry with its line of the transcript.
- *
- * Reads the transcript from its end, so a huge one takes no longer than a small one.
- *
- * @module
- */
-
 import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { countPoints, type Line, plainText } from "../lib/base/lines.ts";
-import { isTerminal } from "../lib/base/output.ts";
+import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
 import { onMachine, shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import { type Participants, roleOf } from "../lib/config/config.ts";
@@ -44,6 +34,14 @@ import {
   stepJson,
 } from "../lib/transcripts/steps.ts";
 import { readRewound } from "../lib/transcripts/transcript.ts";
+
+/**
+ * Prints what was said and done in another session, each entry with its line of the transcript.
+ *
+ * Reads the transcript from its end, so a huge one takes no longer than a small one.
+ *
+ * @module
+ */
 
 const USAGE = `\
 Usage: session-memory session-reader <session>[:<line>|:<from>-<to>] [options]

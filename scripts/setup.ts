@@ -24,7 +24,7 @@ import { pagesToWrite, removePageFolder, writePage } from "../lib/health/skill-p
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { publishedAt } from "../lib/share/replica.ts";
-import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/written-files.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 

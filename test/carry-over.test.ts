@@ -5,8 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { openSpendLedger, readSpendToday } from "../lib/model/spend.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
-import { eraseFreedState } from "../lib/store/state.ts";
-import { recordWritten, writtenFiles } from "../lib/store/written-files.ts";
+import { eraseFreedState, recordWritten, writtenFiles } from "../lib/store/state.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";

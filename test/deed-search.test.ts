@@ -1,11 +1,17 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { plainText } from "../lib/base/lines.ts";
+import { plainText } from "../lib/base/output.ts";
 import { resolvePaths } from "../lib/config/config.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
-import { commandHistory } from "../lib/search/command-history.ts";
-import { commandKey, commandsIn, hasWords, isLooking, programOf } from "../lib/search/commands.ts";
+import {
+  commandHistory,
+  commandKey,
+  commandsIn,
+  hasWords,
+  isLooking,
+  programOf,
+} from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { Find, FindScope } from "../lib/search/finds.ts";

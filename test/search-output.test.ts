@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Line, plainText } from "../lib/base/lines.ts";
+import { type Line, plainText } from "../lib/base/output.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { chooseRows } from "../lib/search/choose.ts";

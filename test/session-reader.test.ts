@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { plainText } from "../lib/base/lines.ts";
+import { plainText } from "../lib/base/output.ts";
 import { columnsOf } from "../lib/base/terminal.ts";
 import { listingColumns, resumeCommand } from "../lib/sessions/listing.ts";
 import { readSessionLog } from "../scripts/session-reader.ts";

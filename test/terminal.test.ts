@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cutLine, type Line, type Part, plainText } from "../lib/base/lines.ts";
+import { cutLine, type Line, type Part, plainText } from "../lib/base/output.ts";
 import {
   columnsOf,
   dresser,

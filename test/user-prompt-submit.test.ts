@@ -290,7 +290,7 @@ test("the hook loads no more than it takes to look", () => {
     "lib/activity/look.ts",
     "lib/base/errors.ts",
     "lib/base/files.ts",
-    "lib/base/hash.ts",
+    "lib/base/text.ts",
     "lib/base/json.ts",
     "lib/config/config-file.ts",
     "lib/config/config.ts",

@@ -1,6 +1,6 @@
 /**
- * Writes output whose arrival matters, since news counts as delivered only once a reader has it, and the event log
- * `log.ndjson` (what hooks did, what was injected, what failed).
+ * The lines that printers return, and writing whose arrival matters: news counts as delivered only once a reader has it. The
+ * event log `log.ndjson` says what hooks did, what was injected, what failed.
  */
 
 import { appendFileSync, fstatSync, renameSync, statSync, writeSync } from "node:fs";
@@ -62,4 +62,72 @@ export function logEvent(file: string, event: LogEvent): void {
   } catch {
     // a full disk or a read-only home must not break the host's turn
   }
+}
+
+/** What a part is to its reader. `place` is an `L` and a transcript's line; in `said` the words asked for are marked. */
+export type Meaning =
+  | "name"
+  | "time"
+  | "place"
+  | "user"
+  | "assistant"
+  | "tool"
+  | "said"
+  | "good"
+  | "bad"
+  | "faint";
+
+/** A part of a line; of a time also its instant, since a terminal says times as people do. */
+export type Part = string | readonly [meaning: Meaning, text: string, instant?: string];
+
+/** A line: the head of a `result`, a `row` that hangs where a terminal breaks it, or `text`. Parts can hold line breaks. */
+export interface Line {
+  kind: "result" | "row" | "text";
+  parts: readonly Part[];
+}
+
+/** Returns a line as it is piped. */
+export function plainText(line: Line | string): string {
+  return typeof line === "string" ? line : line.parts.map(partText).join("");
+}
+
+function partText(part: Part): string {
+  return typeof part === "string" ? part : part[1];
+}
+
+/** Counts the code points of lines, line ends included. */
+export function countPoints(lines: readonly (Line | string)[]): number {
+  return lines.reduce((sum, line) => sum + [...plainText(line)].length + 1, 0);
+}
+
+/** Cuts a line to `max` code points, marked with an ellipsis. */
+export function cutLine({ kind, parts }: Line, max: number): Line {
+  if (countPoints([{ kind, parts }]) - 1 <= max) return { kind, parts };
+  const kept: Part[] = [];
+  let left = Math.max(0, max - 1);
+  for (const part of parts) {
+    const points = [...partText(part)];
+    const text = points.slice(0, left).join("");
+    kept.push(points.length <= left ? part : typeof part === "string" ? text : [part[0], text]);
+    left -= points.length;
+    if (left <= 0) break;
+  }
+  return { kind, parts: [...kept, "…"] };
+}
+
+/** Joins the facts of a line by `·`, without those that are missing. */
+export function joinFacts(facts: readonly (Part | undefined)[]): Part[] {
+  const known = facts.filter((fact) => fact !== undefined && partText(fact) !== "") as Part[];
+  return known.flatMap((fact, i) => (i === 0 ? [fact] : [" · ", fact]));
+}
+
+/** Returns as many lines as fit, and a last one that counts the others; of the first always as much as fits. */
+export function linesWithin(lines: readonly Line[], maxChars: number): Line[] {
+  const rest = (count: number): Line[] =>
+    count === 0 ? [] : [{ kind: "text", parts: [["faint", `… ${count} more`]] }];
+  for (let kept = lines.length; kept > 0; kept--) {
+    const shown = [...lines.slice(0, kept), ...rest(lines.length - kept)];
+    if (countPoints(shown) <= maxChars) return shown;
+  }
+  return lines.slice(0, 1).map((line) => cutLine(line, maxChars - 1));
 }

@@ -3,7 +3,7 @@
  * is piped, or `NO_COLOR` is set, nothing is coloured.
  */
 
-import type { Line, Meaning, Part } from "./lines.ts";
+import type { Line, Meaning, Part } from "./output.ts";
 
 /** Of what is said only the words that were asked for are painted. */
 type Painted = Exclude<Meaning, "said"> | "match";

@@ -8,8 +8,8 @@ import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText } from "../base/files.ts";
-import { shortHash } from "../base/hash.ts";
 import type { Environment } from "../base/runtime.ts";
+import { shortHash } from "../base/text.ts";
 import { forgottenFile } from "./config-file.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 

@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { forgetMarks } from "../activity/forget-marks.ts";
+import { forgetMarks } from "../activity/cursors.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
@@ -17,25 +17,22 @@ import {
   readHookSettings,
   removeExclusions,
 } from "../config/config-file.ts";
+import { ensureIndex } from "../index/carry-index.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
-import { ensureIndex } from "../index/open-index.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/observe-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import { forgetReports } from "../report/forget-reports.ts";
+import { forgetReports } from "../report/html.ts";
 import { forgetMetas } from "../sessions/forget-metas.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { forgetShared, readmitForgotten, withdrawForgotten } from "../share/replica.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
-import type { Forgetting } from "../store/forgetting.ts";
-import { forgetInLog } from "../store/forgetting.ts";
-import { eraseFreedState } from "../store/state.ts";
+import { type Forgetting, forgetInLog } from "../store/forgetting.ts";
+import { eraseFreedState, forgetWritten } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
-import { forgetWritten } from "../store/written-files.ts";
 import { removeCopies } from "../transcripts/copies.ts";
-import { dropForgottenRows, keepForgottenRows } from "../transcripts/forgotten-rows.ts";
-import { ownRules } from "../transcripts/rules.ts";
+import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import type { Target } from "./forget-target.ts";

@@ -6,7 +6,7 @@ import { namesIn, readText, replaceFile } from "../base/files.ts";
 import { type Environment, findProgram, ROOT } from "../base/runtime.ts";
 import { quoted } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import { isAsWritten, recordWritten } from "../store/written-files.ts";
+import { isAsWritten, recordWritten } from "../store/state.ts";
 import { HOSTS, type Host } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { Finding } from "./index-health.ts";

@@ -1,6 +1,6 @@
 /** A session's chunks in the index: their rows and their full text. */
 
-import { sha256 } from "../base/hash.ts";
+import { sha256 } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
 import type { Chunk } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";

@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { shortHash } from "../base/hash.ts";
+import { shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import { type EmbedTexts, noteTaker } from "../model/configured-model.ts";
 import { type PricedModel, type Tokens, tokenUpperBound } from "../model/prices.ts";

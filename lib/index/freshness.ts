@@ -5,7 +5,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { changedAt } from "../base/files.ts";
-import { sha256 } from "../base/hash.ts";
+import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { findTranscripts } from "../sessions/find.ts";
 import type { Store } from "../store/store.ts";

@@ -3,7 +3,7 @@
  * called, and which of its lines were taken back.
  */
 
-import { sha256 } from "../base/hash.ts";
+import { sha256 } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";

@@ -16,6 +16,7 @@ import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
+import { noteRules } from "./carry-index.ts";
 import { chunkPutter, removeSession } from "./chunk-rows.ts";
 import { deedAdder } from "./deed-rows.ts";
 import { removeExcluded } from "./forget-rows.ts";
@@ -33,7 +34,6 @@ import {
   saveIndexedSession,
   storeWithout,
 } from "./index-state.ts";
-import { noteRules } from "./open-index.ts";
 import { releaseRows, rowClaimer } from "./row-claims.ts";
 
 export interface IndexOptions {

@@ -3,7 +3,7 @@
  * is indexed where it was seen first.
  */
 
-import { shortHash } from "../base/hash.ts";
+import { shortHash } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { entryKey } from "../transcripts/transcript.ts";

@@ -5,7 +5,7 @@ import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, readText } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
-import { forgetFiles, writtenFiles } from "../store/written-files.ts";
+import { forgetFiles, writtenFiles } from "../store/state.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";

@@ -1,6 +1,6 @@
 /** All of a session on one page: under each thing the user said, what was done. */
 
-import { countPoints, type Line, type Part } from "../base/lines.ts";
+import { countPoints, type Line, type Part } from "../base/output.ts";
 import { counted, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";

@@ -23,7 +23,7 @@ import {
   type SessionRecord,
   saveRecord,
 } from "../sessions/record.ts";
-import { recordWritten } from "../store/written-files.ts";
+import { recordWritten } from "../store/state.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readRules } from "../transcripts/rules.ts";

@@ -1,8 +1,8 @@
 /** Finds secrets by the one place that each is given at: an option of a command, a statement, a sentence, an address, a cookie. */
 
 import { isHex, isStandIn, looksRandom } from "./looks.ts";
+import { compileTable } from "./plain.ts";
 import type { Found } from "./secrets.ts";
-import { compileTable } from "./table.ts";
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
 export const PLACE_WORDS =

@@ -1,4 +1,4 @@
-/** Takes escapes off a text once, so that everything else judges plain lines, and maps places back to the text as it was. */
+/** Takes escapes off a text once, so that everything else judges plain lines, and maps places back; compiles tables. */
 
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
 const ESCAPE =
@@ -64,4 +64,20 @@ const PREFIX =
 export function contentStart(text: string, line: number): number {
   PREFIX.lastIndex = line;
   return PREFIX.test(text) ? PREFIX.lastIndex : line;
+}
+
+/** Compiles a table. */
+export function compileTable(
+  table: string,
+  parts: Record<string, string>,
+  flags: string,
+): [string, RegExp][] {
+  return table
+    .trim()
+    .split("\n")
+    .map((row) => {
+      const at = row.indexOf(" ");
+      const source = row.slice(at + 1).replace(/@[a-z]/g, (part) => parts[part] ?? part);
+      return [row.slice(0, at), new RegExp(source, flags)];
+    });
 }

@@ -3,14 +3,12 @@
  * that announces a secret, does it look random by itself?
  */
 
-import { findAnnounced } from "./announced.ts";
-import { findCards, findFormat, findMiddles } from "./formats.ts";
+import { FOREIGN_NAMES, findAnnounced, NAME_ENDS, readName } from "./announced.ts";
+import { findCards, findFormat, findMiddles, type Run, scan } from "./formats.ts";
 import { endOfBody, findKeyArrays, findKeyBlocks } from "./keys.ts";
-import { FOREIGN_NAMES, NAME_ENDS, readName } from "./names.ts";
+import { decode, isBodyLine, isRandom } from "./looks.ts";
 import { findInAddresses, findPlaced, findSession, PLACE_WORDS } from "./places.ts";
 import { unescapeText } from "./plain.ts";
-import { decode, isBodyLine, isRandom } from "./random.ts";
-import { type Run, scan } from "./scan.ts";
 
 /** Reports a secret by its place and kind. */
 export type Found = (start: number, end: number, kind: string) => void;

@@ -1,6 +1,10 @@
-/** HTML that is one file: no script, no request, every text escaped. */
+/** HTML that is one file (no script, no request, every text escaped), and which of the pages hold what is forgotten. */
 
-import { sha256 } from "../base/hash.ts";
+import { join } from "node:path";
+import { fileStem, namesIn, readIfExists } from "../base/files.ts";
+import { sha256 } from "../base/text.ts";
+import { type ForgetIn, type Forgetting, isForgotten } from "../store/forgetting.ts";
+import { forgetFiles, writtenFiles } from "../store/state.ts";
 
 /** HTML, as against text: only `escapeHtml` and what is written in this room makes any. */
 export type Html = string;
@@ -99,3 +103,39 @@ ins, del { display: block; text-decoration: none; } ins { background: var(--adde
 .sessions p { margin: 0; } .sessions p:empty { display: none; } .sessions time { margin: 0; white-space: nowrap; }
 @media (min-width: 40rem) { .sessions li { display: grid; grid-template-columns: 9rem minmax(0, 1fr); } }
 `;
+
+/** The ending of every page. */
+const PAGE_SUFFIX = ".html";
+
+/** Removes the pages that are ours, and returns them and those that somebody changed since. */
+export function forgetReports(
+  forgetting: Forgetting,
+  options: ForgetIn,
+): { ours: string[]; others: string[] } {
+  const { paths } = options;
+  const own = namesIn(paths.reports).map((name) => join(paths.reports, name));
+  const written = writtenFiles(paths).map(({ path }) => path);
+  const pages = [...new Set([...own, ...written])].filter((file) => file.endsWith(PAGE_SUFFIX)).sort();
+  return forgetFiles(
+    pages.filter((file) => isMeant(file, forgetting)),
+    options,
+  );
+}
+
+function isMeant(file: string, forgetting: Forgetting): boolean {
+  const html = readIfExists(file);
+  const id = html === undefined ? undefined : sessionOfPage(html);
+  if (html === undefined || id === undefined) return false;
+  if (id !== "" || !("ids" in forgetting)) return isForgotten(forgetting, id, [unescapeHtml(html)]);
+  return [...forgetting.ids].some((each) => html.includes(`href="${pageLink(each)}"`));
+}
+
+/** Returns the file name of a session's page. */
+export function pageName(sessionId: string): string {
+  return `${fileStem(sessionId)}${PAGE_SUFFIX}`;
+}
+
+/** Returns the address of a session's page in an overview beside it. */
+export function pageLink(sessionId: string): string {
+  return encodeURI(pageName(sessionId));
+}

@@ -2,8 +2,7 @@
 
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import { pageLink } from "./forget-reports.ts";
-import { escapeHtml, type Html, htmlPage } from "./html.ts";
+import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 import type { SessionFacts } from "./session-page.ts";
 
 /** A session's page beside the overview. */

@@ -1,6 +1,6 @@
 /** One session as a page: what it is, what came of it, its contents, and every step with an anchor for its line. */
 
-import { plainText } from "../base/lines.ts";
+import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { outline } from "../naming/outline.ts";

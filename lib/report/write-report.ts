@@ -9,7 +9,7 @@ import { foldLedger } from "../observe/observations.ts";
 import { readSessionMemory } from "../observe/session-memory.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { isInState } from "../store/forgetting.ts";
-import { isAsWritten, recordWritten } from "../store/written-files.ts";
+import { isAsWritten, recordWritten } from "../store/state.ts";
 import { readLastSteps } from "../transcripts/backward.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { EVERY_STEP } from "../transcripts/steps.ts";

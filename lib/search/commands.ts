@@ -1,4 +1,7 @@
-/** Command lines read without a shell: their commands, words and programs. */
+/** Command lines read without a shell, their commands, words and programs; and how a command was run here. */
+
+import type { Store } from "../store/store.ts";
+import { type Find, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
 
 /** One command of a line and the separator after it. */
 interface ShellPart {
@@ -99,4 +102,43 @@ export function hasWords(command: string, asked: string): boolean {
   return parts.some((_, i) =>
     wanted.every((word, j) => parts[i + j] === word || parts[i + j]?.split("/").at(-1) === word),
   );
+}
+
+const RESULT_CHARS = 160;
+
+/** One run of a command. */
+interface Run extends SessionDeed {
+  command: string;
+}
+
+/** Finds the distinct commands with some words in a row, the most frequent first. */
+export function commandHistory(store: Store, words: string, scope: FindScope): Find[] {
+  const phrase = phraseOf(words);
+  if (phrase === undefined) return [];
+  const runs = matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(({ deed, session }): Run[] => {
+    if (deed.kind !== "command") return [];
+    const commands = new Set(commandsIn(deed.input || deed.target).filter((each) => hasWords(each, words)));
+    return [...commands].map((command) => ({ command, deed, session }));
+  });
+  // the newest run is the first of its group, and groups as frequent keep that order
+  return [...Map.groupBy(runs, ({ command }) => command).values()]
+    .sort((a, b) => b.length - a.length)
+    .map((group) => findOf(group as [Run, ...Run[]], scope));
+}
+
+function findOf([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Find {
+  const { command, deed, session } = last;
+  const { line, resultLine, timestamp, outcome, result } = deed;
+  const said = clean(result).replace(/\s+/g, " ").trim();
+  const text = outcome === "failed" ? said.slice(0, RESULT_CHARS) : "";
+  return {
+    session,
+    timestamp,
+    summary: `${earlier.length + 1}x${outcome === "unknown" ? "" : `, last ${outcome}`}`,
+    rows: [{ line, who: "tool", tool: clean(command), text }],
+    firstLine: line,
+    lastLine: resultLine ?? line,
+    also: earlier.flatMap((run) => (run.session === session ? [[run.deed.line, run.deed.line]] : [])),
+    elsewhere: [...new Set([last, ...earlier].map((run) => run.session.id))],
+  };
 }

@@ -8,13 +8,13 @@ import {
   linesWithin,
   type Part,
   plainText,
-} from "../base/lines.ts";
+} from "../base/output.ts";
 import { truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
-import { commandHistory } from "./command-history.ts";
+import { commandHistory } from "./commands.ts";
 import { isSourceGone } from "./corpus.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";

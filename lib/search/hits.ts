@@ -1,8 +1,8 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
-import { countPoints } from "../base/lines.ts";
+import { countPoints } from "../base/output.ts";
 import type { Participants } from "../config/config.ts";
-import { headerContext } from "../index/header.ts";
+import { headerContext } from "../index/chunk.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";

@@ -1,6 +1,6 @@
 /** Passages: the stretches of sessions in which ranked chunks lie, and what was said and done there, row by row. */
 
-import { countPoints } from "../base/lines.ts";
+import { countPoints } from "../base/output.ts";
 import { type ChunkFilter, type ChunkRow, keepMatching, readChunkRange } from "./candidates.ts";
 import { wholeRow } from "./print.ts";
 import type { RankedChunk } from "./retrieval.ts";

@@ -1,6 +1,6 @@
 /** Hits as lines: the rows that answer within a budget of code points, one line a hit, or one a session. */
 
-import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/lines.ts";
+import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";

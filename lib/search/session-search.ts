@@ -1,11 +1,11 @@
 /** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
 
 import { whyUnwritable } from "../base/files.ts";
-import { countPoints, type Line, linesWithin, plainText } from "../base/lines.ts";
+import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { type Config, loadConfig } from "../config/config.ts";
+import { openIndex } from "../index/carry-index.ts";
 import { type Behind, isAllIndexed } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
-import { openIndex } from "../index/open-index.ts";
 import { nameOf } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { projectKey, readOrigin } from "../sessions/project.ts";

@@ -12,7 +12,7 @@ import {
   isInState,
   WRITER_WAIT_MS,
 } from "../store/forgetting.ts";
-import { isAsWritten, removeWritten } from "../store/written-files.ts";
+import { isAsWritten, removeWritten } from "../store/state.ts";
 import { metaFile } from "./meta.ts";
 import { dropRecords, metaFiles } from "./record.ts";
 

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { entriesOf, namesIn } from "../base/files.ts";
-import type { Line } from "../base/lines.ts";
+import type { Line } from "../base/output.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";

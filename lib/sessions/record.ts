@@ -7,8 +7,8 @@
 
 import { join } from "node:path";
 import { namesIn, statOf } from "../base/files.ts";
-import { shortHash } from "../base/hash.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
 import type { Reading } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import type { Row } from "../store/sqlite.ts";

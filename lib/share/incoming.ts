@@ -4,8 +4,8 @@
  * fetch-sessions.ts leaves out.
  */
 
-import { shortHash } from "../base/hash.ts";
 import { recordOf, stringOf } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
 import { cleanMessages } from "../index/carry-index.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import { AGENTS } from "../transcripts/hosts.ts";

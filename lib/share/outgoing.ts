@@ -4,7 +4,7 @@
  */
 
 import { statSync } from "node:fs";
-import { sha256, shortHash } from "../base/hash.ts";
+import { sha256, shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import { cleanMessages } from "../index/carry-index.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";

@@ -1,7 +1,7 @@
 /** Publishes: compares notes with the hub, withdraws what must go, and sends what is new. */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { sha256 } from "../base/hash.ts";
+import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";

@@ -10,7 +10,7 @@
 import { sharedNewsFile } from "../activity/look.ts";
 import type { SharedNews } from "../activity/shared-news.ts";
 import { replaceFile } from "../base/files.ts";
-import { shortHash } from "../base/hash.ts";
+import { shortHash } from "../base/text.ts";
 import type { Config, Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";

@@ -4,7 +4,7 @@
  */
 
 import { resolve } from "node:path";
-import { shortHash } from "../base/hash.ts";
+import { shortHash } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { RawEntry, Results } from "./format.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";

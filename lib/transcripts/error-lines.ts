@@ -1,6 +1,6 @@
 /** Errors in outputs: their lines found, and compared without what differs between two runs. */
 
-import { shortHash } from "../base/hash.ts";
+import { shortHash } from "../base/text.ts";
 
 /** What says that something is not as it should be: negations, names of failure, and the crosses that tools print. */
 const NAMES_ERROR =

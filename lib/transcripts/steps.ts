@@ -1,6 +1,6 @@
 /** A conversation as a log shows it: what was said and each tool call with its result, as text and as JSON. */
 
-import { countPoints, cutLine, type Line, type Part, plainText } from "../base/lines.ts";
+import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";

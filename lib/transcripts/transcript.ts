@@ -5,8 +5,8 @@
  */
 
 import { closeSync, fstatSync, openSync } from "node:fs";
-import { shortHash } from "../base/hash.ts";
 import type { JsonRecord } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import type { Format, Head, RawEntry, Results, TreeNode } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { plainText } from "../../lib/base/lines.ts";
+import { plainText } from "../../lib/base/output.ts";
 import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
