@@ -302,7 +302,7 @@ function save(
   return {
     state: pass.state,
     chunks: pass.state.chunkCount,
-    newChunks: pass.newChunks,
+    newChunks: Math.min(pass.newChunks, pass.state.chunkCount),
     skippedLines: progress.skipped,
     reason: end.error,
     isOverLimit,
