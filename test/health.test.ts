@@ -148,10 +148,15 @@ describe("checkHealth()", () => {
     store.db.exec(
       "UPDATE index_state SET status = 'failed', error = 'EACCES' WHERE session_id = (SELECT id FROM sessions WHERE number = 3)",
     );
+    store.db.exec(
+      "UPDATE index_state SET status = 'partial', chunk_count = 2000 WHERE session_id = (SELECT id FROM sessions WHERE number = 4)",
+    );
+    const cut = String(store.db.prepare("SELECT id FROM sessions WHERE number = 4").get()?.id);
     store.close();
     expect(findingsOf(check(home)).filter((finding) => !finding.includes("behind"))).toEqual([
       "warning: 1 transcript could not be read (EACCES)",
       "info: 1 indexed session has no transcript any more; what was said stays searchable",
+      `info: 1 session over 2000 chunks, of which only the newest are searchable: ${cut}`,
       "info: 1 transcript quarantined (1 of 1 lines are not JSON)",
     ]);
   });

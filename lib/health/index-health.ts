@@ -9,8 +9,9 @@ import { counted } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, isReadToEnd, measureBehind } from "../index/freshness.ts";
+import { SESSION_CHUNKS_MAX } from "../index/index-pass.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
-import { countRedactions } from "../redact/redact.ts";
+import { countRedactions, redact } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -42,6 +43,8 @@ type Known = Map<string, IndexedSession>;
 const RETENTION_DAYS = 7;
 /** More than this unindexed is no longer what a running session leaves behind. */
 const BEHIND_SESSIONS = 20;
+/** A finding is one line. */
+const NAMED_MAX = 3;
 
 /** Reads the index's metrics and adds findings about it and its sources. */
 export function checkIndex(
@@ -128,6 +131,12 @@ function checkSources(states: readonly IndexedSession[]): Finding[] {
     const what = `${counted(gone, "indexed session")} ${gone === 1 ? "has" : "have"} no transcript any more; what was said stays searchable`;
     findings.push({ level: "info", what, remedy: `${EMBED} --prune to forget them` });
   }
+  const cut = states.filter(isOverLimit).map(({ id }) => redact(id));
+  if (cut.length > 0) {
+    const named = cut.slice(0, NAMED_MAX).join(", ") + (cut.length > NAMED_MAX ? ", …" : "");
+    const what = `${counted(cut.length, "session")} over ${SESSION_CHUNKS_MAX} chunks, of which only the newest are searchable: ${named}`;
+    findings.push({ level: "info", what, remedy: "session-memory session-reader <session> reads all of it" });
+  }
   if (quarantined.length > 0) {
     const what = `${counted(quarantined.length, "transcript")} quarantined (${reason(quarantined)})`;
     findings.push({ level: "info", what, remedy: `${EMBED} --validate-only to see why` });
@@ -138,6 +147,10 @@ function checkSources(states: readonly IndexedSession[]): Finding[] {
       remedy: `check that the files may be read, then ${EMBED}`,
     })),
   );
+}
+
+function isOverLimit({ status, chunkCount }: IndexedSession): boolean {
+  return status === "partial" && chunkCount >= SESSION_CHUNKS_MAX;
 }
 
 function checkRetention(doomed: readonly Session[], known: Known, paths: Paths): Finding[] {
