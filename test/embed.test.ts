@@ -218,7 +218,7 @@ describe("embedChunks()", () => {
     expect(findFailure({ vectors: none } as RunReport)).toBe(none.stopped);
   });
 
-  test("finds the one text that the server refuses, embeds the others, and asks no more for it", async () => {
+  test("finds the one text that the server refuses, embeds the others, and asks for it again after a day", async () => {
     using home = temporaryHome();
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(20) });
@@ -232,6 +232,11 @@ describe("embedChunks()", () => {
     const sent = server.embeddings().length;
     expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1 });
     expect(server.embeddings()).toHaveLength(sent);
+    store.db.exec("UPDATE facts SET value = '2026-01-01T00:00:00.000Z' WHERE name = 'texts_refused'");
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1, stopped: undefined });
+    expect(server.embeddings()).toHaveLength(sent + 1);
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1 });
+    expect(server.embeddings()).toHaveLength(sent + 1);
     server.scriptEmbeddings();
     expect(await embedAll(home, store, {}, true)).toMatchObject({ embedded: 1, left: 0 });
   });

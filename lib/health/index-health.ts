@@ -111,7 +111,7 @@ function warningIf(isSo: boolean, finding: () => Omit<Finding, "level">): Findin
 function checkFreshness(behind: Behind, isEmpty: boolean, { failedChunks }: IndexMetrics): Finding[] {
   const failed = warningIf(failedChunks > 0, () => ({
     what: `${counted(failedChunks, "chunk")} could not be embedded`,
-    remedy: `${EMBED}, or with --all where a text was refused`,
+    remedy: `${EMBED}, with --all where a text was refused less than a day ago`,
   }));
   if (behind.sessions === 0) return failed;
   const size = `${(behind.bytes / 1e6).toFixed(1)} MB`;

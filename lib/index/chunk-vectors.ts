@@ -15,6 +15,7 @@ export interface PendingChunk {
   id: number;
   hash: Uint8Array;
   contextContent: string;
+  failures: number;
 }
 
 /** The way to query vectors: `vec0` for candidates by their bits, `scan` over the exact ones; or the reason for neither. */
@@ -58,7 +59,7 @@ export function pendingChunks(
   }: { embedder: number; after: number; limit: number; failuresMax: number },
 ): PendingChunk[] {
   const select = store.db.prepare(
-    `SELECT id, content_hash, context_content FROM session_chunks
+    `SELECT id, content_hash, context_content, embedding_failures FROM session_chunks
      WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
   );
   return [null, ...otherEmbedders(store, embedder)]
@@ -67,6 +68,7 @@ export function pendingChunks(
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
       contextContent: String(row.context_content),
+      failures: Number(row.embedding_failures),
     }))
     .sort((a, b) => a.id - b.id)
     .slice(0, limit);
@@ -137,9 +139,11 @@ export function noteFailures(store: Store, ids: readonly number[], failures: num
   });
 }
 
-/** Lets chunks that failed too often be tried again. */
-export function forgetFailures(store: Store): void {
-  store.db.prepare("UPDATE session_chunks SET embedding_failures = 0 WHERE embedding_failures > 0").run();
+/** Lets chunks with at least so many failures be tried again, with fewer. */
+export function lowerFailures(store: Store, { from, to }: { from: number; to: number }): void {
+  store.db
+    .prepare("UPDATE session_chunks SET embedding_failures = $to WHERE embedding_failures >= $from")
+    .run({ from, to });
 }
 
 /** Moves a chunk's vector from the search into the cache, if it has one. */

@@ -9,11 +9,11 @@ import type { EmbeddingConfig } from "../config/config.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
 import type { Embedded } from "../model/llm.ts";
 
-import { forgottenSoFar, isStillThere, type Store } from "../store/store.ts";
+import { forgottenSoFar, isStillThere, readFact, type Store, writeFact } from "../store/store.ts";
 import {
   countPending,
-  forgetFailures,
   knownVector,
+  lowerFailures,
   noteFailures,
   type PendingChunk,
   pendingChunks,
@@ -54,8 +54,11 @@ const BATCH = 100;
 const RETRIES = 3;
 /** A server that refuses so many batches one after the other is down. */
 const FAILED_BATCHES_MAX = 2;
-/** Failures of a chunk whose text the server refuses: it is left alone until a run with --all. */
+/** Failures of a chunk whose text the server refuses: it is left alone for a day, or until a run with --all. */
 const REFUSED = 1000;
+/** When the server refused the first of the texts that are left alone. */
+const REFUSED_FACT = "texts_refused";
+const DAY_MS = 86_400_000;
 /** A server that refused so many texts one by one and took none refuses them for another reason than their words. */
 const REFUSED_TEXTS_MAX = 3;
 /** Failures of a chunk that such a server refused: after three runs it is left alone too. */
@@ -81,7 +84,7 @@ interface Run extends EmbeddingRunOptions {
 /** Gives every chunk its vector, as far as the server answers and the budget goes. */
 export async function embedChunks(options: EmbeddingRunOptions): Promise<EmbeddingReport> {
   const { store, embedding } = options;
-  if (options.all) forgetFailures(store);
+  retryRefused(options);
   const embedder = useEmbedder(store, embedding);
   const report: EmbeddingReport = { embedded: 0, reused: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
   const forgotten = forgottenSoFar(store);
@@ -112,6 +115,19 @@ export async function embedChunks(options: EmbeddingRunOptions): Promise<Embeddi
   report.stopped ??= isAllRefused(run) ? run.failure : run.lostBatch;
   report.left = countPending(store, embedder);
   return report;
+}
+
+function retryRefused({ store, all }: EmbeddingRunOptions): void {
+  const refusedAt = Date.parse(readFact(store, REFUSED_FACT) ?? "");
+  if (all) lowerFailures(store, { from: 1, to: 0 });
+  else if (Date.now() - refusedAt > DAY_MS) lowerFailures(store, { from: REFUSED, to: REFUSED - 1 });
+  else return;
+  writeFact(store, REFUSED_FACT, undefined);
+}
+
+/** A text that is refused once more is no news: it is no failure of the run. */
+function isNewlyRefused([chunk]: readonly PendingChunk[]): boolean {
+  return chunk !== undefined && chunk.failures < REFUSED - 1;
 }
 
 function isAllRefused({ report, failure }: Run): boolean {
@@ -147,7 +163,7 @@ async function embedBatch(run: Run, groups: readonly PendingChunk[][]): Promise<
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     if (run.signal?.aborted) return;
-    run.failure = error;
+    if (!isTextRefused(error) || groups.some(isNewlyRefused)) run.failure = error;
     if (!isTextRefused(error)) return noteFailedBatch(run, groups, error);
     if (groups.length === 1) return refuseText(run, groups[0] ?? [], error);
     const half = groups.length >> 1;
@@ -225,4 +241,6 @@ function noteRefused(run: Run): void {
   if (run.refused.length === 0) return;
   const ids = run.refused.map(({ id }) => id);
   noteFailures(run.store, ids, isAllRefused(run) ? REFUSED_WITH_ALL : REFUSED);
+  if (readFact(run.store, REFUSED_FACT) === undefined)
+    writeFact(run.store, REFUSED_FACT, new Date().toISOString());
 }
