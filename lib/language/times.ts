@@ -15,6 +15,7 @@ const DAY_MS = 24 * HOUR_MS;
 const NEAR_MS = 6 * HOUR_MS;
 /** A date without a year is looked for this far back. */
 const YEARS_BACK = 5;
+/** A day beyond a shorter month is the next one's. */
 const LAST_DAY = 31;
 
 /** English, German, French, Spanish, Portuguese, Russian (in a date and after "in"); folded. */

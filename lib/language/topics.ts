@@ -2,6 +2,7 @@
 
 import { contentWords } from "./words.ts";
 
+/** As many as a header names. */
 const TOPICS_MAX = 3;
 /** The topic of a text that says nothing. */
 export const NO_TOPIC = "conversation";

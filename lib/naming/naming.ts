@@ -10,14 +10,12 @@ import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../lan
 import type { Entry } from "../transcripts/session.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 
-const DESCRIPTION_CHARS = 160;
-const REQUEST_CHARS = 240;
-const ANSWER_CHARS = 320;
-/** Topics are read from so much of a conversation. */
-const TOPIC_CHARS = 200_000;
-/** First words quoted as the name of a conversation without a subject. */
-const QUOTED_WORDS = 6;
-const QUOTED_CHARS = 40;
+/** Characters of what is written; of a script without spaces about as much as eight words say. */
+const CHARS = { name: 80, description: 160, request: 240, answer: 320, quoted: 40, unspaced: 24 };
+/** A name's words: it ends on no fewer where it is cut. */
+const WORDS = { max: 10, min: 4, quoted: 6 };
+/** Later requests, sentences and clauses name a part rather than the whole. */
+const READ = { requests: 10, sentences: 6, clauses: 8, messageChars: 20_000, topicChars: 200_000 };
 
 /** A conversation as its meta file describes it. */
 export interface Summary {
@@ -46,7 +44,7 @@ export function summarizeByRule(entries: readonly Entry[], where: Circumstances)
   const otherwise = circumstances(entries, where);
   return {
     name: name ?? otherwise,
-    description: name === undefined ? otherwise : truncate(lines.Asked ?? name, DESCRIPTION_CHARS),
+    description: name === undefined ? otherwise : truncate(lines.Asked ?? name, CHARS.description),
     summary: writeLines(lines) || otherwise,
     tags: tagsOf(entries),
   };
@@ -63,7 +61,7 @@ export function continueSummary(before: Summary, fresh: readonly Entry[]): Summa
 
 /** Returns a summary that also says which session's work it goes on with. */
 export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
-  const about = truncate(origin.description.replace(/\s+/g, " "), DESCRIPTION_CHARS);
+  const about = truncate(origin.description.replace(/\s+/g, " "), CHARS.description);
   return { ...made, summary: `From: ${origin.name} (${about})\n${made.summary}` };
 }
 
@@ -75,14 +73,14 @@ export function isCircumstantial(name: string): boolean {
 function readLines(entries: readonly Entry[]): Lines {
   const requests = entries
     .filter(({ kind, text }) => kind === "user" && replyOf(text) === undefined && !text.startsWith("/"))
-    .map(({ text }) => gist(spokenText(text), REQUEST_CHARS))
+    .map(({ text }) => gist(spokenText(text), CHARS.request))
     .filter(Boolean);
   const [first, last] = [requests[0], requests.at(-1)];
   const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "")?.text;
   return withoutGaps({
     Asked: first,
     Then: last === first ? undefined : last,
-    Last: answer && gist(answer, ANSWER_CHARS),
+    Last: answer && gist(answer, CHARS.answer),
   });
 }
 
@@ -115,51 +113,37 @@ function firstWords(text: string): string {
     .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1")
     .trim()
     .split(/\s+/)
-    .slice(0, QUOTED_WORDS)
+    .slice(0, WORDS.quoted)
     .join(" ");
-  return /\p{L}{2}/u.test(words) ? truncate(words, QUOTED_CHARS) : "";
+  return /\p{L}{2}/u.test(words) ? truncate(words, CHARS.quoted) : "";
 }
 
 /** Returns what the conversation is about. */
 function tagsOf(entries: readonly Entry[]): string[] {
   const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
   const text = said.map(({ text }) => text).join("\n");
-  return text.trim() === "" ? [] : topicsOf(text.slice(0, TOPIC_CHARS));
+  return text.trim() === "" ? [] : topicsOf(text.slice(0, READ.topicChars));
 }
 
-const NAME_CHARS = 80;
-const WORDS_MAX = 10;
-/** A name that is cut ends no sooner. */
-const WORDS_MIN = 4;
-/** Scripts without spaces: about as much as eight words say. */
-const UNSPACED_CHARS = 24;
-/** Later requests name a part of the session rather than the whole. */
-const REQUESTS_MAX = 10;
-const SENTENCES_MAX = 6;
-const READ_CHARS = 20_000;
-/** What a statement is worth by where it stands, against a later request. */
-const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1, report: 1 };
+/** What a statement is worth by where it stands, against a later request; a linked issue is worth a word of a dozen messages. */
+const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1, report: 1, reference: 4 };
+/** Factors by what it does, against a plain one: chosen by eye on a hundred names, of which two words say little. */
+const MANNER = { doing: 1.3, clause: 0.9, looking: 0.6, background: 0.5, short: 0.5 };
 /** The work is still to be named by what is read or asked first. */
 const LOOKING =
   /^(?:use|read|have a look|take a look|look|see|check|open|show|list|tell|give|find|search|run|start|what|why|how|is|are|do|does)\b/i;
-const LOOKING_WORTH = 0.6;
 /** Begins in the middle of something, or is a label. */
 const MIDDLE =
   /^(?:it|this|that|these|those|there|i|you|we|they|he|she|if|when|as|because|but|also|instead|from|every|in|on|at|of|for|with|by)\b|^[\p{L} ]{1,30}: /iu;
 /** Says how things are: after the opening sentence, background to what is asked. */
 const STATING =
   /^(?:the|an?|all|our|your|my)\b.*\b(?:is|are|was|were|has|have|does|do|did|can|will)(?:n['’]?t)?\b/i;
-const BACKGROUND_WORTH = 0.5;
 /** Points at what the name does not hold. */
 const POINTING =
   /\b(?:this|that|these|the following) (?:issue|report|problem|bug|error|plan|request|feature|change|one|thing)s?\b/i;
-/** Two words say what, seldom of what. */
-const SHORT_WORTH = 0.5;
 /** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
 const DOING =
   /^(?:re-?)?(?:add|analy[sz]|automat|build|built|chang|clean|compar|configur|convert|creat|debug|delet|deploy|design|document|drop|enabl|explain|explor|export|extend|extract|fix|handl|implement|import|improv|install|instrument|integrat|investigat|make|merg|migrat|mov|optimi[sz]|organi[sz]|plan|port|propos|publish|refactor|releas|remov|renam|replac|report|research|restructur|revert|review|rewrit|rework|set up|simplif|split|support|switch|summari[sz]|test|translat|understand|unif|updat|upgrad|validat|verif|writ|behebe|baue|erstelle|ergänze|schreib|ändere|corrig|ajout|crée|añad|agreg)\w{0,4}\b/i;
-const DOING_WORTH = 1.3;
-const CLAUSE_WORTH = 0.9;
 /** Said to a reader of transcripts, not about the work; filler; a log's line. */
 const INJECTED =
   /^\[[\w. -]+\]|\blorem ipsum\b|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
@@ -186,15 +170,15 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
 
 function* statements(entries: readonly Entry[], subjects: readonly string[]): Generator<Statement> {
   const requests = entries.filter(({ kind, text }) => kind === "user" && isRequest(text));
-  for (const [position, { text }] of requests.slice(0, REQUESTS_MAX).entries()) {
+  for (const [position, { text }] of requests.slice(0, READ.requests).entries()) {
     const named = withReferences(text);
     const heading = position < 2 ? /^#{1,2} +(.{8,120})$/m.exec(named)?.[1] : undefined;
     if (heading !== undefined && contentWords(heading).length > 1)
       yield { text: heading, worth: WORTH.heading };
-    for (const [index, sentence] of sentences(spokenText(named)).slice(0, SENTENCES_MAX).entries()) {
+    for (const [index, sentence] of sentences(spokenText(named)).slice(0, READ.sentences).entries()) {
       const worth = position > 0 ? WORTH.later : index > 0 ? WORTH.first : WORTH.opening;
       for (const [at, text] of clausesOf(sentence).entries()) {
-        yield { text, worth: at > 0 ? worth * CLAUSE_WORTH : worth };
+        yield { text, worth: at > 0 ? worth * MANNER.clause : worth };
       }
     }
   }
@@ -223,7 +207,7 @@ const LINK =
 /** Returns a sentence and the clauses inside it that say what to do. */
 function clausesOf(sentence: string): string[] {
   if (ADDRESSING.test(sentence)) return [];
-  const breaks = [...sentence.matchAll(CLAUSE_BREAK)].slice(0, CLAUSES_MAX);
+  const breaks = [...sentence.matchAll(CLAUSE_BREAK)].slice(0, READ.clauses);
   const isLooking = LOOKING.test(withoutLeadIn(sentence));
   const after = breaks.flatMap(({ index, 0: mark }) => {
     const clause = withoutLeadIn(sentence.slice(index + mark.length));
@@ -233,7 +217,6 @@ function clausesOf(sentence: string): string[] {
   return [sentence, ...after];
 }
 
-const CLAUSES_MAX = 8;
 const CLAUSE_BREAK =
   /[,;:]\s+(?:and |but |so |then )*|\s(?:and|but|then|so|to|for|und|dann|et|y|и)\s(?=\p{L})/giu;
 /** Ends on a negation, which turns what follows into its opposite. */
@@ -257,8 +240,8 @@ function phrase(statement: string): string | undefined {
   const said = /^(?:as|of|with|for|in|on|at)\b/i.test(led) ? bare : led;
   const words = said.split(" ");
   // "look at shop#12" ends on what it is about
-  const isWhole = reference !== undefined && plain.endsWith(reference) && words.length < WORDS_MAX;
-  const max = reference ? WORDS_MAX - 1 : WORDS_MAX;
+  const isWhole = reference !== undefined && plain.endsWith(reference) && words.length < WORDS.max;
+  const max = reference ? WORDS.max - 1 : WORDS.max;
   const cut = isWhole ? said : hasUnspaced(said) ? unspacedStart(said) : spacedStart(words, max);
   const name = cut.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
   const whole = reference && cut !== "" ? `${name} ${reference}` : name;
@@ -284,18 +267,18 @@ const SIDE =
 function spacedStart(words: string[], max: number): string {
   let end = words.length;
   if (end > max) {
-    const clause = words.findIndex((word, at) => at >= WORDS_MIN && CLAUSE.test(word));
+    const clause = words.findIndex((word, at) => at >= WORDS.min && CLAUSE.test(word));
     const last = clause === -1 ? max : Math.min(clause, max);
-    const ends = Array.from({ length: last - WORDS_MIN + 1 }, (_, less) => last - less);
+    const ends = Array.from({ length: last - WORDS.min + 1 }, (_, less) => last - less);
     end =
       ends.find((at) => /[,;:–—]$/.test(words[at - 1] ?? "") || at === clause) ??
       ends.find((at) => SIDE.test(words[at] ?? "") && !SIDE.test(words[at - 1] ?? "")) ??
       ends.find((at) => isFunctionWord(words[at] ?? "")) ??
       last;
   }
-  while (end > 1 && words.slice(0, end).join(" ").length > NAME_CHARS) end--;
+  while (end > 1 && words.slice(0, end).join(" ").length > CHARS.name) end--;
   // "documents generated [during …]": a participle whose rest is cut off goes with it
-  if (end < words.length && end > WORDS_MIN && /^\p{Ll}+(?:ed|ing)$/u.test(words[end - 1] ?? "")) end--;
+  if (end < words.length && end > WORDS.min && /^\p{Ll}+(?:ed|ing)$/u.test(words[end - 1] ?? "")) end--;
   while (end > 1 && needsMore(words[end - 1] ?? "")) end--;
   return words.slice(0, end).join(" ");
 }
@@ -308,24 +291,21 @@ function needsMore(word: string): boolean {
 
 function unspacedStart(text: string): string {
   const clause = text.split(/[，。、！？；：,.!?;]/u).find((part) => part.trim().length >= 4) ?? text;
-  return [...clause.trim()].slice(0, UNSPACED_CHARS).join("");
+  return [...clause.trim()].slice(0, CHARS.unspaced).join("");
 }
 
 function mannerWorth(name: string, worth: number): number {
-  if (!hasUnspaced(name) && name.split(" ").length <= 2) return SHORT_WORTH;
-  if (POINTING.test(name) && !REFERENCE.test(name)) return BACKGROUND_WORTH;
-  if (DOING.test(name)) return DOING_WORTH;
-  if (LOOKING.test(name)) return LOOKING_WORTH;
-  return MIDDLE.test(name) || (worth < WORTH.opening && STATING.test(name)) ? BACKGROUND_WORTH : 1;
+  if (!hasUnspaced(name) && name.split(" ").length <= 2) return MANNER.short;
+  if (POINTING.test(name) && !REFERENCE.test(name)) return MANNER.background;
+  if (DOING.test(name)) return MANNER.doing;
+  if (LOOKING.test(name)) return MANNER.looking;
+  return MIDDLE.test(name) || (worth < WORTH.opening && STATING.test(name)) ? MANNER.background : 1;
 }
-
-/** As much as a word of a dozen messages. */
-const REFERENCE_WEIGHT = 4;
 
 /** Scores how much of what the session keeps coming back to is in a name. */
 function informativeness(name: string, weights: ReadonlyMap<string, number>): number {
   const terms = new Set(contentWords(name));
-  let sum = /#\w[\w-]*$/.test(name) ? REFERENCE_WEIGHT : 0;
+  let sum = /#\w[\w-]*$/.test(name) ? WORTH.reference : 0;
   for (const term of terms) sum += weights.get(term) ?? 0;
   return sum / Math.sqrt(3 + name.split(" ").length);
 }
@@ -338,8 +318,8 @@ function termWeights(entries: readonly Entry[], subjects: readonly string[]): Ma
   };
   for (const { kind, text } of entries) {
     if (kind === "user") count(spokenText(text), 3);
-    else if (kind === "summary") count(text.slice(0, READ_CHARS), 2);
-    else if (kind === "assistant") count(text.slice(0, READ_CHARS), 1);
+    else if (kind === "summary") count(text.slice(0, READ.messageChars), 2);
+    else if (kind === "assistant") count(text.slice(0, READ.messageChars), 1);
   }
   for (const subject of subjects) count(subject, 1);
   for (const [word, times] of counts) counts.set(word, Math.log2(1 + times));

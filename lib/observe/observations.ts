@@ -241,6 +241,7 @@ export function nameDrafts(
   });
 }
 
+/** Two thousand million ids: few in one session are alike, and those move on. */
 const ID_LENGTH = 6;
 
 function freeId(draft: Draft, isTaken: (id: string) => boolean): string {

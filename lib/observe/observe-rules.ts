@@ -32,17 +32,13 @@ import {
 } from "./observations.ts";
 import { excerpt, type StepNotes } from "./observe-step.ts";
 
-/** Up to this length a user's message is kept word for word; of a longer one its beginning and end. */
-const VERBATIM_CHARS = 300;
-const LONG_CHARS = 330;
-const OFFER_CHARS = 200;
-/** A longer message says itself what it is about. */
-const ANSWER_CHARS = 80;
-const RULE_CHARS = 200;
-const RULES_MAX = 3;
-/** More than others: nothing else is left of what a host's summary says. */
-const SUMMARY_CHARS = 1500;
-const SUMMARY_LINES_MAX = 30;
+/**
+ * Characters kept: of a message up to the first word for word, of a longer one its beginning and end; a longer answer says
+ * itself what it is about; of a host's summary more, since nothing else is left of what it says.
+ */
+const CHARS = { verbatim: 300, long: 330, offer: 200, answer: 80, rule: 200, summary: 1500, command: 80 };
+/** So many are kept of one message or stretch of work, the last ones, which hold; and steps named after a failure. */
+const MOST = { rules: 3, lines: 30, notes: 3, files: 6, steps: 4 };
 
 type Clean = (text: string) => string;
 
@@ -121,8 +117,8 @@ function promptDrafts(
 ): Draft[] {
   const whole = clean(words);
   if (whole === "") return [];
-  const isShort = [...whole].length <= VERBATIM_CHARS;
-  const text = isShort ? whole : excerpt(whole, LONG_CHARS);
+  const isShort = [...whole].length <= CHARS.verbatim;
+  const text = isShort ? whole : excerpt(whole, CHARS.long);
   const draft = (said: Pick<Draft, "priority" | "text"> & Partial<Draft>): Draft => ({
     ...{ at: at ?? null, sources: [line] },
     ...said,
@@ -131,8 +127,8 @@ function promptDrafts(
   const reply = replyOf(words);
   if (reply === "thanks" || (reply && !offer)) return [draft({ priority: "green", text: `User: ${text}` })];
   const isAnswering =
-    offer !== undefined && words.length <= ANSWER_CHARS && (reply || isAnswer(words, offer));
-  const to = isAnswering ? ` (to: ${excerpt(clean(offer), OFFER_CHARS)})` : "";
+    offer !== undefined && words.length <= CHARS.answer && (reply || isAnswer(words, offer));
+  const to = isAnswering ? ` (to: ${excerpt(clean(offer), CHARS.offer)})` : "";
   const said = reply ? [] : sentences(spokenText(words));
   const rules = said.filter(isRule);
   const isTold = isAnswering || rules.length > 0 || said.some(isDecision) || isCorrection(words);
@@ -140,8 +136,8 @@ function promptDrafts(
   if (isShort && rules.length > 0) prompt.rule = true;
   // A word alone ("start") and an assent ask for nothing further, and a rule for nothing now.
   if (!reply && whole.includes(" ") && rules.length < Math.max(said.length, 1)) prompt.thread = true;
-  const cut = isShort ? [] : rules.map((rule) => excerpt(clean(rule), RULE_CHARS));
-  const hidden = [...new Set(cut)].filter((rule) => !text.includes(rule)).slice(0, RULES_MAX);
+  const cut = isShort ? [] : rules.map((rule) => excerpt(clean(rule), CHARS.rule));
+  const hidden = [...new Set(cut)].filter((rule) => !text.includes(rule)).slice(0, MOST.rules);
   return [
     prompt,
     ...hidden.map((rule) =>
@@ -170,7 +166,7 @@ function summaryDrafts(
   if (kind !== "summary") return [];
   const said = { at: at ?? null, sources: [line] };
   const ours = [...text.matchAll(/^- (🔴|🟡) (?:\(\d\d:\d\d\) )?(.+) \[(\w{6})\]$/gmu)];
-  const lost = ours.filter(([, , , id = ""]) => !memory.history.has(id)).slice(0, SUMMARY_LINES_MAX);
+  const lost = ours.filter(([, , , id = ""]) => !memory.history.has(id)).slice(0, MOST.lines);
   if (lost.length > 0) {
     return lost.map(([, mark, words = ""]) => ({
       ...said,
@@ -179,7 +175,7 @@ function summaryDrafts(
   }
   if (!(isLost || BRANCH_SUMMARY.test(text)) || text.includes("## Observations")) return [];
   const body = /^\s*(?:<summary>|summary(?: of that exploration)?:)\s*$([\s\S]+)/im.exec(text)?.[1] ?? text;
-  const history = excerpt(clean(body.replace(INSTRUCTIONS, "")), SUMMARY_CHARS);
+  const history = excerpt(clean(body.replace(INSTRUCTIONS, "")), CHARS.summary);
   return [{ ...said, priority: "yellow", text: `Before, as summarised: ${history}` }];
 }
 
@@ -187,13 +183,7 @@ function summaryDrafts(
 const INSTRUCTIONS =
   /\n(?:<\/summary>|If you need specific details from before compaction|(?:Please )?continue the conversation from where)[\s\S]*$/i;
 
-/** Of causes, failures and commits so many are kept of a stretch of work: the last ones, which hold. */
-const KEPT_MAX = 3;
-const FILES_MAX = 6;
-/** Steps named that followed a failure. */
-const AFTER_MAX = 4;
 const CAUSE_CHARS = { min: 20, max: 240 };
-const COMMAND_CHARS = 80;
 const ONE_LINE = { max: 1, maxChars: 160, orAll: true };
 /** Of a script pasted into a command the beginning is read; of what a command printed, the end. */
 const READ_CHARS = { command: 4000, output: 20_000 };
@@ -245,7 +235,7 @@ function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
   }
   const failed = [...failures].map(([name, failure]) => failureDraft(name, failure));
   return [causes, failed, commits]
-    .flatMap((drafts) => drafts.slice(-KEPT_MAX))
+    .flatMap((drafts) => drafts.slice(-MOST.notes))
     .concat(editDrafts(edits, clean));
 }
 
@@ -266,8 +256,8 @@ function causesIn(entry: Entry, clean: Clean): Draft[] {
 function failureDraft(name: string, { entry, error, after, isFixed }: Failure): Draft {
   const steps = [...after];
   const followed = [
-    ...steps.slice(0, AFTER_MAX),
-    ...(steps.length > AFTER_MAX ? [`${steps.length - AFTER_MAX} more steps`] : []),
+    ...steps.slice(0, MOST.steps),
+    ...(steps.length > MOST.steps ? [`${steps.length - MOST.steps} more steps`] : []),
     ...(isFixed ? ["it passed"] : []),
   ];
   const then = followed.length > 0 ? `; then ${followed.join(", ")}` : "";
@@ -280,8 +270,8 @@ function editDrafts(edits: readonly Entry[], clean: Clean): Draft[] {
   const files = [
     ...new Set(edits.flatMap(({ tool }) => tool?.paths ?? []).map((path) => clean(baseName(path)))),
   ];
-  const more = files.length > FILES_MAX ? ` and ${files.length - FILES_MAX} more` : "";
-  return last ? [draftAt(last, "green", `Edited ${files.slice(0, FILES_MAX).join(", ")}${more}`)] : [];
+  const more = files.length > MOST.files ? ` and ${files.length - MOST.files} more` : "";
+  return last ? [draftAt(last, "green", `Edited ${files.slice(0, MOST.files).join(", ")}${more}`)] : [];
 }
 
 function draftAt({ line, at }: Entry, priority: Priority, text: string): Draft {
@@ -314,5 +304,5 @@ function commandName(command: string): string {
     .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
     .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
     .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
-  return truncate((first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim(), COMMAND_CHARS);
+  return truncate((first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim(), CHARS.command);
 }

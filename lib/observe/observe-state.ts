@@ -16,8 +16,8 @@ type Places = Pick<Paths, "observations" | "state">;
 
 /** The file of settings made at run time. */
 export const OVERRIDES = "settings.json";
-const BACKOFF_FIRST_MS = 60_000;
-const BACKOFF_MAX_MS = 6 * 3_600_000;
+/** A minute, doubled with each failure up to six hours. */
+const BACKOFF_MS = { first: 60_000, most: 6 * 3_600_000 };
 
 /** Failed attempts in a row, and when the next one may be made. */
 export interface Backoff {
@@ -95,7 +95,7 @@ export function noteAttempt(
       return;
     }
     const failures = (before?.failures ?? 0) + 1;
-    const wait = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(20, failures - 1));
+    const wait = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(20, failures - 1));
     keepBackoff(store, sessionId, { failures, notBefore: now + wait, reason: failure });
   });
 }

@@ -88,7 +88,9 @@ export interface ObserveOutcome {
 const ATTEMPTS = 2;
 /** A step is cut from a window of so many steps, so that the cost of a backlog stays linear. */
 const WINDOW_STEPS = 4;
+/** Some thirty observations: more would be an account of the step. */
 const ANSWER_TOKENS = 3000;
+/** A step that failed is tried again smaller, down to about a message. */
 const STEP_TOKENS_MIN = 1000;
 
 /** Observes what is not yet covered. */

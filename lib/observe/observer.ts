@@ -133,17 +133,12 @@ function newestLines(memory: Memory): string {
     .join("\n");
 }
 
-/** One observation is a line, not an essay. */
-const TEXT_CHARS_MAX = 700;
-/** Largest share of its step that an answer may take; a short step may be repeated in full. */
-const ANSWER_SHARE = 0.5;
-const ANSWER_TOKENS_MIN = 800;
-/** A long answer with a smaller share of distinct word groups repeats itself. */
-const DISTINCT_SHARE_MIN = 0.5;
-const DISTINCT_WORDS_MIN = 60;
-const GROUP_WORDS = 4;
-const REPEATS_MAX = 2;
-const SOURCES_MAX = 20;
+/** One observation is a line, not an essay; sources beyond these say no more. */
+const MOST = { chars: 700, sources: 20 };
+/** The largest share of its step that an answer may take; a short step may be repeated in full. */
+const ANSWER = { share: 0.5, leastTokens: 800 };
+/** An answer repeats itself with a line said more often, or, when long, with a smaller share of distinct word groups. */
+const REPEATING = { lines: 2, distinctShare: 0.5, words: 60, group: 4 };
 
 type OfferedObservation = z.infer<typeof observerAnswer>["observations"][number];
 type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number];
@@ -161,7 +156,7 @@ export function acceptObservations(
 ): StepNotes | { refused: string } {
   if (offered.length === 0 && hasWords(step)) return { refused: "it observed nothing" };
   const texts = offered.map(({ text }) => clean(text));
-  const wrong = textFault(texts, Math.max(ANSWER_TOKENS_MIN, step.tokens * ANSWER_SHARE));
+  const wrong = textFault(texts, Math.max(ANSWER.leastTokens, step.tokens * ANSWER.share));
   if (wrong) return { refused: wrong };
   const dates = datesIn(step.text);
   for (const { at } of step.entries) if (at) dates.add(at.slice(0, 10));
@@ -170,8 +165,8 @@ export function acceptObservations(
     const text = texts[index] ?? "";
     const cited = [...new Set(sources)].filter((line) => step.lines.has(line)).toSorted((a, b) => a - b);
     const isGrounded = cited.length > 0 && [...datesIn(text)].every((date) => dates.has(date));
-    if (text === "" || text.length > TEXT_CHARS_MAX || !isGrounded) continue;
-    drafts.push(draftOf({ priority, text, sources: cited.slice(0, SOURCES_MAX) }, step));
+    if (text === "" || text.length > MOST.chars || !isGrounded) continue;
+    drafts.push(draftOf({ priority, text, sources: cited.slice(0, MOST.sources) }, step));
   }
   const left = offered.length - drafts.length;
   if (left > drafts.length)
@@ -237,17 +232,17 @@ function textFault(texts: readonly string[], maxTokens: number): string | undefi
   if (estimateTokens(all) > maxTokens) return "it is too long for its source";
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text.toLowerCase(), (counts.get(text.toLowerCase()) ?? 0) + 1);
-  if ([...counts.values()].some((count) => count > REPEATS_MAX)) return "it repeats itself";
+  if ([...counts.values()].some((count) => count > REPEATING.lines)) return "it repeats itself";
   return isCircular(all) ? "it runs in circles" : undefined;
 }
 
 function isCircular(text: string): boolean {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  if (words.length < DISTINCT_WORDS_MIN) return false;
+  if (words.length < REPEATING.words) return false;
   const groups = new Set<string>();
-  for (let at = 0; at + GROUP_WORDS <= words.length; at++)
-    groups.add(words.slice(at, at + GROUP_WORDS).join(" "));
-  return groups.size < (words.length - GROUP_WORDS + 1) * DISTINCT_SHARE_MIN;
+  for (let at = 0; at + REPEATING.group <= words.length; at++)
+    groups.add(words.slice(at, at + REPEATING.group).join(" "));
+  return groups.size < (words.length - REPEATING.group + 1) * REPEATING.distinctShare;
 }
 
 /** Returns calendar dates written with digits. */
@@ -279,5 +274,5 @@ function mergedDraft(
 ): Draft {
   const latest = merged.toSorted((a, b) => (a.at ?? "").localeCompare(b.at ?? "")).at(-1);
   const sources = [...new Set(merged.flatMap((item) => item.sources))].toSorted((a, b) => a - b);
-  return { at: latest?.at ?? null, priority, text, sources: sources.slice(0, SOURCES_MAX) };
+  return { at: latest?.at ?? null, priority, text, sources: sources.slice(0, MOST.sources) };
 }

@@ -35,8 +35,8 @@ export interface ReflectOutcome {
   usd: number | null;
 }
 
-const ANSWER_TOKENS_MIN = 3000;
-const ANSWER_TOKENS_MAX = 16_000;
+/** Tokens of an answer: as many as there are to condense, within what models write. */
+const ANSWER_TOKENS = { least: 3000, most: 16_000 };
 
 /** Reflects when it is due, or with `force`; by rule first, then by the model where there is one. */
 export async function reflect(
@@ -93,14 +93,14 @@ async function askReflector(
     "./observer.ts"
   );
   const open = memory.observations.filter((item) => isOpen(item, memory)).map(({ id }) => id);
-  const wanted = Math.max(ANSWER_TOKENS_MIN, observationTokens(memory.observations));
+  const wanted = Math.max(ANSWER_TOKENS.least, observationTokens(memory.observations));
   try {
     const { value, model, usd } = await complete({
       feature: "reflect",
       system: REFLECTOR_SYSTEM,
       prompt: context.redact(reflectorPrompt(memory, open, focus)),
       schema: reflectorAnswer,
-      maxTokens: Math.min(ANSWER_TOKENS_MAX, wanted),
+      maxTokens: Math.min(ANSWER_TOKENS.most, wanted),
       signal,
     });
     const [clean, protectedItems] = [redactToLine(context), causesOfOpen(memory)];

@@ -32,9 +32,8 @@ interface RenderOptions {
 }
 
 const LABEL = `[Session Observations] ${OWN_LABEL}`;
-/** Enough of a request to recognise it; its full text is above. */
-const THREAD_CHARS = 120;
-const THREADS_MAX = 12;
+/** Enough of a request to recognise it, and of what is open to begin with: all of it is above. */
+const THREADS = { chars: 120, most: 12 };
 /** With a limit, each kind of note beside the observations gets at most this share of it. */
 const SIDE_SHARE = 0.15;
 
@@ -122,9 +121,9 @@ function paths(all: Iterable<string>): string[] {
 function threadLines(threads: readonly Observation[]): string[] {
   if (threads.length === 0) return [NO_THREAD];
   const lines = threads
-    .slice(-THREADS_MAX)
-    .map(({ text, id }) => `- ${truncate(text.replace(/^(?:User|Request): /, ""), THREAD_CHARS)} [${id}]`);
-  const older = threads.length - THREADS_MAX;
+    .slice(-THREADS.most)
+    .map(({ text, id }) => `- ${truncate(text.replace(/^(?:User|Request): /, ""), THREADS.chars)} [${id}]`);
+  const older = threads.length - THREADS.most;
   return older > 0 ? [`- ${older} older ones among the lines above`, ...lines] : lines;
 }
 
