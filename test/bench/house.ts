@@ -144,9 +144,12 @@ async function loadedModules(): Promise<{ search: number; prompt: number }> {
     cwd: home.project,
     hook_event_name: "UserPromptSubmit",
   };
+  const hook = join(ROOT, "hooks/claude/user-prompt-submit.ts");
+  // the first look of a session writes its marks
+  await loadedBy(hook, [], JSON.stringify(prompt));
   return {
     search: await loadedBy(scriptPath("search"), ["--quiet", "how often do we post", "posting frequency"]),
-    prompt: await loadedBy(join(ROOT, "hooks/claude/user-prompt-submit.ts"), [], JSON.stringify(prompt)),
+    prompt: await loadedBy(hook, [], JSON.stringify(prompt)),
   };
 }
 
