@@ -19,7 +19,7 @@ import {
   SCRAMBLED,
   WORD,
 } from "./looks.ts";
-import { compileTable, contentStart } from "./plain.ts";
+import { compileTable, contentStart, lineStart } from "./plain.ts";
 import type { Found } from "./secrets.ts";
 
 const PARTS: Record<string, string> = {
@@ -184,8 +184,8 @@ function isLine(text: string, name: Name, { end }: Value): boolean {
 
 /** Returns whether a name is the first on its line, or in the first cell of a row. */
 function isFirst(text: string, name: Name): boolean {
-  const line = text.lastIndexOf("\n", name.start - 1) + 1;
-  return /^[\s*_`|-]*$/.test(text.slice(contentStart(text, line), name.start));
+  const content = contentStart(text, lineStart(text, name.start));
+  return /^[\s*_`|-]*$/.test(text.slice(content, name.start));
 }
 
 /** What a name makes of its value: `token` and `key` need a random one, `secret` a mixed one, `password` nearly any. */

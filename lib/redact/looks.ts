@@ -1,6 +1,6 @@
 /** Judges by looks alone: whether a value is random, words, a placeholder or code, and what is random without a name near it. */
 
-import { contentStart } from "./plain.ts";
+import { contentStart, lineStart } from "./plain.ts";
 
 /** Templates, variables, masks and words that say that the value is elsewhere. */
 const PLACEHOLDER =
@@ -185,8 +185,10 @@ function isInAddress(text: string, start: number): boolean {
 /** Returns whether a run is one whole line of a key's body. */
 export function isBodyLine(text: string, { start, end }: { start: number; end: number }): boolean {
   if (end - start < BODY_MIN || end - start > BODY_MAX) return false;
-  const line = text.lastIndexOf("\n", start - 1) + 1;
-  return start - contentStart(text, line) <= 1 && /^["',]?\s*?(?:\n|$)/.test(text.slice(end, end + 8));
+  return (
+    start - contentStart(text, lineStart(text, start)) <= 1 &&
+    /^["',]?\s*?(?:\n|$)/.test(text.slice(end, end + 8))
+  );
 }
 
 /** Returns the text that a run of base64 hides, if it hides one. */

@@ -10,14 +10,11 @@ export const PLACE_WORDS =
 
 /** Kinds, and what stands before a value; `@a` goes over other arguments, `@v` is a value, bare or in quotes. */
 const COMMANDS = String.raw`
-password sshpass@a -p ?@v
-password (?:mysql\w*|mariadb)@a -p@v
+password (?:sshpass|mongo\w*|cqlsh)@a -p ?@v
+password (?:mysql\w*|mariadb|7z|u?n?rar)@a -p@v
 password login -(?:@a -)?p @v
 password redis-cli@a -a @v
-password (?:mongo\w*|cqlsh)@a -p ?@v
-password mosquitto_\w+@a -P @v
-password (?:sqlcmd|bcp|ipmitool|zip|unzip)@a -P ?@v
-password (?:7z|u?n?rar)@a -p@v
+password (?:sqlcmd|bcp|ipmitool|zip|unzip|mosquitto_\w+)@a -P ?@v
 password ldap\w+@a -[ws] @v
 password openssl@a -(?:k |(?:pass(?:in|out)? )?pass:)@v
 password ssh-keygen@a -[NP] @v

@@ -2,9 +2,17 @@
 
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
 const ESCAPE =
-  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[0-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(?:(quot|apos|lt|gt|amp)|#(?:x(2[27]|3[ce])|(34|39)));/gi;
-const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#)/i;
-const NAMED: Record<string, string> = { quot: '"', apos: "'", lt: "<", gt: ">", amp: "&" };
+  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[0-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
+const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#3)/i;
+const NAMED: Record<string, string> = {
+  quot: '"',
+  apos: "'",
+  lt: "<",
+  gt: ">",
+  amp: "&",
+  "#34": '"',
+  "#39": "'",
+};
 
 interface Plain {
   text: string;
@@ -22,18 +30,11 @@ export function unescapeText(text: string): Plain {
   const places: number[] = [];
   const shifts: number[] = [];
   for (const match of text.matchAll(ESCAPE)) {
-    const [whole, unicode, control, sign, percent, named, hex, decimal] = match;
-    const code = unicode ?? percent ?? hex;
-    const character =
-      code !== undefined
-        ? String.fromCharCode(Number.parseInt(code, 16))
-        : control !== undefined
-          ? control.toLowerCase() === "t" || control.toLowerCase() === "v"
-            ? "\t"
-            : "\n"
-          : (sign ??
-            (named ? NAMED[named.toLowerCase()] : decimal && String.fromCharCode(Number(decimal))) ??
-            "");
+    const [whole, unicode, control, sign, percent, named = ""] = match;
+    const code = unicode ?? percent;
+    let character = sign ?? NAMED[named.toLowerCase()] ?? "";
+    if (code !== undefined) character = String.fromCharCode(Number.parseInt(code, 16));
+    else if (control !== undefined) character = /[tv]/i.test(control) ? "\t" : "\n";
     plain += text.slice(done, match.index) + character;
     done = match.index + whole.length;
     places.push(plain.length);
@@ -54,6 +55,15 @@ function lastAtMost(sorted: readonly number[], value: number): number {
     else high = middle;
   }
   return low - 1;
+}
+
+/** No line with a secret begins further back; a text of one long line is not gone through from each place. */
+const LINE_REACH = 400;
+
+/** Returns where the line of a place begins. */
+export function lineStart(text: string, at: number): number {
+  const from = Math.max(0, at - LINE_REACH);
+  return from + text.slice(from, at).lastIndexOf("\n") + 1;
 }
 
 /** What editors, diffs, quotes and tools put before a line: numbers, `+`, `>`, `|`. */

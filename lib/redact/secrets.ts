@@ -4,7 +4,7 @@
  */
 
 import { FOREIGN_NAMES, findAnnounced, NAME_ENDS, readName } from "./announced.ts";
-import { findCards, findFormat, findMiddles, type Run, scan } from "./formats.ts";
+import { findCards, findFormat, findMiddles, type Run, type Scan, scan } from "./formats.ts";
 import { endOfBody, findKeyArrays, findKeyBlocks } from "./keys.ts";
 import { decode, isBodyLine, isRandom } from "./looks.ts";
 import { findInAddresses, findPlaced, findSession, PLACE_WORDS } from "./places.ts";
@@ -31,8 +31,11 @@ const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
 
 /** Replaces every secret by a marker of its kind. */
 export function replaceSecrets(text: string, mark: (kind: string) => string): string {
-  const plain = unescapeText(text);
-  const spans = findSecrets(plain.text);
+  const seen = scan(text);
+  // where nothing is to be judged, no escape hides anything
+  const isBare = seen.words.length + seen.prefixes.length + seen.runs.length === 0;
+  const plain = isBare ? { text, original: (at: number) => at } : unescapeText(text);
+  const spans = findSecrets(plain.text, plain.text === text ? seen : scan(plain.text));
   if (spans.length === 0) return text;
   let result = "";
   let done = 0;
@@ -58,10 +61,9 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function findSecrets(text: string): Span[] {
+function findSecrets(text: string, { words, prefixes, runs }: Scan = scan(text)): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
-  const { words, prefixes, runs } = scan(text);
   const blocks = findKeyBlocks(text, found);
   const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)));
   let from = 0;
