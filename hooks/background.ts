@@ -20,7 +20,7 @@ import { logFailure } from "./hook.ts";
 
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */
 const WRITE_DELAY_MS = 400;
-const OBSERVER_WAIT_MS = 60_000;
+const OBSERVER_WAIT_MS = 60_000; // three times the time a model may take
 /** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;
 

@@ -38,7 +38,7 @@ export interface Recorded extends Viewer {
   file: string;
 }
 
-const STDIN = 0;
+const STDIN = 0; // POSIX
 /** Prefix of prompts that the host writes itself. */
 const NOT_TYPED = "<task-notification>";
 

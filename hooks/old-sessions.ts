@@ -16,7 +16,7 @@ import { logFailure } from "./hook.ts";
 
 /** Alternates work and rest, since the user works on the same machine. */
 const SLICE_MS = 1000;
-const PAUSE_MS = 500;
+const PAUSE_MS = 500; // leaves the disk to the host
 /** Whatever is left is done when the next session starts. */
 const TOTAL_MS = 10 * 60_000;
 

@@ -18,8 +18,8 @@ import { type Config, defaultConfig, loadConfig, pathsReading, type Reading } fr
 import { redactor } from "./redact/redact.ts";
 import { needsCopies } from "./transcripts/hosts.ts";
 
-const STDOUT = 1;
-const STDERR = 2;
+const STDOUT = 1; // POSIX
+const STDERR = 2; // POSIX
 
 export { usageError };
 

@@ -54,8 +54,8 @@ Examples:
 
 /** About 30,000 tokens. */
 const INPUT_MAX_BYTES = 96_000;
-const ANSWER_MAX_TOKENS = 2000;
-const QUESTION_MAX_CHARS = 4000;
+const ANSWER_MAX_TOKENS = 2000; // a page and its citations
+const QUESTION_MAX_CHARS = 4000; // a page
 
 export interface QueryOptions {
   /** The configured model, or the host's own. */

@@ -55,9 +55,9 @@ Examples:
   session-memory save-session discord --dir notes --messages 30
 `;
 
-const MESSAGES = 15;
-const MESSAGE_MAX = 8000;
-const FIELD_MAX = 1000;
+const MESSAGES = 15; // contracts
+const MESSAGE_MAX = 8000; // two pages; pasted files are longer
+const FIELD_MAX = 1000; // of what a host calls its session
 
 export interface SaveOptions {
   sessionFile: string;

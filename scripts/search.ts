@@ -57,9 +57,9 @@ Examples:
   session-memory search --speaker user --after "last week" "posting frequency"
 `;
 
-const LIMIT_MAX = 100;
-const MAX_CHARS_LEAST = 200;
-const CONTEXT_MAX = 20;
+const LIMIT_MAX = 100; // more is a listing: --by-session
+const MAX_CHARS_LEAST = 200; // one head line and a row
+const CONTEXT_MAX = 20; // more is reading: session-reader
 
 const FLAGS = {
   limit: { type: "string" },

@@ -55,11 +55,11 @@ Examples:
   session-memory session-reference '@@deploy: which port did we use?' --json
 `;
 
-const REFERENCES_MAX = 3;
+const REFERENCES_MAX = 3; // contracts: at most 3
 /** A larger transcript is not read while a prompt waits. */
 const READ_AT_ONCE_BYTES = 32 * 1024 * 1024;
-const LOCK_WAIT_MS = 200;
-const STDIN = 0;
+const LOCK_WAIT_MS = 200; // a prompt is waiting
+const STDIN = 0; // POSIX
 
 /** Whoever names a session so goes on with its work: what was observed comes with it. */
 const HAND_OVER = "last";

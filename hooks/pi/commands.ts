@@ -12,12 +12,12 @@ import { namingModel, observingModelName } from "./models.ts";
 import { observing, rawInContext } from "./observations.ts";
 import { exclusively, on, type PiState, pathsOf } from "./state.ts";
 
-const VIEW_LINES = 160;
+const VIEW_LINES = 160; // contracts
 /** A longer text opens where it can be scrolled. */
 const NOTICE_LINES = 24;
 /** A question to a session costs tens of thousands of tokens, so a model in a loop must not ask many. */
 const QUERIES_PER_TURN = 3;
-const LIMIT_MAX = 20;
+const LIMIT_MAX = 20; // a tool result of a page
 
 type Run = (words: string[], context: PiCommandContext) => Promise<string>;
 

@@ -14,7 +14,7 @@ import { afterTurn, currentSession, on, type PiState, showStatus } from "./state
 
 /** Longer slices would be noticed while typing. */
 const SLICE_MS = 20;
-const PAUSE_MS = 50;
+const PAUSE_MS = 50; // keys that are typed come first
 const TELEMETRY = "session-index:index";
 /** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;

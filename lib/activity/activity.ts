@@ -224,7 +224,7 @@ interface Part {
   isOver: () => boolean;
 }
 
-const BLOCK_BYTES = 1024 * 1024;
+const BLOCK_BYTES = 1024 * 1024; // a turn is some 100 KB; one read is enough
 
 /**
  * Returns a check for entries that one of the sources holds too. A fork begins with its copies, so a search for the

@@ -33,12 +33,12 @@ export interface Advance {
 
 /** Bytes of a file's beginning, and before an offset, that go into a fingerprint: whole 32-bit words. */
 const HEAD_BYTES = 1024;
-const TAIL_BYTES = 2048;
+const TAIL_BYTES = 2048; // a row or two, enough to tell two files apart
 /** The last newline is searched for in blocks of this size. */
 const PIECE_BYTES = 16 * 1024;
-const STALE_MS = 30 * 86_400_000;
-const LOCK_WAIT_MS = 500;
-const LOCK_RETRY_MS = 5;
+const STALE_MS = 30 * 86_400_000; // untouched for 30 days: its session is over
+const LOCK_WAIT_MS = 500; // a prompt is waiting
+const LOCK_RETRY_MS = 5; // a holder writes one small file
 
 /** Returns whether the bytes before a mark are unchanged. */
 export function holds(file: string, { offset, fingerprint }: Mark): boolean {

@@ -180,7 +180,7 @@ export interface Mark {
   since?: string | undefined;
 }
 
-const FILE_NAME_MAX = 200;
+const FILE_NAME_MAX = 200; // file systems take 255 bytes, and we add an ending
 /** The suffix of the file with a viewer's mark of itself. */
 export const OWN_MARKS = ".own";
 

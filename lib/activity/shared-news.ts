@@ -51,9 +51,9 @@ export interface SharedLook {
   show: (text: string, max: number) => string;
 }
 
-const TEXT_MAX = 100;
-const NAME_MAX = 60;
-const PATH_MAX = 120;
+const TEXT_MAX = 100; // as of own sessions
+const NAME_MAX = 60; // as of own sessions
+const PATH_MAX = 120; // as of own sessions
 
 /** Reads what is new since the marks; at the first look, what is newer than an hour. */
 export function readSharedNews(

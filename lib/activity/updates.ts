@@ -76,9 +76,9 @@ interface News {
   latest: string;
 }
 
-const TEXT_MAX = 100;
-const NAME_MAX = 60;
-const PATH_MAX = 120;
+const TEXT_MAX = 100; // contracts: at most 100 of a quoted text
+const NAME_MAX = 60; // a title at full length pushes what was done off the line
+const PATH_MAX = 120; // longer ones are cut in the middle
 
 export interface UpdateOptions {
   paths: Reading;

@@ -28,8 +28,8 @@ import {
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
 
-const DIRECTORY_MODE = 0o700;
-const FILE_MODE = 0o600;
+const DIRECTORY_MODE = 0o700; // contracts: the user alone
+const FILE_MODE = 0o600; // contracts: the user alone
 /** File systems allow 255 bytes; suffixes and temporary names need some. */
 const FILE_STEM_MAX = 200;
 /** No file that is read whole and belongs to somebody else needs to be larger. */
@@ -205,7 +205,7 @@ export function isDirectory(path: string): boolean {
 
 /** About what a turn writes. */
 const TURN_BYTES = 256 * 1024;
-const OWNER_WRITES = 0o200;
+const OWNER_WRITES = 0o200; // the bit of stat.mode
 
 /** Returns why nothing can be written into a folder, or into the nearest one above it that is there; writes nothing. */
 export function whyUnwritable(folder: string): string | undefined {

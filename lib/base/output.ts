@@ -8,8 +8,8 @@ import { dirname } from "node:path";
 import { hasCode } from "./errors.ts";
 import { ensureDirectory } from "./files.ts";
 
-const STDOUT = 1;
-const RETRY_MS = 2;
+const STDOUT = 1; // POSIX
+const RETRY_MS = 2; // a pipe is emptied within milliseconds
 
 /**
  * Writes text to stdout, or to another descriptor.

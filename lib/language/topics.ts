@@ -62,7 +62,7 @@ function tellingWords(text: string): string[] {
 
 /** Texts repeat their words: what each is about is looked up once. */
 const known = new Map<string, string>();
-const KNOWN_MAX = 20_000;
+const KNOWN_MAX = 20_000; // words of a few MB of text
 
 function topicOf(word: string): string | undefined {
   const before = known.get(word);

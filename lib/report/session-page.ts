@@ -49,12 +49,12 @@ export interface SessionFacts {
   edited: Map<string, number>;
 }
 
-const TITLE_CHARS = 160;
+const TITLE_CHARS = 160; // as a tool call in the reader
 const NAME_CHARS = 4096; // no path is longer
 /** Of the contents: a long session's oldest messages are counted, as in `session-reader --outline`. */
 const CONTENTS_CHARS = 40_000;
-const FILES_MAX = 100;
-const UNFOLDED_MAX = 25;
+const FILES_MAX = 100; // nobody reads on
+const UNFOLDED_MAX = 25; // a screen
 
 /** Returns what is to be said of a session in a few words. */
 export function sessionFacts(

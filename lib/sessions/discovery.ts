@@ -112,10 +112,10 @@ function order(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-const END_BYTES = 64 * 1024;
+const END_BYTES = 64 * 1024; // contracts: the first and last 64 KiB
 /** Longer titles are cut: names share a line with other text. */
 const TITLE_MAX = 200;
-const NEWLINE = 10;
+const NEWLINE = 10; // \n
 /** Sessions have a few at most. */
 const SUMMARIES_MAX = 32;
 

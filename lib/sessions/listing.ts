@@ -45,12 +45,12 @@ export function firstWords(file: string, rules: Rules): string | undefined {
   return undefined;
 }
 
-const TITLE_MAX = 80;
+const TITLE_MAX = 80; // a line with its columns
 /** Columns of a name and of a folder at a terminal, and the width below which folders are short and sizes left out. */
 const [NAME_MIN, FOLDER_MAX, FOLDER_NARROW, NARROW] = [16, 28, 16, 100];
 /** A longer id, of a user's own, is cut where the cut one still means one of those listed. */
 const ID_MIN = 13;
-const HEADER_TITLE_MAX = 160;
+const HEADER_TITLE_MAX = 160; // a header has a line of its own
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
 /** Returns a session's cells in a listing: date of its last row, name or first words, short id, agent, folder, size. */
@@ -207,7 +207,7 @@ export function resumeCommand({ agent, id, file, parentId, machine }: Session): 
   return host?.resume.replace("<id>", () => quoted(id)).replace("<file>", () => quoted(file));
 }
 
-const HEAD_BYTES = 64 * 1024;
+const HEAD_BYTES = 64 * 1024; // contracts: the first and last 64 KiB
 /** Larger folders are not searched for the origin of a fork. */
 const SIBLINGS_MAX = 500;
 

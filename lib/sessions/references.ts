@@ -21,9 +21,9 @@ export interface Reference {
   question: string | undefined;
 }
 
-const NAME_MAX_CHARS = 120;
-const QUESTION_MAX_CHARS = 1000;
-const ANCESTORS_MAX = 9;
+const NAME_MAX_CHARS = 120; // names have at most 80
+const QUESTION_MAX_CHARS = 1000; // a prompt of several pages is no question
+const ANCESTORS_MAX = 9; // one digit
 /** How much text on either side of a reference is examined. */
 const AROUND_CHARS = 1200;
 

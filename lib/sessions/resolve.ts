@@ -48,8 +48,8 @@ export interface ResolveContext {
 
 /** Shorter prefixes are too likely to be words. */
 const PREFIX_MIN = 4;
-const NEAREST_SHOWN = 3;
-const CANDIDATES_SHOWN = 5;
+const NEAREST_SHOWN = 3; // contracts: the nearest 3
+const CANDIDATES_SHOWN = 5; // contracts: at most 5
 
 /** A session and, if the reference names them, lines of its transcript. */
 interface ResolvedPlace {
@@ -268,8 +268,8 @@ export interface Candidate {
   ageSeconds: number;
 }
 
-const AMBIGUOUS_SHOWN = 5;
-const NAME_SHOWN = 60;
+const AMBIGUOUS_SHOWN = 5; // contracts: at most 5
+const NAME_SHOWN = 60; // five of them fit a hint
 /** A truncated id would be useless. */
 const ID_SHOWN = 255;
 const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";

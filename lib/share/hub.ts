@@ -33,8 +33,8 @@ interface Client {
 
 /** With the time that closing takes, a hub that says nothing is given up after less than eight seconds. */
 const CONNECT_TIMEOUT_MS = 5_000;
-const QUERY_TIMEOUT_MS = 7_000;
-const CLOSE_TIMEOUT_MS = 500;
+const QUERY_TIMEOUT_MS = 7_000; // the largest page takes two seconds on a slow line
+const CLOSE_TIMEOUT_MS = 500; // nobody waits for a goodbye
 
 /** Errors of the network, by code: no hub is there, or it does not answer. */
 const UNREACHABLE =
@@ -184,7 +184,7 @@ interface HubAddress {
 
 /** The variable that holds the URL of a role that may create tables. */
 export const ADMIN_URL_VARIABLE = "SESSION_MEMORY_HUB_ADMIN_URL";
-const PORT = 5432;
+const PORT = 5432; // PostgreSQL's
 
 /**
  * The address in a variable.

@@ -31,7 +31,7 @@ export interface IncomingChunk extends Omit<ChunkBody, "rows" | "deeds"> {
 
 /** More of a text than any chunk of ours holds. */
 const TEXT_MAX = 64 * 1024;
-const NAME_MAX = 200;
+const NAME_MAX = 200; // ours have at most 80
 const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 
 export interface Cleaner {

@@ -72,7 +72,7 @@ export interface OutgoingSession {
   observations: string | undefined;
 }
 
-const HASH_BYTES = 16;
+const HASH_BYTES = 16; // 128 bits: no two chunks meet
 /** Leaves a quarter of the hub's limit for what stands beside the deeds, and for how PostgreSQL spaces JSON. */
 const DEEDS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
 const COLUMNS = `chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,

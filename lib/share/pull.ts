@@ -229,8 +229,8 @@ function keyOfOwned({ owner, agent, id }: Pick<SharedSession, "owner" | "agent" 
 }
 
 const HOUR_MS = 3_600_000;
-const SESSIONS_MAX = 20;
-const TEXT_MAX = 400;
+const SESSIONS_MAX = 20; // a digest shows five
+const TEXT_MAX = 400; // a digest shows 100
 
 /** Replaces the file, where what it says has changed. */
 export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Date()): void {

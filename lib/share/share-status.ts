@@ -103,8 +103,8 @@ export interface PublishPreview extends Sent {
   samples: string[];
 }
 
-const SAMPLES = 8;
-const SAMPLE_CHARS = 160;
+const SAMPLES = 8; // a screen
+const SAMPLE_CHARS = 160; // a line of a terminal or two
 
 /** Previews what a run would send, made as a run makes it. */
 export function previewPublish(config: Config): PublishPreview {

@@ -35,9 +35,9 @@ export interface ShareReport {
   tookMs: number;
 }
 
-const LOCK_WAIT_MS = 60_000;
-const REST_MS = 30_000;
-const REST_MAX_MS = 60 * 60_000;
+const LOCK_WAIT_MS = 60_000; // a run of another process takes seconds
+const REST_MS = 30_000; // a restart of the hub takes about so long
+const REST_MAX_MS = 60 * 60_000; // a laptop that comes back shares within the hour
 
 /** Returns the share block of config.json; undefined where nothing is shared. */
 export function shareConfig({ settings }: Pick<Config, "settings">): ShareConfig | undefined {

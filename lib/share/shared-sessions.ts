@@ -38,8 +38,8 @@ export interface FoundShared {
   lines: LineRange | undefined;
 }
 
-const PREFIX_MIN = 4;
-const CANDIDATES_SHOWN = 5;
+const PREFIX_MIN = 4; // as of own sessions
+const CANDIDATES_SHOWN = 5; // as of own sessions
 
 /**
  * The one shared session that a reference means, with the lines that it names; undefined for none.

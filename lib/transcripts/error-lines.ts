@@ -11,7 +11,7 @@ const NAMES_NONE = /\b(?:0|no) (?:errors?|fail(?:ed|ures?|ing)?|issues?|problems
 const FRAME =
   /^(?:[=_*#~-]{3,}|\$ |(?:\d[\d\s]*)?[│|>]|exit code|traceback|at |file "|\^|stacktrace|\W*warn(?:ing)?\b|\d+\) |\d+ [\p{L}\s]+(?:$|[,;|]))/iu;
 const COLOURS = /\x1b\[[0-9;]*m/g;
-const LINE_MIN = 4;
+const LINE_MIN = 4; // less is a bracket or a number
 /** Fewer words say too little to tell one error from another. */
 const WORDS_MIN = 3;
 /** A longer line is data. */
@@ -115,7 +115,7 @@ export function lineWith(text: string, error: string): string | undefined {
 
 /** Of the words of an error so many must be in a line that is like it, and no fewer than these. */
 const LIKE_SHARE = 0.75;
-const LIKE_WORDS = 3;
+const LIKE_WORDS = 3; // two words meet by chance
 
 /** Returns the line most similar to an error, in which names may differ; undefined when none is. */
 export function lineLike(text: string, error: string): string | undefined {

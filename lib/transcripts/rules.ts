@@ -178,7 +178,7 @@ interface Forgotten {
   rows: string[];
 }
 
-const LOCK_WAIT_MS = 10_000;
+const LOCK_WAIT_MS = 10_000; // a writer appends one line
 
 /** Adds rows under the entry of `exclude` that keeps them out. */
 export async function keepForgottenRows(file: string, entry: string, rows: Iterable<RowId>): Promise<void> {
