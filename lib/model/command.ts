@@ -18,11 +18,12 @@ import type { ChatMessage, SendChat } from "./answers.ts";
 import { tokenUpperBound } from "./prices.ts";
 import type { SpendLedger } from "./spend.ts";
 
-/** Each tried on the real client: without it, what its comment names reached the model, the disk or a process. */
+/** What each keeps out, as seen on the real client; where two keep out the same, a later version may need both. */
 const CLAUDE = [
   ...["claude", "-p", "--model", "haiku", "--output-format", "json"],
+  // eleven tools, with 48 KB of descriptions
   ...["--tools", ""],
-  // servers of ~/.claude.json and of projects were started
+  // servers of ~/.claude.json and of projects
   "--strict-mcp-config",
   // hooks, plugins, output styles and CLAUDE.md of the user and of projects
   ...["--setting-sources", "", "--settings", '{"disableAllHooks":true}'],
@@ -30,7 +31,7 @@ const CLAUDE = [
   "--no-session-persistence",
   // skills and commands
   "--disable-slash-commands",
-  // 50 KB of the client's own instructions
+  // 7 KB of the client's own instructions
   ...[
     "--system-prompt",
     "Follow the instructions in the message. Answer with what they ask for and nothing else.",
