@@ -2,7 +2,7 @@
 
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { type Draft, lineSpans, type Memory } from "./observations.ts";
+import type { Draft, Memory } from "./observations.ts";
 
 /** Characters kept of a tool result, as in pi's own summaries. */
 export const RESULT_CHARS = 2000;
@@ -114,20 +114,6 @@ export function cutStep(entries: readonly Entry[], options: StepOptions): Step |
     text,
     tokens: estimateTokens(text),
     lines: new Set(taken.map(({ line }) => line)),
-  };
-}
-
-/** Returns the lines a step covers, as its record states them. */
-export function coverage(step: Pick<Step, "entries">): {
-  coversTo: number;
-  coversToId?: string;
-  covers: string;
-} {
-  const last = step.entries.at(-1);
-  return {
-    coversTo: last?.line ?? 0,
-    ...(last?.id === undefined ? {} : { coversToId: last.id }),
-    covers: lineSpans(step.entries.map((entry) => entry.line)),
   };
 }
 

@@ -14,6 +14,7 @@ import {
   type Draft,
   type Ledger,
   type LedgerRecord,
+  lineSpans,
   type Memory,
   nameDrafts,
   type Observation,
@@ -22,7 +23,6 @@ import {
 } from "./observations.ts";
 import { lastWords, observeByRule, observePrompt, touchedFiles } from "./observe-rules.ts";
 import {
-  coverage,
   cutStep,
   rawTokens,
   type Step,
@@ -216,7 +216,10 @@ function makeRecord(
   const settledHere = observations.filter((_, at) => settled.has(drafts[at] as Draft));
   const closed = [...closes, ...settledHere.map(({ id }) => id)];
   const files = touchedFiles(step.entries, redactToLine(context));
-  const record: ObservedRecord = { kind: "observed", observations, ...coverage(step), by };
+  const last = step.entries.at(-1);
+  const covers = lineSpans(step.entries.map(({ line }) => line));
+  const record: ObservedRecord = { kind: "observed", observations, coversTo: last?.line ?? 0, covers, by };
+  if (last?.id !== undefined) record.coversToId = last.id;
   if (closed.length > 0) record.closes = closed;
   if (files.read.length + files.modified.length > 0) record.files = files;
   return record;
