@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { defaultSettings } from "../lib/config/config.ts";
-import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
+import type { LedgerRecord } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
 import {
   compactionSummary,
@@ -147,29 +147,6 @@ test("a host's summary is told what comes back after it, in one line, and that f
     undefined,
     undefined,
   ]);
-});
-
-test("observing at compaction leaves the kept tail for the next step", async () => {
-  const records: LedgerRecord[] = [];
-  await compactionSummary(options(records, { settings: RULES }));
-  expect([...foldLedger(records).covered]).toEqual([2, 3, 4]);
-});
-
-test("a record of another branch that came late does not speak for this one", async () => {
-  const other = conversation([["user", "write it in Rust"]], { from: 3 });
-  const here = conversation(
-    [
-      ["user", "write it in Zig"],
-      ["assistant", "Zig it is."],
-    ],
-    { from: 4 },
-  );
-  const records: LedgerRecord[] = [];
-  await observe(observing(other, { records }));
-  await observe({ ...observing(here, { records }), ledger: [] });
-  const given = await compactionSummary(observing(here, { records }));
-  expect(given?.summary).toContain("Zig");
-  expect(given?.summary).not.toContain("Rust");
 });
 
 test("a backlog is waited for in blocking mode, in buffered mode only a short one is", async () => {

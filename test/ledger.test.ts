@@ -52,17 +52,6 @@ function claudeRows(count: number): Row[] {
   ]).flat(2);
 }
 
-test("what is appended comes back, and only its owner can read the file", () => {
-  const file = ledgerFile(home.paths, "s1");
-  appendLedgerFile(file, RECORD);
-  appendLedgerFile(file, { kind: "dropped", ids: ["aaaaaa"], reason: "" });
-  expect(readLedgerFile(file)).toEqual({
-    records: [RECORD, { kind: "dropped", ids: ["aaaaaa"], reason: "" }],
-    skipped: 0,
-  });
-  expect(statSync(file).mode & 0o777).toBe(0o600);
-});
-
 test("a torn tail is not read, costs no later record, and is counted", () => {
   const random = seeded(fuzzSeed("torn ledger"));
   const line = Buffer.from(`${JSON.stringify(RECORD)}\n`);
@@ -175,26 +164,6 @@ test("turn after turn is observed once, from where the last look ended", async (
   expect(records.length).toBeGreaterThan(3);
 });
 
-test("an observer that finds another at work leaves it alone", async () => {
-  const file = writeClaude(home, { rows: claudeRows(3) });
-  const session = sessionOf("claude", file);
-  let release = () => {};
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const slow = answering(async () => ({}));
-  const complete = Object.assign(async (...args: Parameters<typeof slow>) => {
-    await gate;
-    return slow(...args);
-  }) as typeof slow;
-  const settings = defaultSettings();
-  const first = observeSession(session, { paths: home.paths, settings, when: "all", complete });
-  await Bun.sleep(20);
-  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).toBe("busy");
-  release();
-  expect((await first).status).toBe("failed");
-});
-
 test("after failures an observer in the background waits, longer each time, and by hand it may try at once", async () => {
   const file = writeClaude(home, { rows: claudeRows(60) });
   const session = sessionOf("claude", file);
@@ -213,55 +182,6 @@ test("after failures an observer in the background waits, longer each time, and 
   const byHand = await observeSession(session, { ...context, complete: undefined, when: "all" });
   expect(byHand.status).toBe("observed");
   expect(readBackoff(home.paths, session.id)).toBeUndefined();
-});
-
-test("mode and thresholds set at run time persist, and what does not fit is refused", () => {
-  const settings = defaultSettings().observe;
-  expect(
-    setObserveSettings(home.paths, {
-      settings,
-      changes: { mode: "blocking", retainTokens: "4000", auto: "off" },
-    }),
-  ).toEqual({
-    ...settings,
-    mode: "blocking",
-    retainTokens: 4000,
-    auto: false,
-  });
-  expect(observeSettings(home.paths, settings)).toMatchObject({
-    mode: "blocking",
-    retainTokens: 4000,
-    auto: false,
-  });
-  const set = (changes: Record<string, string>) => () =>
-    setObserveSettings(home.paths, { settings, changes });
-  expect(set({ speed: "1" })).toThrow("Cannot set speed=1: there is no such key");
-  expect(set({ mode: "fast" })).toThrow("Cannot set mode=fast: expected buffered or blocking");
-  expect(set({ stepTokens: "0" })).toThrow("Cannot set stepTokens=0: expected a whole number of at least 1");
-  writeFileSync(
-    join(home.paths.observations, "settings.json"),
-    '{"mode": 7, "retainTokens": "x", "stepTokens": 500, "foo": 1}',
-  );
-  expect(observeSettings(home.paths, settings)).toEqual({ ...settings, stepTokens: 500 });
-  writeFileSync(join(home.paths.observations, "settings.json"), "{broken");
-  expect(observeSettings(home.paths, settings)).toEqual(settings);
-});
-
-test("sessions and texts that config.json keeps out are not observed", async () => {
-  const file = writeClaude(home, {
-    rows: [claudeUser({ text: "the codename is Heron" }), claudeUser({ text: "fix the login" })],
-  });
-  const session = sessionOf("claude", file);
-  const settings = defaultSettings();
-  settings.exclude.sessions = [session.id];
-  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).toBe(
-    "excluded",
-  );
-  settings.exclude = { sessions: [], projects: [], patterns: ["Heron"] };
-  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).toBe(
-    "observed",
-  );
-  expect(readFileSync(ledgerFile(home.paths, session.id), "utf8")).not.toContain("Heron");
 });
 
 /** A pi session: a trunk, and two branches that each have a ledger record of their own. */
@@ -318,23 +238,6 @@ test.each([
   expect(entries.map(({ text }) => text)).toEqual(["trunk", live, "ok"]);
 });
 
-test("a pi session is read at the row its host stands at, whoever wrote the last one", () => {
-  const session = sessionOf("pi", writePi(home, { rows: branchedPi("right") }), PI_SESSION);
-  const context = { paths: home.paths, settings: defaultSettings() };
-  const read = (leafId: string) => {
-    const { entries, ledger } = readSessionMemory(session, { ...context, leafId });
-    return [entries.map(({ text }) => text), foldLedger(ledger).observations.map(({ text }) => text)];
-  };
-  expect(read("left")).toEqual([
-    ["trunk", "left"],
-    ["the trunk", "went left"],
-  ]);
-  expect(read("not-written-yet")).toEqual([
-    ["trunk", "right", "ok"],
-    ["the trunk", "went right"],
-  ]);
-});
-
 test("a pi session observed by hand goes on where its own records end, and counts nothing twice", async () => {
   const session = sessionOf("pi", writePi(home, { rows: branchedPi("right") }), PI_SESSION);
   const context = { paths: home.paths, settings: defaultSettings(), when: "all" as const };
@@ -354,18 +257,4 @@ test("a fork's ledger stands on the fork's own lines", () => {
   expect(memory.coversTo).toBe(4);
   expect(memory.observations.map(({ sources }) => sources)).toEqual([[2], [4]]);
   expect(entries.filter(({ line }) => !memory.covered.has(line)).map(({ text }) => text)).toEqual(["ok"]);
-});
-
-test("lines of a pi session that are no records of ours are passed over", () => {
-  using home: TemporaryHome = temporaryHome();
-  const rows: Row[] = [
-    piHeader(),
-    piUser({ id: "u1", parentId: null, text: "hi" }),
-    { type: "custom", id: "c1", parentId: "u1", customType: LEDGER_ENTRY_TYPE, data: { kind: "odd" } },
-    { type: "custom", id: "c2", parentId: "c1", customType: LEDGER_ENTRY_TYPE },
-    { type: "custom", id: "c3", parentId: "c2", customType: "another", data: RECORD },
-  ];
-  const file = writePi(home, { rows: jsonl(...rows) });
-  const { ledger } = readLedger(sessionOf("pi", file, PI_SESSION), { paths: home.paths, entries: [] });
-  expect(ledger).toEqual([]);
 });

@@ -1,8 +1,6 @@
 import { expect, test } from "bun:test";
-import { gist, pendingQuestion, sentences } from "../lib/language/speech.ts";
 import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import { commitMessage } from "../lib/transcripts/tool-call.ts";
 import {
   conversation,
   entry,
@@ -77,15 +75,6 @@ test("a request is settled in a later step than it was made in", async () => {
   expect(openThreads(foldLedger(records)).map(({ text }) => text)).toEqual(["User: now the docs"]);
 });
 
-test("agreement is kept with the question it answers", async () => {
-  const lines = await linesFor([
-    ["user", "clean up"],
-    ["assistant", "I found two. Shall I delete the old tables?"],
-    ["user", "yes"],
-  ]);
-  expect(lines.at(-1)).toBe("- 🔴 (10:04) User: yes (to: Shall I delete the old tables?)");
-});
-
 test.each([
   ["yes", "Shall I delete the old tables?", "🔴 User: yes (to: Shall I delete the old tables?)"],
   [
@@ -125,24 +114,6 @@ test("a yes in a later step is kept with the question it answers", async () => {
   expect(linesOf(observationsOf(records)).at(-1)).toBe(
     "- 🔴 (10:04) User: yes (to: Shall I split the orders table?)",
   );
-});
-
-test("a word that nothing came before asks for nothing", async () => {
-  expect(await linesFor([["user", "Start"]])).toEqual(["- 🟡 (10:02) User: Start"]);
-});
-
-test("an answer to a question does not settle what was asked for", async () => {
-  const records: LedgerRecord[] = [];
-  const turns: Turn[] = [
-    ["user", "migrate the database"],
-    ["assistant", "Which one do you mean?"],
-    ["user", "the orders one"],
-  ];
-  await observe(observing(conversation(turns), { records }));
-  expect(openThreads(foldLedger(records)).map(({ text }) => text)).toEqual([
-    "User: migrate the database",
-    "User: the orders one (to: Which one do you mean?)",
-  ]);
 });
 
 test("an error is kept with what followed it until it passes", async () => {
@@ -229,29 +200,6 @@ test("a branch's summary brings its lines back once, a host's own summary only w
   expect(observationsOf(once)).toHaveLength(1);
 });
 
-test("of a host's summary what it says is kept, not how it came about", async () => {
-  const claude = `This session is being continued from a previous conversation that ran out of context. The summary below covers the earlier portion.
-
-Analysis:
-1. They greeted.
-
-Summary:
-1. Primary request: keep port 8443.
-
-If you need specific details from before compaction (like exact code snippets), read the full transcript at: /x.jsonl
-Continue the conversation from where it left off.`;
-  expect(await linesFor([["summary", claude]])).toEqual([
-    "- 🟡 (10:02) Before, as summarised: 1. Primary request: keep port 8443.",
-  ]);
-  const pi =
-    "The user explored a different conversation branch before returning here.\nSummary of that exploration:\n\nWAL was rejected.";
-  const lines = await linesFor([
-    ["user", "hi"],
-    ["summary", pi],
-  ]);
-  expect(lines).toEqual(["- 🟡 (10:02) User: hi", "- 🟡 (10:03) Before, as summarised: WAL was rejected."]);
-});
-
 test("the user's words survive any amount of work", async () => {
   const turns: Turn[] = [];
   for (let i = 0; i < 30; i++)
@@ -264,29 +212,6 @@ test("the user's words survive any amount of work", async () => {
   await observe(observing(conversation(turns), { records }));
   const text = linesOf(observationsOf(records)).join("\n");
   for (let i = 0; i < 30; i++) expect(text).toContain(`User: request number ${i}, please`);
-});
-
-test.each([
-  ['git commit -m "feat: a \\"b\\""', 'feat: a \\"b\\"'],
-  ["git add -A && git commit -qm 'fix: c'", "fix: c"],
-  ["git commit -m \"$(cat <<'EOF' feat: long one - with a list EOF )\"", "feat: long one"],
-  ["git status", undefined],
-])("the commit message of %j is %p", (command, message) => {
-  expect(commitMessage(command)).toBe(message as string);
-});
-
-test("sentences leave out code, tables and list marks; the gist leaves out empty openings", () => {
-  expect(sentences("Done!\n\n1. First thing.\n| a | b |\n```\ncode. here\n```\n- **Second** thing")).toEqual([
-    "Done!",
-    "First thing.",
-    "Second thing",
-  ]);
-  expect(gist("Perfect! Let me look.\nThe cause was a stale cache. It is fixed.", 40)).toBe(
-    "The cause was a stale cache. It is fixed.".slice(0, 28),
-  );
-  expect(gist("Done!", 40)).toBe("Done!");
-  expect(pendingQuestion("I see. Shall I go on?\n```\nx\n```")).toBe("Shall I go on?");
-  expect(pendingQuestion("Why? Because. And so it is. Really.")).toBeUndefined();
 });
 
 test.each([

@@ -106,20 +106,6 @@ test("what the user said and the model passed over is kept by rule", async () =>
   ]);
 });
 
-test("an approval that the model passed over says what it approves", async () => {
-  const records: LedgerRecord[] = [];
-  const only = { observations: [{ priority: "red", text: "Request: clean up", sources: [2] }] };
-  const turns: Turn[] = [
-    ["user", "clean up"],
-    ["assistant", "Shall I delete the old tables?"],
-    ["user", "yes"],
-  ];
-  await observe(observing(conversation(turns), { records, complete: answering(only) }));
-  expect(linesOf(observationsOf(records)).at(-1)).toBe(
-    "- 🔴 (10:04) User: yes (to: Shall I delete the old tables?)",
-  );
-});
-
 test("an observation that cites no given line or brings a date of its own is left out", async () => {
   const records: LedgerRecord[] = [];
   const answer = {
@@ -174,15 +160,6 @@ test.each(useless)(
     expect([outcome.steps, records.length, complete.requests.length]).toEqual([0, 0, 2]);
   },
 );
-
-test.each(useless)("an answer that is %s the first time only does no harm", async (_, answer) => {
-  const records: LedgerRecord[] = [];
-  const outcome = await observe(
-    observing(conversation(TURNS), { records, complete: answering(answer, GOOD) }),
-  );
-  expect([outcome.failure, outcome.steps]).toEqual([undefined, 1]);
-  expect(observationsOf(records)).toHaveLength(2);
-});
 
 test("observing anew replaces the memory once it has succeeded, and leaves it as it was when it fails", async () => {
   const records: LedgerRecord[] = [];
@@ -304,20 +281,6 @@ test("a step of calls alone may hold nothing, and is covered all the same", asyn
   expect(records).toMatchObject([{ observations: [], covers: "2-3", files: { read: ["a.ts", "b.ts"] } }]);
 });
 
-test("due: only full steps of what is older than the tail are observed", async () => {
-  const random = seeded(11);
-  const entries = conversation(Array.from({ length: 80 }, () => randomTurn(random)).flat());
-  const settings = { ...defaultSettings().observe, stepTokens: 2000, retainTokens: 3000 };
-  const records: LedgerRecord[] = [];
-  await observe(observing(entries, { records, settings, when: "due" }));
-  const left = uncovered(entries, foldLedger(records));
-  expect(rawTokens(left)).toBeGreaterThanOrEqual(3000);
-  expect(rawTokens(uncovered(splitTail(entries, 3000).older, foldLedger(records)))).toBeLessThan(2000);
-  const size = records.length;
-  await observe(observing(entries, { records, settings, when: "due" }));
-  expect(records).toHaveLength(size);
-});
-
 test("raw tokens are the host's where it reports them, and scale the rest", () => {
   const text = "word ".repeat(100);
   const plain = [1, 2, 3, 4].map((line) => entry(line, { kind: "assistant", text }));
@@ -328,43 +291,6 @@ test("raw tokens are the host's where it reports them, and scale the rest", () =
   expect(rawTokens([...reported, entry(5, { kind: "user", text })])).toBe(own * 9);
   // A smaller context than before was compacted: the estimate stands for these rows.
   expect(rawTokens([reported[0] as never, { ...plain[1], contextTokens: 100 } as never])).toBe(own * 2);
-});
-
-test("steps are cut before a user message, keep a message and its calls together, and fit", () => {
-  const random = seeded(fuzzSeed("steps"));
-  for (let round = 0; round < 60; round++) {
-    const entries = conversation(
-      Array.from({ length: random.integer(1, 20) }, () => randomTurn(random)).flat(),
-    );
-    const maxTokens = random.integer(50, 3000);
-    let rest = entries;
-    const seen: number[] = [];
-    while (rest.length > 0) {
-      const step = cutStep(rest, { maxTokens, redact });
-      if (!step) throw new Error("a step that cannot be cut never ends");
-      expect(step.tokens).toBeLessThanOrEqual(maxTokens + 20);
-      // A message of calls alone has its line in the text as well as one of words.
-      for (const line of step.lines) if (maxTokens > 400) expect(`\n${step.text}`).toContain(`\n[${line}]`);
-      seen.push(...step.entries.map(({ line }) => line));
-      rest = rest.slice(step.entries.length);
-      expect(rest[0]?.line).not.toBe(step.entries.at(-1)?.line);
-    }
-    expect(seen).toEqual(entries.map(({ line }) => line));
-  }
-});
-
-test("an excerpt keeps both ends, says what is missing, and cuts no character in two", () => {
-  for (let max = 40; max < 90; max++) {
-    const cut = excerpt("😀".repeat(200), max);
-    expect(cut.isWellFormed()).toBe(true);
-    expect(cut).toMatch(/^😀.* … \[\d+ characters\] … .*😀$/u);
-    expect(cut.length).toBeLessThanOrEqual(max + 2);
-  }
-});
-
-test.each(["🔴", "🔴\uFE0F", " red ", "RED", "high"])("the priority %j is red", (priority) => {
-  const parsed = observerAnswer.parse({ observations: [{ priority, text: "x", sources: ["3"] }] });
-  expect(parsed).toEqual({ observations: [{ priority: "red", text: "x", sources: [3] }] });
 });
 
 test("a message can neither end the conversation it stands in nor begin another one", async () => {

@@ -10,14 +10,7 @@ import {
 } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
 import { isReflectionDue, reflect, reflectByRule } from "../lib/observe/reflect.ts";
-import {
-  answering,
-  conversation,
-  observationsOf,
-  observing,
-  randomTurn,
-  type Turn,
-} from "./support/conversation.ts";
+import { answering, conversation, observationsOf, observing, type Turn } from "./support/conversation.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 
 function item(id: string, fields: Partial<Observation> = {}): Observation {
@@ -127,21 +120,6 @@ test("observations that cannot shrink below the limit are reflected on again onl
   );
   expect(isReflectionDue(foldLedger(records), limit)).toBe(true);
 });
-
-test("the default threshold is reached by a long session, and reflection gets well below it", async () => {
-  const random = seeded(7);
-  const entries = conversation(Array.from({ length: 1500 }, () => randomTurn(random)).flat());
-  const records: LedgerRecord[] = [];
-  await observe(observing(entries, { records }));
-  const memory = foldLedger(records);
-  expect(isReflectionDue(memory, 40_000)).toBe(true);
-  const outcome = await reflect(context(records));
-  expect(outcome.dropped).toBeGreaterThan(100);
-  const after = foldLedger(records);
-  expect(
-    observationTokens(after.observations.filter((observation) => !isOpen(observation, after))),
-  ).toBeLessThan(20_000);
-}, 30_000);
 
 const TURNS: Turn[] = [
   ["user", "never push to main"],
@@ -352,50 +330,4 @@ test("a cause that something open rests on is kept, whatever its age and whateve
   const complete = answering({ observations: [{ ids: ["oooooo"], priority: "red", text: open.text }] });
   await reflect({ ...context(asked), complete, force: true });
   expect(foldLedger(asked).observations).toEqual([cause, open]);
-});
-
-test("what a later observation says too is merged away before anything is dropped", () => {
-  const items = [
-    item("aaaaaa", { text: "auth.ts failed because the refresh was not awaited" }),
-    item("bbbbbb", { text: "The gateway keeps port 8443" }),
-    item("cccccc", {
-      text: "auth.ts failed on CI because the refresh was not awaited; fixed in the login flow",
-    }),
-  ];
-  expect(reflectByRule(foldLedger(ledgerOf(items)), { limit: 40_000 }).dropped).toEqual(["aaaaaa"]);
-});
-
-test("forty causes that an agent stated outlive three reflections", async () => {
-  const stated = [
-    (thing: string) => `The login fails because ${thing} is never awaited.`,
-    (thing: string) => `Root cause: ${thing} leaves the tenant id out of the cache key.`,
-    (thing: string) => `The timeout came from ${thing} inside the container.`,
-    (thing: string) => `The 500s were due to a nil pointer in ${thing}.`,
-  ];
-  const random = seeded(7);
-  const things: string[] = [];
-  const turns = Array.from({ length: 400 }, (_, i): Turn[] => {
-    const turn = randomTurn(random);
-    if (i % 10 !== 5) return turn;
-    const thing = `thing${i}Handler`;
-    things.push(thing);
-    return [...turn, ["assistant", stated[things.length % stated.length]?.(thing) ?? ""]];
-  });
-  const entries = conversation(turns.flat());
-  const records: LedgerRecord[] = [];
-  for (const share of [1 / 3, 2 / 3, 1]) {
-    const seen = observing(entries.slice(0, Math.ceil(share * entries.length)), { records });
-    await observe(seen);
-    await reflect({
-      ...seen,
-      settings: { ...seen.settings, reflectorTokens: 12_000 },
-      ledger: [...records],
-      force: true,
-    });
-  }
-  const left = foldLedger(records)
-    .observations.map(({ text }) => text)
-    .join("\n");
-  expect(things.filter((thing) => left.includes(thing)).length).toBeGreaterThanOrEqual(36);
-  expect(records.filter(({ kind }) => kind === "reflected")).toHaveLength(3);
 });
