@@ -1,15 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
-import { pruneSessions } from "../lib/index/forget-rows.ts";
-import { openStore, type Store } from "../lib/store/store.ts";
-import { deedsIn } from "../lib/transcripts/calls.ts";
-import { errorKeys } from "../lib/transcripts/error-lines.ts";
+import { appendFileSync, writeFileSync } from "node:fs";
+import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { readEntries } from "./support/entries.ts";
-import { homePerTest, layFixtures, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
+import { homePerTest, writeClaude } from "./support/home.ts";
+import { indexHome, openHomeStore } from "./support/index.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -36,20 +31,6 @@ const found = (store: Store, word: string) =>
   Number(store.db.prepare("SELECT count(*) AS n FROM deeds_fts WHERE deeds_fts MATCH ?").get(word)?.n);
 
 describe("deeds in the index", () => {
-  test("are those of the transcripts, and found by their words", async () => {
-    layFixtures(home);
-    const store = openHomeStore(home);
-    await indexHome(home, store);
-    const files = store.db.prepare("SELECT file FROM sessions WHERE source_gone = 0").all();
-    const wanted = files.reduce(
-      (sum, { file }) => sum + deedsIn([...readEntries(String(file), { results: true })]).length,
-      0,
-    );
-    expect(deeds(store).length).toBeGreaterThan(10);
-    expect(deeds(store).length).toBeLessThanOrEqual(wanted);
-    expect(store.db.prepare("SELECT count(*) AS n FROM deeds_fts").get()?.n).toBe(deeds(store).length);
-  });
-
   test("grow with their session, and a result that comes late is put to its call", async () => {
     const store = openHomeStore(home);
     const [call, result] = run("npm test", "3 failed: zebra", { isError: true }) as [Row, Row];
@@ -109,21 +90,6 @@ describe("deeds in the index", () => {
     expect(found && deeds(store).join()).not.toContain("aardvark");
   });
 
-  test("of a replaced file take the place of those before", async () => {
-    const store = openHomeStore(home);
-    const first = [
-      claudeUser({ sessionId: ONE, text: "one" }),
-      ...run("make zebra", "ok"),
-      ...run("make b", "ok"),
-    ];
-    const file = writeClaude(home, { id: ONE, rows: first });
-    await indexHome(home, store);
-    writeFileSync(file, jsonl(claudeUser({ sessionId: ONE, text: "two" }), ...run("make c", "fine")));
-    await indexHome(home, store);
-    expect(deeds(store)).toEqual(["2|3|1|make c|done|fine"]);
-    expect(found(store, "zebra")).toBe(0);
-  });
-
   test("that a fork copied are there once", async () => {
     const store = openHomeStore(home);
     const rows = [claudeUser({ sessionId: ONE, text: "one" }), ...run("make a", "ok")];
@@ -133,75 +99,6 @@ describe("deeds in the index", () => {
     writeClaude(home, { id: TWO, rows: [...rows.map((row) => ({ ...row, sessionId: TWO })), ...own] });
     await indexHome(home, store);
     expect(deeds(store)).toEqual(["2|3|1|make a|done|ok", "5|6|4|make b|done|ok"]);
-  });
-
-  test("are found by an error's line in one lookup, whatever differs between two runs", async () => {
-    const at = (folder: string, line: number) =>
-      `${folder}/src/a.ts:${line}:5 - error TS2304: Cannot find name 'zebra' in ${folder}/src/b.ts.\nok`;
-    const rows = [
-      claudeUser({ sessionId: ONE, cwd: "/srv/one", text: "go" }),
-      ...run("make", at("/srv/one", 3), { isError: true }),
-      ...run("make | tail", at("/srv/one", 99)),
-      ...run("make", "ok"),
-    ];
-    writeClaude(home, { id: ONE, rows: rows.map((row) => ({ ...row, cwd: "/srv/one" })) });
-    const store = openHomeStore(home);
-    await indexHome(home, store);
-    const [key] = errorKeys(at("/home/me/two", 7), { cwd: "/home/me/two", hasFailed: true }).keys();
-    const lines = () =>
-      store.db
-        .prepare("SELECT line FROM error_lines JOIN deeds ON id = deed WHERE key = ?")
-        .all(key ?? 0)
-        .map(({ line }) => line);
-    expect(lines()).toEqual([2, 4]);
-    pruneSessions(store, [ONE]);
-    expect(store.db.prepare("SELECT count(*) AS n FROM error_lines").get()).toEqual({ n: 0 });
-  });
-
-  test("go with a pruned or a forgotten session, and with a forgotten word, out of the files' bytes too", async () => {
-    const rows = (sessionId: string, word: string) => [
-      claudeUser({ sessionId, text: "go on" }),
-      ...run(`make ${word}`, `${word} is made`, { sessionId }),
-    ];
-    const words = ["zebrafish", "aardvark", "okapi"];
-    const ids = words.map((word) => uuidFrom(word));
-    for (const [i, word] of words.entries())
-      writeClaude(home, { id: ids[i] as string, rows: rows(ids[i] as string, word) });
-    const store = openHomeStore(home);
-    await indexHome(home, store);
-    pruneSessions(store, [ids[0] as string]);
-    expect(deeds(store).join()).not.toContain("zebrafish");
-    store.close();
-    const options = { env: home.env, cwd: home.project };
-    expect((await runScript("forget", [ids[1] as string, "--yes"], options)).exitCode).toBe(0);
-    expect((await runScript("forget", ["--pattern", "okapi", "--yes"], options)).exitCode).toBe(0);
-    const left = openHomeStore(home);
-    expect(deeds(left).join()).not.toMatch(/aardvark|okapi/);
-    left.close();
-    const bytes = readFileSync(home.paths.database, "latin1");
-    for (const word of ["aardvark", "okapi"]) expect(bytes).not.toContain(word);
-  }, 30_000);
-
-  test("hold no secret, and nothing that config.json excludes", async () => {
-    const token = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
-    const rows = [
-      claudeUser({ sessionId: ONE, text: "go" }),
-      ...run(`curl -u x:${token} y`, `${"x ".repeat(3000)}${token}`),
-      ...run("echo tamarin", "fine"),
-      ...run("echo other", "a tamarin", { isError: true }),
-      ...run("echo plain", "12 pass"),
-    ];
-    writeClaude(home, { id: ONE, rows });
-    const store = openStore(home.paths.database);
-    const exclude = { sessions: [], projects: [], patterns: ["tamarin"] };
-    await indexHome(home, store, { settings: settingsWith({ exclude }) });
-    expect(deeds(store).length).toBe(3);
-    store.db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    store.close();
-    const bytes = readFileSync(home.paths.database, "latin1");
-    expect(bytes).not.toContain(token.slice(4, 20));
-    expect(bytes).not.toContain("tamarin");
-    expect(bytes).toContain("12 pass");
   });
 });
 

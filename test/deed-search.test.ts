@@ -144,52 +144,6 @@ describe("errorHistory()", () => {
   });
 });
 
-describe("errorHistory() of several sessions", () => {
-  const search = async (error: string, sessions: Record<string, Turn[]>) => {
-    using own = temporaryHome();
-    for (const [i, [name, turns]] of Object.entries(sessions).entries())
-      writeWork(own, name, { day: i + 1, cwd: CWD }, ["user", "go on"], ...turns);
-    const opened = openHomeStore(own);
-    await indexHome(own, opened);
-    const finds = errorHistory(opened, error, scope);
-    opened.close();
-    return finds;
-  };
-
-  test("begins with the failure that holds the rarest of its words", async () => {
-    const failing = (module: string): Turn[] => [
-      ["fails", "make", `cc: error: cannot build\nmissing ${module}.h`],
-    ];
-    const finds = await search("cc: error: cannot build /x/y\nmissing zebra.h", {
-      oldest: failing("zebra"),
-      middle: failing("okapi"),
-      newest: failing("tapir"),
-    });
-    expect(finds.map(({ session: { id } }) => nameOf(id))).toEqual(["oldest", "newest", "middle"]);
-  });
-
-  test("shows the next steps where no end is known, and of a long change the part with its words", async () => {
-    const steps = Array.from({ length: 9 }, (_, i): Turn => ["runs", `step ${i}`, ""]);
-    const [open] = await search("zebra socket refused", {
-      oldest: [["fails", "serve", "error: zebra socket refused"], ...steps],
-    });
-    expect(open?.rows.map(({ tool }) => tool).slice(1, 4)).toEqual([
-      "[Bash step 0]",
-      "[Bash step 1]",
-      "[Bash step 2]",
-    ]);
-    const lines = Array.from({ length: 40 }, (_, i) => `line number ${i}`);
-    const [ended] = await search("zebra socket refused", {
-      oldest: [
-        ["fails", "serve", "error: zebra socket refused"],
-        ["edits", "/srv/shop/a.conf", "a", [...lines, "zebra: on", ...lines].join("\n")],
-        ["runs", "serve", "listening"],
-      ],
-    });
-    expect(ended?.rows[1]?.text).toStartWith("+zebra: on +line number 0");
-  });
-});
-
 describe("commandHistory()", () => {
   test("lists the distinct commands, how often they ran and how they ended last", () => {
     const finds = commandHistory(store, "npm", scope);
@@ -204,14 +158,6 @@ describe("commandHistory()", () => {
     ]);
     expect(commandHistory(store, "np", scope)).toEqual([]);
   });
-});
-
-test("findDeeds() keeps to the sessions that all of what is asked for has in common", () => {
-  expect(
-    brief(findDeeds(store, { file: "costs.ts", command: "npm" }, scope)).map((line) => line.split(":")[0]),
-  ).toEqual(["newest", "oldest"]);
-  expect(findDeeds(store, { error: "is not a function", command: "yarn" }, scope)).toEqual([]);
-  expect(findDeeds(store, {}, scope)).toEqual([]);
 });
 
 const { findDeeds, findJson } = histories;
@@ -264,25 +210,6 @@ describe("printFinds()", () => {
       project: "shop",
     });
   });
-});
-
-test("commands are compared by what they run", () => {
-  expect(commandsIn('cd "/a b" && FOO=1 npm test -- x 2>&1 | tail -5; echo done')).toEqual(["npm test -- x"]);
-  expect(commandsIn("(source .venv/bin/activate && pytest -x)")).toEqual(["pytest -x"]);
-  const here = `a "b; c" && (d; e) | f 2>&1 &\ng <<EOF\nh; i\nEOF\nj`;
-  expect(commandsIn(here)).toEqual(['a "b; c"', "d", "e", "g", "j"]);
-  expect(commandKey("cd x && mix test a.exs 2>&1 | head -3")).toBe(commandKey("mix test a.exs"));
-  expect(programOf("cd x && node assets/build.js --watch")).toBe("node build.js");
-  expect([isLooking("cd x && grep -rn y . | head"), isLooking("npm test")]).toEqual([true, false]);
-  const asked = ["tsc", "tsc --noEmit", "noEmit tsc", "npm tsc", "  TSC  --noemit "];
-  expect(asked.map((words) => hasWords("npx ./node_modules/.bin/tsc --noEmit", words))).toEqual([
-    true,
-    true,
-    false,
-    false,
-    true,
-  ]);
-  expect(hasWords("tscx", "tsc")).toBe(false);
 });
 
 describe("search of a time", () => {

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deedsIn } from "../lib/transcripts/calls.ts";
 import type { Deed } from "../lib/transcripts/session.ts";
-import { countChanges, diffLines } from "../lib/transcripts/tool-call.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import {
   codexAnswer,
@@ -346,11 +345,4 @@ describe("what the user answers to a tool", () => {
       "2 no, after lunch\n(asked: Deploy now?; options: yes | no)",
     ]);
   });
-});
-
-test("diffLines() is minimal and countChanges() counts it", () => {
-  expect(diffLines("a\nb\nc\nd", "a\nB\nc\nd\ne")).toEqual(["-b", "+B", " c", " d", "+e"]);
-  expect(diffLines("same", "same")).toEqual([]);
-  expect(diffLines("", "one\ntwo\n")).toEqual(["+one", "+two"]);
-  expect(countChanges("@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d")).toEqual({ added: 2, removed: 1 });
 });

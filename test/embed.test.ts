@@ -199,25 +199,6 @@ describe("embedChunks()", () => {
     });
   });
 
-  test("names the cause when the one batch there is fails, or some of several do", async () => {
-    const store = openHomeStore(home);
-    writeClaude(home, { id: ONE, rows: manyTurns(120) });
-    await indexHome(home, store);
-    const down = Array.from({ length: 4 }, () => ({ kind: "status", status: 500 }) as const);
-    server.scriptEmbeddings(...down);
-    const some = await embedAll(home, store);
-    expect([some.embedded, some.left, some.stopped?.message]).toEqual([
-      20,
-      100,
-      "Cannot embed: the server answered 500 scripted failure",
-    ]);
-    expect(findFailure({ vectors: some } as RunReport)).toBeUndefined();
-    server.scriptEmbeddings(...down);
-    const none = await embedAll(home, store);
-    expect([none.embedded, none.left]).toEqual([0, 100]);
-    expect(findFailure({ vectors: none } as RunReport)).toBe(none.stopped);
-  });
-
   test("finds the one text that the server refuses, embeds the others, and asks for it again after a day", async () => {
     using home = temporaryHome();
     const store = openHomeStore(home);
@@ -239,30 +220,6 @@ describe("embedChunks()", () => {
     expect(server.embeddings()).toHaveLength(sent + 1);
     server.scriptEmbeddings();
     expect(await embedAll(home, store, {}, true)).toMatchObject({ embedded: 1, left: 0 });
-  });
-
-  test("keeps a vector that comes back after its chunk was replaced", async () => {
-    const store = openHomeStore(home);
-    const file = writeClaude(home, { id: ONE, rows: manyTurns(1) });
-    const text = readFileSync(file, "utf8");
-    await indexHome(home, store);
-    const config = embedding();
-    const spend = openSpendLedger(home.paths.home, settingsWith());
-    await embedChunks({
-      store,
-      embedding: config,
-      embed: async (texts) => {
-        writeFileSync(file, jsonl(turn("replaced", "meanwhile")));
-        await indexHome(home, store);
-        return await embedTexts(texts, { config, env: {}, spend });
-      },
-    });
-    expect(await embedAll(home, store)).toMatchObject({ embedded: 1, reused: 0 });
-    expect(server.embeddedTexts()).toHaveLength(2);
-    writeFileSync(file, text);
-    await indexHome(home, store);
-    expect(await embedAll(home, store)).toMatchObject({ embedded: 1, reused: 1 });
-    expect(server.embeddedTexts()).toHaveLength(2);
   });
 
   test("works and stays right where sqlite-vec is not loaded, and fills the table once it is", async () => {
@@ -459,23 +416,6 @@ describe("embed.ts", () => {
     const third = await runScript("embed", [], { env: home.env });
     expect(third.stdout).toStartWith("semantic vectors: 3 made");
     expect(server.embeddedTexts()).toHaveLength(6);
-  });
-
-  test("two runs that refine topics at once pay once", async () => {
-    writeConfig(home, { llm: { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" } });
-    writeClaude(home, { id: ONE, rows: manyTurns(3) });
-    await runScript("embed", [], { env: home.env });
-    server.script({ kind: "hang" });
-    const command = [...starting("embed"), "--topics", "--quiet"];
-    const slow = Bun.spawn(command, { env: home.env, stdout: "ignore", stderr: "ignore" });
-    while (server.requests.length === 0) await Bun.sleep(5);
-    const second = await runScript("embed", ["--topics", "--json"], { env: home.env });
-    expect(JSON.parse(second.stdout).topics).toEqual({
-      state: `skipped: another run is at work (process ${slow.pid})`,
-    });
-    expect(server.requests).toHaveLength(1);
-    slow.kill("SIGKILL");
-    await slow.exited;
   });
 
   test("refines topics by the model once, in rows, headers and full text", async () => {

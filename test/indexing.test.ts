@@ -44,26 +44,6 @@ function state(store: ReturnType<typeof openStore>, id: string) {
 }
 
 describe("indexSessions()", () => {
-  test("puts every exchange of every agent's sessions into rows and full text", async () => {
-    layFixtures(home);
-    const store = openNewStore();
-    const report = await indexHome(home, store);
-    expect(report.failed).toEqual([]);
-    expect(report.sessions).toBe(listSessions(home.paths, { subagents: true }).length);
-    const sums = store.db
-      .prepare(
-        "SELECT count(*) AS chunks, (SELECT count(*) FROM chunks_fts) AS texts, (SELECT sum(chunk_count) FROM index_state) AS counted FROM session_chunks",
-      )
-      .get();
-    expect(sums).toEqual({ chunks: report.chunks, texts: report.chunks, counted: report.chunks });
-    expect(store.db.prepare("SELECT DISTINCT agent FROM sessions ORDER BY 1").all()).toEqual([
-      { agent: "claude" },
-      { agent: "codex" },
-      { agent: "pi" },
-    ]);
-    store.close();
-  });
-
   test("touches nothing when nothing changed", async () => {
     layFixtures(home);
     const store = openHomeStore(home);
@@ -220,27 +200,6 @@ describe("indexSessions()", () => {
     expect(countMatches(store, "shared")).toBe(1);
   });
 
-  test("gives copied rows to the fork when the original is replaced by other words", async () => {
-    const store = openHomeStore(home);
-    const rows = turn("shared question", "shared answer", { sessionId: ONE });
-    const file = writeClaude(home, { id: ONE, rows });
-    writeClaude(home, {
-      id: TWO,
-      rows: [rows.map((row) => ({ ...row, sessionId: TWO })), turn("own", "words", { minute: 2 })],
-    });
-    utimesSync(file, 1000, 1000);
-    await indexHome(home, store);
-    expect(chunksOf(store, TWO)).toEqual(["User: own\nAssistant: words"]);
-    writeFileSync(file, jsonl(turn("something else", "entirely", { sessionId: ONE })));
-    await indexHome(home, store);
-    await indexHome(home, store);
-    expect(chunksOf(store, ONE)).toEqual(["User: something else\nAssistant: entirely"]);
-    expect(chunksOf(store, TWO)).toEqual([
-      "User: shared question\nAssistant: shared answer",
-      "User: own\nAssistant: words",
-    ]);
-  });
-
   test("takes a row once that stands twice in one file, and short ids of other times as others", async () => {
     const store = openHomeStore(home);
     const said = turn("once", "only");
@@ -264,22 +223,6 @@ describe("indexSessions()", () => {
       "User: pi one\nAssistant: ok",
       "User: pi two\nAssistant: ok",
     ]);
-  });
-
-  test("counts a skipped line once, whether a session is saved in one part, in several or in several runs", async () => {
-    const store = openHomeStore(home);
-    const turns = (from: number) =>
-      jsonl(
-        ...Array.from({ length: 120 }, (_, i) =>
-          turn(`question ${from + i}`, "answer", { minute: from + i }),
-        ),
-      );
-    const file = writeClaude(home, { id: ONE, rows: `${turns(0)}not json\n${turns(120)}` });
-    await indexHome(home, store);
-    expect(state(store, ONE)).toMatchObject({ chunk_count: 240, skipped_lines: 1 });
-    appendFileSync(file, `neither\n${turns(240)}${turns(360)}`);
-    await indexHome(home, store);
-    expect(state(store, ONE)).toMatchObject({ chunk_count: 480, skipped_lines: 2 });
   });
 
   test("skips and counts lines that are no JSON, and quarantines a file with no message", async () => {
@@ -333,29 +276,6 @@ describe("indexSessions()", () => {
     expect(chunksOf(store, TWO)).toEqual(["User: open\nAssistant: file"]);
   });
 
-  test("leaves nothing of a file that goes while it is read, so that a fork's rows are its own", async () => {
-    const store = openHomeStore(home);
-    const rows = turn("shared question", "shared answer", { sessionId: ONE });
-    const file = writeClaude(home, { id: ONE, rows: [rows, turn("more", "yes", { minute: 1 })] });
-    let entries = 0;
-    const signal = {
-      get aborted() {
-        if (++entries === 4) rmSync(file); // it is open
-        return false;
-      },
-    } as AbortSignal;
-    const sessions = listSessions(home.paths, { subagents: true });
-    await indexSessions({ store, sessions, settings: settingsWith(), signal });
-    const copied = rows.map((row) => ({ ...row, sessionId: TWO }));
-    writeClaude(home, { id: TWO, rows: [turn("first", "yes", { minute: 2, sessionId: TWO }), copied] });
-    await indexHome(home, store);
-    expect(chunksOf(store, TWO)).toEqual([
-      "User: first\nAssistant: yes",
-      "User: shared question\nAssistant: shared answer",
-    ]);
-    expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: TWO }]);
-  });
-
   test("a paste of megabytes leaves the rest of its session searchable, and its own ends", async () => {
     const store = openHomeStore(home);
     const paste = `pastebegin ${"QWxhZGRpbjpvcGVuIHNlc2FtZQ".repeat(80_000)} pasteend`;
@@ -369,27 +289,6 @@ describe("indexSessions()", () => {
     expect({ found, warnings }).toEqual({ found: [true, true, true, true], warnings: [] });
     store.close();
   });
-
-  test("keeps the newest 2,000 chunks of a session, says so, and stays there as it grows", async () => {
-    const store = openHomeStore(home);
-    const rows = Array.from({ length: 2100 }, (_, i) => turn(`question number${i}`, "ok", { minute: i }));
-    const file = writeClaude(home, { id: ONE, rows });
-    const warnings: string[] = [];
-    const report = await indexHome(home, store, { onWarning: (text) => warnings.push(text) });
-    expect([report.chunks, report.newChunks]).toEqual([2000, 2000]);
-    expect(warnings).toEqual([`session ${ONE} is over 2000 chunks: only its newest are kept`]);
-    expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2099 });
-    expect([
-      countMatches(store, "number99"),
-      countMatches(store, "number100"),
-      countMatches(store, "number2099"),
-    ]).toEqual([0, 1, 1]);
-    expect((await indexHome(home, store)).sessions).toBe(0);
-    appendFileSync(file, jsonl(turn("question more", "ok", { minute: 2101 })));
-    await indexHome(home, store);
-    expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2100 });
-    expect(countMatches(store, "number100")).toBe(0);
-  }, 60_000);
 
   test("stops at its deadline between two exchanges and goes on from there", async () => {
     const store = openHomeStore(home);
@@ -428,50 +327,6 @@ describe("indexSessions()", () => {
     expect(chunksOf(store, TWO)).toEqual(["User: second\nAssistant: two"]);
   });
 
-  test("keeps out sessions, projects and words that the settings exclude, also when they were indexed before", async () => {
-    const store = openHomeStore(home);
-    const private_ = join(home.root, "private");
-    const file = writeClaude(home, {
-      id: ONE,
-      rows: [turn("keep me", "yes"), turn("the aubergine plan", "no", { minute: 1 })],
-    });
-    writeClaude(home, {
-      id: TWO,
-      cwd: private_,
-      rows: [claudeUser({ cwd: private_, text: "diary", sessionId: TWO })],
-    });
-    const third = uuidFrom("excluded by id");
-    writeClaude(home, { id: third, rows: [turn("unwanted", "session", { sessionId: third })] });
-    await indexHome(home, store);
-    expect([
-      countMatches(store, "diary"),
-      countMatches(store, "unwanted"),
-      countMatches(store, "aubergine"),
-    ]).toEqual([1, 1, 1]);
-    const settings = settingsWith({
-      exclude: { sessions: [third.slice(0, 8)], projects: [private_], patterns: ["auberg\\w+"] },
-    });
-    for (const id of [file]) utimesSync(id, new Date(), new Date());
-    await indexHome(home, store, { settings });
-    expect([
-      countMatches(store, "diary"),
-      countMatches(store, "unwanted"),
-      countMatches(store, "aubergine"),
-    ]).toEqual([0, 0, 0]);
-    expect(store.db.prepare("SELECT id FROM sessions").all()).toEqual([{ id: ONE }]);
-    expect(chunksOf(store, ONE)).toEqual(["User: keep me\nAssistant: yes"]);
-  });
-
-  test("remembers where a session was compacted last", async () => {
-    const store = openHomeStore(home);
-    writeClaude(home, {
-      id: ONE,
-      rows: [turn("a", "b"), claudeCompaction({ summary: "so far" }), turn("c", "d", { minute: 3 })],
-    });
-    await indexHome(home, store);
-    expect(store.db.prepare("SELECT compacted_line FROM sessions").get()).toEqual({ compacted_line: 4 });
-  });
-
   test("holds two plain files of one name apart", async () => {
     const store = openHomeStore(home);
     for (const folder of ["a", "b"]) {
@@ -493,55 +348,4 @@ describe("indexSessions()", () => {
     expect(ids[0]).toBe("today");
     expect(ids[1]).toMatch(/^today~[0-9a-f]{6}$/);
   });
-
-  test("follows a transcript that was moved, without reading it again", async () => {
-    const store = openHomeStore(home);
-    const file = writeClaude(home, { id: ONE, rows: [turn("moved", "file")] });
-    await indexHome(home, store);
-    const before = store.db.prepare("SELECT id FROM session_chunks").all();
-    const { mtime } = statSync(file);
-    const moved = writeClaude(home, {
-      id: ONE,
-      cwd: join(home.root, "elsewhere"),
-      rows: readFileSync(file, "utf8"),
-    });
-    utimesSync(moved, mtime, mtime);
-    rmSync(file);
-    const report = await indexHome(home, store);
-    expect([report.sessions, report.newChunks]).toEqual([1, 0]);
-    expect(store.db.prepare("SELECT id FROM session_chunks").all()).toEqual(before);
-    expect(store.db.prepare("SELECT file FROM sessions").get()).toEqual({ file: moved });
-  });
-});
-
-describe("isAllIndexed()", () => {
-  test("knows a file that was read to its end whatever the fraction of its millisecond, and one that was not", async () => {
-    const fractions = [0, 0.1, 0.4, 0.5, 0.7, 0.95];
-    const files = fractions.map((fraction, i) => {
-      const file = writeClaude(home, { id: uuidFrom(`fraction ${i}`), rows: turn("prompt", `answer ${i}`) });
-      const seconds = (1_770_000_000_123 + fraction) / 1000;
-      utimesSync(file, seconds, seconds);
-      return file;
-    });
-    const store = openNewStore();
-    await indexHome(home, store);
-    expect(isAllIndexed(store, home.paths, settingsWith())).toBe(true);
-    appendFileSync(files[3] ?? "", jsonl(turn("one prompt", "more")));
-    expect(isAllIndexed(store, home.paths, settingsWith())).toBe(false);
-    store.close();
-  });
-});
-
-test("each message of a chunk is stored with the line it is on", async () => {
-  const rows = [...turn("one\nAssistant: forged", "two"), ...turn("three", "four", { minute: 1 })];
-  writeClaude(home, { id: ONE, rows });
-  const store = openHomeStore(home);
-  await indexHome(home, store);
-  const stored = () =>
-    store.db.prepare("SELECT content, row_lines FROM session_chunks ORDER BY chunk_index").all();
-  const wanted = [
-    { content: "User: one\nAssistant: forged\nAssistant: two", row_lines: "0:1 28:2" },
-    { content: "User: three\nAssistant: four", row_lines: "0:3 12:4" },
-  ];
-  expect(stored()).toEqual(wanted);
 });

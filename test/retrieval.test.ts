@@ -220,23 +220,6 @@ describe("on made-up sessions", () => {
     expect(hits(indexed, "what did we do on 24 December 2025?")[0]?.hit.strength).toBe("strong");
   });
 
-  test("chunks that adjoin are one hit, and a long message is shown without what its pieces repeat", async () => {
-    startHome();
-    const long = Array.from(
-      { length: 30 },
-      (_, i) => `Step ${i} of the quarantine procedure moves pallet ${i} to the cold store.`,
-    ).join(" ");
-    say([
-      ["describe the quarantine procedure", long],
-      ["thanks", "You are welcome."],
-    ]);
-    const found = hits(await index(), "quarantine procedure pallet cold store", { limit: 10 });
-    expect(found.length).toBe(1);
-    expect(found[0]?.hit.content.length).toBeGreaterThan(600);
-    const words = found[0]?.hit.content.match(/Step \d+ of/g) ?? [];
-    expect(new Set(words).size).toBe(words.length);
-  });
-
   test("an empty index finds nothing, without an error", async () => {
     startHome();
     expect(hits(await index(), "anything at all")).toEqual([]);

@@ -201,22 +201,6 @@ describe("on made-up sessions", () => {
     expect(weak[0]).toBe("nothing certain; nearest:");
   });
 
-  test("a hit on one line shows the row that says most, however long", () => {
-    const text = printBrief(
-      ask(store, ["gnomon layout rule complaint"], { isBrief: true, limit: 20 }),
-      PRINT,
-    );
-    expect(text).toContain("L3 User: ok, i think the gnomon component");
-    expect(text).not.toContain("continue");
-  });
-
-  test("a hit without rows of its own is named at its session's first hit", () => {
-    const places = (maxChars: number) =>
-      ask(store, ["quadrant scale"], { maxChars }).map(({ hit }) => [hit.first_line, ...hit.also]);
-    expect(places(330)).toEqual([[1], [7], [13]]);
-    expect(places(240)).toEqual([[1, [13, 14]], [7]]);
-  });
-
   test("one character beside a word counts: phase 5 is not phase 1", () => {
     expect(ask(store, ["phase 5"])[0]?.hit.project).toBe("ship");
     expect(ask(store, ["phase 1"])[0]?.hit.project).toBe("harbour");

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { type Config, defaultSettings, type Settings } from "../lib/config/config.ts";
 import { openStore } from "../lib/store/store.ts";
 import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
@@ -269,18 +268,6 @@ test("a fork's own search finds what it copied, and not what the other session s
   expect(await found("astrolabe")).toEqual([]);
 });
 
-test("what is left to index of a given folder is named with the folder", async () => {
-  const folder = join(home.root, "else where");
-  const elsewhere = { ...home, paths: { ...home.paths, claude: folder } };
-  const asked = ["--sessions", folder, "sextant"];
-  talk(elsewhere, ID, [["where is the sextant", "At sea."]]);
-  await runScript("search", asked, { env: home.env });
-  talk(elsewhere, OTHER, [["where is the astrolabe", "In the museum."]]);
-  const { stderr } = await runScript("search", ["--no-index", ...asked], { env: home.env });
-  expect(stderr).toContain("behind by 1 session (");
-  expect(stderr).toContain(`/embed.ts --sessions '${folder}';`);
-});
-
 test("--min-score lets an exact match pass", async () => {
   talk(home, ID, [["what is ERR_QUADRANT_7731", "A bad reading."]]);
   for (let i = 0; i < 5; i++)
@@ -296,19 +283,6 @@ test("--min-score lets an exact match pass", async () => {
       ),
     ),
   ).toEqual([]);
-});
-
-test("each search is noted with its time", async () => {
-  const config = configOf(home);
-  await sessionSearch({ query: "sextant" }, { config });
-  await sessionSearch({ query: "sextant" }, { config });
-  const store = openStore(home.paths.database);
-  const rows = store.db.prepare("SELECT took_ms > 0 AS timed, results FROM searches").all();
-  store.close();
-  expect(rows.map((row) => ({ ...row }))).toEqual([
-    { timed: 1, results: 0 },
-    { timed: 1, results: 0 },
-  ]);
 });
 
 test("an embedder that does not answer leaves the search to words, and says so", async () => {
@@ -353,18 +327,6 @@ describe("what was done", () => {
   });
   afterAll(() => home.remove());
 
-  test("--file and --command answer alone, and limit phrasings to their sessions", async () => {
-    const run = async (...args: string[]) => (await runScript("search", args, { env: home.env })).stdout;
-    expect(await run("--file", "src/sextant.ts")).toMatch(/^1\. 11111111:\d+(?:-\d+)? · .*edited 1x/);
-    expect(await run("--command", "sextant")).toMatch(/^1\. sextant --calibrate · 1x/);
-    const { results } = JSON.parse(
-      await run("--json", "--file", "sextant.ts", "sextant story"),
-    ) as SearchAnswer;
-    expect(new Set(results.map(({ session_id }) => session_id))).toEqual(new Set([ID]));
-    const request = { query: [], filters: { file: "sextant.ts" } };
-    expect(ids(await sessionSearch(request, { config: configOf(home) }))).toEqual([ID]);
-  });
-
   test("--topics lists topics with their counts, and --topic compares without case, - and _", async () => {
     const { stdout } = await runScript("search", ["--topics", "--json"], { env: home.env });
     const { topics } = JSON.parse(stdout) as { topics: { topic: string; chunks: number }[] };
@@ -377,47 +339,6 @@ describe("what was done", () => {
     );
     expect(results.length).toBeGreaterThan(0);
   });
-
-  test("a participant's name is a speaker, and no other name", async () => {
-    const run = await runScript("search", ["--speaker", "Jim", "sextant"], { env: home.env });
-    expect(run).toMatchObject({ exitCode: 2, stdout: "" });
-    const found = async (speaker: string) => {
-      const named = await runScript("search", ["--speaker", speaker, "sextant", "--json"], { env: home.env });
-      return ids(JSON.parse(named.stdout) as SearchAnswer);
-    };
-    const said = await found("User");
-    expect(said.length).toBeGreaterThan(0);
-    home.configure({ participants: { user: "Jim Hawkins", assistant: "Long John" } });
-    expect([await found("jim"), await found("Jim Hawkins")]).toEqual([said, said]);
-    rmSync(home.paths.config);
-  });
-});
-
-test("shared sessions are searched beside the own, marked with whose they are, and left out with --own", async () => {
-  talk(home, ID, [["where is the sextant", "In the chart room."]]);
-  const config = configOf(home);
-  await sessionSearch({ query: "sextant" }, { config });
-  const other = temporaryHome();
-  talk(other, OTHER, [["where is the sextant of the other ship", "In its locker."]]);
-  await sessionSearch({ query: "sextant" }, { config: configOf(other) });
-  const shared = openStore(other.paths.database);
-  const id = `alice@desk:${OTHER}`;
-  shared.db.exec(`INSERT INTO facts VALUES ('pulled_at', '${new Date().toISOString()}');
-    UPDATE sessions SET id = '${id}', file = 'shared:${id}'; UPDATE session_chunks SET session_id = '${id}';
-    UPDATE index_state SET session_id = '${id}'; PRAGMA wal_checkpoint(TRUNCATE)`);
-  shared.close();
-  copyFileSync(other.paths.database, home.paths.shared);
-  other.remove();
-  const { results } = await sessionSearch({ query: "where is the sextant" }, { config });
-  expect(
-    results
-      .map(({ session_id, from }) => ({ session_id, from }))
-      .sort((a, b) => a.session_id.localeCompare(b.session_id)),
-  ).toEqual([
-    { session_id: ID, from: undefined },
-    { session_id: OTHER, from: { owner: "alice", machine: "desk" } },
-  ]);
-  expect(ids(await sessionSearch({ query: "where is the sextant", own: true }, { config }))).toEqual([ID]);
 });
 
 test("the context of a hit places it in its session's discussion", async () => {

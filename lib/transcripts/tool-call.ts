@@ -186,7 +186,7 @@ export function defineLazy<T extends object, K extends keyof T>(object: T, key: 
 const CELLS_MAX = 250_000;
 
 /** Compares two texts: returns the removed and added lines, and the kept ones between two changes. */
-export function diffLines(before: string, after: string): string[] {
+function diffLines(before: string, after: string): string[] {
   const [old, now] = [splitLines(before), splitLines(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start++;
