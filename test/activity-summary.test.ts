@@ -168,18 +168,6 @@ test("readUpdates() reads a file from its start when it shrank, was replaced or 
   expect(told(home)).toBeNull();
 });
 
-test("readUpdates() sees a replacement of the very same size", () => {
-  const rows = (word: string) => jsonl(claudeUser({ text: word, at: secondsAgo(60), cwd: home.project }));
-  const file = writeClaude(home, { id: OTHER, rows: rows("aaaa") });
-  told(home);
-  const size = readFileSync(file).length;
-  const other = rows("bbbb");
-  expect(other.length).toBe(size);
-  writeFileSync(file, other);
-  utimesSync(file, new Date(), new Date(Date.now() + 5));
-  expect(told(home)).toContain('"bbbb"');
-});
-
 test("readUpdates() warns of a file that both edited since the last look, once", () => {
   const cwd = home.project;
   const own = (ago: number, path: string) =>
@@ -197,14 +185,6 @@ test("readUpdates() warns of a file that both edited since the last look, once",
   appendFileSync(file, jsonl(...turn(home, 30)));
   appendFileSync(mine, jsonl(...own(20, join(cwd, "src/deploy.ts"))));
   expect(told(home)).toContain(`! ${NAME} edited src/deploy.ts, which you edited 20s ago`);
-});
-
-test("readUpdates() counts, at the first look, only overlaps within the hour", () => {
-  const cwd = home.project;
-  const tools = [{ name: "Edit", input: { file_path: join(cwd, "src/deploy.ts") } }];
-  writeClaude(home, { id: ME, rows: claudeAssistant({ at: secondsAgo(4000), cwd, tools }) });
-  writeClaude(home, { id: OTHER, rows: turn(home, 180) });
-  expect(told(home)).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
 });
 
 test("readUpdates() does not announce a fork for the rows it was copied", () => {
@@ -239,50 +219,6 @@ test("readUpdates() counts a row once when it first sees the original and its fo
   );
 });
 
-test("readUpdates() gives copied rows to the file that was there first, where nothing else tells the fork", () => {
-  const rows = turn(home, 180);
-  const fork = uuidFrom("fork");
-  const original = writeClaude(home, { id: OTHER, rows });
-  const copied = rows.map((row) => ({ ...row, sessionId: fork }));
-  const own = claudeUser({ text: "own", at: secondsAgo(90), cwd: home.project });
-  Bun.sleepSync(20); // a file's birth is told in steps of milliseconds
-  writeClaude(home, { id: fork, rows: [...copied, own] });
-  // The original may have gone on since.
-  appendFileSync(original, jsonl(claudeUser({ text: "later", at: secondsAgo(60), cwd: home.project })));
-  const counts = look(home).report.sessions.map(({ id, messages }) => [id, messages]);
-  expect(counts).toEqual([
-    [OTHER, 3],
-    [fork, 1],
-  ]);
-});
-
-test("readUpdates() does not tell a session its own rows from a fork of it", () => {
-  const rows = turn(home, 180);
-  writeClaude(home, { id: ME, rows });
-  const begun = {
-    type: "queue-operation",
-    operation: "enqueue",
-    timestamp: secondsAgo(100),
-    sessionId: OTHER,
-  };
-  writeClaude(home, { id: OTHER, rows: [begun, ...rows] });
-  expect(told(home)).toBeNull();
-});
-
-test("readUpdates() tells a session that was moved once, by the newer of its files", () => {
-  const rows = turn(home, 180);
-  const left = writeClaude(home, { id: OTHER, cwd: join(home.project, "api"), rows });
-  utimesSync(left, new Date(), new Date(Date.now() - 120_000));
-  writeClaude(home, {
-    id: OTHER,
-    rows: [...rows, claudeUser({ text: "moved", at: secondsAgo(60), cwd: home.project })],
-  });
-  expect(told(home)).toContain(`- ${NAME} (1m ago, 3 messages): "how do I deploy this?"`);
-  expect(told(home)).toBeNull();
-  utimesSync(left, new Date(), new Date(Date.now() - 90_000));
-  expect(told(home)).toBeNull();
-});
-
 test("readUpdates() knows pi's copied entries by the fork's own date", () => {
   const cwd = home.project;
   const fork = "01a1f9c6-0000-7562-91ca-d8be44d09da8";
@@ -304,27 +240,6 @@ test("readUpdates() leaves subagents out, and other projects unless asked for al
   writeClaude(home, { id: away, cwd, rows: [claudeUser({ text: "far", at: secondsAgo(60), cwd })] });
   expect(told(home)).toBeNull();
   expect(told(home, { scope: "all" })).toBe(lines(`- ${away.slice(0, 8)} (1m ago, 1 message): "far"`));
-});
-
-test("readUpdates() tells nothing of a project to a folder whose `.git` file points into it", () => {
-  writeClaude(home, { id: OTHER, rows: turn(home, 180) });
-  const cwd = join(home.root, "unpacked");
-  write(join(cwd, ".git"), `gitdir: ${join(home.project, ".git")}\n`);
-  expect(told(home, { current: { id: uuidFrom("unpacked"), cwd } })).toBeNull();
-  expect(told(home)).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
-});
-
-test("readUpdates() keeps out what config excludes: sessions, projects and texts", () => {
-  writeClaude(home, { id: OTHER, rows: [...turn(home, 180), ...turn(home, 100, "the merger")] });
-  const settings = (exclude: Partial<ReturnType<typeof defaultSettings>["exclude"]>) => {
-    const all = defaultSettings();
-    return { ...all, exclude: { ...all.exclude, ...exclude } };
-  };
-  expect(look(home, { settings: settings({ sessions: [OTHER] }) }).text).toBeNull();
-  expect(look(home, { settings: settings({ projects: [home.project] }) }).text).toBeNull();
-  const { text } = look(home, { settings: settings({ patterns: ["merger"] }) });
-  expect(text).toContain("2 messages");
-  expect(text).not.toContain("merger");
 });
 
 test("readUpdates() shows no secret, control character or fake tag, in text and in data", () => {
@@ -403,23 +318,6 @@ test("the cursor file has the promised shape, and forgets nobody's marks", () =>
   expect(readdirSync(home.paths.cursors).sort()).toEqual([`${ME}.json`, `${ME}.json.own`]);
 });
 
-test("cursor files untouched for 30 days go when a session looks for the first time", () => {
-  using home = temporaryHome();
-  writeClaude(home, { id: OTHER, rows: turn(home, 180) });
-  for (const [name, days] of [
-    ["old.json", 31],
-    ["young.json", 29],
-  ] as const) {
-    const path = write(join(home.paths.cursors, name), "{}");
-    const at = Date.now() / 1000 - days * 86_400;
-    utimesSync(path, at, at);
-  }
-  told(home);
-  expect(readdirSync(home.paths.cursors).sort()).toEqual(
-    [`${ME}.json`, `${ME}.json.own`, "young.json"].sort(),
-  );
-});
-
 test("a session id never leads out of the cursor folder", () => {
   writeClaude(home, { id: OTHER, rows: turn(home, 180) });
   told(home, { current: { id: "../../evil/../x", cwd: home.project } });
@@ -458,20 +356,6 @@ test("getSessionUpdates() tells a folder of named sessions, and marks it as told
   expect(Object.keys(stored)).toEqual(["main", "email"]);
   expect(getSessionUpdates({ ...options, currentSession: "" })).toBeNull();
   expect(getSessionUpdates({ ...options, sessionsDir: join(home.root, "none") })).toBeNull();
-});
-
-test("getSessionUpdates() tells a session that has not written its first message yet", () => {
-  const sessionsDir = join(home.root, "sessions");
-  const file = write(join(sessionsDir, "discord.jsonl"), jsonl(...turn(home, 180)));
-  const options = {
-    currentSession: "main",
-    sessionsDir,
-    cursorFile: join(home.root, "cursors.json"),
-    jsonlResolver: (name: string) => (name === "discord" ? file : join(home.root, "to-be-written.jsonl")),
-    format: "agent-sdk",
-  } as const;
-  expect(getSessionUpdates(options)).toBe(lines(`- discord (3m ago, 2 messages): ${TURN}`));
-  expect(getSessionUpdates(options)).toBeNull();
 });
 
 test("getSessionUpdates() goes on from a cursor that has only an offset", () => {

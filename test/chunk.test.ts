@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChunkContext, chunkExchange, exchanges, fullTextColumns } from "../lib/index/chunk.ts";
+import { type ChunkContext, chunkExchange } from "../lib/index/chunk.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
 import type { Chunk, Entry } from "../lib/transcripts/session.ts";
 
@@ -26,22 +26,6 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
     44,
   ],
   [
-    "Hier nous avons discuté de la migration de la base de données et décidé d'utiliser le journal à écriture anticipée. Vérifie que les tests réussissent, s'il te plaît.",
-    44,
-  ],
-  [
-    "Ayer hablamos de la migración de la base de datos y decidimos usar el registro de escritura anticipada. Comprueba que las pruebas pasen, por favor.",
-    39,
-  ],
-  [
-    "Wczoraj rozmawialiśmy o migracji bazy danych i zdecydowaliśmy się użyć dziennika. Sprawdź, czy testy przechodzą pomyślnie.",
-    47,
-  ],
-  [
-    "Dün veritabanı geçişini konuştuk ve önceden yazma günlüğünü kullanmaya karar verdik. Testlerin geçtiğini kontrol et.",
-    43,
-  ],
-  [
     "ناقشنا بالأمس ترحيل قاعدة البيانات وقررنا استخدام سجل الكتابة المسبقة لأن القراء يجب ألا يمنعوا الكتاب",
     70,
   ],
@@ -52,8 +36,6 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
     92,
   ],
   ["אתמול דנו בהעברת מסד הנתונים והחלטנו להשתמש ביומן כתיבה מראש", 57],
-  ["Учора ми обговорювали міграцію бази даних і вирішили використати журнал", 41],
-  ["Eilen keskustelimme tietokannan siirrosta ja päätimme käyttää ennakkokirjoituslokia", 32],
   ["😀🎉🚀👨‍👩‍👧‍👦🇩🇪✨🔥💡🧪🛠️ ok ✅ done ❌ ⚠️", 56],
   [
     "Let me look at the failing test first. The fixture writes two rows with the same uuid, so the second insert is dropped silently.",
@@ -63,14 +45,6 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
     "export function readTranscript(file: string, options: ReadOptions = {}): Generator<Entry> {\n  const head = options.head ?? readHead(file);\n  return walk(head, 0);\n}",
     40,
   ],
-  [
-    "| file | owns |\n|---|---|\n| `chunk.ts` | where conversation is cut |\n| `rank.ts` | a question to an expression |",
-    33,
-  ],
-  [
-    'git commit -m "fix: keep the cursor" && npm run check 2>&1 | tail -20; ls ~/.config/app/settings.json',
-    30,
-  ],
   ["3f9a2c71d04e8b56aa10ffed7c2b9e4415d0c3ab 550e8400-e29b-41d4-a716-446655440000", 49],
   ["aGVsbG8gd29ybGQhIFRoaXMgaXMgYmFzZTY0IGRhdGEsIGp1c3QgdG8gY291bnQgdG9rZW5z", 51],
   ["ThefixturewritestworowswiththesameuuidsothesecondinsertisdroppedsilentlyKeeptheruleinoneplace", 27],
@@ -79,7 +53,6 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
     "const{a,b}=await Promise.all([readFile(path),stat(path)]);if(!a||b.size===0)throw new RangeError(`empty:${path}`);",
     36,
   ],
-  ["ENOENT: no such file or directory, open '/home/user/app/package.json' (errno -2)", 22],
   [
     'Traceback (most recent call last):\n  File "app/main.py", line 42, in run\n    raise ValueError(f"bad value: {value!r}")',
     35,
@@ -119,27 +92,6 @@ function chunksOf(entries: Entry[], context: Partial<ChunkContext> = {}): Chunk[
 function withLines(entries: Entry[], first: number): Entry[] {
   return entries.map((entry, i) => ({ ...entry, line: first + i }));
 }
-
-describe("exchanges()", () => {
-  test("starts one at each user message, keeps what comes before the first, leaves the last open", () => {
-    const entries = [
-      said("assistant", "welcome"),
-      said("user", "one"),
-      called("Bash", "ls"),
-      said("assistant", "done"),
-      said("user", "two"),
-      said("user", "three"),
-    ];
-    const found = [...exchanges(entries)].map(({ entries: { length }, closed }) => ({ length, closed }));
-    expect(found).toEqual([
-      { length: 1, closed: true },
-      { length: 3, closed: true },
-      { length: 1, closed: true },
-      { length: 1, closed: false },
-    ]);
-    expect([...exchanges([])]).toEqual([]);
-  });
-});
 
 describe("chunkExchange()", () => {
   test("makes one chunk of a short exchange, with header, speakers, lines and ids", () => {
@@ -246,25 +198,6 @@ describe("chunkExchange()", () => {
     }
   });
 
-  test("puts tool calls beside the text they follow, one line each, and leaves them out of the content", () => {
-    const chunks = chunksOf([
-      called("Read", "early.ts"),
-      said("user", "fix it"),
-      called("Bash", "npm test\n-- --watch"),
-      called("Edit", `${"x".repeat(400)}`),
-      said("assistant", "fixed"),
-    ]);
-    expect(chunks.length).toBe(1);
-    expect(chunks[0]?.content).toBe("User: fix it\nAssistant: fixed");
-    const lines = chunks[0]?.tools.split("\n") ?? [];
-    expect(lines.map((call) => call.slice(0, 20))).toEqual([
-      "Read early.ts",
-      "Bash npm test -- --w",
-      `Edit ${"x".repeat(15)}`,
-    ]);
-    expect(lines[2]?.length).toBe(240);
-  });
-
   test("writes midnight, noon, summer time and a missing time into the header", () => {
     const header = (at: string | undefined, timezone: string) =>
       chunksOf([said("user", "hi", { at })], { timezone })[0]?.contextContent.split("\n")[0];
@@ -277,31 +210,6 @@ describe("chunkExchange()", () => {
       "[Session from March 29, 2026 at 3:00 AM Berlin time]",
     );
     expect(header(undefined, "UTC")).toBe("[Session from an unknown date]");
-  });
-});
-
-test("chunkExchange() says what an exchange is about by the user's words, not by what an editor put before them", () => {
-  const about = (text: string) => chunksOf([said("user", text)])[0]?.contextContent.split("\n")[3];
-  expect(about("<ide_opened_file>The user opened a.ts.</ide_opened_file>\nfix the [tests] now")).toBe(
-    "[Context: User asks: fix the [tests) now]",
-  );
-  expect(about("<ide_selection>only this</ide_selection>")).toBe(
-    "[Context: User asks: <ide_selection>only this</ide_selection>]",
-  );
-});
-
-describe("fullTextColumns()", () => {
-  test("splits joined names and unspaced scripts for the tokenizer", () => {
-    const [chunk] = chunksOf([
-      said("user", "why is parseHTMLFile slow? 数据库 snake_case"),
-      called("Edit", "src/transcriptReader.ts"),
-    ]);
-    expect(chunk && fullTextColumns(chunk)).toEqual({
-      content: "User: why is parseHTMLFile slow? 数据库 snake_case",
-      header: "February 5, 2026\nperformance\nwhy is parseHTMLFile slow? 数据库 snake_case",
-      tools: "Edit src/transcriptReader.ts",
-      extra: "parse HTML File 数据 据库 transcript Reader",
-    });
   });
 });
 

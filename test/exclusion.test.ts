@@ -4,7 +4,6 @@ import { join } from "node:path";
 import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/config-file.ts";
-import { readRecords } from "../lib/sessions/record.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
@@ -29,16 +28,6 @@ describe("readExclusion()", () => {
     ["another id", [uuidFrom("other")], { id }, false],
   ] as const)("keeps sessions out by %s: %p", (_, sessions, session, isOut) => {
     expect(readExclusion({ ...NOTHING, sessions: [...sessions] }).hasSession(session)).toBe(isOut);
-  });
-
-  test("keeps out what a tool was called with", () => {
-    const { hasEntry } = readExclusion({ ...NOTHING, patterns: ["falcon"] });
-    const tool = { name: "Edit", target: "x", action: "edit" as const, paths: ["src/falcon.ts"] };
-    expect([hasEntry({ text: "", tool }), hasEntry({ text: "", tool: { ...tool, paths: [] } })]).toEqual([
-      true,
-      false,
-    ]);
-    expect(readExclusion(NOTHING).hasEntry({ text: "falcon", tool })).toBe(false);
   });
 });
 
@@ -83,29 +72,6 @@ describe("an excluded session", () => {
     } catch (error) {
       expect(String((error as SessionMemoryError).hint)).not.toContain("falcon");
     }
-  });
-
-  test("that was known by its name before is known no more, and a command that sees it keeps nothing of it", () => {
-    const open = excluding(home, {});
-    const cwd = home.project;
-    expect(resolveSession("falcon plan", { paths: open, cwd }).id).toBe(out);
-    const exclude = { ...NOTHING, patterns: ["falcon"] };
-    const paths = withFolders(home.paths, { settings: { ...defaultSettings(), exclude }, env: home.env });
-    expect(() => resolveSession("falcon plan", { paths, cwd })).toThrow("Cannot find session");
-    const kept = () => {
-      const titles = [...readRecords(home.paths).values()].map(({ title }) => title ?? "");
-      return titles.toSorted();
-    };
-    expect(kept()).toEqual(["", "shop plan"]);
-    expect(resolveSession("falcon plan", { paths: seeingExcluded(paths), cwd }).id).toBe(out);
-    expect(kept()).toEqual(["", "shop plan"]);
-  });
-
-  test("leaves no name in what a process keeps that started before it was excluded", () => {
-    const paths = excluding(home, {});
-    home.configure({ exclude: { patterns: ["falcon"] } });
-    expect(() => resolveSession("falcon plan", { paths, cwd: home.project })).toThrow("Cannot find session");
-    expect([...readRecords(home.paths).values()].map(({ title }) => title)).toEqual([undefined, "shop plan"]);
   });
 });
 

@@ -57,26 +57,6 @@ describe("forget", () => {
     expect(holding(home, "a plain talk 7")).toEqual(["/home/.session-memory/memory.db"]);
   }, 60_000);
 
-  test("knows the project of a session whose first prompt is a large picture", async () => {
-    const id = uuidFrom("large");
-    const cwd = join(home.root, "secret");
-    mkdirSync(cwd);
-    const first = claudeUser({ text: "", cwd, sessionId: id });
-    const picture = { type: "image", source: { type: "base64", data: "iVBOR".repeat(280_000) } };
-    const rows = [
-      { type: "queue-operation", operation: "enqueue", sessionId: id },
-      { ...first, message: { role: "user", content: [picture, { type: "text", text: `${MARK}user` }] } },
-      ...claudeAssistant({ text: `${MARK}answer`, cwd, sessionId: id }),
-    ];
-    writeClaude(home, { id, cwd, rows });
-    await home.ok("embed");
-    expect(holding(home, MARK)).toEqual(["/home/.session-memory/memory.db"]);
-    const told = JSON.parse(await home.ok("forget", "--project", cwd, "--yes", "--json"));
-    expect(told.sessions.map((session: { id: string }) => session.id)).toEqual([id]);
-    await home.ok("embed", "--all");
-    expect(holding(home, MARK)).toEqual([]);
-  }, 30_000);
-
   test("what is excluded is neither listed, named nor read", async () => {
     const hidden = uuidFrom("hidden project");
     const titled = uuidFrom("hidden title");

@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { forgetInLog } from "../lib/store/forgetting.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import {
@@ -175,36 +174,6 @@ test("setup --remove removes what we wrote elsewhere and nobody changed, and lea
   expect([foreign, edited].map((file) => existsSync(file))).toEqual([true, true]);
   expect(filesUnder(home.paths.home).filter((file) => !/state\.db|-(?:wal|shm)$/.test(file))).toEqual(state);
 }, 60_000);
-
-describe("forgetInLog()", () => {
-  const [gone, other] = [uuidFrom("gone"), uuidFrom("stays")];
-  const lines = {
-    own: { event: "background.index", session: gone },
-    path: { event: "hook.stop", error: `Cannot read "/p/${gone}.jsonl"` },
-    toldOfIt: { event: "injected", session: other, about: [gone, "x"], text: "- gone (3m ago)" },
-    toldOfOthers: { event: "injected", session: other, about: ["x"], text: "- x (3m ago)" },
-    toldOfWhom: { event: "injected", session: other, text: "who knows" },
-    place: { event: "hook.stop", error: 'Cannot read "/secret/place/x"' },
-    rest: { event: "embed", chunks: 3 },
-  };
-  const text = (...events: object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
-
-  test("drops the lines about a session, and what others were told of it", () => {
-    const { log } = home.paths;
-    write(`${log}.1`, text(lines.own, lines.rest));
-    write(
-      log,
-      `${text(lines.path, lines.toldOfIt, lines.toldOfOthers, lines.toldOfWhom, lines.place)}{"torn`,
-    );
-    const forgetting = { ids: new Set([gone]) };
-    const options = { places: ["/secret/place"], dryRun: false };
-    expect(forgetInLog(log, forgetting, { ...options, dryRun: true })).toBe(6);
-    expect(forgetInLog(log, forgetting, options)).toBe(6);
-    const told = { event: "injected", session: other };
-    expect(readFileSync(`${log}.1`, "utf8")).toBe(text(lines.rest, told, lines.toldOfOthers, told));
-    expect(existsSync(log)).toBe(false);
-  });
-});
 
 /** The recipe of chunks changes with the patterns, and with it when they were read. */
 function withoutState(held: unknown): unknown {

@@ -12,7 +12,7 @@ import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import type { Row } from "./support/rows.ts";
-import { runScript, startScript } from "./support/run.ts";
+import { startScript } from "./support/run.ts";
 
 // Several processes a test, on machines that are busy.
 setDefaultTimeout(30_000);
@@ -222,15 +222,6 @@ test("a title that the user gave in the host is never overwritten", async () => 
   expect(meta()).toMatchObject({ name: "my own title", summary: answer.summary });
 });
 
-test("a session that is not due is listed by the name it has, opened or not", async () => {
-  session(5, [claudeState("custom-title", { customTitle: "my own title" }, ID)]);
-  await run();
-  for (const args of [["--new"], ["--all"], ["--new"]]) {
-    const { json } = await run(...args, "--json");
-    expect(json).toEqual({ sessions: [{ sessionId: ID, status: "not-due", name: "my own title", usd: 0 }] });
-  }
-});
-
 test("a name that the user wrote stays through hooks, rules and a model that comes later", async () => {
   session(5);
   await run();
@@ -341,31 +332,6 @@ test("--dry-run names the sessions that the same command then sends, and writes 
   }
   expect((await run("--force", "--dry-run")).stdout).toContain("3 sessions would be sent to 127.0.0.1:");
 }, 30_000);
-
-test("a model without a known price is refused where the dearest known model would pass the cap", async () => {
-  const llm = { model: "no-such-model", baseUrl: "https://models.invalid/v1", dailyBudgetUsd: 0.01 };
-  home.configure({ llm });
-  writeClaude(home, { id: "11111111-aaaa-4aaa-8aaa-000000000001", rows: chain(turns(5)) });
-  const { json } = await run("--json");
-  expect(json.sessions[0].error).toStartWith("BUDGET_EXCEEDED: ");
-});
-
-test("once the budget is used up no further session reaches the server", async () => {
-  configure({ dailyBudgetUsd: 0.05 });
-  server.script({
-    kind: "chat",
-    content: JSON.stringify(answer),
-    usage: { prompt_tokens: 49_900, completion_tokens: 10 },
-  });
-  for (const digit of "123") {
-    writeClaude(home, { id: `11111111-aaaa-4aaa-8aaa-00000000000${digit}`, rows: chain(turns(5)) });
-  }
-  const { json, exitCode } = await run("--json");
-  const statuses = json.sessions.map(({ status }: { status: string }) => status).sort();
-  expect([statuses, exitCode, server.chats().length]).toEqual([["failed", "indexed", "indexed"], 1, 1]);
-  const models = ["1", "2", "3"].map((digit) => meta(`11111111-aaaa-4aaa-8aaa-00000000000${digit}`).model);
-  expect(models.sort()).toEqual(["rules", "rules", "tiny"]);
-});
 
 test("once the budget is used up, what a model made is not undone by rules, --force or not", async () => {
   configure({});
@@ -478,24 +444,6 @@ test("a pi session that goes on with another one, and holds none of its rows, sa
   // It alone: the one before it is named with it.
   await own.run("index-meta", child, "--json");
   expect(summary().split("\n")[0]).toBe("From: Rework the invoice parser (rework the invoice parser)");
-});
-
-test("a name of first words keeps its quotation marks, and gives way to a better one", async () => {
-  const say = (...texts: string[]) =>
-    writeClaude(home, {
-      id: ID,
-      rows: texts.map((text) =>
-        claudeUser({ text, sessionId: ID, cwd: home.project, at: "2026-02-03T10:00:00Z" }),
-      ),
-    });
-  const name = async () => {
-    await runScript("index-meta", [ID], { env: home.env });
-    return JSON.parse(readFileSync(join(home.paths.meta, `${ID}.meta.json`), "utf8")).name;
-  };
-  say("hello there");
-  expect(await name()).toBe('"hello there" in shop on 2026-02-03');
-  say("hello there", requests[0] ?? "");
-  expect(await name()).not.toContain("hello");
 });
 
 test("says why a configured model was not asked", async () => {

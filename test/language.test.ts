@@ -7,7 +7,7 @@ import {
   isRule,
   replyOf,
 } from "../lib/language/speech.ts";
-import { cueSpans, readTimeAsked, readTimeCues, timeFit } from "../lib/language/times.ts";
+import { readTimeAsked, readTimeCues } from "../lib/language/times.ts";
 import { topicsOf } from "../lib/language/topics.ts";
 
 /** Which of the texts a check holds for. */
@@ -142,10 +142,6 @@ test("replyOf() tells thanks, going on and agreement, and nothing of a message t
 });
 
 const NOW = new Date("2026-11-20T12:00:00Z"); // a Friday
-const fit = (question: string, at: string, timezone = "UTC") => {
-  const cues = readTimeCues(question, { now: NOW, timezone });
-  return cues && timeFit(cues, at);
-};
 
 test("readTimeAsked() reads a question that asks for nothing but a time", () => {
   const asked = [
@@ -171,59 +167,4 @@ test("readTimeCues() finds no time where none is named", () => {
     "why did another one time out on this last set",
   ];
   expect(holding(questions, (question) => readTimeCues(question, { now: NOW }) !== undefined)).toEqual([]);
-});
-
-test("timeFit() is 1 on the day, less around it, 0 far away", () => {
-  for (const question of [
-    "on 2025-12-24",
-    "24 December 2025",
-    "December 24th",
-    "am 24. Dezember",
-    "le 24 décembre 2025",
-    "24 de diciembre de 2025",
-    "24 декабря 2025",
-    "24.12.2025",
-  ]) {
-    const days = [
-      "2025-12-24T12:00:00Z",
-      "2025-12-25T03:00:00Z",
-      "2025-12-25T15:00:00Z",
-      "2025-11-24T12:00:00Z",
-    ];
-    expect({ question, fits: days.map((at) => fit(question, at)) }).toEqual({
-      question,
-      fits: [1, 0.5, 0.25, 0],
-    });
-  }
-});
-
-test("timeFit() knows months and years as a whole", () => {
-  expect(fit("in July", "2024-07-30T00:00:00Z")).toBe(1);
-  expect(fit("July 2025", "2025-07-28T00:00:00Z")).toBe(1);
-  expect(fit("what changed in March", "2026-03-14T00:00:00Z")).toBe(1);
-  expect(fit("in May 2025", "2025-05-31T23:00:00Z")).toBe(1);
-  expect(fit("in 2025", "2025-01-01T00:00:00Z")).toBe(1);
-  expect(fit("in December 2025", "2026-01-05T00:00:00Z")).toBe(0);
-});
-
-test("timeFit() measures words like yesterday from now", () => {
-  expect(fit("what broke last Tuesday", "2026-11-17T09:00:00Z")).toBe(1);
-  expect(fit("the plan of last week", "2026-11-10T09:00:00Z")).toBe(1);
-  expect(fit("what we did this week", "2026-11-18T09:00:00Z")).toBe(1);
-  expect(fit("what we did on Tuesday", "2026-11-17T09:00:00Z")).toBe(1);
-  expect(fit("3 days ago", "2026-11-17T20:00:00Z")).toBe(1);
-  expect(fit("yesterday", "2026-11-01T09:00:00Z")).toBe(0);
-});
-
-test("timeFit() judges by the local date", () => {
-  expect(fit("on 2026-02-03", "2026-02-02T23:30:00Z", "Europe/Berlin")).toBe(1);
-  expect(fit("on 2026-02-03", "2026-02-02T14:00:00Z", "UTC")).toBe(0.25);
-});
-
-test("cueSpans() gives the days of every covered year", () => {
-  const cues = readTimeCues("on December 26", { now: NOW, timezone: "UTC" });
-  expect(cues && cueSpans(cues, { from: "2024-06-01T00:00:00Z", to: "2026-01-02T00:00:00Z" })).toEqual([
-    { from: "2025-12-25T18:00:00.000Z", to: "2025-12-27T05:59:59.999Z" },
-    { from: "2024-12-25T18:00:00.000Z", to: "2024-12-27T05:59:59.999Z" },
-  ]);
 });

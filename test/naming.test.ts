@@ -32,11 +32,6 @@ const named: [string, Entry[], string | undefined][] = [
     "Den Login-Test reparieren, der auf Windows immer wieder fehlschlägt",
   ],
   [
-    "French stays French",
-    [user("Peux-tu ajouter la pagination à la liste des commandes ?")],
-    "Ajouter la pagination à la liste des commandes",
-  ],
-  [
     "Russian stays Russian",
     [user("Можешь исправить тест входа, который падает на Windows?")],
     "Исправить тест входа, который падает на Windows",
@@ -92,34 +87,6 @@ const named: [string, Entry[], string | undefined][] = [
     "The login test is flaky",
   ],
   [
-    "how to do something is called by doing it",
-    [
-      user(
-        "so there isn't much here, mostly one idea about how to organize the release notes of all plugins",
-      ),
-    ],
-    "Organize the release notes of all plugins",
-  ],
-  [
-    "an aside that was cut in its middle is left out",
-    [user("Research the plan mode feature (when it is forced, and how plans are kept across sessions)")],
-    "Research the plan mode feature",
-  ],
-  [
-    "a smiley ends no aside",
-    [user("speed up the nightly build :) caching helps")],
-    "Speed up the nightly build :) caching helps",
-  ],
-  [
-    "a sentence that would be cut before its object gives way to one that is whole",
-    [
-      user(
-        "do you know how to create a custom tool? Custom tools in this agent are created by writing a SKILL.md",
-      ),
-    ],
-    "Create a custom tool",
-  ],
-  [
     "a redacted secret is no name",
     [user("my password is [redacted:password] please rotate credentials for the staging database")],
     "Rotate credentials for the staging database",
@@ -131,40 +98,6 @@ const named: [string, Entry[], string | undefined][] = [
   ],
   ["a greeting alone has none", [user("hello"), agent("Hello! What can I do for you?")], undefined],
   ["no conversation has none", [], undefined],
-  [
-    "background in a long brief is passed over",
-    [
-      user(
-        "You are the second reviewer. The release branch is next and holds all changes. Compare the parser's error messages with the old ones.",
-      ),
-      agent("Compared the error messages of the parser."),
-    ],
-    "Compare the parser's error messages with the old ones",
-  ],
-  [
-    "a participle whose rest was cut off goes with it",
-    [user("organize all our old work documents generated during the many agent runs of last winter")],
-    "Organize all our old work documents",
-  ],
-  [
-    "of reading for a purpose the purpose is the work",
-    [
-      user(
-        "Use the Explore agent in the background to give me an overview of the code organization in the shop project",
-      ),
-    ],
-    "Overview of the code organization in the shop project",
-  ],
-  [
-    "an outburst gives way to what was asked for",
-    [
-      user(
-        "you fucked the invoice renderer up REAL good. undo it. then move the totals row below the invoice lines",
-      ),
-      agent("The invoice renderer puts the totals row below the invoice lines."),
-    ],
-    "Move the totals row below the invoice lines",
-  ],
   [
     "a plan's heading says more than the order to follow it",
     [
@@ -191,54 +124,7 @@ const named: [string, Entry[], string | undefined][] = [
     ],
     "Add a totals row to invoices",
   ],
-  [
-    "words after a greeting stay with it when they need it",
-    [user("hello as a plain string")],
-    "Hello as a plain string",
-  ],
 ];
-
-/** What people begin with, and what it is called. */
-const openings: [string, string][] = [
-  [
-    "I'm getting a CORS error when calling our API from the frontend running on localhost:3000. How do I fix it?",
-    "CORS error when calling our API from the frontend",
-  ],
-  [
-    "Read the spec in docs/spec.md and implement the parser for it in Rust",
-    "Implement the parser for it in Rust",
-  ],
-  ["Please look at https://github.com/acme/shop/issues/12 and fix it", "Look at shop#12"],
-  ["Please review PR #482 and tell me if there's anything that would block merging", "Review PR #482"],
-  [
-    "We need to migrate the users table from integer ids to UUIDs without downtime. Propose a plan first.",
-    "Migrate the users table from integer ids to UUIDs",
-  ],
-  [
-    "I want to write a blog post about our migration from Heroku to Fly.io, help me outline it",
-    "Write a blog post about our migration from Heroku",
-  ],
-  [
-    "Use the playwright MCP to take screenshots of the pricing page at three widths and compare them",
-    "Take screenshots of the pricing page at three widths",
-  ],
-  [
-    "The user wants to be able to export invoices as PDF. Start with the backend endpoint, we'll do the UI later.",
-    "Export invoices as PDF",
-  ],
-  [
-    "I have a kubernetes cluster where pods get evicted due to disk pressure; help me figure out what fills the disk",
-    "Kubernetes cluster where pods get evicted due to disk pressure",
-  ],
-  [
-    "You are a senior engineer. Your task is to audit the payment module for race conditions and report findings.",
-    "Audit the payment module for race conditions and report findings",
-  ],
-];
-
-test.each(openings)("a session that begins with %p is called %p", (text, name) => {
-  expect(nameByRule([user(text), agent("I'll look into that.")])).toBe(name);
-});
 
 test.each(named)("nameByRule() %s", (_, entries, name) => {
   expect(nameByRule(entries)).toBe(name);

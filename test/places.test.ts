@@ -2,10 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { findTranscripts } from "../lib/sessions/find.ts";
-import { encodeClaudeCwd, encodePiCwd, type TranscriptFile } from "../lib/sessions/places.ts";
+import { encodeClaudeCwd, type TranscriptFile } from "../lib/sessions/places.ts";
 import { CLAUDE_SESSION } from "./support/claude.ts";
-import { CODEX_SESSION } from "./support/codex.ts";
-import { homePerTest, type TemporaryHome, write, writeClaude, writeCodex, writePi } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION } from "./support/pi.ts";
 import { uuidFrom } from "./support/rows.ts";
 
@@ -42,31 +41,6 @@ const CLAUDE_FOLDERS = [
 test("encodeClaudeCwd() gives Claude Code's own folder names", () => {
   const names = CLAUDE_FOLDERS.map(([directory]) => [directory, encodeClaudeCwd(directory)]);
   expect(names).toEqual(CLAUDE_FOLDERS.map((pair) => [...pair]));
-});
-
-test.each([
-  ["/home/dev/shop", "--home-dev-shop--"],
-  ["/home/dev/my.shop v2", "--home-dev-my.shop v2--"],
-  ["/", "----"],
-])("encodePiCwd(%p) is pi's own folder name", (directory, folder) => {
-  expect(encodePiCwd(directory)).toBe(folder);
-});
-
-test("findTranscripts() finds the transcripts of all agents where each keeps them", () => {
-  writeClaude(home, { rows: ROWS });
-  writePi(home, { rows: ROWS });
-  writeCodex(home, { rows: ROWS });
-  write(
-    join(home.paths.codex, "archived_sessions", `rollout-2025-01-02T03-04-05-${uuidFrom(1)}.jsonl`),
-    ROWS,
-  );
-  write(join(home.paths.openclaw, "agents", "main", "sessions", `${uuidFrom(2)}.jsonl`), ROWS);
-  expect(found(home)).toEqual(
-    [`claude ${CLAUDE_SESSION}`, `pi ${PI_SESSION}`, `codex ${CODEX_SESSION}`]
-      .concat(`codex ${uuidFrom(1)}`, `pi ${uuidFrom(2)}`)
-      .sort(),
-  );
-  expect(found(home, { agent: "codex" })).toEqual([`codex ${CODEX_SESSION}`, `codex ${uuidFrom(1)}`].sort());
 });
 
 test("findTranscripts() finds pi sessions that were told to lie elsewhere, flat", () => {
@@ -133,11 +107,4 @@ test("findTranscripts() finds a project's folders also where Claude Code cuts th
   writeClaude(home, { id: "top", cwd: directory, rows: ROWS });
   writeClaude(home, { id: "below", cwd: join(directory, "src"), rows: ROWS });
   expect(found(home, { directory })).toEqual(["claude below", "claude top"]);
-});
-
-test("findTranscripts() with `recent` looks at a month of Codex days, else at all", () => {
-  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
-  for (const days of [0, 1, 30, 45]) writeCodex(home, { id: `day-${days}`, at: daysAgo(days), rows: ROWS });
-  expect(found(home, { recent: true })).toEqual(["codex day-0", "codex day-1", "codex day-30"]);
-  expect(found(home)).toEqual(["codex day-0", "codex day-1", "codex day-30", "codex day-45"]);
 });

@@ -1,13 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { resolvePlace, resolveSession } from "../lib/sessions/resolve.ts";
 import { claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { seeded } from "./support/random.ts";
-import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
-import { ROOT, runScript } from "./support/run.ts";
+import { type Row, uuidFrom } from "./support/rows.ts";
 
 setDefaultTimeout(30_000);
 
@@ -190,60 +188,6 @@ describe("session-reader", () => {
     }
   });
 
-  test("keeps what is nearest to a line that is asked for, and the beginning of a range", async () => {
-    using own = temporaryHome();
-    const rows = Array.from({ length: 40 }, (_, i) => claudeUser({ text: `row ${i + 1} ${"x".repeat(80)}` }));
-    writeClaude(own, { id: ID, rows });
-    const run = async (...args: string[]) =>
-      (await own.run("session-reader", ...args, "--utc")).stdout.split("\n").slice(1, -1);
-    const near = await run(`${SHORT}:20`, "--max-chars", "1000");
-    expect(linesOf(near)).toEqual([17, 18, 19, 20, 21, 22]);
-    expect(near.at(-1)).toBe(`[15 entries left out; go on with ${SHORT}:10-16 or ${SHORT}:23-30]`);
-    const range = await run(`${SHORT}:20-35`, "--around", "3", "--max-chars", "1000");
-    expect(linesOf(range)).toEqual([20, 21, 22, 23, 24, 25]);
-    expect(range.at(-1)).toBe(`[16 entries left out; go on with ${SHORT}:17-19 or ${SHORT}:26-38]`);
-    const short = await run(`${SHORT}:20-21`, "--around", "3", "--max-chars", "1000");
-    expect(linesOf(short)).toEqual([18, 19, 20, 21, 22, 23]);
-    expect(linesOf(await run(`${SHORT}:1`, "--max-chars", "700"))).toEqual([1, 2, 3, 4]);
-    expect(linesOf(await run(`${SHORT}:40`, "--max-chars", "700"))).toEqual([37, 38, 39, 40]);
-    const tight = await run(`${SHORT}:20`, "--max-chars", "240");
-    expect(tight[0]).toMatch(/^L20 \[.*\] User: row 20 x+…$/);
-  });
-
-  test("shows of searched entries that do not all fit what is around the words, of each as much as of the others", async () => {
-    using own = temporaryHome();
-    const lines = Array.from({ length: 60 }, (_, i) => `row ${i}`);
-    const output = [...lines, "here is the zebra", ...lines].join("\n");
-    const rows = ["make one", "make two", "make three"].flatMap((command, i) =>
-      call("Bash", { command }, i === 1 ? "no such animal" : output),
-    );
-    writeClaude(own, { id: ID, rows: [claudeUser({ text: "go" }), ...rows] });
-    const run = async (...args: string[]) =>
-      (await own.run("session-reader", ID, "--utc", "--tools", ...args)).stdout.split("\n").slice(1, -1);
-    const found = ["  …", "  here is the zebra", "  …"];
-    expect(await run("--grep", "zebra", "--max-chars", "600")).toEqual([
-      "L2 [2026-02-03 14:00:00] [Bash make one]",
-      ...found,
-      "L6 [2026-02-03 14:00:00] [Bash make three]",
-      ...found,
-      "[the rest is cut to fit]",
-    ]);
-    const tight = await run("--grep", "zebra", "--max-chars", "280");
-    expect([tight.length, tight.at(-2), tight.at(-1)]).toEqual([
-      5,
-      "  …",
-      `[1 entry left out; go on with ${SHORT}:2-2]`,
-    ]);
-    expect((await run("--grep", "zebra", "--max-chars", "9000")).length).toBe(246);
-  });
-
-  test("says of an entry that is read alone and cut that it is cut", async () => {
-    using own = temporaryHome();
-    writeClaude(own, { id: ID, rows: [claudeUser({ text: `one row ${"x".repeat(900)}` })] });
-    const { stdout } = await own.run("session-reader", `${SHORT}:1-1`, "--max-chars", "500");
-    expect(stdout).toMatch(/\nL1 \[.*\] User: one row x+…\n\[the rest is cut to fit\]\n$/);
-  });
-
   test("shows the call whose output is on the lines asked for", async () => {
     using own = temporaryHome();
     const rows = [
@@ -280,44 +224,6 @@ describe("session-reader", () => {
     expect(long.stdout).toMatch(/\n\[2\d\d messages before: lines 1-\d+\]\nL\d+ \[/);
     expect(long.stdout).toContain("request 299");
     expect(long.stdout).toContain("committed: feat: part 299");
-  });
-
-  test("begins the outline of a time at its beginning", async () => {
-    using own = temporaryHome();
-    const rows = Array.from({ length: 300 }, (_, i) =>
-      claudeUser({
-        text: `request ${i} ${"words ".repeat(40)}`,
-        at: new Date(Date.UTC(2026, 1, 3, 0, i)).toISOString(),
-      }),
-    );
-    writeClaude(own, { id: ID, rows });
-    const window = ["--since", "2026-02-03T01:00:00Z", "--until", "2026-02-03T04:00:00Z"];
-    const { stdout } = await own.run("session-reader", ID, "--outline", "--utc", ...window);
-    expect([...stdout].length).toBeLessThanOrEqual(4000);
-    expect(stdout.split("\n")[1]).toStartWith("L61 [2026-02-03 01:00] User: request 60 words");
-    expect(stdout).toMatch(/\n\[1\d\d messages after: lines \d+ and on\]\n$/);
-    const short = await own.run(
-      "session-reader",
-      ID,
-      "--outline",
-      "--utc",
-      "--since",
-      "2026-02-03T04:58:00Z",
-    );
-    expect(short.stdout.trimEnd().split("\n").length).toBe(3);
-  });
-
-  test("names no file in the outline whose edit failed", async () => {
-    using own = temporaryHome();
-    const edit = (file: string, isError: boolean) =>
-      call("Edit", { file_path: file, old_string: "a", new_string: "b" }, "text", {
-        isError,
-        minute: Number(isError),
-      });
-    const rows = [claudeUser({ text: "change both" }), ...edit("a.ts", true), ...edit("b.ts", false)];
-    writeClaude(own, { id: ID, rows });
-    const { stdout } = await runScript("session-reader", [ID, "--outline"], { env: own.env });
-    expect(stdout).toContain("\n  edited b.ts\n");
   });
 
   test("marks rows that were taken back", async () => {
@@ -419,12 +325,4 @@ describe("resolvePlace()", () => {
 test("a place is no session for @@", async () => {
   const { stdout } = await home.run("session-reference", `see @@"${SHORT}:5-9"`, "--json");
   expect(JSON.parse(stdout).references).toMatchObject([{ outcome: "not_found" }]);
-});
-
-test("the log of a plain file has a line for each entry too", async () => {
-  using own = temporaryHome();
-  const file = join(own.root, "plain.jsonl");
-  writeFileSync(file, jsonl({ role: "user", content: "hi" }, { role: "assistant", content: "ho" }));
-  const { stdout } = await runScript("session-reader", [file], { env: own.env, cwd: ROOT });
-  expect(stdout.split("\n").slice(1)).toEqual(["L1 [no time] User: hi", "L2 [no time] Assistant: ho", ""]);
 });

@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { withVoluteAt } from "../lib/sessions/find.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
-import { eraseFreedState } from "../lib/store/state.ts";
 import type { Agent } from "../lib/transcripts/session.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
@@ -196,26 +195,6 @@ test("resolveSession() gives the expected session, ambiguity or none for each re
   }
 });
 
-test("resolveSession() describes what it found", () => {
-  const context = layNames(home);
-  expect(resolveSession("discord", context)).toMatchObject({
-    id: CHAT,
-    agent: "claude",
-    name: "discord",
-    cwd: home.project,
-  });
-  expect(resolveSession("staging rollout", context).name).toBe("staging-rollout");
-  expect(resolveSession(HELPER, context).parentId).toBe(LOGIN);
-  expect(resolveSession(GONE, context)).toMatchObject({
-    agent: "claude",
-    file: join(home.paths.claude, "projects", "-gone", `${GONE}.jsonl`),
-    name: "old migration plan",
-    cwd: "/gone",
-    updatedAt: "2026-01-05T00:00:00.000Z",
-    size: 0,
-  });
-});
-
 test("resolveSession() lets subagents be named by a beginning only where they are asked for", () => {
   using home = temporaryHome();
   const context = layNames(home);
@@ -385,74 +364,4 @@ test("resolveSession() notices at once what changed since its cache was written"
     JSON.stringify({ customTitle: "Green" }),
   );
   expect(names("green", "blue")).toEqual([DEPLOY, "NOT_FOUND"]);
-});
-
-test("resolveSession() resolves the same where the names that were kept are damaged", () => {
-  const context = layNames(home);
-  expect(outcome("staging rollout", context)).toBe(DEPLOY);
-  eraseFreedState(home.paths);
-  const whole = readFileSync(home.paths.state);
-  const damaged = (from: number, to: number) => Buffer.from(whole).fill(0xa5, from, to);
-  const hostile = [
-    Buffer.from("{"),
-    whole.subarray(0, whole.length / 2),
-    damaged(0, 16),
-    damaged(100, 8192),
-    damaged(8192, whole.length),
-  ];
-  for (const [index, bytes] of hostile.entries()) {
-    const state = join(home.root, `damaged-${index}`, "state.db");
-    mkdirSync(dirname(state));
-    writeFileSync(state, bytes);
-    const paths = { ...home.paths, state };
-    const references = ["staging rollout", "old migration plan", REPORT];
-    expect([index, ...references.map((name) => outcome(name, { ...context, paths }))]).toEqual([
-      index,
-      DEPLOY,
-      GONE,
-      REPORT,
-    ]);
-  }
-});
-
-test("resolveSession() keeps names in a file for its user alone, and needs none", () => {
-  using home = temporaryHome();
-  const context = layNames(home);
-  expect(outcome("staging rollout", context)).toBe(DEPLOY);
-  expect(statSync(home.paths.state).mode & 0o777).toBe(0o600);
-  const blocked = write(join(home.root, "blocked"), "a file where our home should be");
-  const meta = join(blocked, "sessions-meta");
-  const paths = { ...home.paths, home: blocked, meta, state: join(blocked, "state.db") };
-  expect(outcome("fix login test", { ...context, paths })).toBe(LOGIN);
-});
-
-test("resolveSession() survives meta files that are no meta", () => {
-  const context = layNames(home);
-  for (const [index, text] of ["", "{", "[]", "null", '{"sessionId": 3}', '{"name": "x"}'].entries()) {
-    write(join(home.paths.meta, `broken-${index}.meta.json`), text);
-  }
-  mkdirSync(join(home.paths.meta, "folder.meta.json"));
-  write(metaFile(home.paths, { id: LOGIN, agent: "claude" }), '{"sessionId":');
-  expect(["fix login test", "staging rollout"].map((name) => outcome(name, context))).toEqual([
-    LOGIN,
-    DEPLOY,
-  ]);
-});
-
-test("resolveSession() finds the names that idle ones among many sessions have now", () => {
-  const context = { paths: home.paths, cwd: home.root };
-  const id = (n: number) => uuidFrom(`many ${n}`);
-  const day = 86_400;
-  const files = Array.from({ length: 160 }, (_, n) =>
-    lastSaid(claude(home, id(n), `Topic ${n}`), day + n * 60),
-  );
-  expect([outcome("topic 3", context), outcome("topic 150", context)]).toEqual([id(3), id(150)]);
-  const idle = files[150] ?? "";
-  writeFileSync(idle, jsonl(claudeState("custom-title", { customTitle: "Renamed" }, id(150))), { flag: "a" });
-  lastSaid(idle, day + 150 * 60);
-  expect([outcome("renamed", context), outcome("topic 150", context)]).toEqual([id(150), "NOT_FOUND"]);
-  // One that is new since the names were kept, and one that is gone.
-  claude(home, id(200), "Brand new");
-  rmSync(files[151] ?? "");
-  expect([outcome("brand new", context), outcome("topic 151", context)]).toEqual([id(200), "NOT_FOUND"]);
 });

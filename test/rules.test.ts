@@ -85,21 +85,4 @@ describe("entries of the reader", () => {
       expect(entries.map(({ text }) => text)).toEqual(seen.slice(-count));
     }
   });
-
-  test("a text is redacted only when it is read", () => {
-    using home = temporaryHome();
-    const file = write(join(home.root, "a.jsonl"), rows);
-    const cleaned: string[] = [];
-    const counting = {
-      ...rules,
-      clean: (text: string) => {
-        cleaned.push(text.slice(0, 4));
-        return rules.clean(text);
-      },
-    };
-    const entries = [...readEntries(file, { rules: counting, results: true })];
-    expect(cleaned).toEqual(["Bash", "Edit"]);
-    expect([entries[4]?.text, entries[4]?.text]).toEqual([`gave ${marked}`, `gave ${marked}`]);
-    expect(cleaned).toEqual(["Bash", "Edit", "gave"]);
-  });
 });

@@ -1,19 +1,9 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-} from "node:fs";
-import { basename, join } from "node:path";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { join } from "node:path";
 import { withVoluteAt } from "../lib/sessions/find.ts";
-import { describeSession, type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
-import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
+import { type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
+import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import {
@@ -21,7 +11,6 @@ import {
   layFixtures,
   OPENCLAW_SESSION,
   type TemporaryHome,
-  temporaryHome,
   write,
   writeClaude,
   writeCodex,
@@ -107,16 +96,6 @@ test("listSessions() counts a session that lies in several places once, as its n
   expect(listSessions(home.paths, { cwd: home.root }).map(({ file }) => file)).toEqual([newer]);
 });
 
-test("listSessions() leaves subagents out unless they are asked for", () => {
-  using home = temporaryHome();
-  layFixtures(home);
-  const agents = [FIXTURES.claude.agent.id, FIXTURES.claude.warmup.id];
-  expect(ids(home).filter((id) => id.startsWith("agent-"))).toEqual([]);
-  expect(ids(home, { subagents: true }).filter((id) => id.startsWith("agent-"))).toEqual(
-    expect.arrayContaining(agents),
-  );
-});
-
 test("listSessions() described leaves out files in which nothing was said", () => {
   prompted(home, "talk");
   writeClaude(home, {
@@ -200,20 +179,6 @@ test("listSessions() of a project takes its folders and worktrees, and nothing w
   expect(ids(home, { project: "shop" }).sort()).toEqual(expected.sort());
   expect(ids(home, { project: "Shop" }).sort()).toEqual(expected.sort());
   expect(ids(home, { project: "sho" })).toEqual([]);
-});
-
-test("listSessions() of a directory without git takes that directory alone", () => {
-  const plain = join(home.root, "notes");
-  mkdirSync(join(plain, "2026"), { recursive: true });
-  prompted(home, "here", { cwd: plain });
-  prompted(home, "below", { cwd: join(plain, "2026") });
-  expect(ids(home, { project: plain })).toEqual(["here"]);
-});
-
-test("listSessions() of a project reached through a symlink is the same", () => {
-  prompted(home, "here");
-  symlinkSync(home.project, join(home.root, "link"));
-  expect(ids(home, { project: join(home.root, "link") })).toEqual(["here"]);
 });
 
 test("listSessions() finds a session that was moved into the project while it ran", () => {
@@ -330,102 +295,9 @@ test("listSessions() follows no path out of a Volute file and survives broken on
   expect(ids(home, { cwd: mind, project: mind })).toEqual(["chat"]);
 });
 
-test("sessionAt() describes a transcript anywhere, and nothing else", () => {
-  const file = write(join(home.root, "x", "notes.jsonl"), jsonl(plainLine("user", "hello")));
-  expect(sessionAt(file, home.paths)).toMatchObject({ id: "notes", agent: "plain", file });
-  const text = write(join(home.root, "x", "text.jsonl"), "no transcript\n");
-  for (const path of [text, home.root, join(home.root, "none.jsonl"), join(file, "below.jsonl")]) {
-    expect(sessionAt(path, home.paths)).toBeUndefined();
-  }
-});
-
-test("describeSession() of a file that is gone keeps what is known", () => {
-  const session = sessionAt(prompted(home, "gone"));
-  if (!session) throw new Error("Expected a session");
-  renameSync(session.file, `${session.file}.old`);
-  expect(describeSession(session, home.paths)).toEqual({ ...session, cwd: undefined, startedAt: undefined });
-});
-
 const canCount = existsSync("/proc/self/io");
 if (!canCount) console.log("skipped: this system does not count the bytes a process reads");
-
-/** The bytes that reading files cost this process meanwhile. */
-function bytesRead(work: () => unknown): number {
-  const count = () => Number(/^rchar: (\d+)/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
-  const before = count();
-  work();
-  return count() - before;
-}
-
-test.skipIf(!canCount)(
-  "listSessions() lists hundreds of sessions without opening one, and describes from their ends",
-  () => {
-    const COUNT = 400;
-    const size = 300 * 1024;
-    const reply = claudeAssistant({ text: "y".repeat(1000) });
-    for (let n = 0; n < COUNT; n++) {
-      const cwd = n % 10 === 0 ? home.project : `/srv/p${n % 30}`;
-      const rows = [claudeUser({ cwd, text: "x" })];
-      const long = n < 5 ? Array.from({ length: size / 1300 }, () => reply).flat() : [];
-      age(writeClaude(home, { id: uuidFrom(n), cwd, rows: [...rows, ...long] }), n < 5 ? n : 1000 + n);
-    }
-    const options = { cwd: home.root, changedAfter: Date.now() - 600_000 };
-    // The counting itself reads a few hundred bytes.
-    expect(bytesRead(() => ids(home))).toBeLessThan(1000);
-    expect(listSessions(home.paths, { cwd: home.root })).toHaveLength(COUNT);
-    // One changed session of the project: its head alone is read, and git's HEAD is not.
-    expect(bytesRead(() => ids(home, { ...options, project: home.project }))).toBeLessThan(70_000);
-    expect(ids(home, { ...options, project: home.project })).toEqual([uuidFrom(0)]);
-    const described = bytesRead(() => ids(home, { ...options, described: true }));
-    expect(described).toBeLessThan(5 * 3 * 64 * 1024 + 10_000);
-    expect(described).toBeLessThan(5 * size);
-  },
-);
 
 const SHARED = join(ROOT, "..", "shared", "transcripts");
 const isThere = existsSync(SHARED);
 if (!isThere) console.log("skipped: the shared transcripts are not beside the repository");
-
-function transcripts(folder: string): string[] {
-  return readdirSync(join(SHARED, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".jsonl"))
-    .map((name) => join(SHARED, folder, name));
-}
-
-test.skipIf(!isThere).each([
-  ["claude", "claude"],
-  ["claude-recorded", "claude"],
-  ["pi", "pi"],
-  ["pi-recorded", "pi"],
-  ["codex", "codex"],
-])("sessionAt() knows the agent of each real transcript in %s", (folder, agent) => {
-  using home = temporaryHome();
-  for (const file of transcripts(folder)) {
-    const session = sessionAt(file, home.paths);
-    if (!session) {
-      // A hook's log, and files without a whole row of conversation, are no transcripts.
-      console.log(`no transcript: ${file.slice(SHARED.length + 1)}`);
-      continue;
-    }
-    expect([basename(file), session.agent]).toEqual([basename(file), agent]);
-    if (agent === "claude") expect(session.id).toBe(basename(file, ".jsonl"));
-    expect(session.name ?? "x").not.toMatch(/\p{Cc}/u);
-  }
-});
-
-test.skipIf(!isThere)("listSessions() lists real projects with their subagents below their parents", () => {
-  using home = temporaryHome();
-  const root = join(SHARED, "claude", "claude-code-log", "real_projects");
-  const sessions = listSessions({ ...home.paths, transcripts: [root] }, { subagents: true, described: true });
-  const agents = sessions.filter(({ parentId }) => parentId !== undefined);
-  expect(agents.length).toBeGreaterThan(4);
-  expect(agents.every(({ id }) => id.startsWith("agent-"))).toBe(true);
-  expect(sessions.some(({ id }) => id.startsWith("agent-acompact-"))).toBe(false);
-  const listed = listSessions({ ...home.paths, transcripts: [root] }, { described: true });
-  expect(listed.map(({ id }) => id).sort()).toEqual(
-    sessions
-      .filter(({ parentId }) => parentId === undefined)
-      .map(({ id }) => id)
-      .sort(),
-  );
-});

@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/listing.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
-import { entryKey } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
 import { readActiveBranch, readEntries } from "./support/entries.ts";
-import { allFixtures, FIXTURES, FIXTURES_CWD } from "./support/fixtures.ts";
+import { allFixtures, FIXTURES } from "./support/fixtures.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
 const { root } = temporaryHome();
@@ -59,30 +58,6 @@ describe("readHead()", () => {
     expect(statSync(path).size).toBeGreaterThan(1_300_000);
     expect(readHead(path)).toMatchObject({ agent: "claude", cwd });
     expect(validateSessionFile(path).valid).toBe(true);
-  });
-
-  test("tells the agent of every fixture and the directory it works in", () => {
-    const agents = allFixtures().map(({ file }) => readHead(file)?.agent);
-    expect(agents).toEqual([
-      ...Array<string>(7).fill("claude"),
-      ...Array<string>(3).fill("pi"),
-      "codex",
-      "codex",
-      "plain",
-      "plain",
-    ] as typeof agents);
-    for (const { file } of allFixtures()) {
-      const head = readHead(file);
-      if (head?.agent !== "plain") expect(head?.cwd).toBe(FIXTURES_CWD);
-    }
-  });
-
-  test("finds the header behind a first line of 300 KB", () => {
-    const long = file([
-      user("x".repeat(300_000), { sessionId: "s", cwd: "/far" }),
-      user("hi", { cwd: "/far" }),
-    ]);
-    expect(readHead(long)).toEqual({ agent: "claude", cwd: "/far" });
   });
 
   test("gives nothing for a file that is no transcript", () => {
@@ -289,26 +264,6 @@ describe("readActiveBranch()", () => {
     const cycle = file([header, entry("a", "b", "one"), entry("b", "a", "two")]);
     expect(said(readActiveBranch(cycle).entries)).toEqual(["2 user one", "3 user two"]);
   });
-});
-
-test("entryKey() is the same for a fork's copies and differs for short ids at other times or of other texts", () => {
-  const keys = (path: string) => [...readEntries(path)].map(entryKey);
-  const original = keys(FIXTURES.claude.posting.file);
-  const fork = keys(FIXTURES.claude.fork.file);
-  expect(original.length).toBeGreaterThan(3);
-  expect(fork.slice(0, original.length)).toEqual(original);
-  const entry: Entry = {
-    line: 1,
-    offset: 0,
-    end: 1,
-    id: "ab12cd34",
-    at: "2026-01-01T00:00:00.000Z",
-    kind: "user",
-    text: "",
-  };
-  expect(entryKey(entry)).not.toBe(entryKey({ ...entry, at: "2026-01-02T00:00:00.000Z" }));
-  expect(entryKey(entry)).not.toBe(entryKey({ ...entry, text: "said at the same time in another session" }));
-  expect(entryKey({ ...entry, id: undefined })).toBeUndefined();
 });
 
 describe("validateSessionFile()", () => {

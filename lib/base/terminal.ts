@@ -73,7 +73,7 @@ export function fitColumns(text: string, columns: number): string {
 }
 
 /** Breaks a line between words where a terminal would break it within one; what follows is indented. */
-export function wrapColumns(line: string, { columns, indent }: { columns: number; indent: number }): string {
+function wrapColumns(line: string, { columns, indent }: { columns: number; indent: number }): string {
   if (columns <= 0 || columnsOf(line) <= columns) return line; // a terminal whose size nobody set says 0
   let [wrapped, used] = ["", 0];
   for (const part of line.split(/(?<=\S)(?= )/)) {

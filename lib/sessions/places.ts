@@ -62,7 +62,7 @@ export function encodeClaudeCwd(directory: string): string {
 }
 
 /** Returns pi's folder name for a directory. Several directories may share one. */
-export function encodePiCwd(directory: string): string {
+function encodePiCwd(directory: string): string {
   return `--${resolve(directory)
     .replace(/^[/\\]/, "")
     .replace(/[/\\:]/g, "-")}--`;

@@ -52,7 +52,7 @@ interface Span {
 }
 
 /** Splits a line with ANSI colours into spans. */
-export function spansOf(line: string): Span[] {
+function spansOf(line: string): Span[] {
   const spans: Span[] = [];
   let codes = new Set<string>();
   for (const part of line.split(/(\x1b\[[0-9;]*m)/)) {

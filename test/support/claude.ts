@@ -35,11 +35,6 @@ export function claudeUser(options: ClaudeContext & { text: string; extra?: Row 
   });
 }
 
-/** A prompt of blocks, as pasted images make it. */
-export function claudeUserBlocks(options: ClaudeContext & { blocks: Row[]; extra?: Row }): Row {
-  return userRow(options, options.blocks, options.extra ?? {});
-}
-
 /** One API message: a row per block, all with the same message id, in the host's order. */
 export function claudeAssistant(
   options: ClaudeContext & {
@@ -102,45 +97,6 @@ export function claudeToolResult(
   return userRow(options, [block], {
     toolUseResult: isError ? `Error: ${text}` : { stdout: text, stderr: "", interrupted: false },
   });
-}
-
-/** A row the host adds for the model only. */
-export function claudeMeta(options: ClaudeContext & { text: string }): Row {
-  return userRow(options, options.text, { isMeta: true });
-}
-
-/** Context that a hook injected, as it stays in the transcript: the row, and the hook's raw output. */
-export function claudeInjected(options: ClaudeContext & { event?: string; text: string }): Row[] {
-  const { event = "UserPromptSubmit", text } = options;
-  const output = { hookSpecificOutput: { hookEventName: event, additionalContext: text } };
-  return [
-    claudeAttachment({
-      ...options,
-      attachment: {
-        type: "hook_success",
-        hookName: event,
-        toolUseID: uuidFrom(`hook ${nextNumber()}`),
-        hookEvent: event,
-        content: "",
-        stdout: `${JSON.stringify(output)}\n`,
-        stderr: "",
-        exitCode: 0,
-        command: "bun hook.ts",
-        durationMs: 12,
-      },
-    }),
-    claudeAttachment({
-      ...options,
-      attachment: {
-        type: "hook_additional_context",
-        content: [text],
-        hookName: event,
-        toolUseID: event,
-        hookEvent: event,
-      },
-      rendered: `<system-reminder>\n${event} hook additional context: ${text}\n</system-reminder>`,
-    }),
-  ];
 }
 
 export function claudeAttachment(options: ClaudeContext & { attachment: Row; rendered?: string }): Row {

@@ -93,29 +93,6 @@ export function piToolResult(
   });
 }
 
-export function piCompaction(
-  options: PiEntryOptions & { summary: string; firstKeptEntryId: string; details?: Row; fromHook?: boolean },
-): Row {
-  const { summary, firstKeptEntryId, details, fromHook = false } = options;
-  return piEntry(
-    "compaction",
-    { summary, firstKeptEntryId, tokensBefore: 90_000, ...(details ? { details } : {}), fromHook },
-    options,
-  );
-}
-
-/** What an extension injected: sent to the model, written by no person. */
-export function piCustomMessage(
-  options: PiEntryOptions & { customType: string; content: string; details?: Row },
-): Row {
-  const { customType, content, details } = options;
-  return piEntry(
-    "custom_message",
-    { customType, content, display: true, ...(details ? { details } : {}) },
-    options,
-  );
-}
-
 /** Any other entry: `session_info`, `model_change`, `label`, `custom`, `branch_summary` … */
 export function piEntry(type: string, fields: Row, options: PiEntryOptions = {}): Row {
   return {
