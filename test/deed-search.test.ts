@@ -4,14 +4,7 @@ import { join } from "node:path";
 import { plainText } from "../lib/base/output.ts";
 import { resolvePaths } from "../lib/config/config.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
-import {
-  commandHistory,
-  commandKey,
-  commandsIn,
-  hasWords,
-  isLooking,
-  programOf,
-} from "../lib/search/commands.ts";
+import { commandHistory } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { Find, FindScope } from "../lib/search/finds.ts";
@@ -160,7 +153,7 @@ describe("commandHistory()", () => {
   });
 });
 
-const { findDeeds, findJson } = histories;
+const { findJson } = histories;
 const printFinds = (...asked: Parameters<typeof histories.printFinds>) =>
   histories
     .printFinds(...asked)

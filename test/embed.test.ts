@@ -14,7 +14,7 @@ import { type EmbeddingConfig, loadConfig } from "../lib/config/config.ts";
 import { hasAllVectors, vectorSource } from "../lib/index/chunk-vectors.ts";
 import { planRun } from "../lib/index/dry-run.ts";
 import { embedChunks } from "../lib/index/embedding-run.ts";
-import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
+import { embedSessions, type RunOptions } from "../lib/index/index-run.ts";
 import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";

@@ -1,19 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import {
-  appendFileSync,
-  chmodSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, chmodSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isAllIndexed } from "../lib/index/freshness.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { openStore } from "../lib/store/store.ts";
-import { claudeCompaction, claudeState, claudeUser } from "./support/claude.ts";
+import { claudeState } from "./support/claude.ts";
 import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {
   chunksOf,
@@ -289,6 +280,27 @@ describe("indexSessions()", () => {
     expect({ found, warnings }).toEqual({ found: [true, true, true, true], warnings: [] });
     store.close();
   });
+
+  test("keeps the newest 2,000 chunks of a session, says so, and stays there as it grows", async () => {
+    const store = openHomeStore(home);
+    const rows = Array.from({ length: 2100 }, (_, i) => turn(`question number${i}`, "ok", { minute: i }));
+    const file = writeClaude(home, { id: ONE, rows });
+    const warnings: string[] = [];
+    const report = await indexHome(home, store, { onWarning: (text) => warnings.push(text) });
+    expect([report.chunks, report.newChunks]).toEqual([2000, 2000]);
+    expect(warnings).toEqual([`session ${ONE} is over 2000 chunks: only its newest are kept`]);
+    expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2099 });
+    expect([
+      countMatches(store, "number99"),
+      countMatches(store, "number100"),
+      countMatches(store, "number2099"),
+    ]).toEqual([0, 1, 1]);
+    expect((await indexHome(home, store)).sessions).toBe(0);
+    appendFileSync(file, jsonl(turn("question more", "ok", { minute: 2101 })));
+    await indexHome(home, store);
+    expect(state(store, ONE)).toMatchObject({ status: "partial", chunk_count: 2000, next_chunk: 2100 });
+    expect(countMatches(store, "number100")).toBe(0);
+  }, 60_000);
 
   test("stops at its deadline between two exchanges and goes on from there", async () => {
     const store = openHomeStore(home);

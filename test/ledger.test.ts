@@ -12,13 +12,13 @@ import {
 } from "../lib/observe/ledger.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
 import { observeSession } from "../lib/observe/observe-session.ts";
-import { observeSettings, readBackoff, setObserveSettings } from "../lib/observe/observe-state.ts";
+import { readBackoff } from "../lib/observe/observe-state.ts";
 import { readSessionMemory } from "../lib/observe/session-memory.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
 import { readActiveBranch } from "./support/entries.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
+import { homePerTest, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { jsonl, type Row } from "./support/rows.ts";

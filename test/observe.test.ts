@@ -9,9 +9,7 @@ import { modelCompleter } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe, reobserve } from "../lib/observe/observe.ts";
-import { cutStep, excerpt, rawTokens, splitTail, uncovered } from "../lib/observe/observe-step.ts";
-import { observerAnswer } from "../lib/observe/observer.ts";
-import { redact } from "../lib/redact/redact.ts";
+import { rawTokens } from "../lib/observe/observe-step.ts";
 import {
   answering,
   conversation,

@@ -1,16 +1,6 @@
 import { expect, test } from "bun:test";
-import { cutLine, type Line, type Part, plainText } from "../lib/base/output.ts";
-import {
-  columnsOf,
-  dresser,
-  fitColumns,
-  painter,
-  sayTime,
-  wantsColour,
-  wrapColumns,
-} from "../lib/base/terminal.ts";
-import { spansOf } from "./docs/picture.ts";
-import { seeded } from "./support/random.ts";
+import { type Line, type Part, plainText } from "../lib/base/output.ts";
+import { dresser, wantsColour } from "../lib/base/terminal.ts";
 
 test("wantsColour() asks the terminal, NO_COLOR and TERM", () => {
   const terminal = { isTTY: true };
