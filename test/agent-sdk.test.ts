@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type HookOutput, userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { claudeUser } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
 
@@ -101,16 +101,4 @@ test.each([
     event: "hook.agent-sdk",
     ok: false,
   });
-});
-
-test("userPromptSubmit() is silent on a broken config or cursor file, and loses nothing", async () => {
-  other(home);
-  write(home.paths.config, "{");
-  expect(await ask(home)).toEqual({});
-  write(home.paths.config, "{}");
-  write(join(home.paths.cursors, `${ME}.json`), "{");
-  expect(await ask(home)).toEqual({});
-  expect(await ask(home)).toEqual(NEWS);
-  const events = readFileSync(home.paths.log, "utf8").trimEnd().split("\n");
-  expect(events.map((line) => JSON.parse(line).ok)).toEqual([false, false, true]);
 });

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
-import { SessionMemoryError } from "../lib/base/errors.ts";
 import { type ChatMessage, type ChatReply, jsonCompleter, readAnswer } from "../lib/model/answers.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
@@ -104,26 +103,4 @@ test("a malformed answer is asked for again with what was wrong, and all attempt
         "That answer cannot be used: there is no JSON object in it. Answer again with the one JSON object only.",
     },
   ]);
-});
-
-test("three malformed answers are a failure, and a fourth is never asked for", async () => {
-  const { seen, ask } = scripted({ text: "no" }, { text: "no" }, { text: '{"na', cut: true }, { text: json });
-  const error = await ask().catch((error: unknown) => error);
-  if (!(error instanceof SessionMemoryError)) throw new Error(`found ${error}`);
-  expect(error.type).toBe("MODEL_FAILED");
-  expect(error.message).toBe(
-    "Cannot use the model's answer for meta: it was cut off at 1500 tokens, be shorter; there is no JSON object in it",
-  );
-  expect(error.details).toEqual({
-    kind: "malformed",
-    attempts: 3,
-    usage: { input: 30, output: 15 },
-    usd: 1.5,
-  });
-  expect(seen.length).toBe(3);
-});
-
-test("one attempt of unknown price makes the whole price unknown", async () => {
-  const { ask } = scripted({ text: "no", usd: null }, { text: json });
-  expect((await ask()).usd).toBeNull();
 });

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { markAt, setMarks } from "../lib/activity/cursors.ts";
 import { findCursorFile, readMarks } from "../lib/activity/look.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
@@ -21,46 +20,6 @@ function folder(): { path: string; [Symbol.dispose](): void } {
   const path = mkdtempSync(join(tmpdir(), "session-memory-cursors-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
-
-test("setMarks() keeps what another hook has set meanwhile, and of two marks that hold the farther", () => {
-  using place = folder();
-  const cursors = findCursorFile(place.path, ME);
-  const [a, b, c] = ["a", "b", "c"].map((name) => join(place.path, `${name}.jsonl`)) as [
-    string,
-    string,
-    string,
-  ];
-  for (const file of [a, b, c]) writeFileSync(file, "1\n2\n3\n4\n");
-  const advance = (id: string, file: string, offset: number) => ({ id, file, mark: markAt(file, offset) });
-  setMarks(cursors, [advance("a", a, 2), advance("c", c, 2)], undefined);
-  const seen = readMarks(cursors);
-  // Two hooks began from the same marks.
-  setMarks(cursors, [advance("a", a, 8), advance("b", b, 4)], seen);
-  setMarks(cursors, [advance("a", a, 4), advance("c", c, 6)], seen);
-  const offsets = () =>
-    Object.fromEntries([...(readMarks(cursors) ?? [])].map(([id, { offset }]) => [id, offset]));
-  expect(offsets()).toEqual({ a: 8, b: 4, c: 6 });
-  setMarks(cursors, [advance("a", a, 6)], readMarks(cursors));
-  expect(offsets().a).toBe(6); // not a conflict: the file was read from its start again
-});
-
-test("setMarks() prefers the mark of the file that is there over one of a file that was replaced", () => {
-  using place = folder();
-  const cursors = findCursorFile(place.path, ME);
-  const file = join(place.path, "a.jsonl");
-  writeFileSync(file, "old\nold\nold\n");
-  const stale = markAt(file, 12);
-  writeFileSync(file, "new\nnew\nnew\nnew\n");
-  const fresh = markAt(file, 8);
-  for (const order of [
-    [stale, fresh],
-    [fresh, stale],
-  ]) {
-    rmSync(cursors.path, { force: true });
-    for (const mark of order) setMarks(cursors, [{ id: "a", file, mark }], new Map());
-    expect(readMarks(cursors)?.get("a")).toEqual(fresh);
-  }
-});
 
 test("setMarks() by many processes at once loses no mark", async () => {
   using place = folder();

@@ -1,10 +1,7 @@
 /** Damage in one row or one file is that row's or that file's alone. */
 
 import { describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { jsonOf } from "../lib/base/json.ts";
-import { isoTime } from "../lib/transcripts/format.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -101,30 +98,6 @@ test("rows of which damage left garbage are found without their lines", async ()
   expect(JSON.parse(stdout).results[0]).toMatchObject({ session_id: WHOLE, first_line: 1, last_line: 2 });
 });
 
-test("a value that is no JSON, and a statement that is none, are no damage", () => {
-  using home = temporaryHome();
-  const store = openHomeStore(home);
-  expect(() => store.db.prepare("SELECT value FROM json_each(?)").all("{broken")).toThrow("malformed JSON");
-  expect(() => store.db.prepare("SELECT corrupt FROM nowhere")).toThrow("no such table");
-  store.close();
-  expect(readdirSync(home.paths.home).filter((name) => name.includes("damaged"))).toEqual([]);
-});
-
-test("a time outside the years 1970 to 9999 is none", () => {
-  for (const time of [
-    "-271821-04-20T00:00:00.000Z",
-    "+275760-09-13T00:00:00.000Z",
-    -1e12,
-    8.64e15,
-    Number.NaN,
-    1e300,
-  ]) {
-    expect([time, isoTime(time)]).toEqual([time, undefined]);
-  }
-  expect(isoTime("2026-02-03T10:00:00+02:00")).toBe("2026-02-03T08:00:00.000Z");
-  expect(isoTime(1_770_000_000)).toBe("2026-02-02T02:40:00.000Z");
-});
-
 const LEVELS = 200_000;
 const deepObject = `${'{"a":'.repeat(LEVELS)}1${"}".repeat(LEVELS)}`;
 const deepList = `${"[".repeat(LEVELS)}1${"]".repeat(LEVELS)}`;
@@ -196,9 +169,3 @@ function expectEnds(file: string): void {
     for (const text of texts) expect(text.length).toBeLessThan(1000);
   }
 }
-
-test("jsonOf() writes what is deeper than 64 levels as a mark", () => {
-  expect(jsonOf({ a: [1, "b", null, { c: true }] })).toBe('{"a":[1,"b",null,{"c":true}]}');
-  expect(jsonOf(JSON.parse(deepList))).toBe(`${"[".repeat(64)}"…"${"]".repeat(64)}`);
-  expect(jsonOf(undefined)).toBe("");
-});

@@ -120,15 +120,6 @@ test.if(process.platform === "linux")(
   },
 );
 
-test("a lock of version 0.1.0, which holds a process id alone, is held while that process lives", async () => {
-  const path = lockPath();
-  writeFileSync(path, `${process.pid} 7f4d2c1e`);
-  makeOld(path);
-  expect(isFree(path)).toBe(false);
-  writeFileSync(path, `${await endedPid()} 7f4d2c1e`);
-  expect(isFree(path)).toBe(true);
-});
-
 test.each(["", "\0\0\0\0", "no id"])(
   "a lock without an owner (%j) is left by a power cut: taken over",
   (text) => {

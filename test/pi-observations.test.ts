@@ -1,10 +1,8 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import { exclusively } from "../hooks/pi/state.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
-import { LEDGER_ENTRY_TYPE } from "../lib/observe/ledger.ts";
-import { foldLedger } from "../lib/observe/observations.ts";
 import { readBackoff, setObserveSettings } from "../lib/observe/observe-state.ts";
 import { readSessionMemory } from "../lib/observe/session-memory.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
@@ -108,24 +106,6 @@ test("a compaction that is called off does not wait for the step under way", asy
   expect(host.asked).toEqual([]);
 });
 
-test("what pi's end cuts off is no failure of the model", async () => {
-  using host = await observingHost({
-    rows: turns("one", "two"),
-    config: MODEL,
-    answer: (_, signal) =>
-      new Promise((_resolve, reject) =>
-        signal?.addEventListener("abort", () => reject(new Error("aborted"))),
-      ),
-  });
-  await host.emit("agent_settled");
-  while (host.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  host.state.abort.abort();
-  await host.settled();
-  const { observations } = host.state.paths;
-  expect(existsSync(observations) ? readdirSync(observations) : []).toEqual([]);
-  expect(covers(host)).toEqual([]);
-});
-
 test("a model that fails backs off, and pi is not asked to compact early", async () => {
   const small = { ...MODEL.observe, observerTokens: 500 };
   using host = await observingHost({
@@ -142,20 +122,6 @@ test("a model that fails backs off, and pi is not asked to compact early", async
   await host.emit("agent_settled");
   await host.settled();
   expect(host.asked).toHaveLength(length);
-});
-
-test("pi is asked to compact once enough has come together and is observed", async () => {
-  using host = await observingHost({
-    rows: turns("one", "two"),
-    config: { ...MODEL, observe: { ...MODEL.observe, observerTokens: 500 } },
-    answer: async (prompt) => observed(prompt),
-  });
-  await host.emit("agent_settled");
-  await host.settled();
-  expect(host.compactions).toBe(1);
-  expect(host.statuses.slice(1)).toEqual([
-    ["session-index-observations", "1 observation made (120 tokens, price unknown)"],
-  ]);
 });
 
 test("a failing model is told of in the status line, without the key that it quotes", async () => {
@@ -244,16 +210,6 @@ test("by default the session's own model observes, said once a session; none, or
   expect(await asked({ observe: { ...small, model: "none" } })).toEqual(nothing);
   expect(await asked({ observe: { ...small, auto: false } })).toEqual(nothing);
   expect(await asked({ observe: small }, null)).toEqual(nothing);
-});
-
-test("observing has a cap of its own", async () => {
-  const observe = { retainTokens: 0, stepTokens: 600, dailyBudgetUsd: 0 };
-  const answer = async (prompt: string) => observed(prompt);
-  using host = await observingHost({ rows: turns("one", "two"), config: { observe }, answer });
-  await host.emit("agent_settled");
-  await host.settled();
-  expect(host.asked).toEqual([]);
-  expect(readBackoff(host.state.paths, PI_SESSION)?.reason).toContain("would pass the daily budget of $0.00");
 });
 
 test("a model that hangs holds a compaction no longer than observe.timeoutMs; what it observed before stands in", async () => {
@@ -361,20 +317,3 @@ test("the first, the second and the tenth compaction come at the same number of 
     });
   }
 }, 60_000);
-
-test("the ledger lies in the session's own entries", async () => {
-  using host = await observingHost({
-    rows: turns("one", "two"),
-    config: MODEL,
-    answer: async (prompt) => observed(prompt),
-  });
-  await host.emit("agent_settled");
-  await host.settled();
-  const text = await Bun.file(host.file).text();
-  const records = text
-    .split("\n")
-    .filter((line) => line.includes(LEDGER_ENTRY_TYPE))
-    .map((line) => JSON.parse(line).data);
-  expect(foldLedger(records).observations.map((item) => item.text)).toEqual(["The port of line 2 stays"]);
-  expect(existsSync(host.state.paths.observations)).toBe(false);
-});

@@ -1,6 +1,5 @@
 import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { checkCitations, textByLine } from "../lib/naming/conversation.ts";
-import type { Entry } from "../lib/transcripts/session.ts";
+import { checkCitations } from "../lib/naming/conversation.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";
@@ -100,17 +99,6 @@ test("invented citations are dropped and the confidence goes down", async () => 
   });
 });
 
-test("an answer none of whose citations stands has low confidence", async () => {
-  writeClaude(home, { id: ID, rows: conversation() });
-  reply({
-    answer: "Postgres.",
-    confidence: "high",
-    citations: [{ line: 2, excerpt: "we moved to Postgres" }],
-  });
-  const { json } = await ask("which database?", "--json");
-  expect([json.confidence, json.citations]).toEqual(["low", []]);
-});
-
 test("what the model reads has line numbers and tool results about the question, and no secret", async () => {
   writeClaude(home, { id: ID, rows: conversation() });
   reply({ answer: "Not in this session.", confidence: "low", citations: [] });
@@ -184,18 +172,6 @@ test("without a model it says what to run instead", async () => {
   );
 });
 
-test("a session that is kept out is not read", async () => {
-  const llm = { baseUrl: server.baseUrl, apiKeyEnv: "KEY", model: "tiny" };
-  home.configure({ llm, exclude: { sessions: [ID] } });
-  writeClaude(home, { id: ID, rows: conversation() });
-  const { stderr, exitCode } = await ask("why WAL?");
-  expect([stderr.split("\n")[0], exitCode, server.requests.length]).toEqual([
-    `error: NOT_FOUND: Cannot use session "${ID}": it is kept out`,
-    1,
-    0,
-  ]);
-});
-
 test("a model that fails is exit 1 without a stack", async () => {
   writeClaude(home, { id: ID, rows: conversation() });
   server.script({ kind: "status", status: 429 });
@@ -233,20 +209,6 @@ const checks: [string, number, string, boolean][] = [
 test.each(checks)("checkCitations(): %s", (_, line, excerpt, stands) => {
   const { citations } = checkCitations([{ line, excerpt }], "high", lines);
   expect(citations.length === 1).toBe(stands);
-});
-
-test("several entries of one line are one text", () => {
-  const place = { line: 3, offset: 0, end: 0 };
-  const entries: Entry[] = [
-    { ...place, kind: "assistant", text: "I will\n edit" },
-    {
-      ...place,
-      kind: "tool",
-      text: "",
-      tool: { name: "Edit", target: "src/a.ts", action: "edit", paths: ["src/a.ts"] },
-    },
-  ];
-  expect([...textByLine(entries)]).toEqual([[3, "I will edit Edit src/a.ts"]]);
 });
 
 test("an empty question is wrong usage, whatever the session", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { foldLedger, isOpen, type LedgerRecord, MARKS } from "../lib/observe/observations.ts";
+import { foldLedger, isOpen, type LedgerRecord } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import { filesIn, renderObservations } from "../lib/observe/render-observations.ts";
+import { renderObservations } from "../lib/observe/render-observations.ts";
 import { conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
@@ -110,44 +110,6 @@ test("a limit keeps open 🔴, then the newest 🟡, then 🟢, in whole lines, 
     );
     for (const item of lesser) expect(item.text.length).toBeLessThan(leastOpen + 200);
   }
-});
-
-test("under a limit an open request comes before any amount of newer lesser notes", async () => {
-  const turns: Turn[] = [
-    ["user", "never push to main"],
-    ["assistant", "Understood."],
-  ];
-  for (let i = 0; i < 60; i++)
-    turns.push(
-      ["user", "ok"],
-      ["edit", `src/file-${i}.ts`],
-      ["assistant", `File number ${i} failed because its header was wrong.`],
-    );
-  const text = renderObservations(await ledgerOf(turns), { maxChars: 1500 }) ?? "";
-  expect(text).toContain(`${MARKS.red} (10:02) User: never push to main`);
-  expect(text).toContain("File number 59");
-  expect(text).not.toContain("File number 3 ");
-  expect(text.split("\n").at(-1)).toMatch(/^\(\d+ more observations left out here\)$/);
-});
-
-test("files of earlier summaries are carried on, and a modified file is not listed as read", async () => {
-  const earlier = { read: ["src/old.ts", "src/login.ts"], modified: ["src/z.ts", "src/auth.ts"] };
-  const text = renderObservations(await ledgerOf(TURNS), { earlier });
-  expect(filesIn(text ?? "")).toEqual({
-    read: ["src/old.ts"],
-    modified: ["src/auth.ts", "src/login.ts", "src/z.ts"],
-  });
-});
-
-test("the part of a branch is rendered alone, with its own files", async () => {
-  const records: LedgerRecord[] = [];
-  const entries = conversation(TURNS);
-  await observe(observing(entries.slice(0, 3), { records }));
-  await observe(observing(entries, { records }));
-  const text = renderObservations(records, { afterLine: 4 }) ?? "";
-  expect(text).not.toContain("fix the flaky login test");
-  expect(text).toContain("Was ist mit dem Deploy?");
-  expect(filesIn(text)).toEqual({ read: [], modified: [] });
 });
 
 test("what a message contains cannot pass for a section, a tag or another line", async () => {

@@ -122,15 +122,6 @@ test("the policy allows the page's own style", async () => {
   expect(new Bun.CryptoHasher("sha256").update(style).digest("base64")).toBe(allowed ?? "");
 });
 
-test("speakers have the names of config.json", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
-  home.configure({ participants: { user: "Jason", assistant: "Deployer" } });
-  const html = readFileSync(await ok(home, ID), "utf8");
-  expect(html).toContain('<span class="who">Jason</span>');
-  expect(html).toContain('<span class="who">Deployer</span>');
-});
-
 test("observations are shown with links to their places", async () => {
   using home = temporaryHome();
   layDeploy(home);
@@ -195,14 +186,6 @@ test.skipIf(!hasChromium())(
   },
   60_000,
 );
-
-test("a description that begins as the title does is not said again", async () => {
-  using home = temporaryHome();
-  layDeploy(home, { title: "make DEPLOY.sh keep …" });
-  await home.ok("index-meta", ID);
-  const html = readFileSync(await ok(home, ID), "utf8");
-  expect(html).not.toContain('<p dir="auto">');
-});
 
 test("--json names the pages and the overview", async () => {
   using home = temporaryHome();

@@ -10,11 +10,10 @@ import {
   temporaryHome,
   write,
   writeClaude,
-  writeMeta,
   writePi,
 } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
-import { plainLine, plainMessage } from "./support/plain.ts";
+import { plainLine } from "./support/plain.ts";
 import { seeded } from "./support/random.ts";
 import type { Row } from "./support/rows.ts";
 import { runScript, startScript } from "./support/run.ts";
@@ -108,18 +107,6 @@ test("saveSessionToMemory() keeps the last messages only, one line each", async 
   expect(readFileSync(three ?? "", "utf8")).toContain(":18-20\n");
 });
 
-test("saveSessionToMemory() finds the last messages of a long session and their lines", async () => {
-  const rows = Array.from({ length: 5000 }, (_, i) =>
-    plainLine(i % 3 ? "assistant" : "user", i % 2 ? `message ${i}` : " "),
-  );
-  const path = await save(home, rows, { messageCount: 4 });
-  const note = readFileSync(path ?? "", "utf8");
-  expect(note).toContain("session.jsonl:4994-5000\n");
-  expect(note).toEndWith(
-    "\n\nAssistant: message 4993\nUser: message 4995\nAssistant: message 4997\nAssistant: message 4999\n",
-  );
-});
-
 test("saving the same session again gives the same file, a grown one gives -2, another one -3", async () => {
   const first = await save(home, DEPLOY);
   expect(await save(home, DEPLOY)).toBe(first);
@@ -173,15 +160,6 @@ test("a note holds no secret, no control character and no tag", async () => {
   expect(note.match(/^## Conversation Summary$/gm)).toHaveLength(1);
   expect(note.match(/^- \*\*Source\*\*: cli$/gm)).toHaveLength(1);
   expect(note.match(/^- \*\*/gm)).toHaveLength(4);
-});
-
-test("saveSessionToMemory() cuts a very long message and says where it stands", async () => {
-  const path = await save(home, [plainLine("user", "word ".repeat(10_000))]);
-  const line = readFileSync(path ?? "", "utf8")
-    .split("\n")
-    .find((text) => text.startsWith("User: "));
-  expect(line?.length).toBeLessThanOrEqual(8006);
-  expect(line).toEndWith("…");
 });
 
 test("a model names the note when asked, and when it fails rules do", async () => {
@@ -303,23 +281,6 @@ test("save-session uses the title that the user gave the session", async () => {
   writeClaude(home, { id, rows: [claudeUser({ text: "Fix the flaky login test" }), title] });
   const { stdout } = await home.run("save-session", id);
   expect(stdout).toEndWith("-login-saga.md\n");
-});
-
-test("save-session uses the name that a model gave the session before", async () => {
-  const file = write(join(home.root, "s", "deploy.jsonl"), DEPLOY);
-  writeMeta(home, { sessionId: "deploy", sessionFile: file, name: "Zero-downtime shop rollout" });
-  const { stdout } = await home.run("save-session", file);
-  expect(stdout).toEndWith("/memory/2026-02-03-zero-downtime-shop-rollout.md\n");
-});
-
-test("messages that the user excludes are not in the note", async () => {
-  home.configure({ exclude: { patterns: ["Project Falcon"] } });
-  const rows = [plainMessage("user", "About Project Falcon"), plainMessage("user", "About the shop")];
-  const file = write(join(home.root, "s", "talk.jsonl"), rows);
-  const { stdout } = await home.run("save-session", file);
-  const note = readFileSync(stdout.trimEnd(), "utf8");
-  expect(note).toContain("User: About the shop\n");
-  expect(note).not.toContain("Falcon");
 });
 
 test("save-session of a session whose transcript is gone says so, and where its words still are", async () => {

@@ -101,33 +101,6 @@ describe("an error with a known end brings it", () => {
       `ran "pip install requests"`,
     ],
     [
-      "a flag that was missing",
-      [
-        ["fails", "git push", "fatal: The current branch shop has no upstream branch."],
-        ["runs", "git push --set-upstream origin shop", "branch set up"],
-      ],
-      ["git push", "fatal: The current branch shop has no upstream branch."],
-      `ran "git push --set-upstream origin shop" in place of "git push"`,
-    ],
-    [
-      "a directory that was wrong",
-      [
-        ["fails", "cd src && go test ./...", "/bin/bash: line 1: cd: src: No such file or directory"],
-        ["runs", "go test ./...", "ok"],
-      ],
-      ["cd src && go vet ./...", "bash: line 7: cd: src: No such file or directory"],
-      `ran "go test ./..." in place of "cd src && go test ./..."`,
-    ],
-    [
-      "a program that was not on PATH",
-      [
-        ["fails", "go build ./cmd", "/bin/bash: line 1: go: command not found"],
-        ["runs", "export PATH=/usr/local/go/bin:$PATH && go build ./cmd", ""],
-      ],
-      ["go test ./...", "/bin/bash: line 3: go: command not found"],
-      `ran "export PATH=/usr/local/go/bin:$PATH && go build ./cmd" in place of "go build ./cmd"`,
-    ],
-    [
       "several steps, that with the error's words first",
       [
         [

@@ -273,14 +273,6 @@ test("a Claude Code fork's ancestor is the session whose rows it copied", async 
   );
 });
 
-test("an excluded session is as good as unknown", async () => {
-  known(DEPLOY, "deploy");
-  home.configure({ exclude: { sessions: [DEPLOY] } });
-  expect((await run("@@deploy", "--json")).json.references).toEqual([
-    { reference: "@@deploy", outcome: "not_found", candidates: [] },
-  ]);
-});
-
 test("the block is never longer than the host hands over", async () => {
   for (const [id, name] of [
     [DEPLOY, "one"],

@@ -147,18 +147,6 @@ test("setup suggests no question about toy sessions, hashes, paths and commands"
   expect([stdout.includes("Questions of"), exitCode]).toEqual([false, 0]);
 });
 
-test("setup warns of all quarantined transcripts on one line", async () => {
-  for (const name of ["a", "b"]) write(join(home.paths.claude, "projects", "x", `${name}.jsonl`), "noise\n");
-  const args = ["--sessions", join(home.paths.claude, "projects"), "--yes"];
-  const run = await startScript("setup", args, { env: home.env, cwd: home.home });
-  const warnings = run.stderr.split("\n").filter((line) => line.startsWith("warning: "));
-  expect(warnings).toEqual([
-    expect.stringMatching(
-      /^warning: quarantined 2 transcripts, the first \S+\.jsonl: 1 of 1 lines are not JSON \(/,
-    ),
-  ]);
-});
-
 test("setup --json prints one document, and the hosts' words as remarks", async () => {
   const claude = host("claude");
   const { stdout, exitCode } = await setup("--yes", "--json");
@@ -204,15 +192,6 @@ test("setup writes skill pages into the folders of hosts without commands of the
     false,
   ]);
   expect(readFileSync(page("sessions"), "utf8")).toBe("mine now");
-});
-
-test("setup names who receives anything once it is installed in pi", async () => {
-  host("pi");
-  mkdirSync(home.paths.pi, { recursive: true });
-  const { stdout } = await setup();
-  expect(stdout).toContain(
-    "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)\n",
-  );
 });
 
 test("setup goes on after a host's command that failed, names it, and ends with 1", async () => {

@@ -74,18 +74,6 @@ describe("openDatabase()", () => {
     );
     db.close();
   });
-
-  test("takes named and ordered parameters and gives blobs back as bytes", () => {
-    const db = openScratch();
-    const named = db.prepare("SELECT $a AS a, $b AS b").get({ a: 1, b: new Uint8Array([1, 2]) });
-    expect([named?.a, new Uint8Array(named?.b as Uint8Array)]).toEqual([1, new Uint8Array([1, 2])]);
-    expect([...db.prepare("SELECT value FROM json_each(?)").iterate("[5,6]")]).toEqual([
-      { value: 5 },
-      { value: 6 },
-    ]);
-    expect(db.prepare("SELECT 1 WHERE 0").get()).toBeUndefined();
-    db.close();
-  });
 });
 
 describe("openStore()", () => {

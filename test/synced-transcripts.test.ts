@@ -1,12 +1,12 @@
 /** Transcripts of other machines beside the own ones: found, told apart, counted once, of the same project. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings, loadConfig } from "../lib/config/config.ts";
 import { readHookSettings } from "../lib/config/config-file.ts";
 import { isConflictCopy } from "../lib/sessions/places.ts";
-import { normalizeRemote, readOrigin } from "../lib/sessions/project.ts";
+import { normalizeRemote } from "../lib/sessions/project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
@@ -232,26 +232,5 @@ describe("normalizeRemote", () => {
     "origin",
   ])("has no name for %p, which is another thing on every machine", (address) => {
     expect(normalizeRemote(address)).toBeUndefined();
-  });
-});
-
-describe("originOf", () => {
-  const repository = (home: TemporaryHome, config: string) =>
-    writeFileSync(join(home.project, ".git", "config"), config);
-
-  test("reads the origin's url alone, from anywhere in the repository", () => {
-    using home = temporaryHome();
-    repository(
-      home,
-      '[remote "upstream"]\n\turl = git@github.com:up/stream.git\n[remote "origin"]\n\tfetch = +refs/heads/*\n\tURL = "git@github.com:acme/shop.git" ; ours\n[branch "main"]\n\turl = no\n',
-    );
-    mkdirSync(join(home.project, "src", "deep"), { recursive: true });
-    expect(readOrigin(join(home.project, "src", "deep"))).toBe("github.com/acme/shop");
-  });
-
-  test("has none for a repository without a remote, and none outside of one", () => {
-    using home = temporaryHome();
-    repository(home, "[core]\n\tbare = false\n");
-    expect([readOrigin(home.project), readOrigin(home.root)]).toEqual([undefined, undefined]);
   });
 });

@@ -81,17 +81,6 @@ test("a session that begins or was cleared is told of the project's last one, a 
   expect(await start(home, { source: "fork" })).toEqual(SILENCE);
 }, 30_000);
 
-test("a description ends like a sentence, and one that is the name is not said twice", async () => {
-  const said = async (description: string) => {
-    session(home, { name: "hello", description });
-    return lineIn(await start(home));
-  };
-  const after = ` Its summary comes with @@${LAST.slice(0, 8)} in a prompt.`;
-  const open = "Open: the test on Windows";
-  expect(await said("how do I deploy")).toEndWith(`): "how do I deploy. ${open}"${after}`);
-  expect(await said("hello")).toEndWith(`"hello" (2h ago): "${open}"${after}`);
-}, 30_000);
-
 test("the last session is the one whose last row is the newest, whatever its file's time, named or not", async () => {
   const named = session(home, { age: 3 * DAY });
   const bare = session(home, { id: uuidFrom("bare"), age: 2 * DAY });

@@ -8,7 +8,6 @@ import type { FoundHit } from "../../lib/search/print.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
-import { layFixtures, temporaryHome } from "../support/home.ts";
 import { settingsWith } from "../support/index.ts";
 import { seeded } from "../support/random.ts";
 import { scriptPath } from "../support/run.ts";
@@ -28,7 +27,6 @@ import {
 } from "./measure.ts";
 import { areaUnderCurve, evaluate, share } from "./search/evaluate.ts";
 import { hasLocomo, indexLocomo, scoreLocomo } from "./search/locomo.ts";
-import { OWN_QUESTIONS } from "./search/own-questions.ts";
 
 const NOW = new Date("2026-11-20T12:00:00Z");
 const RUNS = 15;
@@ -43,7 +41,6 @@ const PHRASINGS = [
 
 export async function rows(): Promise<BenchRow[]> {
   return [
-    ...(await ownQuestions()),
     ...(await realQuestions()),
     ...(await locomo()),
     ...(await inTemporaryFolder(shellSpeed)),
@@ -63,29 +60,6 @@ function find(store: Store, texts: string[], limit = 10): FoundHit[] {
     around: 0,
     explain: false,
   }).hits;
-}
-
-async function ownQuestions(): Promise<BenchRow[]> {
-  using home = temporaryHome();
-  const { plain } = layFixtures(home);
-  const { claude, pi, codex } = home.paths;
-  const paths = { ...home.paths, transcripts: [claude, pi, codex, plain] };
-  const store = openStore(home.paths.database);
-  await indexSessions({
-    store,
-    sessions: listSessions(paths, { subagents: true }),
-    settings: settingsWith(),
-  });
-  const right = OWN_QUESTIONS.filter(({ phrasings, answer }) => {
-    const found = find(store, phrasings).filter(({ hit }) => hit.strength === "strong");
-    return answer
-      ? found.slice(0, 3).some(({ hit }) => hit.content.includes(answer.holds))
-      : found.length === 0;
-  });
-  store.close();
-  return [
-    atLeast("questions on the committed transcripts", (100 * right.length) / OWN_QUESTIONS.length, 100),
-  ];
 }
 
 /** Questions on real sessions: `bun test/bench/search/evaluate.ts` says more, and which are missed. */
