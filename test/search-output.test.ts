@@ -201,6 +201,20 @@ describe("on made-up sessions", () => {
     expect(weak[0]).toBe("nothing certain; nearest:");
   });
 
+  test("each session has a row, however little room there is and where only labels hold a word", () => {
+    for (let maxChars = 200; maxChars < 1500; maxChars += 50) {
+      for (const texts of [["quadrant scale", "harbour fog clouds"], ["did the assistant do it"]]) {
+        const found = ask(store, texts, { maxChars, limit: 20 });
+        const withRows = found.filter(({ hit }) => hit.lines.length > 0);
+        const sessions = (hits: readonly FoundHit[]) => [...new Set(hits.map(({ hit }) => hit.session_id))];
+        expect(sessions(found)).toEqual(sessions(withRows));
+        const printed = printHits(found, PRINT);
+        const positions = Array.from(printed.matchAll(/^(\d+)\. /gm), ([, position]) => Number(position));
+        expect(positions).toEqual(positions.map((_, i) => i + 1));
+      }
+    }
+  });
+
   test("one character beside a word counts: phase 5 is not phase 1", () => {
     expect(ask(store, ["phase 5"])[0]?.hit.project).toBe("ship");
     expect(ask(store, ["phase 1"])[0]?.hit.project).toBe("harbour");

@@ -18,7 +18,7 @@ interface ChooseOptions {
 }
 
 /** A row with what is shown of it. */
-interface ChosenRow {
+export interface ChosenRow {
   /** The row with its chosen sentences in order, and `…` where words are left out. */
   row: Row;
   /** True if it holds what was chosen first of its hit. */

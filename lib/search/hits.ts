@@ -6,10 +6,11 @@ import { headerContext } from "../index/chunk.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";
+import { oneLine } from "../redact/redact.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, sessionsWithCopy, speakersOf, topicsOf } from "./candidates.ts";
-import { chooseRows } from "./choose.ts";
+import { type ChosenRow, chooseRows } from "./choose.ts";
 import { isSourceGone, uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
@@ -33,7 +34,7 @@ import {
 import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
-import { exchangesAround, isNew, joinChunks, type Row, withHolding } from "./rows.ts";
+import { exchangesAround, isNew, joinChunks, type PassageRow, type Row, withHolding } from "./rows.ts";
 import { measureStrength, STRONG } from "./strength.ts";
 
 export interface HitOptions extends RetrievalOptions {
@@ -276,7 +277,9 @@ function fillRows(showing: readonly Showing[], found: Retrieved, options: HitOpt
     showing.filter(({ one }) => one.isOpen),
     { found, options, budget },
   );
-  for (const each of showing) {
+  const passages = showing.map(({ passage }) => passage);
+  for (const [i, each] of showing.entries()) {
+    if (isFirstOfSession(passages, i) && isBare(each.one)) each.one.isOpen = false;
     if (!each.one.isOpen) fillLines([each], { found, options, budget: LINE_CHARS, isOneLine: true });
   }
   return foldEmpty(showing.map(({ one }) => one));
@@ -286,15 +289,19 @@ function fillRows(showing: readonly Showing[], found: Retrieved, options: HitOpt
 function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
   const kept: FoundHit[] = [];
   for (const one of hits) {
-    const { session_id, lines, first_line, last_line, also, before, after } = one.hit;
+    const { session_id, first_line, last_line, also } = one.hit;
     const first = kept.find(({ hit }) => hit.session_id === session_id);
-    if (first && lines.length + before.length + after.length === 0) {
+    if (first && isBare(one)) {
       first.hit.also = mergeRanges([[first_line, last_line], ...first.hit.also, ...also]);
     } else kept.push(one);
   }
   for (const { hit } of kept)
     hit.also = hit.also.filter((range) => !kept.some((one) => holds(one.hit, hit, range)));
   return kept;
+}
+
+function isBare({ hit: { lines, before, after } }: FoundHit): boolean {
+  return lines.length + before.length + after.length === 0;
 }
 
 /** Returns whether a range of one hit's session lies in what another one names in its head. */
@@ -326,7 +333,8 @@ function fillLines(
     rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + 1,
   });
   for (const [i, one] of hits.entries()) {
-    const own = chosen[i] ?? [];
+    let own = chosen[i] ?? [];
+    if (isOneLine && own.length === 0) own = firstInside(rows[i] ?? []);
     const best = own.find(({ isBest }) => isBest)?.row;
     const lines = own.map(({ row }) => row);
     widen(one.hit, isOneLine && best ? [best] : lines);
@@ -336,6 +344,14 @@ function fillLines(
     one.hit.lines = settle(lines);
     one.best = best && settle([best])[0];
   }
+}
+
+/** Chooses the first row of a passage, for one found by meaning, time or a label: no row of it holds a word. */
+function firstInside(rows: readonly PassageRow[]): ChosenRow[] {
+  const first = rows.find(({ isInside }) => isInside);
+  if (!first) return [];
+  const { isInside: _, isOutput: __, ...row } = first;
+  return [{ row: { ...row, text: oneLine(row.text, LINE_CHARS) }, isBest: true }];
 }
 
 /** Returns the worth of each stem of the phrasings; one that several use is worth more. */

@@ -114,9 +114,8 @@ export function printHits(found: readonly FoundHit[], options: PrintOptions): Li
     rest: footLines(one),
   }));
   const lines = open.length > 0 ? fit(blocks, maxChars) : [];
-  for (const [i, one] of shown.entries()) {
-    if (one.isOpen) continue;
-    const line = lineOf(one, { ...options, position: i + 1, max: WEAK_LINE });
+  for (const [i, one] of shown.filter(({ isOpen }) => !isOpen).entries()) {
+    const line = lineOf(one, { ...options, position: open.length + i + 1, max: WEAK_LINE });
     if (lines.length === 0 || countPoints([...lines, line]) <= maxChars) lines.push(line);
   }
   return [...top, ...linesWithin(lines, maxChars)];
