@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { postToolUseFailure } from "../hooks/agent-sdk.ts";
 import { PULLED_FACT, SHARED_FILE } from "../lib/store/replica.ts";
+import { openDatabase } from "../lib/store/sqlite.ts";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
@@ -314,6 +315,19 @@ describe("Seen before", () => {
     rmSync(home.paths.config);
     expect((await home.run("forget", ME, "--yes")).exitCode).toBe(0);
     expect(await fail(home, "rtk bun x", RTK, excluded)).toBe("");
+  });
+
+  test("is silent about an index of another version, which the next search carries over", async () => {
+    using home = await homeWith({ one: turns });
+    const db = openDatabase(home.paths.database);
+    db.exec("PRAGMA user_version = 7");
+    db.close();
+    expect(await fail(home, "rtk bun x", RTK)).toBe("");
+    expect(existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "").not.toContain(
+      '"ok":false',
+    );
+    await home.ok("search", "go on");
+    expect(await fail(home, "rtk bun x", RTK)).toContain("gone after: ran");
   });
 
   test("names the owner of a shared session, unless it is here too", async () => {

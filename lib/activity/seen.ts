@@ -7,6 +7,7 @@
 import { existsSync } from "node:fs";
 import type { Paths, Settings } from "../config/config.ts";
 import type { FailedCommand } from "../search/seen-before.ts";
+import { isOfThisVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
@@ -43,10 +44,9 @@ function holdsAny(file: string, keys: readonly number[]): boolean {
   if (keys.length === 0 || !existsSync(file)) return false;
   const db = openDatabase(file, { create: false });
   try {
-    // an index of before has no such table until it is opened for a run
-    const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'error_lines'").get();
     const find = "SELECT 1 FROM error_lines WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1";
-    return isThere !== undefined && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
+    // the next run over an index of another version carries it over
+    return isOfThisVersion(db) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
   } finally {
     db.close();
   }

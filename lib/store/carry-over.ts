@@ -69,7 +69,7 @@ function openCurrent(path: string, { schema, create, isCurrent }: Versioned): Sq
   const db = openDatabase(path, create === undefined ? {} : { create });
   try {
     if (readVersion(db) === 0 && isEmpty(db)) createTables(db, schema);
-    if (readVersion(db) === VERSION && (isCurrent?.(db) ?? true)) return db;
+    if (isOfThisVersion(db) && (isCurrent?.(db) ?? true)) return db;
   } catch (error) {
     db.close();
     throw storageError("open", path, error);
@@ -84,6 +84,11 @@ function createTables(db: SqlDatabase, schema: string): void {
     db.exec(schema);
     db.exec(`PRAGMA user_version = ${VERSION}`);
   });
+}
+
+/** Returns whether a database has our tables of this version. */
+export function isOfThisVersion(db: SqlDatabase): boolean {
+  return readVersion(db) === VERSION;
 }
 
 function readVersion(db: SqlDatabase): number {
