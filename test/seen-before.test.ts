@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { postToolUseFailure } from "../hooks/agent-sdk.ts";
 import { PULLED_FACT, SHARED_FILE } from "../lib/store/replica.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
+import { withState } from "../lib/store/state.ts";
 import { openStore, writeFact } from "../lib/store/store.ts";
-import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
+import { claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { type Turn, writeWork } from "./support/work.ts";
@@ -315,6 +317,18 @@ describe("Seen before", () => {
     rmSync(home.paths.config);
     expect((await home.run("forget", ME, "--yes")).exitCode).toBe(0);
     expect(await fail(home, "rtk bun x", RTK, excluded)).toBe("");
+  });
+
+  test("what a forgotten session was told is forgotten, of its subagents too", async () => {
+    using home = await homeWith({ one: turns, me: [["runs", "ls", "a"]] });
+    writeClaude(home, { id: "agent-a1", parentId: ME, rows: [claudeUser({ text: "look", sessionId: ME })] });
+    for (const fields of [{}, { agent_id: "a1" }, { session_id: uuidFrom("another") }])
+      expect(await fail(home, "rtk bun x", RTK, fields)).not.toBe("");
+    await home.ok("forget", ME, "--yes");
+    const told = withState(home.paths, ({ db }) =>
+      db.prepare("SELECT DISTINCT viewer FROM seen_before").all(),
+    );
+    expect(told).toEqual([{ viewer: uuidFrom("another") }]);
   });
 
   test("is silent about an index of another version, which the next search carries over", async () => {

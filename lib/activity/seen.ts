@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import type { Paths, Settings } from "../config/config.ts";
 import type { FailedCommand } from "../search/seen-before.ts";
 import { isOfThisVersion } from "../store/carry-over.ts";
+import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
 import { openDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
@@ -128,6 +129,21 @@ function claim({ db }: Store, viewer: string, keys: readonly number[], now: Date
     db.prepare("DELETE FROM seen_before WHERE at < ?").run(before);
     return keys.filter((key) => insert.run(viewer, key, now.toISOString()).changes === 1).length > 0;
   });
+}
+
+/** Forgets which errors sessions, or their subagents, were told the ends of; returns how many. */
+export async function forgetTold(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<number> {
+  if (!("ids" in forgetting)) return 0;
+  const { withExistingState } = await import("../store/state.ts");
+  // hosts name a subagent without the prefix of its transcript
+  const viewers = Array.from(forgetting.ids).flatMap((id) => [id, id.replace(/^agent-/, "")]);
+  const those = "FROM seen_before WHERE viewer IN (SELECT value FROM json_each(?))";
+  const told = withExistingState(paths, ({ db }) => {
+    const row = db.prepare(`SELECT count(*) AS n ${those}`).get(JSON.stringify(viewers));
+    if (!dryRun) db.prepare(`DELETE ${those}`).run(JSON.stringify(viewers));
+    return Number(row?.n);
+  });
+  return told ?? 0;
 }
 
 /** Counts how often something was said within a day. */

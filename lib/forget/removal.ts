@@ -6,6 +6,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { forgetMarks } from "../activity/forget-marks.ts";
+import { forgetTold } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
@@ -57,7 +58,7 @@ export interface Forgotten {
     observations: number;
     ledgers: number;
     metaFiles: number;
-    /** Cursors of and about the session. */
+    /** Cursors of and about the session, and the errors it was told the ends of. */
     cursors: number;
     notes: string[];
     /** Pages, and overviews that link them. */
@@ -208,7 +209,8 @@ async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean
     reports: forgetReports(forgetting, { paths, dryRun }),
     metas: await forgetMetas(forgetting, { paths, dryRun }),
     ...(await forgetLedgers(forgetting, { paths, dryRun })),
-    cursors: await forgetMarks(forgetting, { paths, dryRun }),
+    cursors:
+      (await forgetMarks(forgetting, { paths, dryRun })) + (await forgetTold(forgetting, { paths, dryRun })),
     logLines: forgetInLog(paths.log, forgetting, { places, dryRun }),
     sharedChunks: forgetShared(forgetting, { paths, dryRun }),
   };
