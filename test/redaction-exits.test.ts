@@ -21,6 +21,7 @@ import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { type PiHost, piHost } from "./support/pi-host.ts";
 import type { Row } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+import { writeWork } from "./support/work.ts";
 
 setDefaultTimeout(120_000);
 
@@ -36,6 +37,7 @@ const IN_PATH = "AMBER-4402";
 const FORGED = "\u001b[31m\n2. forged result\u009b2J";
 const SECRETS = [TOKEN, PASSWORD, OWN];
 const planted = `${TOKEN} and DB_PASSWORD="${PASSWORD}" and ${OWN}`;
+const REFUSED = "error: the zebra refused the key";
 
 const ASKING = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
 const TOLD = "9c4e2a10-1b3d-4c5e-8f60-7a8b9c0d1e2f";
@@ -123,6 +125,14 @@ function layTranscripts(): void {
     cwd: folder,
     rows: chain([claudeUser({ ...own, text: "hello" }), ...claudeAssistant({ ...own, text: "hi" })]),
   });
+  writeWork(
+    home,
+    "ended",
+    { day: 1, cwd: folder },
+    ["fails", "deploy --now", REFUSED],
+    ["runs", `allow ${planted}`, ""],
+    ["runs", "deploy --now", "done"],
+  );
   const plain = [`{"role":"user","content":"plain gateway ${planted.replaceAll('"', '\\"')}"}`];
   write(join(home.root, "plain", `notes-${IN_PATH}.jsonl`), `${plain.join("\n")}\n`);
   write(
@@ -247,6 +257,8 @@ async function runHooks(): Promise<void> {
     add(`hook ${name}`, stdout + stderr);
   };
   await hook("user-prompt-submit", { prompt: `look at @@${TOLD} and @@"${OWN}: what is ${planted}?"` });
+  const failure = { hook_event_name: "PostToolUseFailure", tool_input: { command: "deploy --now" } };
+  await hook("post-tool-use-failure", { ...failure, error: REFUSED });
   await hook("session-start", { source: "startup" });
   const told = { session_id: TOLD, transcript_path: transcript(TOLD) };
   await hook("pre-compact", { ...told, trigger: "auto" });
