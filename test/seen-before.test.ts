@@ -61,6 +61,9 @@ async function fail(
 }
 
 const RTK = "error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>";
+const IGNORED = "The following paths are ignored by one of your .gitignore files:\ndist\nhint: Use -f";
+const MODULE = "pattern ./...: directory prefix . does not contain main module";
+const LONG = Array.from({ length: 20 }, (_, i) => `target-${i}`).join(" ");
 const short = (name: string) => uuidFrom(name).slice(0, 8);
 
 describe("an error with a known end brings it", () => {
@@ -91,7 +94,7 @@ describe("an error with a known end brings it", () => {
         "mix test test/a_test.exs",
         "1) test it\n ** (RuntimeError) no :secret_key_base configuration found in Web.Endpoint",
       ],
-      `edited "test.exs": "+ secret_key_base: String.duplicate('a', 64)"`,
+      `edited "test.exs": "+ secret_key_base: String.duplicate(\\"a\\", 64)"`,
     ],
     [
       "a command in between",
@@ -159,7 +162,49 @@ describe("an error with a known end brings it", () => {
         ["runs", "mix test", "12 tests"],
       ],
       ["mix test", "** (RuntimeError) Zebra requires lazy_html as a test dependency."],
-      `edited "mix.exs": "+deps: [{:lazy_html, '>= 0.1.0'}]"`,
+      `edited "mix.exs": "+deps: [{:lazy_html, \\">= 0.1.0\\"}]"`,
+    ],
+    [
+      "the run of the program that it names, of several on a line",
+      [
+        ["fails", "go run web.go &\nsleep 2\ncurl -s localhost:8080", "bash: line 1: go: command not found"],
+        ["runs", "/usr/local/go/bin/go run web.go &\nsleep 2", "Server starting"],
+        ["runs", "curl -s localhost:8080", "welcome"],
+      ],
+      ["go run web.go", "bash: line 1: go: command not found"],
+      `ran "/usr/local/go/bin/go run web.go`,
+    ],
+    [
+      "all that it was to do, not without what failed",
+      [
+        ["fails", "git add a.ts b.ts dist/zebra.css && git commit -m zebra", IGNORED],
+        ["runs", "git add a.ts b.ts && git commit -m zebra", "[main 1] zebra"],
+        ["runs", "git add -f dist/zebra.css && git commit --amend", "[main 2] zebra"],
+      ],
+      ["git add c.ts dist/zebra.css", IGNORED],
+      `ran "git add -f dist/zebra.css && git commit --amend" in place of "git add a.ts`,
+    ],
+    [
+      "another folder for a chain of programs, seen through the same filter",
+      [
+        ["fails", "gofmt -l . && go test ./... 2>&1 | grep ok | head -4", MODULE],
+        ["runs", "cd e2e && gofmt -l . && go test ./... 2>&1 | grep ok | head -9", "ok"],
+      ],
+      ["go test ./... && gofmt -l src", MODULE],
+      `ran "cd e2e && gofmt -l . && go test ./... 2>&1 | grep ok" in place of "gofmt -l . && go test`,
+    ],
+    [
+      "only the part of long commands that differs",
+      [
+        [
+          "fails",
+          `cd src && make ${LONG} 2>&1 | tail -3`,
+          "bash: line 1: cd: src: No such file or directory",
+        ],
+        ["runs", `cd lib && make ${LONG} 2>&1`, "made"],
+      ],
+      ["cd src && make", "bash: line 1: cd: src: No such file or directory"],
+      `ran "cd lib …" in place of "cd src …"`,
     ],
   ];
   for (const [name, turns, [command, output], end] of cases)
@@ -256,6 +301,23 @@ describe("nothing is said of", () => {
       ["npm test", LODASH],
     ],
     [
+      "an error that only went with what it complained of",
+      {
+        a: [
+          ["fails", "git add a.ts dist/zebra.css", IGNORED],
+          ["runs", "git add a.ts", ""],
+        ],
+      },
+      ["git add b.ts dist/zebra.css", IGNORED],
+    ],
+    [
+      "an error whose output says how it ends",
+      {
+        a: ended("npm test", `${LODASH}\nRun 'npm install lodash' first`, install),
+      },
+      ["npm test", `${LODASH}\nRun 'npm install lodash' first`],
+    ],
+    [
       "an error that a filter hides in the later run",
       { a: [["fails", "npm test", LODASH], install, ["runs", "npm test | grep pass", "3 pass"]] },
       ["npm test", LODASH],
@@ -286,7 +348,30 @@ describe("Seen before", () => {
     const line = (end: string) =>
       `- "error: unrecognized subcommand 'bun'": in 3 sessions, last ${short("three")}:2 (N ago); gone after: ${end}`;
     expect(await fail(home, "rtk bun x", RTK)).toBe(
-      line(`ran "bun run test" in place of "rtk bun run test" (${short("two")}:4)`),
+      line(`ran "bun run test" in place of "rtk bun run test" (in another session, ${short("two")}:4)`),
+    );
+  });
+
+  test("counts every session that had the error, also where another was before it", async () => {
+    using home = await homeWith({
+      one: turns,
+      two: [["fails", "rtk bun lint", `error: cannot open the zebra socket\n${RTK}`]],
+    });
+    expect(await fail(home, "rtk bun x", RTK)).toContain(
+      `in 2 sessions, last ${short("two")}:2 (N ago); gone after: ran "bun run test" in place of "rtk bun run test" (in another session, ${short("one")}:4)`,
+    );
+  });
+
+  test("quotes code so that its marks and backslashes neither change nor close it", async () => {
+    using home = await homeWith({
+      one: [
+        ["fails", "deploy", "deploy: cannot find the zebra"],
+        ["runs", 'seek-zebra "C:\\\\" \\d+ “x”', ""],
+        ["runs", "deploy", "done"],
+      ],
+    });
+    expect(await fail(home, "deploy", "deploy: cannot find the zebra")).toContain(
+      'gone after: ran "seek-zebra \\"C:\\\\\\\\\\" \\d+ \\“x\\”" (',
     );
   });
 
@@ -379,7 +464,7 @@ describe("Seen before", () => {
     const said = await fail(home, "deploy --now", 'deploy: the zebra says "no" to this key');
     expect(said.split("\n").length).toBe(1);
     expect(said).not.toContain(token);
-    expect(said).toStartWith(`- "deploy: the zebra says 'no' to this key": in 1 session`);
+    expect(said).toStartWith(`- "deploy: the zebra says \\"no\\" to this key": in 1 session`);
     expect(JSON.parse(await home.ok("health", "--json")).metrics.seenBefore24h).toBe(1);
     expect(readFileSync(home.paths.log, "utf8").match(/"event":"injected".*Seen Before/g)?.length).toBe(1);
   });

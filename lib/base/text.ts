@@ -12,10 +12,18 @@ const MARKS = /["“”„‟″‴‶〃〝〞〟＂❝❞ʺˮ˝״]/g;
 /** Names and paths of these characters alone hold no sentence. */
 const PLAIN = /^[A-Za-z0-9._@~/+-]+$/;
 
+/** Backslashes that would seem to escape the mark after them. */
+const BEFORE_MARK = new RegExp(`\\\\+(?=${MARKS.source}|$)`, "g");
+
 /** Quotes foreign words on one line. */
 export function quote(text: string): string {
   // A backslash before the closing mark would seem to escape it.
   return `"${text.replace(MARKS, "'").replace(/\\$/, "\\ ")}"`;
+}
+
+/** Quotes foreign code on one line: its own marks are escaped, since others would change what it means. */
+export function quoteCode(code: string): string {
+  return `"${code.replace(BEFORE_MARK, "$&$&").replace(MARKS, "\\$&")}"`;
 }
 
 /** Quotes a name or a path, unless it is a single plain word. */

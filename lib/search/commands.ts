@@ -22,7 +22,6 @@ const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;
 /** Programs that only look, so that nothing is fixed by them. */
 const LOOKING =
   /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
-const TEXT_MAX = 200;
 
 /** Splits a line into commands. Quotes, parentheses and here-documents stay with their command. */
 export function shellParts(line: string): ShellPart[] {
@@ -65,12 +64,7 @@ export function commandsIn(line: string): string[] {
 
 function plain(command: string): string {
   const [line = ""] = command.split("\n", 1);
-  return line
-    .replace(REDIRECTION, "")
-    .replace(ASSIGNMENTS, "")
-    .replace(/\s+/g, " ")
-    .trim()
-    .slice(0, TEXT_MAX);
+  return line.replace(REDIRECTION, "").replace(ASSIGNMENTS, "").replace(/\s+/g, " ").trim();
 }
 
 /** Returns a key that all runs of a command share, however their output was filtered. */
@@ -104,6 +98,7 @@ export function hasWords(command: string, asked: string): boolean {
   );
 }
 
+const COMMAND_CHARS = 200;
 const RESULT_CHARS = 160;
 
 /** One run of a command. */
@@ -135,7 +130,7 @@ function findOf([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Find
     session,
     timestamp,
     summary: `${earlier.length + 1}x${outcome === "unknown" ? "" : `, last ${outcome}`}`,
-    rows: [{ line, who: "tool", tool: clean(command), text }],
+    rows: [{ line, who: "tool", tool: clean(command).slice(0, COMMAND_CHARS), text }],
     firstLine: line,
     lastLine: resultLine ?? line,
     also: earlier.flatMap((run) => (run.session === session ? [[run.deed.line, run.deed.line]] : [])),

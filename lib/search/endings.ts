@@ -1,7 +1,7 @@
 /** How a failure ended: the run that went without it, what was done in between, and which of that may have helped. */
 
 import type { StoredDeed } from "../index/deed-rows.ts";
-import { errorWords } from "../transcripts/error-lines.ts";
+import { errorWords, sameLine } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
 
@@ -14,8 +14,10 @@ export interface Ending {
   isOther: boolean;
 }
 
-/** What is known of a run's output. */
+/** What is known of the error, and of a run's output. */
 interface Judge {
+  /** The line of the error. */
+  error: string;
   /** Whether it is without the error. */
   isFree: (run: StoredDeed) => boolean;
   /** Whether it complains about nothing. */
@@ -31,14 +33,15 @@ const SHARED_WORDS = 0.5;
 export function findEnding(
   failed: StoredDeed,
   later: readonly StoredDeed[],
-  { isFree, isClean }: Judge,
+  { error, isFree, isClean }: Judge,
 ): Ending | undefined {
   const line = textOf(failed);
-  const goal = goalOf(line);
+  const goal = goalOf(line, error);
   const runs = later.filter(
     ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
   );
-  const isFreeRun = (run: StoredDeed) => isShown(run) && isFree(run);
+  const doesLess = (run: StoredDeed) => leavesOut(textOf(run), line, failed.result);
+  const isFreeRun = (run: StoredDeed) => isShown(run, line) && isFree(run) && !doesLess(run);
   // a filter hides the exit code
   const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
   const same = runs.filter((run) =>
@@ -52,16 +55,42 @@ export function findEnding(
     .find((run) => isFreeRun(run) && wentWell(run) && isToSameEnd(line, textOf(run)));
   const [run] = [same.find(isProven), other].flatMap((each) => each ?? []).sort((a, b) => a.line - b.line);
   if (!run) return undefined;
-  return { run, steps: stepsBetween(later, failed.line, run.line), isOther: line !== textOf(run) };
+  const steps = stepsBetween(later, failed.line, run.line).filter(
+    (step) => isChange(step) || !doesLess(step),
+  );
+  return { run, steps, isOther: line !== textOf(run) };
+}
+
+/** Returns whether a run only leaves out what a failure complained of: it does less, and ends nothing. */
+function leavesOut(run: string, failed: string, output: string): boolean {
+  const [had, wanted] = [operandsOf(run), operandsOf(failed)];
+  const complained = output.split(/[\s"'`:,()]+/).filter(Boolean);
+  const isNamed = (word: string) => complained.some((name) => word === name || word.startsWith(`${name}/`));
+  const words = commandsIn(run).join(" ").split(" ");
+  const isPart = had.length > 0 && had.every((word) => wanted.includes(word));
+  return isPart && wanted.some((word) => isNamed(word) && !words.includes(word));
+}
+
+/** Returns what the programs of a line are told to work on: not their options and subcommands. */
+function operandsOf(line: string): string[] {
+  return commandsIn(line).flatMap((command) => {
+    const [, what = "", ...rest] = command.split(" ");
+    return [...(/^[\w:-]+$/.test(what) ? [] : [what]), ...rest].filter((word) => /^[\w./@]/.test(word));
+  });
 }
 
 /** Filters that let the last lines of an output through, where a program names its errors. */
 const LETS_THROUGH = /^(?:tail|head|tee|cat)\b/;
 
-/** Returns whether an output holds what the program printed, as far as it is about errors. */
-function isShown(run: StoredDeed): boolean {
-  const parts = shellParts(textOf(run));
-  return parts.every(({ text }, i) => parts[i - 1]?.separator !== "|" || LETS_THROUGH.test(text));
+/** Returns whether an output holds a program's errors: a filter that showed one before shows it again. */
+function isShown(run: StoredDeed, failed: string): boolean {
+  return filtersOf(textOf(run)).every((filter) => filtersOf(failed).includes(filter));
+}
+
+function filtersOf(line: string): string[] {
+  return shellParts(line).flatMap(({ text }, i, parts) =>
+    parts[i - 1]?.separator === "|" && !LETS_THROUGH.test(text) ? [text] : [],
+  );
 }
 
 /** Returns whether the exit code of a command line is that of its commands. */
@@ -69,12 +98,20 @@ export function hasOwnCode(line: string): boolean {
   return shellParts(line).every(({ separator }) => separator === "" || separator === "&&");
 }
 
-/** Returns the program that a line is run for: the last of those that do something, else the last. */
-export function goalOf(line: string): string {
-  return goalsOf(line).at(-1) ?? "";
+/** Returns the program that a line is run for: that which an error names, else the last of those that do something. */
+export function goalOf(line: string, error = ""): string {
+  const goals = goalsOf(line);
+  const named = programNamedIn(error);
+  return goals.find((goal) => goal.split(" ")[0] === named) ?? goals.at(-1) ?? "";
 }
 
-function goalsOf(line: string): string[] {
+/** Returns what an error's line begins with, as programs begin it with their name. */
+export function programNamedIn(error: string): string | undefined {
+  return /^([\w.-]+): /.exec(sameLine(error, undefined))?.[1];
+}
+
+/** Returns the programs of a line that do something, else all, in order. */
+export function goalsOf(line: string): string[] {
   const commands = commandsIn(line);
   const doing = commands.filter((command) => !isLooking(command));
   return (doing.length > 0 ? doing : commands).map(programOf);

@@ -199,6 +199,7 @@ function findOf(
 function endOf(last: Occurrence, later: readonly StoredDeed[]): Ending | undefined {
   if (last.deed.id < 0) return undefined;
   return findEnding(last.deed, later, {
+    error: last.line,
     isFree: ({ result }) => lineWith(result, last.line) === undefined,
     isClean: ({ result }) => errorLines(result, { max: 1, orAll: false }).length === 0,
   });

@@ -1,20 +1,22 @@
 /** Seen before: what ended an error in earlier sessions, said at the moment when a command fails with it again. */
 
-import { counted, FOREIGN_LABEL, quote, truncate } from "../base/text.ts";
+import { counted, FOREIGN_LABEL, quoteCode, truncate } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import { type SessionRow, toSessionRow } from "../index/index-state.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { errorKeys, sameLine } from "../transcripts/error-lines.ts";
+import { errorKeys } from "../transcripts/error-lines.ts";
 import { isLooking } from "./commands.ts";
 import {
   changeAround,
   type Ending,
   findEnding,
   goalOf,
+  goalsOf,
   hasOwnCode,
   isChange,
+  programNamedIn,
   rankSteps,
   textOf,
 } from "./endings.ts";
@@ -60,8 +62,6 @@ interface End extends Ending {
   failed: Occurrence;
   /** What may have helped, best first. */
   likely: StoredDeed[];
-  /** Whether these have words of the error, or it is another command. */
-  isTelling: boolean;
 }
 
 /** Newest runs looked at: an error with more is too common to say anything. */
@@ -106,7 +106,7 @@ export function seenBefore(stores: readonly Store[], failed: FailedCommand, opti
     if (!end) continue;
     const keys = end.failed.keys.filter((each) => lines.has(each));
     for (const each of end.failed.keys) said.add(each);
-    seen.push({ keys, text: describe(end, rarest(keys, lines, runs), alike, options) });
+    seen.push({ keys, text: describe(end, rarest(keys, lines, runs), runs, options) });
   }
   return seen;
 }
@@ -185,37 +185,44 @@ function noiseIn({ db }: Store, until: string): (key: number) => boolean {
   };
 }
 
-/**
- * Returns the end that most sessions came to, of as many one with the error's own words, else the latest; undefined where
- * the line is any failure's.
- */
+/** Returns the end that most sessions came to, else the latest; undefined where the line is any failure's. */
 function agreedEnd(
   key: number,
   line: string,
   runs: readonly Occurrence[],
   { command, now }: { command: string; now: Date },
 ): End | undefined {
-  const programs = new Set(runs.map(({ deed }) => programThat(line, textOf(deed))));
-  if (programs.size >= PROGRAMS_GENERIC || !programs.has(programThat(line, command))) return undefined;
-  const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
+  const programs = ({ deed }: Occurrence) => programsThat(line, textOf(deed));
+  if (new Set(runs.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
+  const mine = programsThat(line, command);
+  const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
+  const sessions = [...Map.groupBy(alike, ({ session }) => session.id).values()];
   const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last]) => {
     const end = last && endIn(last, { key, line, now });
     return end ? [end] : [];
   });
-  const kinds = [...Map.groupBy(ends, kindOf).values()].sort(
-    (a, b) => b.length - a.length || Number(b[0]?.isTelling) - Number(a[0]?.isTelling),
-  );
+  const kinds = [...Map.groupBy(ends, kindOf).values()].sort((a, b) => b.length - a.length);
   const isAnything = kinds.length >= ENDS_GENERIC && kinds[0]?.length === 1;
-  return isAnything ? undefined : kinds[0]?.[0];
+  const end = kinds[0]?.[0];
+  return end === undefined || isAnything || isSelfExplaining(end) ? undefined : end;
 }
 
-/** Returns the program that printed a line: the one it names, else the one that the command line is for. */
-function programThat(line: string, command: string): string {
-  const [, named = ""] = /^([\w.-]+): /.exec(sameLine(line, undefined)) ?? [];
+/** Returns the programs that may have printed a line: the one it names, else those of the command line. */
+function programsThat(line: string, command: string): string[] {
+  const named = programNamedIn(line);
   const words = command.toLowerCase().split(/[\s;&|()]+/);
-  if (words.includes(named)) return named;
-  const [program = ""] = goalOf(command).toLowerCase().split(" ");
-  return program.slice(program.lastIndexOf("/") + 1).replace(/(?:\.exe|[\d.]+)$/, "");
+  if (named !== undefined && words.includes(named)) return [named];
+  return goalsOf(command).map((goal) => {
+    const [program = ""] = goal.toLowerCase().split(" ");
+    return program.slice(program.lastIndexOf("/") + 1).replace(/(?:\.exe|[\d.]+)$/, "");
+  });
+}
+
+/** Returns whether an error printed the command that ended it, not only the one that failed: its reader knows it. */
+function isSelfExplaining({ failed: { deed }, run, likely: [first = run] }: End): boolean {
+  const command = shownCommand(first);
+  const isPrinted = command.includes(" ") && deed.result.includes(command);
+  return isPrinted && !textOf(deed).includes(command);
 }
 
 function endIn(
@@ -231,6 +238,7 @@ function endIn(
   const printed = ({ id }: StoredDeed) => find.all(id).map((row) => Number(row.key));
   const noise = noiseIn(store, until);
   const ending = findEnding(deed, later, {
+    error: line,
     isFree: (run) => !printed(run).includes(key),
     isClean: (run) => printed(run).every(noise),
   });
@@ -240,8 +248,7 @@ function endIn(
   const telling = steps.filter(({ worth }) => worth > 0);
   const likely = telling.length === 0 && steps.length <= STEPS_FEW ? steps : telling;
   if (likely.length === 0 && !ending.isOther) return undefined;
-  const isTelling = telling.length > 0 || steps.length === 0;
-  return { ...ending, failed, likely: likely.slice(0, STEPS_MAX).map((step) => step.deed), isTelling };
+  return { ...ending, failed, likely: likely.slice(0, STEPS_MAX).map((step) => step.deed) };
 }
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
@@ -249,51 +256,64 @@ function kindOf({ likely: [first], run }: End): string {
   return first && isChange(first) ? baseName(first.target) : goalOf(textOf(first ?? run));
 }
 
-/** Returns the line of some keys that the fewest runs printed: it says most. */
+/** Returns the line of some keys that the fewest runs printed, which says most. */
 function rarest(
   keys: readonly number[],
   lines: ReadonlyMap<number, string>,
   runs: readonly Occurrence[],
-): string {
+): { key: number; line: string } {
   const count = (key: number) => runs.filter((run) => run.keys.includes(key)).length;
-  const [first = 0] = keys.toSorted((a, b) => count(a) - count(b));
-  return lines.get(first) ?? "";
+  const [key = 0] = keys.toSorted((a, b) => count(a) - count(b));
+  return { key, line: lines.get(key) ?? "" };
 }
 
 function describe(
   { failed, run, likely }: End,
-  line: string,
+  { key, line }: { key: number; line: string },
   runs: readonly Occurrence[],
   { now, clean, nameOf }: SeenOptions,
 ): string {
-  const [newest = failed] = runs;
+  const printed = runs.filter(({ keys }) => keys.includes(key));
+  const [newest = failed] = printed;
   const say = (text: string, max = DID_CHARS) =>
-    quote(truncate(clean(text).replace(/\s+/g, " ").trim(), max));
-  const at = (deed: StoredDeed) => `(${nameOf(failed.session)}:${deed.line})`;
+    quoteCode(truncate(clean(text).replace(/\s+/g, " ").trim(), max));
+  const isElsewhere = newest.session.id !== failed.session.id;
+  const at = (deed: StoredDeed) =>
+    `(${isElsewhere ? "in another session, " : ""}${nameOf(failed.session)}:${deed.line})`;
   const steps = likely.map((deed) =>
     isChange(deed)
       ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)} ${at(deed)}`
-      : `ran ${say(textOf(deed))} ${at(deed)}`,
+      : `ran ${say(shownCommand(deed))} ${at(deed)}`,
   );
   if (steps.length === 0) {
-    const [now, before] = contrast(textOf(run), textOf(failed.deed));
-    steps.push(`ran ${say(now)} in place of ${say(before)} ${at(run)}`);
+    const [now, before] = [shownCommand(run), shownCommand(failed.deed)];
+    steps.push(`ran ${say(contrast(now, before))} in place of ${say(contrast(before, now))} ${at(run)}`);
   }
-  const sessions = counted(new Set(runs.map(({ session }) => session.id)).size, "session");
+  const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
   const age = formatAge((now.getTime() - Date.parse(newest.deed.timestamp)) / 1000);
   const head = `- ${say(line, ERROR_CHARS)}: in ${sessions}, last ${nameOf(newest.session)}:${newest.deed.line} (${age} ago); gone after: `;
   while (steps.length > 1 && head.length + steps.join(", ").length > ALL_CHARS - 60) steps.pop();
   return head + steps.join(", ");
 }
 
-/** Leaves out the words that two long commands have in common after their first two. */
-function contrast(...commands: [string, string]): [string, string] {
-  const [one, other] = commands.map((command) => command.trim().split(/\s+/)) as [string[], string[]];
-  let shared = 0;
-  while (shared < one.length - 1 && shared < other.length - 1 && one[shared] === other[shared]) shared++;
-  if (shared <= 3 || Math.max(...commands.map(({ length }) => length)) <= DID_CHARS) return commands;
-  const cut = (words: string[]) => [...words.slice(0, 2), "…", ...words.slice(shared)].join(" ");
-  return [cut(one), cut(other)];
+/** Joined streams and the last filters of a line, which only say how much of an output was wanted. */
+const OUTPUT_WANTED = /(?:\s*2>&1|\s*\|\s*(?:tail|head)\b[^|&;"'`()\n]*)+$/;
+
+function shownCommand(deed: StoredDeed): string {
+  return textOf(deed).trim().replace(OUTPUT_WANTED, "");
+}
+
+/** Returns a command; of a long one the part in which it differs from another, and how it begins. */
+function contrast(command: string, other: string): string {
+  if (command.length <= DID_CHARS) return command;
+  const [words, others] = [command.split(/\s+/), other.split(/\s+/)];
+  const most = Math.min(words.length, others.length);
+  let [from, to] = [0, 0];
+  while (from < most && words[from] === others[from]) from++;
+  while (to < most - from && words.at(-1 - to) === others.at(-1 - to)) to++;
+  const end = Math.max(2, words.length - to);
+  const shown = from > 3 ? [...words.slice(0, 2), "…", ...words.slice(from, end)] : words.slice(0, end);
+  return [...shown, ...(to > 0 ? ["…"] : [])].join(" ");
 }
 
 function baseName(path: string): string {
