@@ -196,7 +196,7 @@ export function timeFlag(
   if (time) return time;
   throw usageError(
     `Cannot use ${flag} "${value}": not a time`,
-    `try ${flag} 2026-02-03, ${flag} yesterday or ${flag} 7d`,
+    `try ${flag} 2026-02-03, ${flag} "14 July" or ${flag} 7d`,
   );
 }
 

@@ -29,6 +29,18 @@ describe("parseTime()", () => {
     ["last tuesday", "2026-02-10T00:00:00.000Z"],
     ["thursday", "2026-02-05T00:00:00.000Z"],
     ["now", "2026-02-12T10:30:05.000Z"],
+    ["14 July 2026", "2026-07-14T00:00:00.000Z"],
+    ["July 14th, 2026", "2026-07-14T00:00:00.000Z"],
+    ["the 3rd of Feb 2026", "2026-02-03T00:00:00.000Z"],
+    ["on 12 February", "2026-02-12T00:00:00.000Z"],
+    ["14 July", "2025-07-14T00:00:00.000Z"],
+    ["Sept. 9", "2025-09-09T00:00:00.000Z"],
+    ["29 February", "2024-02-29T00:00:00.000Z"],
+    ["Tuesday, 10 February 2026", "2026-02-10T00:00:00.000Z"],
+    ["July 2025", "2025-07-01T00:00:00.000Z"],
+    ["in may", "2025-05-01T00:00:00.000Z"],
+    ["february", "2026-02-01T00:00:00.000Z"],
+    ["3.2.2026", "2026-02-03T00:00:00.000Z"],
   ];
   for (const [text, start] of starts) {
     test(`reads "${text}" as from ${start}`, () => expect(parsed(text)).toBe(start));
@@ -41,13 +53,28 @@ describe("parseTime()", () => {
     ["yesterday", "2026-02-11T23:59:59.999Z"],
     ["last week", "2026-02-08T23:59:59.999Z"],
     ["last month", "2026-01-31T23:59:59.999Z"],
+    ["14 July", "2025-07-14T23:59:59.999Z"],
+    ["July 2025", "2025-07-31T23:59:59.999Z"],
+    ["december", "2025-12-31T23:59:59.999Z"],
     ["7d", "2026-02-05T10:30:05.000Z"],
   ];
   for (const [text, end] of ends) {
     test(`reads "${text}" as up to ${end}`, () => expect(parsed(text, "end")).toBe(end));
   }
 
-  for (const text of ["", "soon", "2026-13", "2026-02-30", "2026-02-03T25:00", "7x", "-3d"]) {
+  for (const text of [
+    "",
+    "soon",
+    "2026-13",
+    "2026-02-30",
+    "2026-02-03T25:00",
+    "7x",
+    "-3d",
+    "30 February",
+    "14 Juli x",
+    "32.1.2026",
+    "ju 3",
+  ]) {
     test(`refuses "${text}"`, () => expect(parsed(text)).toBeUndefined());
   }
 

@@ -19,6 +19,12 @@ const UNIT_MS: Record<string, number> = {
   d: DAY_MS,
   w: 7 * DAY_MS,
 };
+/** English only; a question's may be of other languages (`lib/language/times.ts`). */
+const MONTHS = "january february march april may june july august september october november december".split(
+  " ",
+);
+/** A leap day is at most this far back. */
+const YEARS_BACK = 8;
 const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
@@ -32,9 +38,9 @@ interface ParseTimeOptions {
 }
 
 /**
- * Reads a time: ISO date or date-time, `2026-02`, `2026`, `today`, `yesterday`, a weekday, `7d`, `3h ago`,
- * `last week`, `last month`, `last year`, `this week` and the like. A date means the whole local day, a span (`7d`)
- * the moment that long ago.
+ * Reads a time: ISO date or date-time, `2026-02`, `2026`, `14 July 2026`, `July 14` (the latest), `July`, `today`,
+ * `yesterday`, a weekday, `7d`, `3h ago`, `last week`, `last month`, `last year`, `this week` and the like. A date means the
+ * whole local day, a span (`7d`) the moment that long ago.
  *
  * @returns undefined when it is none of these.
  */
@@ -46,8 +52,10 @@ export function parseTime(
   const today = localTime(now, timezone);
   const days = (start: number, length: number) =>
     wholeDays({ ...today, day: today.day + start }, length, edge, timezone);
-  const iso = /^(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$/.exec(word);
+  const iso = /^(?<year>\d{4})(?:-(?<month>\d{1,2})(?:-(?<day>\d{1,2}))?)?$/.exec(word)?.groups;
   if (iso) return wholeDate(iso, edge, timezone);
+  const written = writtenDate(word);
+  if (written) return latestDate(written, { now, edge, timezone });
   const dateTime = /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(z|[+-]\d\d:?\d\d)?$/.exec(word);
   if (dateTime) return instant(dateTime, timezone);
   if (word === "now") return now;
@@ -153,15 +161,46 @@ function formatter(timezone: string): Intl.DateTimeFormat {
   return known;
 }
 
-function wholeDate(match: RegExpExecArray, edge: "start" | "end", timezone: string): Date | undefined {
-  const [year, month, day] = [Number(match[1]), Number(match[2] ?? 1), Number(match[3] ?? 1)];
+/** As written; what is missing is meant as a whole. */
+type DateParts = { [part in "year" | "month" | "day"]?: string | undefined };
+
+/** Reads `14 July 2026`, `July 14th, 2026`, `July 2026`, `July` and `14.7.2026`. */
+function writtenDate(word: string): DateParts | undefined {
+  const digits = /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})$/.exec(word)?.groups;
+  if (digits) return digits;
+  const rest = word.replace(/^(?:on |in )?(?:(?:sun|mon|tues|wednes|thurs|fri|satur)day,? )?(?:the )?/, "");
+  const parts =
+    /^(?<day>\d{1,2})(?:st|nd|rd|th)?\.?(?: of)? (?<month>[a-z]{3,})\.?(?:,? (?<year>\d{4}))?$/.exec(rest) ??
+    /^(?<month>[a-z]{3,})\.?(?: (?:the )?(?<day>\d{1,2})(?:st|nd|rd|th)?)?(?:,? (?<year>\d{4}))?$/.exec(rest);
+  const { day, month = "", year } = parts?.groups ?? {};
+  const number = MONTHS.findIndex((name) => name.startsWith(month)) + 1;
+  return parts && number > 0 ? { year, month: `${number}`, day } : undefined;
+}
+
+/** Returns a date; without a year the latest that has begun. */
+function latestDate(
+  date: DateParts,
+  { now, edge, timezone }: { now: Date; edge: "start" | "end"; timezone: string },
+): Date | undefined {
+  if (date.year !== undefined) return wholeDate(date, edge, timezone);
+  const thisYear = localTime(now, timezone).year;
+  for (let back = 0; back <= YEARS_BACK; back++) {
+    const dated = { ...date, year: `${thisYear - back}` };
+    const start = wholeDate(dated, "start", timezone);
+    if (start && start <= now) return wholeDate(dated, edge, timezone);
+  }
+  return undefined;
+}
+
+function wholeDate(parts: DateParts, edge: "start" | "end", timezone: string): Date | undefined {
+  const [year, month, day] = [Number(parts.year), Number(parts.month ?? 1), Number(parts.day ?? 1)];
   if (month < 1 || month > 12 || day < 1 || day > new Date(Date.UTC(year, month, 0)).getUTCDate())
     return undefined;
   const midnight = { year, month, day, hour: 0, minute: 0, second: 0 };
   if (edge === "start") return instantOf(midnight, timezone);
-  const next = match[3]
+  const next = parts.day
     ? { ...midnight, day: day + 1 }
-    : match[2]
+    : parts.month
       ? { ...midnight, month: month + 1 }
       : { ...midnight, year: year + 1 };
   return new Date(instantOf(next, timezone).getTime() - 1);

@@ -77,7 +77,7 @@ function toIso(text: string | undefined, edge: "start" | "end", { settings }: Co
   const time = parseTime(text, { now: new Date(), edge, timezone: settings.timezone });
   if (time) return time.toISOString();
   const what = `Cannot search ${edge === "start" ? "after" : "before"} "${text}": not a time`;
-  throw new SessionMemoryError("USAGE", what, { hint: "try 2026-02-03, yesterday or 7d" });
+  throw new SessionMemoryError("USAGE", what, { hint: 'try 2026-02-03, "14 July" or 7d' });
 }
 
 /** Returns the sessions of given transcripts, and all that others share. */
