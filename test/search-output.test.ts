@@ -199,6 +199,7 @@ describe("on made-up sessions", () => {
     ]);
     const weak = printBySession(found.slice(3), { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
     expect(weak[0]).toBe("nothing certain; nearest:");
+    expect(printBySession([], { ...PRINT, maxChars: 4000, limit: 20 })).toBe("");
   });
 
   test("each session has a row, however little room there is and where only labels hold a word", () => {

@@ -180,6 +180,7 @@ export function printBySession(
     resumeOf,
   }: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
 ): Line[] {
+  if (found.length === 0) return [];
   const firsts = found.filter(
     ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
   );
