@@ -116,6 +116,25 @@ test("`last` and lists are the project's; where it has none, `last` is the newes
   expect(mentioned.stdout).toContain("- no other session of this project: last is the newest of all");
 }, 30_000);
 
+test("a project's name is the last part of a path of any system, for lists, searches, reports and forgetting alike", async () => {
+  own();
+  strangers();
+  const json = async (script: string, ...args: string[]) =>
+    JSON.parse((await at(home.root, script, "--project", "SHOP", "--json", ...args)).stdout);
+  const listed = (await json("session-reader", "--list")).sessions.map(({ id }: { id: string }) => id).sort();
+  expect(listed.length).toBeGreaterThan(2);
+  expect(listed).toContain("019c8a4c-0000-79a1-aa28-7738fc5ab61a");
+  const question = ["when does the flamingo deploy", "--by-session", "--limit", "20"];
+  const { results } = await json("search", ...question);
+  const found = new Set(results.map(({ session_id }: { session_id: string }) => session_id));
+  expect([...found].sort()).toEqual(listed);
+  const out = join(home.root, "pages");
+  const { pages } = await json("report", "--out", out);
+  expect(pages).toHaveLength(listed.length);
+  const { sessions } = await json("forget", "--dry-run");
+  expect(sessions.map(({ id }: { id: string }) => id).sort()).toEqual(listed);
+}, 30_000);
+
 test("a search prefers, and with --project finds, the project's own sessions alone", async () => {
   own();
   strangers();

@@ -85,7 +85,11 @@ test("nearestChunks() gives what a look at every vector gives, by bits and by sc
       .map(({ i }) => i);
     for (const mode of ["vec0", "scan"] as const) {
       if (mode === "vec0" && store.db.vectors.mode !== "vec0") continue;
-      const asked = { source: { mode, embedder: source.embedder }, filter: { project }, limit: 5 };
+      const asked = {
+        source: { mode, embedder: source.embedder },
+        filter: { projects: project === undefined ? undefined : [`/home/dev/${project}`] },
+        limit: 5,
+      };
       const found = nearestChunks(store, query, asked).map(({ id }) => id);
       expect({ mode, project, found: sessionsOf(store, found) }).toEqual({ mode, project, found: wanted });
     }
@@ -102,9 +106,11 @@ test("a project that is small is found though all nearest vectors are another's"
   const vectors = texts.map((_, i) => (i === 229 ? randomVector(random) : near()));
   const store = await indexTexts(home, texts, vectors, (i) => i === 229);
   const source = vectorSource(store, EMBEDDING);
-  const found = nearestChunks(store, query, { source, filter: { project: "odd" }, limit: 1 }).map(
-    ({ id }) => id,
-  );
+  const found = nearestChunks(store, query, {
+    source,
+    filter: { projects: ["/home/dev/odd"] },
+    limit: 1,
+  }).map(({ id }) => id);
   expect(sessionsOf(store, found)).toEqual([229]);
   store.close();
 });

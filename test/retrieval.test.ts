@@ -190,7 +190,7 @@ describe("on made-up sessions", () => {
       { cwd: "/home/dev/tiny" },
     );
     const indexed = await index();
-    const { chunks } = find(indexed, "deploy server", { project: "tiny" });
+    const { chunks } = find(indexed, "deploy server", { projects: ["/home/dev/tiny"] });
     expect(chunks.map(({ session }) => session.id)).toEqual([small]);
   });
 
@@ -282,7 +282,7 @@ function everyChunk(store: Store): Plain[] {
     .map((row) => ({
       id: Number(row.id),
       session: String(row.session_id),
-      project: String(row.cwd).split("/").at(-1) ?? "",
+      project: String(row.cwd),
       timestamp: String(row.timestamp),
       speakers: JSON.parse(String(row.speakers)) as string[],
       topics: JSON.parse(String(row.topic_tags)) as string[],
@@ -304,7 +304,7 @@ function randomFilter(random: Random, all: readonly Plain[]): ChunkFilter {
     hasDecision: maybe(random.chance(0.5)),
     hasAction: maybe(random.chance(0.5)),
     session: maybe(some.session),
-    project: maybe(some.project),
+    projects: maybe([some.project]),
   };
 }
 
@@ -318,7 +318,7 @@ function passes(chunk: Plain, filter: ChunkFilter): boolean {
     (filter.hasDecision === undefined || chunk.decision === filter.hasDecision) &&
     (filter.hasAction === undefined || chunk.action === filter.hasAction) &&
     (filter.session === undefined || chunk.session === filter.session) &&
-    (filter.project === undefined || chunk.project === filter.project)
+    (filter.projects === undefined || filter.projects.includes(chunk.project))
   );
 }
 

@@ -51,6 +51,11 @@ export function truncate(text: string, max: number): string {
   return text;
 }
 
+/** Returns the last part of a path, whichever system's; a repository's `.git` is named as what it lies in. */
+export function folderName(path: string): string {
+  return path.replace(/[/\\]\.git(?=[/\\]*$)|[/\\]+$/g, "").replace(/^.*[/\\]/s, "");
+}
+
 /** `1 session`, `2 sessions`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;

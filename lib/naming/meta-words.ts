@@ -2,6 +2,7 @@
 
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord } from "../base/json.ts";
+import { folderName } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Reading, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -157,7 +158,7 @@ function byRule(material: Material): Summary {
   const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
   const cwd = readHead(session.file)?.cwd ?? session.cwd;
   const where = {
-    project: cwd?.split(/[\\/]/).findLast(Boolean) ?? session.agent,
+    project: (cwd && folderName(cwd)) || session.agent,
     date: formatLocal(at, options.settings.timezone).slice(0, 10),
   };
   const origin = readOriginMeta(material);

@@ -22,10 +22,8 @@ export interface ChunkFilter {
   /** Ids of sessions. */
   among?: readonly string[] | undefined;
   agent?: Agent | undefined;
-  /** A project's directory as the index has it, or its last part. */
-  project?: string | undefined;
-  /** The origin of the project's repository, by which shared sessions are matched. */
-  origin?: string | undefined;
+  /** Projects and directories as the index has them: paths here, names elsewhere, and origins of shared sessions. */
+  projects?: readonly string[] | undefined;
   /** True if subagent transcripts are searched too. */
   subagents?: boolean | undefined;
   /** The session whose rows since its last compaction are still before the caller's eyes. */
@@ -271,7 +269,7 @@ function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
     conditions.push(condition);
     Object.assign(values, given);
   };
-  const { after, before, speaker, topics, session, among, agent, project, caller } = filter;
+  const { after, before, speaker, topics, session, among, agent, projects, caller } = filter;
   // a subagent's transcript that is named is wanted
   if (!filter.subagents && session === undefined) add("s.parent_id IS NULL");
   if (after !== undefined) add("c.timestamp >= $after", { after });
@@ -296,15 +294,9 @@ function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
     add("c.session_id IN (SELECT value FROM json_each($among))", { among: JSON.stringify(among) });
   }
   if (agent !== undefined) add("s.agent = $agent", { agent });
-  if (project !== undefined) {
-    add(
-      "(s.project IN ($project, $origin) OR s.cwd = $project OR lower(s.project) LIKE $ending ESCAPE '\\')",
-      {
-        project,
-        origin: filter.origin ?? project,
-        ending: `%/${project.toLowerCase().replace(/[%_\\]/g, "\\$&")}`,
-      },
-    );
+  if (projects !== undefined) {
+    const listed = "(SELECT value FROM json_each($projects))";
+    add(`(s.project IN ${listed} OR s.cwd IN ${listed})`, { projects: JSON.stringify(projects) });
   }
   if (caller !== undefined && session === undefined) {
     add("NOT (c.session_id = $caller AND c.first_line > coalesce(s.compacted_line, 0))", { caller });

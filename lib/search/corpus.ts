@@ -112,6 +112,16 @@ export function sessionIds(store: Store): string[] {
     .map(({ id }) => String(id));
 }
 
+/** Returns the projects of a store and the directories of its sessions. */
+export function projectPaths(store: Store): string[] {
+  return store.db
+    .prepare(
+      "SELECT project AS path FROM sessions WHERE project IS NOT NULL UNION SELECT cwd FROM sessions WHERE cwd IS NOT NULL",
+    )
+    .all()
+    .map(({ path }) => String(path));
+}
+
 /** Returns the id under which the index has a session, by its transcript; undefined when it has none of it. */
 export function idOfFile(store: Store, file: string): string | undefined {
   const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });

@@ -9,7 +9,7 @@ import {
   type Part,
   plainText,
 } from "../base/output.ts";
-import { truncate } from "../base/text.ts";
+import { folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
@@ -94,10 +94,7 @@ function headFacts(find: Find, style: FindStyle): Part[] {
 }
 
 function projectOf({ project, cwd }: Find["session"]): string | undefined {
-  return (project ?? cwd)
-    ?.replace(/\/\.git\/?$|\/+$/g, "")
-    .split(/[/\\]/)
-    .at(-1);
+  return folderName(project ?? cwd ?? "") || undefined;
 }
 
 function placeOf({ session, firstLine, lastLine }: Find, { shortId }: FindStyle): string {
@@ -190,10 +187,10 @@ export function sessionsOf(finds: readonly Find[]): string[] {
 /** Converts a filter to a scope: its times, and the sessions with any chunk that passes it. */
 export function scopeOf(
   store: Store,
-  { session, among, agent, project, subagents, after, before }: ChunkFilter,
+  { session, among, agent, projects, subagents, after, before }: ChunkFilter,
   rest: Pick<FindScope, "cwd" | "clean">,
 ): FindScope {
-  const { sql, values, isOpen } = filterSelect({ session, among, agent, project, subagents: true });
+  const { sql, values, isOpen } = filterSelect({ session, among, agent, projects, subagents: true });
   const ids = isOpen
     ? undefined
     : store.db

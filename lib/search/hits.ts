@@ -1,6 +1,7 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
 import { countPoints } from "../base/output.ts";
+import { folderName } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import { headerContext } from "../index/chunk.ts";
 import type { SessionRow } from "../index/index-state.ts";
@@ -169,10 +170,7 @@ function toFoundHit(
   const name = nameOf(session);
   const from = sharedBy(session);
   const copies = sessionsWithCopy(row.store, session.id, row.timestamp);
-  const folder = (session.project ?? session.cwd)
-    ?.replace(/\/\.git\/?$|\/+$/g, "")
-    .split(/[/\\]/)
-    .at(-1);
+  const folder = folderName(session.project ?? session.cwd ?? "");
   const hit: Hit = {
     session_id: from?.id ?? session.id,
     name: name === undefined ? null : truncateLine(clean(name), NAME_MAX),

@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { folderName } from "../base/text.ts";
 import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
@@ -14,6 +15,7 @@ import {
   findGoneSession,
   findSharedSession,
   idOfFile,
+  projectPaths,
   readSessionRows,
   sessionIds,
   sessionsWithin,
@@ -54,7 +56,6 @@ export async function toFilter(
   { store, shared, config, subagents }: FilterContext,
 ): Promise<ChunkFilter> {
   const { session, project, after, before, topics, speaker, agent } = filters;
-  const isFolder = project !== undefined && /[/\\]|^\.\.?$/.test(project);
   return {
     after: toIso(after, "start", config),
     before: toIso(before, "end", config),
@@ -65,11 +66,23 @@ export async function toFilter(
     hasDecision: filters.has_decision,
     hasAction: filters.has_action,
     session: session === undefined ? undefined : await sessionId(session, config, { store, shared }),
-    project: isFolder ? (await import("../sessions/project.ts")).projectKey(resolve(project)) : project,
-    origin: isFolder ? (await import("../sessions/project.ts")).readOrigin(resolve(project)) : undefined,
+    projects: project === undefined ? undefined : await projectsMeant(project, { store, shared }),
     among: config.paths.transcripts.length > 0 ? givenSessions({ store, shared }, config) : undefined,
     caller: config.currentSession,
   };
+}
+
+/** Returns a folder's project and its origin, or the projects and directories with a name. */
+async function projectsMeant(project: string, stores: Stores): Promise<string[]> {
+  if (/[/\\]|^\.\.?$/.test(project)) {
+    const { projectKey, readOrigin } = await import("../sessions/project.ts");
+    const origin = readOrigin(resolve(project));
+    return [projectKey(resolve(project)), ...(origin === undefined ? [] : [origin])];
+  }
+  const wanted = project.toLowerCase();
+  return listOf(stores)
+    .flatMap(projectPaths)
+    .filter((path) => folderName(path).toLowerCase() === wanted);
 }
 
 function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {

@@ -6,6 +6,7 @@
 
 import { basename, dirname, resolve } from "node:path";
 import { changedAt, statOf } from "../base/files.ts";
+import { folderName } from "../base/text.ts";
 import type { Reading } from "../config/config.ts";
 import { holdsEntry } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -161,7 +162,7 @@ function projectFilter(
   if (project === undefined) return () => true;
   const lookup = projectLookup();
   const wanted = project.toLowerCase();
-  const isNamed = (path: string) => path.split(/[/\\]/).at(-1)?.toLowerCase() === wanted;
+  const isNamed = (path: string) => folderName(path).toLowerCase() === wanted;
   return (session) => {
     const place = sessionPlace(session);
     return place.cwd !== undefined && [place.cwd, sessionProject(place, lookup) ?? ""].some(isNamed);

@@ -4,7 +4,7 @@ import { sep } from "node:path";
 import { readIfExists, remove, replaceFile, statOf } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { shortHash } from "../base/text.ts";
+import { folderName, shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/keys.ts";
 import { redactor } from "../redact/redact.ts";
@@ -166,7 +166,7 @@ export function readExclusion({ sessions, projects, patterns, forgotten }: Setti
 /** A project is given by its directory or by that directory's last part. */
 function isWithin(place: string, project: string): boolean {
   if (!project.includes("/") && !project.includes(sep)) {
-    return place.split(/[/\\]/).at(-1)?.toLowerCase() === project.toLowerCase();
+    return folderName(place).toLowerCase() === project.toLowerCase();
   }
   const directory = project.replace(/[/\\]+$/, "");
   return place === directory || place.startsWith(`${directory}/`) || place.startsWith(`${directory}${sep}`);
