@@ -44,16 +44,17 @@ export function findEnding(
   const isFreeRun = (run: StoredDeed) => isShown(run, line) && isFree(run) && !doesLess(run);
   // a filter hides the exit code
   const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
-  const same = runs.filter((run) =>
-    failed.kind === "command" ? goalsOf(textOf(run)).includes(goal) : run.target === failed.target,
-  );
-  const isProven = (run: StoredDeed, i: number) =>
-    isFreeRun(run) && same.slice(i).some((next) => isFreeRun(next) && wentWell(next));
+  const isSame = (run: StoredDeed) =>
+    failed.kind === "command" ? goalsOf(textOf(run)).includes(goal) : run.target === failed.target;
+  const same = runs.find((run) => isSame(run) && isFreeRun(run));
+  const isProven = same && runs.some((run) => isSame(run) && wentWell(run) && isFreeRun(run));
   const other = runs
     .filter((run) => !isLooking(textOf(run)))
     .slice(0, OTHER_WITHIN)
     .find((run) => isFreeRun(run) && wentWell(run) && isToSameEnd(line, textOf(run)));
-  const [run] = [same.find(isProven), other].flatMap((each) => each ?? []).sort((a, b) => a.line - b.line);
+  const [run] = [isProven ? same : undefined, other]
+    .flatMap((each) => each ?? [])
+    .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
   const steps = stepsBetween(later, failed.line, run.line).filter(
     (step) => isChange(step) || !doesLess(step),
