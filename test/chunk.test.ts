@@ -131,11 +131,6 @@ describe("chunkExchange()", () => {
     ]);
   });
 
-  test("makes nothing of an exchange in which nobody says anything", () => {
-    expect(chunksOf([called("Bash", "ls"), said("assistant", " \n ")])).toEqual([]);
-    expect(chunksOf([{ ...said("assistant", "This session is continued"), kind: "summary" }])).toEqual([]);
-  });
-
   test("cuts between messages, never inside one that fits", () => {
     const words = "The reader keeps its own snapshot of the log while the writer appends to it. "
       .repeat(8)

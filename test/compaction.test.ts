@@ -5,8 +5,6 @@ import { observe } from "../lib/observe/observe.ts";
 import {
   compactionSummary,
   isCompactionDue,
-  observationsAfterCompaction,
-  observationsToCome,
   renderObservations,
 } from "../lib/observe/render-observations.ts";
 import { answering, conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
@@ -125,28 +123,6 @@ test("a host compacts early at observer and retained tokens, when buffered and o
   expect([37_999, 38_000].map((tokens) => isCompactionDue(tokens, settings))).toEqual([false, true]);
   expect(isCompactionDue(1e6, { ...settings, mode: "blocking" })).toBe(false);
   expect(isCompactionDue(1e6, { ...settings, auto: false })).toBe(false);
-});
-
-test("a host's summary is told what comes back after it, in one line, and that fits and says what it is", async () => {
-  const records: LedgerRecord[] = [];
-  const long = Array.from({ length: 300 }, (_, i): Turn[] => [
-    ["user", `request ${i} ${"word ".repeat(20)}`],
-    ["assistant", `Answer ${i}.`],
-  ]).flat();
-  await observe(observing(conversation(long), { records }));
-  const lookUp = "More: sh ROOT/bin/session-memory observe-compact last --recall <id>";
-  expect(observationsToCome(records)).toMatch(
-    /^session-memory brings \d+ observations \(\d+ open\) of this conversation back after the summary, /,
-  );
-  const after = observationsAfterCompaction(records, { maxChars: 8000, lookUp }) ?? "";
-  expect(after).toEndWith(lookUp);
-  expect(after).toContain("\n## Observations\n");
-  expect([after.length > 7000, after.length <= 8000]).toEqual([true, true]);
-  for (const noise of ["Next Action Bias", "<read-files>"]) expect(after).not.toContain(noise);
-  expect([observationsToCome([]), observationsAfterCompaction([], { maxChars: 8000, lookUp })]).toEqual([
-    undefined,
-    undefined,
-  ]);
 });
 
 test("a backlog is waited for in blocking mode, in buffered mode only a short one is", async () => {

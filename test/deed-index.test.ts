@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
@@ -56,40 +56,6 @@ describe("deeds in the index", () => {
     ]);
   });
 
-  test("an answer to a dialog stays the user's word when reading goes on from it, and our own output stays out", async () => {
-    const store = openHomeStore(home);
-    const question = { question: "Which database?", options: [{ label: "SQLite" }] };
-    const ask = claudeAssistant({
-      sessionId: ONE,
-      tools: [{ name: "AskUserQuestion", input: { questions: [question] }, id: "ask" }],
-    });
-    const answer = {
-      ...claudeToolResult({ sessionId: ONE, toolUseId: "ask", content: "answered" }),
-      toolUseResult: { questions: [question], answers: { [question.question]: "SQLite with zebra mode" } },
-    };
-    const [own, found] = run("session-memory search zebra", "1. 7c41f0b2:3-9 · an old aardvark");
-    const file = writeClaude(home, {
-      id: ONE,
-      rows: [claudeUser({ sessionId: ONE, text: "choose" }), ...ask, own as Row, answer],
-    });
-    const words = () =>
-      store.db
-        .prepare("SELECT content FROM session_chunks ORDER BY chunk_index")
-        .all()
-        .map(({ content }) => content)
-        .join("|");
-    await indexHome(home, store);
-    const before = words();
-    expect(before).toContain("User: SQLite with zebra mode");
-    for (const rows of [[found as Row], claudeAssistant({ sessionId: ONE, text: "Then SQLite." })]) {
-      appendFileSync(file, jsonl(rows));
-      await indexHome(home, store);
-    }
-    expect(words()).toBe(`${before}\nAssistant: Then SQLite.`);
-    expect(deeds(store)).toEqual([]);
-    expect(found && deeds(store).join()).not.toContain("aardvark");
-  });
-
   test("that a fork copied are there once", async () => {
     const store = openHomeStore(home);
     const rows = [claudeUser({ sessionId: ONE, text: "one" }), ...run("make a", "ok")];
@@ -99,46 +65,5 @@ describe("deeds in the index", () => {
     writeClaude(home, { id: TWO, rows: [...rows.map((row) => ({ ...row, sessionId: TWO })), ...own] });
     await indexHome(home, store);
     expect(deeds(store)).toEqual(["2|3|1|make a|done|ok", "5|6|4|make b|done|ok"]);
-  });
-});
-
-describe("rows that were taken back", () => {
-  const linked = (name: string, parent: string | null, text: string): Row =>
-    claudeUser({
-      sessionId: ONE,
-      uuid: uuidFrom(name),
-      parentUuid: parent === null ? null : uuidFrom(parent),
-      text,
-    });
-  const answered = (name: string, parent: string, text: string): Row[] =>
-    claudeAssistant({ sessionId: ONE, uuid: uuidFrom(name), parentUuid: uuidFrom(parent), text });
-  const marked = (store: Store) =>
-    store.db
-      .prepare("SELECT first_line, last_line FROM rewound")
-      .all()
-      .map((row) => Object.values(row));
-
-  test("are known by their lines, whether they were there at first or were taken back later", async () => {
-    const store = openHomeStore(home);
-    const file = writeClaude(home, {
-      id: ONE,
-      rows: [
-        linked("a", null, "an idea"),
-        ...answered("b", "a", "which?"),
-        linked("c", "b", "this"),
-        ...answered("d", "c", "good"),
-      ],
-    });
-    await indexHome(home, store);
-    expect(marked(store)).toEqual([]);
-    appendFileSync(file, jsonl(linked("e", "d", "and this"), ...answered("f", "e", "fine")));
-    await indexHome(home, store);
-    expect(marked(store)).toEqual([]);
-    appendFileSync(file, jsonl(linked("g", "b", "no, that"), ...answered("h", "g", "better")));
-    await indexHome(home, store);
-    expect(marked(store)).toEqual([[3, 6]]);
-    writeFileSync(file, jsonl(linked("x", null, "all new")));
-    await indexHome(home, store);
-    expect(marked(store)).toEqual([]);
   });
 });

@@ -18,7 +18,7 @@ import { embedSessions, type RunOptions } from "../lib/index/index-run.ts";
 import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { openStore, type Store } from "../lib/store/store.ts";
+import type { Store } from "../lib/store/store.ts";
 import {
   fakeVector,
   type RecordedRequest,
@@ -26,9 +26,8 @@ import {
   serverPerFile,
   startFakeOpenAI,
 } from "./support/fake-openai.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import {
-  chunksOf,
   contentOf,
   countMatches,
   indexHome,
@@ -463,32 +462,6 @@ describe("embed.ts", () => {
     expect(pruned.stdout).toStartWith("pruned 1 session\n");
     const store = openHomeStore(home);
     expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
-  });
-
-  test("reads other transcripts instead of the agents' own, and one session alone", async () => {
-    writeClaude(home, { id: ONE, rows: manyTurns(1, "usual") });
-    const folder = join(home.root, "given");
-    write(join(folder, "deep", "talk.jsonl"), [
-      { role: "user", content: "given words" },
-      { role: "assistant", content: "yes" },
-    ]);
-    write(join(folder, "noise.jsonl"), "nothing\nat all\n");
-    const run = await runScript("embed", ["--sessions", folder, "--json"], { env: home.env });
-    expect(JSON.parse(run.stdout)).toMatchObject({
-      sessions: 2,
-      chunks: 1,
-      quarantined: [{ file: join(folder, "noise.jsonl") }],
-    });
-    const [name = ""] = readdirSync(home.paths.indexes).filter((each) => each.endsWith(".db"));
-    const given = openStore(join(home.paths.indexes, name));
-    expect([chunksOf(given, "talk"), countMatches(given, "usual")]).toEqual([
-      ["User: given words\nAssistant: yes"],
-      0,
-    ]);
-    given.close();
-    const store = openHomeStore(home);
-    const one = await runScript("embed", ["--session", ONE.slice(0, 8), "--quiet"], { env: home.env });
-    expect([one.exitCode, countMatches(store, "usual")]).toEqual([0, 1]);
   });
 
   test("validates without changing anything", async () => {

@@ -1,12 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  describeActs,
-  isCorrection,
-  isDecision,
-  isFinding,
-  isRule,
-  replyOf,
-} from "../lib/language/speech.ts";
+import { describeActs, isDecision, isRule } from "../lib/language/speech.ts";
 import { readTimeAsked, readTimeCues } from "../lib/language/times.ts";
 import { topicsOf } from "../lib/language/topics.ts";
 
@@ -81,11 +74,6 @@ test("isDecision() takes a choice that was made, and not thinking aloud, announc
   expect(holding([...made, ...none], isDecision)).toEqual(made);
 });
 
-test("isFinding() takes what was found, and not what may be", () => {
-  const found = ["The root cause is the missing await in auth.ts", "Die Ursache war ein fehlendes await."];
-  expect(holding([...found, "The problem is probably the cache"], isFinding)).toEqual(found);
-});
-
 test("isRule() takes what forbids or holds from then on; what always happens, or was never seen, is none", () => {
   const rules = [
     "Always ask before a push",
@@ -107,38 +95,6 @@ test("isRule() takes what forbids or holds from then on; what always happens, or
     "why is it never called?",
   ];
   expect(holding([...rules, ...none], isRule)).toEqual(rules);
-});
-
-test("isCorrection() takes what says that the work before is not as wanted", () => {
-  const wrong = [
-    "no, not that",
-    "it still fails",
-    "das ist falsch",
-    "undo it",
-    "non, pas comme ça",
-    "нет, не то",
-    "不对",
-  ];
-  expect(
-    holding([...wrong, "now add tests", "node is fine", "fix the wrong colour", "no problem"], isCorrection),
-  ).toEqual(wrong);
-});
-
-test("replyOf() tells thanks, going on and agreement, and nothing of a message that says more", () => {
-  const replies: Record<string, string[]> = {
-    agrees: ["yes", "sounds good!", "Да", "好的", "ok, great"],
-    goesOn: ["continue", "weiter", "please go on", "ok, do it", "继续"],
-    thanks: ["thank you so much", "Excellent work, thank you!", "merci", "谢谢"],
-  };
-  for (const [act, texts] of Object.entries(replies))
-    expect(holding(texts, (text) => replyOf(text) === act)).toEqual(texts);
-  for (const text of [
-    "perfect! now add a dark mode",
-    "ok, create a branch refactor",
-    "thanks, but the login is broken",
-    "continue with the login, then the logout",
-  ])
-    expect([text, replyOf(text)]).toEqual([text, undefined]);
 });
 
 const NOW = new Date("2026-11-20T12:00:00Z"); // a Friday

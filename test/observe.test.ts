@@ -5,8 +5,6 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
-import { modelCompleter } from "../lib/model/llm.ts";
-import { openSpendLedger } from "../lib/model/spend.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe, reobserve } from "../lib/observe/observe.ts";
 import { rawTokens } from "../lib/observe/observe-step.ts";
@@ -20,7 +18,6 @@ import {
   randomTurn,
   type Turn,
 } from "./support/conversation.ts";
-import { type Reply, startFakeOpenAI } from "./support/fake-openai.ts";
 import { simulate } from "./support/observe-simulation.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
@@ -197,48 +194,6 @@ test("steps before a failure stand, and the next attempt goes on from there in s
   const prompt = again.requests[0]?.prompt ?? "";
   expect(Number(/<new-conversation>\n\[(\d+)\]/.exec(prompt)?.[1])).toBeGreaterThan(reached);
   expect(estimateTokens(prompt.split("<new-conversation>")[1] ?? "")).toBeLessThan(1100);
-});
-
-test("recorded and hostile answers of a server over HTTP", async () => {
-  const server = await startFakeOpenAI();
-  const config = {
-    baseUrl: server.baseUrl,
-    apiKeyEnv: "OPENAI_API_KEY",
-    model: "fake",
-    dailyBudgetUsd: 1,
-    timeoutMs: 2000,
-    prices: {},
-  };
-  const complete = modelCompleter({
-    config,
-    env: {},
-    spend: openSpendLedger(root, { llm: config, timezone: "UTC" }),
-  });
-  const recorded = `Here are the observations:\n\`\`\`json\n${JSON.stringify(GOOD)}\n\`\`\``;
-  const tries: [Reply[], failure: RegExp | undefined, calls: number][] = [
-    [[recorded], undefined, 1],
-    [["", "no idea", recorded], undefined, 3],
-    [[{ kind: "chat", content: '{"observations":[{"priority":"red","te', finish: "length" }], /cut off/, 3],
-    [["{}"], /observations/, 3],
-    [[{ kind: "status", status: 401 }], /401/, 1],
-    [[{ kind: "cut" }], /Cannot ask the model/, 2],
-    [
-      [`{"observations": ${JSON.stringify([...Array(400)].map(() => GOOD.observations[0]))}}`],
-      /too long|repeats itself/,
-      2,
-    ],
-  ];
-  for (const [replies, failure, calls] of tries) {
-    const before = server.requests.length;
-    server.script(...replies);
-    const records: LedgerRecord[] = [];
-    const outcome = await observe(observing(conversation(TURNS), { records, complete }));
-    if (failure) expect(outcome.failure).toMatch(failure);
-    else expect(outcome.failure).toBeUndefined();
-    expect(records).toHaveLength(failure ? 0 : 1);
-    expect(server.requests.length - before).toBe(calls);
-  }
-  await server.close();
 });
 
 test("a 1.7 MB tool result and a huge message are observed under their own lines, within the step", async () => {

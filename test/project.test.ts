@@ -46,23 +46,6 @@ test("projectKey() is the same in a repository, in its folders and in its worktr
   );
 });
 
-test("projectKey() tells two repositories apart that lie side by side or in one another", () => {
-  const outer = repository("outer");
-  const inner = repository("outer/inner");
-  const other = repository("outer-2");
-  expect([outer, inner, other].map(projectKey)).toEqual([outer, inner, other]);
-});
-
-test("projectKey() makes a submodule its own project", () => {
-  const outer = repository("super");
-  const inner = folder("super", "vendor", "lib");
-  const own = join(outer, ".git", "modules", "lib");
-  file(join(own, "HEAD"), "ref: refs/heads/main\n");
-  file(join(own, "config"), "[core]\n\tbare = false\n\tworktree = ../../../vendor/lib\n");
-  file(join(inner, ".git"), "gitdir: ../../.git/modules/lib\n");
-  expect([projectKey(outer), projectKey(inner)]).toEqual([outer, own]);
-});
-
 test("projectKey() of a bare repository's worktrees is the bare repository", () => {
   const bare = folder("bare.git");
   file(join(bare, "HEAD"), "ref: refs/heads/main\n");
@@ -120,19 +103,6 @@ test("projectKey() does not take an empty `.git` folder or an unreadable `.git` 
   const broken = folder("broken");
   file(join(broken, ".git"), "this is no pointer\n");
   expect([empty, broken].map(projectKey)).toEqual([empty, broken]);
-});
-
-test("projectKey() resolves symlinks", () => {
-  const top = repository("real");
-  symlinkSync(top, join(root, "link"));
-  symlinkSync(join(root, "link"), join(root, "link-2"));
-  expect([join(root, "link"), join(root, "link-2")].map(projectKey)).toEqual([top, top]);
-});
-
-test("projectKey() of a directory that is gone is that of what is left around it", () => {
-  const top = repository("lost");
-  expect(projectKey(join(top, "removed", "deep"))).toBe(top);
-  expect(projectKey(join(root, "never", "was"))).toBe(join(root, "never", "was"));
 });
 
 test("projectKey() accepts a path below a file and a loop of symlinks", () => {

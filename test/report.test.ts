@@ -5,7 +5,6 @@ import { pathToFileURL } from "node:url";
 import { hasChromium, startBrowser } from "./support/browser.ts";
 import { chain, claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
-import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -260,20 +259,6 @@ test("a page is made of what the index has of a session whose transcript is gone
   const { stdout, stderr, exitCode } = await run(home, ID.slice(0, 8));
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   expect(readFileSync(stdout.trim(), "utf8")).toContain("Make deploy.sh keep links");
-});
-
-test("rows of an abandoned branch are marked", async () => {
-  using home = temporaryHome();
-  const [first, second, other] = ["u1", "a1", "u2"];
-  const file = write(join(home.paths.pi, "sessions", "x", "2026-02-03_pi-1.jsonl"), [
-    piHeader({ id: "pi-1", cwd: home.project }),
-    { ...piUser({ id: first, text: "start" }), parentId: null },
-    { ...piAssistant({ id: second, text: "first way" }), parentId: first },
-    { ...piUser({ id: other, text: "another way" }), parentId: first },
-  ]);
-  const html = readFileSync(await ok(home, file), "utf8");
-  expect(html).toMatch(/<article id="L3" class="assistant rewound"><span class="dim">\(rewound\)<\/span>/);
-  expect(html).toMatch(/<article id="L4" class="user">/);
 });
 
 test("forget removes a session's pages and the overviews that link it, and lists a page that was changed", async () => {

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { type Line, plainText } from "../lib/base/output.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
-import { chooseRows } from "../lib/search/choose.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
@@ -310,20 +309,6 @@ describe("on made-up sessions", () => {
     );
     expect(unnamed.map(({ hit }) => [hit.first_line, hit.last_line])).toEqual([]);
   });
-});
-
-test("chooseRows() counts the items of a list that it leaves out", () => {
-  const items = Array.from(
-    { length: 12 },
-    (_, i) => `- ${i === 4 ? "zebra" : `part ${i}`} ${"felt ".repeat(12)}`,
-  );
-  const row = { line: 3, who: "assistant" as const, text: `It needs:\n${items.join("\n")}`, isInside: true };
-  const [[chosen] = []] = chooseRows([[row]], {
-    worths: new Map([["zebra", 1]]),
-    budget: 180,
-    rowCost: () => 15,
-  });
-  expect(chosen?.row.text.replaceAll(" felt", "")).toBe("… - zebra - part 5 … (+6 items) …");
 });
 
 const codebench = readCodebench();

@@ -273,18 +273,6 @@ test("a Claude Code fork's ancestor is the session whose rows it copied", async 
   );
 });
 
-test("the block is never longer than the host hands over", async () => {
-  for (const [id, name] of [
-    [DEPLOY, "one"],
-    [LOGIN, "two"],
-    [EMAIL, "three"],
-  ] as const) {
-    known(id, name, { summary: "s".repeat(50_000), description: "d".repeat(50_000) });
-  }
-  const { json } = await run(`@@one @@two @@three ${"@@x ".repeat(3000)}`, "--json");
-  expect(json.text.length).toBeLessThanOrEqual(9000);
-});
-
 test("@@last brings this project's newest session of any agent with what is open, what holds and what was noted", async () => {
   const elsewhere = known(LOGIN, "login");
   const id = "0197a000-aaaa-7aaa-8aaa-000000000009";
