@@ -127,8 +127,12 @@ describe("on the committed transcripts", () => {
       results: [],
     });
     expect(nothing.stderr).toStartWith("nothing relevant found\n");
-    const quiet = await runScript("search", ["--quiet", "kubernetes ingress annotations"], { env: home.env });
-    expect(quiet).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+    for (const asked of ["kubernetes ingress annotations", "???", "…"])
+      for (const form of ["--quiet", "--brief", "--by-session", "--full"]) {
+        const { stderr, ...rest } = await runScript("search", [form, "--", asked], { env: home.env });
+        const said = form === "--quiet" ? "" : "nothing relevant found";
+        expect([form, rest, stderr.split("\n")[0]]).toEqual([form, { stdout: "", exitCode: 0 }, said]);
+      }
   });
 
   test("search.ts prints a head with place, time and strength, then rows with their lines", async () => {
