@@ -96,7 +96,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   }
   const limit = integerFlag("--limit", values.limit, 0, { min: 1, max: LIMIT_MAX });
   const maxChars = integerFlag("--max-chars", values["max-chars"], 0, { min: MAX_CHARS_LEAST });
-  const options = { config, index: !values["no-index"] };
+  const options = { config, index: !values["no-index"], remark: note };
   for (const edge of ["after", "before"] as const) {
     const value = values[edge];
     if (value !== undefined) timeFlag(`--${edge}`, value, config.settings.timezone);

@@ -112,6 +112,9 @@ test("`last` and lists are the project's; where it has none, `last` is the newes
   const elsewhere = await at(empty, "session-reader", "last", "--json");
   expect(foreign).toContain(JSON.parse(elsewhere.stdout).session.id);
   expect(elsewhere.stderr).toBe("no other session of this project: last is the newest of all\n");
+  const searched = await at(empty, "search", "flamingo", "--session", "last", "--quiet");
+  const found = await at(empty, "search", "flamingo", "--session", "last");
+  expect([searched.stderr, found.stderr.split("\n")[0]]).toEqual(["", elsewhere.stderr.trim()]);
   const mentioned = await at(empty, "session-reference", "@@last");
   expect(mentioned.stdout).toContain("- no other session of this project: last is the newest of all");
 }, 30_000);

@@ -44,6 +44,7 @@ export interface SearchFilters {
 interface FilterContext extends Stores {
   config: Config;
   subagents: boolean;
+  remark: ((text: string) => void) | undefined;
 }
 
 /**
@@ -51,10 +52,8 @@ interface FilterContext extends Stores {
  *
  * @throws {SessionMemoryError} `USAGE` for what is no time; `NOT_FOUND` or `AMBIGUOUS` for a session.
  */
-export async function toFilter(
-  filters: SearchFilters,
-  { store, shared, config, subagents }: FilterContext,
-): Promise<ChunkFilter> {
+export async function toFilter(filters: SearchFilters, context: FilterContext): Promise<ChunkFilter> {
+  const { store, shared, config, subagents } = context;
   const { session, project, after, before, topics, speaker, agent } = filters;
   return {
     after: toIso(after, "start", config),
@@ -65,7 +64,7 @@ export async function toFilter(
     subagents,
     hasDecision: filters.has_decision,
     hasAction: filters.has_action,
-    session: session === undefined ? undefined : await sessionId(session, config, { store, shared }),
+    session: session === undefined ? undefined : await sessionId(session, context),
     projects: project === undefined ? undefined : await projectsMeant(project, { store, shared }),
     among: config.paths.transcripts.length > 0 ? givenSessions({ store, shared }, config) : undefined,
     caller: config.currentSession,
@@ -99,13 +98,22 @@ function givenSessions({ store, shared }: Stores, { paths }: Config): string[] {
 }
 
 /** Resolves a session, which only an index may know: its transcript was deleted since, or is another's. */
-async function sessionId(reference: string, config: Config, { store, shared }: Stores): Promise<string> {
+async function sessionId(
+  reference: string,
+  { store, shared, config, remark }: FilterContext,
+): Promise<string> {
   if (readSessionRows(store, [reference]).size > 0) return reference;
   // most searches name no session
   const { resolveSession } = await import("../sessions/resolve.ts");
   const { paths, currentSession: current } = config;
   try {
-    const { id, file } = resolveSession(reference, { paths, cwd: process.cwd(), current, subagents: true });
+    const { id, file } = resolveSession(reference, {
+      paths,
+      cwd: process.cwd(),
+      current,
+      subagents: true,
+      remark,
+    });
     return idOfFile(store, file) ?? id;
   } catch (error) {
     const gone = findGoneSession(store, reference) ?? (shared && findSharedSession(shared, reference));

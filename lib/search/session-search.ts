@@ -81,6 +81,8 @@ export interface SearchResources {
   config?: Config | undefined;
   /** True if the index is brought up to date first. @default {true} */
   index?: boolean | undefined;
+  /** Receives a remark on what a reference to a session came to mean. */
+  remark?: ((text: string) => void) | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -112,7 +114,7 @@ export async function searchAsText(
   request: SearchRequest,
   resources: SearchResources = {},
 ): Promise<SearchAnswer & { lines: Line[]; text: string }> {
-  const { signal } = resources;
+  const { signal, remark } = resources;
   const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
   const index = maySave(config, resources);
@@ -121,7 +123,7 @@ export async function searchAsText(
   try {
     if (index) tendIndexes(config.paths, new Date());
     const behind = await updateIndex(store, { config, index, signal });
-    const { lines, results, semantic } = await answer(store, request, { config, signal, shared });
+    const { lines, results, semantic } = await answer(store, request, { config, signal, remark, shared });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     const text = lines.map(plainText).join("\n");
     return { lines, text, results, index: { ...readIndexSize(store), behind, semantic } };
@@ -157,7 +159,7 @@ export async function sessionTopics(
   }
 }
 
-interface Surroundings {
+interface Surroundings extends Pick<SearchResources, "remark"> {
   config: Config;
   signal: AbortSignal | undefined;
   /** The store of what others share. */
@@ -188,11 +190,11 @@ interface Answer {
 }
 
 async function answer(store: Store, request: SearchRequest, surroundings: Surroundings): Promise<Answer> {
-  const { config } = surroundings;
+  const { config, remark } = surroundings;
   const { filters = {}, subagents = false } = request;
   const texts = [request.query ?? []].flat();
   const stores = { store, shared: surroundings.shared };
-  const filter = await toFilter(filters, { ...stores, config, subagents });
+  const filter = await toFilter(filters, { ...stores, config, subagents, remark });
   const { file, error, command } = filters;
   const isOfDeeds = [file, error, command].some((asked) => asked !== undefined);
   const times = isOfDeeds ? [] : await timesAsked(texts, filter, config);
