@@ -5,6 +5,7 @@ import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/s
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 import { claudeUser } from "./support/claude.ts";
+import { codexItem, codexMessage, codexMeta } from "./support/codex.ts";
 import { readActiveBranch, readEntries } from "./support/entries.ts";
 import { allFixtures, FIXTURES } from "./support/fixtures.ts";
 import { temporaryHome, write } from "./support/home.ts";
@@ -320,6 +321,12 @@ test("validateSessionFile() warns of a host's messages that lack a role or a tim
   const roleless = claudeUser({ text: "who", extra: { message: { content: "who" } } });
   const path = file([claudeUser({ text: "hello" }), timeless, roleless]);
   expect(validateSessionFile(path).warnings).toEqual(["line 2: no timestamp", "line 3: no role"]);
+  const nobody = codexItem("response_item", {
+    type: "message",
+    content: [{ type: "input_text", text: "who" }],
+  });
+  const rollout = file([codexMeta(), codexMessage({ role: "assistant", text: "hello" }), nobody]);
+  expect(validateSessionFile(rollout).warnings).toEqual(["line 3: no role"]);
 });
 
 describe("parseSessionFile()", () => {

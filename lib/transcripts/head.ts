@@ -3,7 +3,7 @@
 import { isUtf8 } from "node:buffer";
 import { statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
-import { isRecord, type JsonRecord } from "../base/json.ts";
+import { type JsonRecord, recordOf } from "../base/json.ts";
 import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
 import { linesForward, parseLine, type Row, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
@@ -212,8 +212,10 @@ export function validateSessionFile(file: string): Validation {
 }
 
 /** Returns what a host's message lacks. */
-function rowProblems({ message }: JsonRecord, said: readonly RawEntry[]): string[] {
-  const hasRole = !isRecord(message) || !("content" in message) || typeof message.role === "string";
+function rowProblems(record: JsonRecord, said: readonly RawEntry[]): string[] {
+  const message = recordOf(record.message ?? record.payload);
+  const isMessage = "content" in message && (message.type ?? "message") === "message";
+  const hasRole = !isMessage || typeof message.role === "string";
   const hasTime = said.every(({ at }) => at !== undefined);
   return [...(hasRole ? [] : ["no role"]), ...(hasTime ? [] : ["no timestamp"])];
 }
