@@ -84,8 +84,12 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
     (term) => !isNameOrTime(term, options),
   );
   const nowhere = terms.filter(found.asked.isNowhere);
+  const questions = found.phrasings.map(({ question }) => question);
+  const kept = terms.filter((term) => isKept(term, questions));
+  // of one phrasing every word is kept, and says little
+  const rare = questions.length > 1 ? kept.filter((term) => found.asked.isRare(term)) : [];
   const measured = passages.slice(0, Math.max(MEASURED, options.limit));
-  const strengths = measureStrength(measured, found, nowhere);
+  const strengths = measureStrength(measured, found, [...kept.filter(found.asked.isNowhere), ...rare]);
   const near = toPassages(options.meaning?.outliers ?? []);
   const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
   // an exchange at a requested time is an answer even with few words in common
@@ -97,19 +101,14 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const ordered = [...withNear(strong, near, options.limit), ...weak];
   const shown = ordered.slice(0, options.limit);
   const others = ordered.slice(options.limit);
-  const kept = terms.filter((term) =>
-    isKept(
-      term,
-      found.phrasings.map(({ question }) => question),
-    ),
-  );
   const isMissing = nowhere.some((term) => kept.includes(term));
   const showing = shown.map((passage, i) => {
     const also = otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others });
     const one = toFoundHit(passage, { found, options, score: strengthOf(passage), also });
     const held = strengths.get(passage)?.held;
-    const rare = kept.filter((term) => found.asked.isRare(term) && !nowhere.includes(term));
-    const without = rare.filter(({ stem }) => held && !held.has(stem)).map(wordOf);
+    const without = rare
+      .filter((term) => held && !held.has(term.stem) && !nowhere.includes(term))
+      .map(wordOf);
     const isBest = i === 0 && !isMissing && without.length === 0;
     const isOpen = !options.isBrief && (strengthOf(passage) >= STRONG || isBest);
     return { passage, one: { ...one, without: without.slice(0, WITHOUT_MAX), isOpen } };
