@@ -97,7 +97,7 @@ for (const [name, command = []] of runtimes) {
         `[Session Activity] ${LABEL}`,
         `[Session References] ${LABEL}`,
       ]);
-      expect(ours.flatMap(foreignLines).length).toBeGreaterThan(5);
+      expect(ours.flatMap(foreignLines).length).toBeGreaterThan(4);
       for (const line of ours.flatMap(foreignLines)) expect(line).toMatch(QUOTED);
     });
 
