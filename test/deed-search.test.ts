@@ -208,6 +208,10 @@ describe("printFinds()", () => {
 describe("search of a time", () => {
   const search = async (...args: string[]) =>
     await runScript("search", args, { env: home.env, cwd: home.project });
+  const sessionsOf = async (...args: string[]): Promise<string[]> =>
+    JSON.parse((await search(...args, "--json")).stdout).results.map(
+      ({ session_id }: { session_id: string }) => session_id,
+    );
 
   test("lists its sessions with what was asked and done, without a phrasing and for a question of nothing else", async () => {
     const alone = await search("--after", "2026-02-01", "--before", "2026-02-02");
@@ -225,8 +229,16 @@ describe("search of a time", () => {
         /^1\. \w+:1-16 · shop .*\n {3}L1 User: start the shop\n/,
       );
     expect((await search("what did we do about costs on 2026-02-01")).stdout).not.toContain("4 messages");
-    const { results } = JSON.parse((await search("--after", "2026-02-04", "--json")).stdout);
-    expect(results.map(({ session_id }: { session_id: string }) => session_id)).toEqual([uuidFrom("other")]);
+    writeWork(home, "bakery", { day: 1, cwd: "D:\\rye-bakery" }, ["user", "knead the dough"]);
+    for (const question of [
+      "what did we do in rye-bakery on 1 February 2026",
+      "Rye-Bakery: what changed in the project on 2026-02-01?",
+    ]) {
+      expect(await sessionsOf(question)).toEqual([uuidFrom("bakery")]);
+    }
+    const both = await sessionsOf("what was done on 2026-02-01", "which work happened on 1 February 2026");
+    expect(both.sort()).toEqual([uuidFrom("oldest"), uuidFrom("bakery")].sort());
+    expect(await sessionsOf("what did we do", "--after", "4 February 2026")).toEqual([uuidFrom("other")]);
     expect((await search("--after", "2030-01-01")).stderr).toContain("nothing relevant found");
     expect((await search("--speaker", "user")).exitCode).toBe(2);
   });

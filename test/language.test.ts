@@ -105,12 +105,19 @@ test("readTimeAsked() reads a question that asks for nothing but a time", () => 
     "what happened yesterday",
     "which sessions did we work on last week?",
   ];
-  const others = ["what did we decide on 14 July", "what did we do", "the deploy of yesterday"];
-  const isAsked = (question: string) => readTimeAsked(question, { now: NOW }) !== undefined;
+  const others = [
+    "what did we decide on 14 July",
+    "what did we do in ovens on 14 July",
+    "the deploy of yesterday",
+  ];
+  const isAsked = (question: string) => readTimeAsked(question, { now: NOW }, ["oven"]) !== undefined;
   expect(holding([...asked, ...others], isAsked)).toEqual(asked);
-  expect(readTimeAsked("what was done on 2026-07-14?", { now: NOW, timezone: "UTC" })).toEqual([
-    { from: Date.UTC(2026, 6, 14), to: Date.UTC(2026, 6, 15) - 1 },
-  ]);
+  expect(readTimeAsked("what was done on 2026-07-14?", { now: NOW, timezone: "UTC" })).toEqual({
+    times: [{ from: Date.UTC(2026, 6, 14), to: Date.UTC(2026, 6, 15) - 1 }],
+    projects: [],
+  });
+  const named = readTimeAsked("what did we do in my-oven", { now: NOW }, ["oven", "my-oven", "work"]);
+  expect(named).toEqual({ times: [], projects: ["my-oven"] });
 });
 
 test("readTimeCues() finds no time where none is named", () => {

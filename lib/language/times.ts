@@ -67,13 +67,40 @@ export function readTimeCues(text: string, clock: Clock): TimeCues | undefined {
 
 /** Words that only ask what was done. */
 const ASKING =
-  /^(?:we|do|did|does|done|doing|work|worked|working|happen|happened|going|session|sessions|all|day)$/;
+  /^(?:we|do|did|does|done|doing|work|worked|working|make|made|get|got|change|changes|changed|happen|happened|going|accomplish|accomplished|session|sessions|project|repo|repository|all|day|summary|summarize|summarise)$/;
 
-/** Reads the times of a question that asks for nothing else: "what did we do on 14 July?"; undefined for any other. */
-export function readTimeAsked(text: string, clock: Clock): TimeCues | undefined {
-  const { cues, rest } = readTimes(text, clock) ?? { rest: "" };
-  const isAll = wordsOf(rest).every((word) => STOP_WORDS.has(word) || ASKING.test(word));
-  return isAll ? cues : undefined;
+interface TimeAsked {
+  /** Empty where no time is named. */
+  times: TimeCues;
+  /** The names among those given that the question holds. */
+  projects: string[];
+}
+
+/**
+ * Reads a question that asks for nothing but what was done at a time, in a project perhaps: "what did we do in shop on 14
+ * July?"; undefined for any other.
+ */
+export function readTimeAsked(
+  text: string,
+  clock: Clock,
+  projects: readonly string[] = [],
+): TimeAsked | undefined {
+  const { cues, rest } = readTimes(text, clock) ?? { cues: [], rest: text };
+  let left = ` ${wordsOf(rest).join(" ")} `;
+  const named = projects
+    .toSorted((a, b) => b.length - a.length)
+    .filter((name) => {
+      const words = wordsOf(name);
+      const found = ` ${words.join(" ")} `;
+      if (words.every(isAsking) || !left.includes(found)) return false;
+      left = left.replace(found, " ");
+      return true;
+    });
+  return wordsOf(left).every(isAsking) ? { times: cues, projects: named } : undefined;
+}
+
+function isAsking(word: string): boolean {
+  return STOP_WORDS.has(word) || ASKING.test(word);
 }
 
 /** Reads times, and what is left of a text without them. */

@@ -2,6 +2,7 @@
 
 import { whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
+import { folderName } from "../base/text.ts";
 import { type Config, loadConfig } from "../config/config.ts";
 import { openIndex } from "../index/carry-index.ts";
 import { type Behind, isAllIndexed } from "../index/freshness.ts";
@@ -14,7 +15,7 @@ import { type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { countTopics, logSearch, readIndexSize, type TopicCount } from "./corpus.ts";
+import { countTopics, logSearch, projectPaths, readIndexSize, type TopicCount } from "./corpus.ts";
 import type { Find } from "./finds.ts";
 import { findHits } from "./hits.ts";
 import {
@@ -197,7 +198,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const filter = await toFilter(filters, { ...stores, config, subagents, remark });
   const { file, error, command } = filters;
   const isOfDeeds = [file, error, command].some((asked) => asked !== undefined);
-  const times = isOfDeeds ? [] : await timesAsked(texts, filter, config);
+  const times = isOfDeeds ? [] : await timesAsked(texts, filter, { config, stores });
   if (!isOfDeeds && times.length === 0)
     return await answerHits(store, texts, { request, filter, ...surroundings });
   const { findDeeds, scopeOf, sessionsOf, timeHistory } = await import("./histories.ts");
@@ -217,22 +218,30 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   return await answerHits(store, texts, { request, filter: { ...filter, ...among }, ...surroundings });
 }
 
-/** Returns the times that are asked for and nothing else: by filters without a phrasing, or in every phrasing. */
+/** A time that is asked for and nothing else, of some projects perhaps. */
+type TimeFilter = Pick<ChunkFilter, "after" | "before" | "projects">;
+
+/** Returns the times that are asked for and nothing else: by filters, or in every phrasing. */
 async function timesAsked(
   texts: readonly string[],
-  { after, before, topics }: ChunkFilter,
-  config: Config,
-): Promise<Pick<ChunkFilter, "after" | "before">[]> {
-  const isLimited = after !== undefined || before !== undefined;
-  if (texts.length === 0 && topics === undefined) return [{ after, before }];
-  if (isLimited || texts.length === 0) return [];
+  { after, before, topics, projects }: ChunkFilter,
+  { config, stores }: { config: Config; stores: Stores },
+): Promise<TimeFilter[]> {
+  if (topics !== undefined) return [];
+  if (texts.length === 0) return [{ after, before, projects }];
   const { readTimeAsked } = await import("../language/times.ts");
   const clock = { now: new Date(), timezone: ownTimezone(config) };
-  const asked = texts.map((text) => readTimeAsked(text, clock));
-  if (!asked.every((times) => times !== undefined)) return [];
-  return (asked[0] ?? []).map(({ from, to }) => ({
+  const known = listOf(stores).flatMap(projectPaths);
+  const asked = texts.map((text) => readTimeAsked(text, clock, [...new Set(known.map(folderName))]));
+  if (!asked.every((one) => one !== undefined)) return [];
+  const names = new Set(asked.flatMap((one) => one.projects));
+  const meant = names.size === 0 ? undefined : known.filter((path) => names.has(folderName(path)));
+  const among = projects && meant ? meant.filter((path) => projects.includes(path)) : (meant ?? projects);
+  if (after !== undefined || before !== undefined) return [{ after, before, projects: among }];
+  return (asked[0]?.times ?? []).map(({ from, to }) => ({
     after: new Date(from).toISOString(),
     before: new Date(to).toISOString(),
+    projects: among,
   }));
 }
 
