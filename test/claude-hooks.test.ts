@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { setObserveSettings } from "../lib/observe/observe-state.ts";
+import { eventually } from "./clients/eventually.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { secondsAgo } from "./support/rows.ts";
@@ -36,21 +37,13 @@ function contextOf(stdout: string): string {
   return stdout === "" ? "" : JSON.parse(stdout).hookSpecificOutput.additionalContext;
 }
 
-async function within<T>(seconds: number, probe: () => T | undefined): Promise<T> {
-  for (const end = Date.now() + seconds * 1000; Date.now() < end; await Bun.sleep(50)) {
-    const value = probe();
-    if (value !== undefined) return value;
-  }
-  throw new Error(`Waited ${seconds} s in vain`);
-}
-
 function logOf(home: TemporaryHome): string {
   return existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
 }
 
 /** The one note that turns up in a folder. */
 async function noteIn(folder: string): Promise<string> {
-  const names = await within(20, () => {
+  const names = await eventually("the work in the background", () => {
     const notes = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".md")) : [];
     return notes.length > 0 ? notes : undefined;
   });
@@ -115,7 +108,9 @@ test("one switch turns observing off in PreCompact and after turns, in config.js
     turnOff(home);
     expect((await home.hook("pre-compact", input(home, file, { trigger: "manual" }))).stdout).toBe("");
     await home.hook("stop", input(home, file, { stop_hook_active: false }));
-    await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
+    await eventually("the work in the background", () =>
+      logOf(home).includes('"background.meta"') ? true : undefined,
+    );
     expect(existsSync(ledgerFile(home.paths, ID))).toBe(false);
   }
 }, 30_000);
@@ -125,7 +120,7 @@ describe("Stop and SessionEnd", () => {
     const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
     const run = await started(home, "stop", input(home, file, { stop_hook_active: false }));
     expect(run).toEqual({ stdout: "", stderr: "", exitCode: 0 });
-    const jobs = await within(20, () => {
+    const jobs = await eventually("the work in the background", () => {
       const log = existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
       const done = log.split("\n").filter((line) => line.includes('"background.'));
       return done.length >= 3 ? done.map((line) => JSON.parse(line)) : undefined;
@@ -152,11 +147,15 @@ describe("Stop and SessionEnd", () => {
     await home.hook("session-end", input(home, file, { reason: "clear" }));
     expect(await noteIn(join(home.project, "memory"))).toContain("port 8443");
     rmSync(join(home.project, "memory"), { recursive: true });
-    await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
+    await eventually("the work in the background", () =>
+      logOf(home).includes('"background.meta"') ? true : undefined,
+    );
     rmSync(home.paths.log);
     home.configure({ notes: { onClear: false } });
     await home.hook("session-end", input(home, file, { reason: "clear" }));
-    await within(20, () => (logOf(home).includes('"background.meta"') ? true : undefined));
+    await eventually("the work in the background", () =>
+      logOf(home).includes('"background.meta"') ? true : undefined,
+    );
     expect(logOf(home)).not.toContain('"background.save"');
     expect([existsSync(home.paths.notes), existsSync(join(home.project, "memory"))]).toEqual([false, false]);
   }, 30_000);
@@ -166,7 +165,7 @@ describe("Stop and SessionEnd", () => {
     const command = "<command-name>/clear</command-name>\n<command-args></command-args>";
     const file = writeClaude(home, { id: ID, rows: [claudeUser({ text: command, sessionId: ID })] });
     await home.hook("session-end", input(home, file, { reason: "clear" }));
-    const events = await within(20, () => {
+    const events = await eventually("the work in the background", () => {
       const log = existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
       return log.includes('"background.meta"') ? log.trim().split("\n") : undefined;
     });

@@ -43,20 +43,6 @@ test("setMarks() by many processes at once loses no mark", async () => {
   expect([...(marks?.keys() ?? [])].sort()).toEqual(expected.sort());
 });
 
-test.each([
-  ["no JSON", "{"],
-  ["no object", "[]"],
-  ["an entry that is no object", '{"me": 3}'],
-  ["a mark without an offset", '{"me": {"a": {}}}'],
-  ["a negative offset", '{"me": {"a": {"offset": -1}}}'],
-  ["an offset that is no whole number", '{"me": {"a": {"offset": 1.5}}}'],
-])("readMarks() refuses %s", (_what, text) => {
-  using place = folder();
-  const cursors = findCursorFile(place.path, ME);
-  writeFileSync(cursors.path, text);
-  expect(() => readMarks(cursors)).toThrow(/^Cannot read cursors ".*": /);
-});
-
 // ── Fuzz: whatever happens to the bytes, complete messages are told once ──
 
 const OTHER = uuidFrom("other");

@@ -1,10 +1,9 @@
 /** Sharing beside a session: after a turn and at its start, with rests after failures, and never where somebody waits. */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createServer, type Socket } from "node:net";
-import { hasPostgres, type Postgres } from "./support/postgres.ts";
+import { hasPostgres } from "./support/postgres.ts";
 import { runCommand, starting } from "./support/run.ts";
-import { hubPerBlock, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { hubPerBlock, listenAsHub, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(60_000);
@@ -48,7 +47,7 @@ describe.skipIf(!hasPostgres())("in the background", () => {
 
 describe("a hub that is away", () => {
   test("is tried again after a while, not after each turn; health and --status say what fails", async () => {
-    const hub = await countingServer((socket) => socket.destroy());
+    const hub = await listenAsHub((socket) => socket.destroy());
     using alice = sharer(hub, { role: "alice", machine: "desk" });
     const file = say(alice, uuid(4), ["where is the ibis", "at the nile"]);
     for (let turn = 0; turn < 3; turn++) await after(alice, uuid(4), file);
@@ -68,7 +67,7 @@ describe("a hub that is away", () => {
   }, 30_000);
 
   test("is never asked by a search, a prompt hook, a reader, a digest or a session's start itself", async () => {
-    const hub = await countingServer(() => {});
+    const hub = await listenAsHub(() => {});
     using alice = sharer(hub, { role: "alice", machine: "desk" });
     const file = say(alice, uuid(5), ["where is the egret", "on the cow"]);
     for (const [script, ...args] of [
@@ -98,36 +97,3 @@ describe("a hub that is away", () => {
     hub.close();
   });
 });
-
-interface CountingServer {
-  port: number;
-  url: Postgres["url"];
-  connections(): number;
-  close(): void;
-}
-
-function countingServer(answer: (socket: Socket) => void): Promise<CountingServer> {
-  let connections = 0;
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    connections++;
-    sockets.add(socket);
-    socket.on("error", () => {});
-    answer(socket);
-  });
-  return new Promise((resolve) => {
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address ? address.port : 0;
-      resolve({
-        port,
-        url: (role) => `postgresql://${role}:${role}-pw@127.0.0.1:${port}/memory`,
-        connections: () => connections,
-        close() {
-          for (const socket of sockets) socket.destroy();
-          server.close();
-        },
-      });
-    });
-  });
-}

@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { ShareConfig } from "../lib/config/config.ts";
@@ -15,7 +14,7 @@ import {
   startPostgres,
 } from "./support/postgres.ts";
 import { type Finished, runCommand, runScript, scriptPath } from "./support/run.ts";
-import { PROJECT, say, uuid } from "./support/share.ts";
+import { listenAsHub, PROJECT, say, uuid } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(120_000);
@@ -176,7 +175,7 @@ describe("a hub", () => {
   });
 
   test("that says nothing is given up", async () => {
-    const silent = await listen(() => {});
+    const silent = await listenAsHub(() => {});
     using alice = home(`postgresql://alice:alice-pw@127.0.0.1:${silent.port}/memory`);
     const { stderr, exitCode } = await alice.run("share");
     silent.close();
@@ -216,24 +215,3 @@ describe("credentials and a project's .env", () => {
     }
   });
 });
-
-async function listen(
-  answer: (socket: Socket) => void,
-): Promise<{ port: number; server: Server; close(): void }> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-    answer(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  return {
-    port: typeof address === "object" && address ? address.port : 0,
-    server,
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
-}

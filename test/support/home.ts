@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Environment, type Reading, resolvePaths } from "../../lib/config/config.ts";
 import { metaFile, type SessionMeta } from "../../lib/sessions/meta.ts";
+import { encodeClaudeCwd } from "../../lib/sessions/places.ts";
 import type { Agent } from "../../lib/transcripts/session.ts";
 import { CLAUDE_SESSION } from "./claude.ts";
 import { CODEX_SESSION } from "./codex.ts";
@@ -117,7 +118,7 @@ export function writeClaude(
   home: TemporaryHome,
   options: TranscriptOptions & { parentId?: string; meta?: Row },
 ): string {
-  const folder = join(home.paths.claude, "projects", claudeFolder(options.cwd ?? home.project));
+  const folder = join(home.paths.claude, "projects", encodeClaudeCwd(options.cwd ?? home.project));
   const id = options.id ?? CLAUDE_SESSION;
   if (options.parentId === undefined) return write(join(folder, `${id}.jsonl`), options.rows);
   const stem = join(folder, options.parentId, "subagents", id.startsWith("agent-") ? id : `agent-${id}`);
@@ -218,7 +219,7 @@ export function layFixtures(home: TemporaryHome): {
   mind: string;
 } {
   const into = (fixture: string) => readFileSync(fixture, "utf8").replaceAll(FIXTURES_CWD, home.project);
-  const claude = join(home.paths.claude, "projects", claudeFolder(home.project));
+  const claude = join(home.paths.claude, "projects", encodeClaudeCwd(home.project));
   for (const file of filesUnder(FIXTURES.claude.folder)) {
     write(join(claude, file), into(join(FIXTURES.claude.folder, file)));
   }
@@ -247,15 +248,6 @@ export function layFixtures(home: TemporaryHome): {
 
 /** The id under which `layFixtures` gives OpenClaw a copy of the pi deploy session. */
 export const OPENCLAW_SESSION = "8555a0a4-1f3c-4d2b-9a77-3c1e5b9d0f21";
-
-/** The folder name Claude Code makes of a directory. */
-export function claudeFolder(cwd: string): string {
-  const name = cwd.replace(/[^a-zA-Z0-9]/g, "-");
-  if (name.length <= 200) return name;
-  let hash = 0;
-  for (let i = 0; i < cwd.length; i++) hash = ((hash << 5) - hash + cwd.charCodeAt(i)) | 0;
-  return `${name.slice(0, 200)}-${Math.abs(hash).toString(36)}`;
-}
 
 function filesUnder(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })

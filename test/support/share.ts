@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import type { ShareConfig } from "../../lib/config/config.ts";
 import { openStore } from "../../lib/store/store.ts";
@@ -115,4 +116,27 @@ export function wordsIn(file: string): Record<string, string[]> {
   } finally {
     store.close();
   }
+}
+
+/** A server in the place of a hub, which does this with every connection. */
+export async function listenAsHub(answer: (socket: Socket) => void) {
+  let connections = 0;
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    connections++;
+    sockets.add(socket);
+    socket.on("error", () => {});
+    answer(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: (role: string) => `postgresql://${role}:${role}-pw@127.0.0.1:${port}/memory`,
+    connections: () => connections,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
 }
