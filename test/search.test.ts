@@ -14,7 +14,7 @@ import {
   writeMeta,
 } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { runCommand, runScript, scriptPath } from "./support/run.ts";
+import { runScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -149,13 +149,6 @@ describe("on the committed transcripts", () => {
     expect(rest.some((line) => line.startsWith("   before: "))).toBe(true);
     expect(rest.some((line) => line.startsWith("   after: "))).toBe(true);
     expect(rest.at(-1)).toBe("   why: phrasing 1 #1, holds 1 of it");
-  });
-
-  test("a reader that leaves after the first line breaks nothing", async () => {
-    const command = `${process.execPath} ${scriptPath("search")} --limit 50 "the a deploy test login" 2>&1 >/dev/null | head -1; ${process.execPath} ${scriptPath("search")} --limit 50 "deploy login test session" | head -1; echo "\${PIPESTATUS[0]}"`;
-    const { stdout, stderr } = await runCommand(["bash", "-c", command], { env: home.env });
-    expect(stdout.trimEnd().split("\n").at(-1)).toBe("0");
-    expect(stderr).not.toContain("EPIPE");
   });
 
   test("wrong usage names the flag and the way out, and prints nothing on stdout", async () => {

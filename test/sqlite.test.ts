@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDatabase, openScratch } from "../lib/store/sqlite.ts";
@@ -27,33 +27,6 @@ describe("openDatabase()", () => {
     db.exec("CREATE TABLE t (x)");
     expect(statSync(`${path}-wal`).mode & 0o777).toBe(0o600);
     db.close();
-  });
-
-  test("says that there is no index when it may not create one", () => {
-    const path = join(folder(), "memory.db");
-    expect(() => openDatabase(path, { create: false })).toThrow(
-      expect.objectContaining({
-        type: "STORAGE_ERROR",
-        message: `Cannot open "${path}": there is no index yet`,
-        hint: "run session-memory embed",
-      }),
-    );
-  });
-
-  test("refuses a file that is no database and leaves it as it is", () => {
-    const path = join(folder(), "memory.db");
-    writeFileSync(
-      path,
-      "these are notes of mine, and they are long enough to be a header of something else\n".repeat(40),
-    );
-    const before = readFileSync(path, "utf8");
-    expect(() => openDatabase(path)).toThrow(
-      expect.objectContaining({
-        type: "STORAGE_ERROR",
-        message: `Cannot read "${path}": it is damaged (file is not a database)`,
-      }),
-    );
-    expect(readFileSync(path, "utf8")).toBe(before);
   });
 
   test("transaction() rolls everything back when its work throws, also from inside another one", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { formatAge, formatLocal, parseTime } from "../lib/base/time.ts";
+import { formatAge, parseTime } from "../lib/base/time.ts";
 
 const now = new Date("2026-02-12T10:30:05Z"); // a Thursday
 
@@ -83,11 +83,6 @@ describe("parseTime()", () => {
     expect(parsed("2026-03-29", "end", "Europe/Berlin")).toBe("2026-03-29T21:59:59.999Z");
     expect(parsed("today", "start", "Australia/Melbourne")).toBe("2026-02-11T13:00:00.000Z");
   });
-});
-
-test("formatLocal() shows date and time of the zone", () => {
-  expect(formatLocal("2026-02-12T10:30:05Z", "UTC")).toBe("2026-02-12 10:30:05");
-  expect(formatLocal("2026-02-12T23:30:05.999Z", "Europe/Berlin")).toBe("2026-02-13 00:30:05");
 });
 
 test("formatAge() uses the largest unit that fits", () => {

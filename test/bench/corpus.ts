@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Random, seeded } from "../support/random.ts";
 
-export interface CorpusOptions {
+interface CorpusOptions {
   /** @default {3000} */
   sessions?: number;
   /** User and assistant rows in all. @default {78000} */

@@ -42,7 +42,7 @@ export async function rows(): Promise<BenchRow[]> {
 }
 
 /** A first run over all sessions against a bare loop over the same files. */
-export async function coldIndex(
+async function coldIndex(
   folder: string,
   { claude, corpus }: { claude: string; corpus: Corpus },
 ): Promise<BenchRow[]> {
@@ -127,7 +127,7 @@ function removeDatabase(path: string): void {
 }
 
 /** Runs of the script over an index that is up to date, and over one where a session has grown. */
-export async function warmIndex(
+async function warmIndex(
   folder: string,
   { env, corpus }: { env: Record<string, string | undefined>; corpus: Corpus },
 ): Promise<BenchRow[]> {
@@ -162,7 +162,7 @@ export async function warmIndex(
 }
 
 /** The most memory while a gigabyte is indexed: large sessions with large tool results. */
-export async function indexMemory(folder: string): Promise<BenchRow[]> {
+async function indexMemory(folder: string): Promise<BenchRow[]> {
   const claude = join(folder, "large");
   const project = join(claude, "projects", "-home-dev-large");
   mkdirSync(project, { recursive: true });

@@ -52,7 +52,7 @@ function row(
   return { figure, measured: `${rounded} ${unit}${detail ? ` (${detail})` : ""}`.trim(), bar, met };
 }
 
-export interface ProcessRun {
+interface ProcessRun {
   /** From spawning it until it has ended. */
   ms: number;
   stdout: string;

@@ -44,7 +44,7 @@ export async function rows(): Promise<BenchRow[]> {
 }
 
 /** The coding questions, asked of one index and of the same sessions split over two machines that share. */
-export async function splitQuestions(postgres: Postgres): Promise<BenchRow[]> {
+async function splitQuestions(postgres: Postgres): Promise<BenchRow[]> {
   const codebench = readCodebench();
   if (!codebench) return [];
   using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -99,7 +99,7 @@ function keepHalf({ paths, project }: Sharer, half: number): void {
   store.close();
 }
 
-export async function measure(postgres: Postgres): Promise<BenchRow[]> {
+async function measure(postgres: Postgres): Promise<BenchRow[]> {
   const split = await splitQuestions(postgres);
   using alice = sharer(postgres, { role: "alice", machine: "desk" });
   using bob = sharer(postgres, { role: "bob", machine: "laptop" });
@@ -181,7 +181,7 @@ async function searches(alice: Sharer, bob: Sharer): Promise<BenchRow[]> {
 }
 
 /** 1,000 sessions of 100 chunks, half of them with a deed, put into the index without transcripts. */
-export function fill({ paths, project }: Sharer): void {
+function fill({ paths, project }: Sharer): void {
   const random = seeded(7);
   const store = openStore(paths.database);
   for (let first = 0; first < CHUNKS; first += PER_SESSION) addSession(store, first, { project, random });

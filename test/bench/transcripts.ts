@@ -57,7 +57,7 @@ function words(random: Random, count: number): string {
 const SESSIONS = 3000;
 
 /** The session the digest is made for, and the others of its project, newest last. */
-export interface SessionField {
+interface SessionField {
   current: string;
   currentFile: string;
   inProject: string[];

@@ -24,7 +24,7 @@ export interface ClaudeHome {
   remove(): void;
 }
 
-export interface ClaudeRun {
+interface ClaudeRun {
   stdout: string;
   stderr: string;
   exitCode: number;

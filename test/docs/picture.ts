@@ -71,7 +71,7 @@ function spansOf(line: string): Span[] {
 }
 
 /** Draws lines of terminal output. */
-export function drawTerminal(lines: readonly string[], theme: Theme): string {
+function drawTerminal(lines: readonly string[], theme: Theme): string {
   const [width, height] = [COLUMNS * CHARACTER + 2 * MARGIN, lines.length * LINE + 2 * MARGIN];
   const rows = lines.map((line, i) => {
     let column = 0;

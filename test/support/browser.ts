@@ -12,7 +12,7 @@ export function hasChromium(): boolean {
   return CHROMIUM !== undefined;
 }
 
-export interface Browser {
+interface Browser {
   /** Shows a page at a width in CSS pixels and returns by how many its content is wider. */
   overflowAt(url: string, width: number): Promise<number>;
   /** A PNG of the page as last shown. */

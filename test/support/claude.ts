@@ -16,14 +16,14 @@ export interface ClaudeContext {
   agentId?: string;
 }
 
-export interface ClaudeToolUse {
+interface ClaudeToolUse {
   name: string;
   input: Row;
   id?: string;
 }
 
 export const CLAUDE_SESSION = "4a1d7c1e-90b3-4e5e-8a52-6f1f0e6c7a01";
-export const CLAUDE_CWD = "/home/dev/shop";
+const CLAUDE_CWD = "/home/dev/shop";
 const VERSION = "2.1.329";
 
 /** A prompt a person typed: plain string content, the usual form. */
@@ -97,14 +97,6 @@ export function claudeToolResult(
   return userRow(options, [block], {
     toolUseResult: isError ? `Error: ${text}` : { stdout: text, stderr: "", interrupted: false },
   });
-}
-
-export function claudeAttachment(options: ClaudeContext & { attachment: Row; rendered?: string }): Row {
-  const rendered =
-    options.rendered === undefined
-      ? {}
-      : { rendered: [{ content: options.rendered }], renderedRole: "system" };
-  return { ...common(options), attachment: options.attachment, type: "attachment", ...rendered };
 }
 
 export function claudeSystem(options: ClaudeContext & { subtype: string; extra?: Row }): Row {

@@ -3,7 +3,7 @@
 import { nextNumber, type Row } from "./rows.ts";
 
 export const CODEX_SESSION = "019c8a4c-0000-79a1-aa28-7738fc5ab61a";
-export const CODEX_CWD = "/home/dev/shop";
+const CODEX_CWD = "/home/dev/shop";
 
 interface At {
   at?: string;

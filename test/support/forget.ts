@@ -89,7 +89,7 @@ export function configure(home: TemporaryHome, server: FakeOpenAI, more: object 
   home.configure({ timezone: "UTC", embedding: { ...at, dimensions: DIMENSIONS }, ...more });
 }
 
-export function withLlm(server: FakeOpenAI): object {
+function withLlm(server: FakeOpenAI): object {
   return {
     llm: {
       baseUrl: server.baseUrl,

@@ -189,7 +189,7 @@ export function write(file: string, content: TranscriptOptions["rows"]): string 
 }
 
 /** Gives every transcript under `folder` the time of its last row, as if it had been left alone since. */
-export function ageTranscripts(folder: string): void {
+function ageTranscripts(folder: string): void {
   for (const name of filesUnder(folder).filter((path) => path.endsWith(".jsonl"))) {
     const file = join(folder, name);
     const rows = readFileSync(file, "utf8").matchAll(/"timestamp":"(\d{4}-[^"]+)"/g);

@@ -69,7 +69,7 @@ const ALPHABETS: [name: string, alphabet: string][] = [
   ["signs", "!#$%&()*+,-./:;<=>?@[]^_{|}~"],
 ];
 
-export interface HostileText {
+interface HostileText {
   name: string;
   /** The text at about so many UTF-16 units. */
   of: (length: number) => string;

@@ -3,7 +3,7 @@
 import { hexFrom, nextNumber, type Row } from "./rows.ts";
 
 export const PI_SESSION = "01a1f9c6-0000-7562-91ca-d8be44d09da8";
-export const PI_CWD = "/home/dev/shop";
+const PI_CWD = "/home/dev/shop";
 
 export interface PiEntryOptions {
   id?: string;

@@ -2,7 +2,7 @@
 
 import type { Random } from "./random.ts";
 
-export interface Secret {
+interface Secret {
   /** The marker's kind. */
   kind: string;
   /** What stands in the text. */

@@ -8,7 +8,7 @@ import { type Row, uuidFrom } from "./rows.ts";
 export type Turn = readonly ["user" | "says" | "fails" | "runs" | "reads" | "edits", ...string[]];
 
 /** Rows of a session that begins on a day of February 2026 at ten. */
-export function workRows(
+function workRows(
   sessionId: string,
   { day, cwd }: { day: number; cwd: string },
   turns: readonly Turn[],
