@@ -87,12 +87,13 @@ const COPIES_MAX = 3;
 /** Code points of an exchange before or after a hit. */
 const AROUND_MAX = 700;
 const WEAK_HITS = 3;
+/** Weak sessions behind strong ones: what is not among them is a guess. */
+const WEAK_SESSIONS = 5;
 const WEAK_LINE = 136;
 const BRIEF_LINE = 160;
 /** A session's line, where there is room, and the places named in it. */
-const SESSION_LINE = 320;
+const SESSION_LINE = 480;
 const PLACES_NAMED = 3;
-const WEAK_FROM_HERE: Line = { kind: "text", parts: [["faint", "weak from here:"]] };
 const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain; nearest:"]] };
 
 /** Prints the rows of the hits that have them, and of the others one line each in what is left of the characters. */
@@ -185,8 +186,10 @@ export function printBySession(
     ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
   );
   const isCertain = firsts.some(({ hit }) => hit.strength === "strong");
-  const shown = firsts.slice(0, isCertain ? limit : Math.min(limit, WEAK_HITS));
-  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, Math.floor(maxChars / shown.length) - 1));
+  const strong = isCertain ? firsts.filter(({ hit }) => hit.strength === "strong").length : 0;
+  const shown = firsts.slice(0, Math.min(limit, strong + (isCertain ? WEAK_SESSIONS : WEAK_HITS)));
+  const room = (maxChars - (shown.length - strong) * WEAK_LINE) / Math.max(1, Math.min(strong, limit));
+  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, Math.floor(room) - 1));
   const lines = shown.map((one, i) => {
     const { hit, shortId } = one;
     const own = found.filter((one) => one.hit.session_id === hit.session_id);
@@ -210,10 +213,12 @@ export function printBySession(
     const command = resumeOf?.(hit);
     return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
   });
-  const strong = isCertain ? shown.filter(({ hit }) => hit.strength === "strong").length : 0;
   const top = isCertain ? lines.slice(0, strong) : [NOTHING_CERTAIN];
   const weak = lines.slice(strong);
-  return linesWithin([...top, ...(isCertain && weak.length > 0 ? [WEAK_FROM_HERE] : []), ...weak], maxChars);
+  const hidden = isCertain ? firsts.length - shown.length : 0;
+  const from = `weak from here${hidden > 0 ? `, ${hidden} more left out` : ""}:`;
+  const mark: Line[] = isCertain && weak.length > 0 ? [{ kind: "text", parts: [["faint", from]] }] : [];
+  return linesWithin([...top, ...mark, ...weak], maxChars);
 }
 
 /** Returns the best row of a session's hits that was said or changed; a bare read or an announcement only where all are. */
