@@ -12,6 +12,7 @@ import { readFileSync } from "node:fs";
 import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import { type Config, roleOf } from "../lib/config/config.ts";
+import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
   type SearchAnswer,
@@ -57,7 +58,6 @@ Examples:
   session-memory search --speaker user --after "last week" "posting frequency"
 `;
 
-const LIMIT_MAX = 100; // more is a listing: --by-session
 const MAX_CHARS_LEAST = 200; // one head line and a row
 const CONTEXT_MAX = 20; // more is reading: session-reader
 

@@ -130,11 +130,29 @@ describe("errorHistory()", () => {
       "6 [Bash git push --set-upstream origin feature-7] branch set up",
     ]);
     expect(brief(errorHistory(store, "ECONNREFUSED 10.0.0.1:99", scope))).toEqual([
-      "newest:3-3 not run again without it",
+      "newest:3-3 nothing done next",
     ]);
     expect(errorHistory(store, "some error that never was", scope)).toEqual([]);
     expect(errorHistory(store, "…", scope)).toEqual([]);
   });
+});
+
+test("errorHistory() says that its rows are the next steps where no later run shows an end", async () => {
+  using own = temporaryHome();
+  const steps: Turn[] = [
+    ["fails", "serve", "error: zebra socket refused"],
+    ["runs", "free-port 80", ""],
+  ];
+  writeWork(own, "open", { cwd: CWD }, ["user", "serve it"], ...steps);
+  const opened = openHomeStore(own);
+  await indexHome(own, opened);
+  const [find] = errorHistory(opened, "zebra socket refused", scope);
+  opened.close();
+  expect(find?.summary).toBe("what was done next; no later run proves it");
+  expect(rowsOf(find)).toEqual([
+    "2 [Bash serve] failed error: zebra socket refused",
+    "4 [Bash free-port 80]",
+  ]);
 });
 
 describe("commandHistory()", () => {
@@ -181,6 +199,11 @@ describe("printFinds()", () => {
       if (maxChars > 500) expect(text.match(/^\d\. /gm)?.length).toBe(3);
     }
     const text = printFinds(finds, { ...style, maxChars: 2500 });
+    expect(text).not.toMatch(/\d more|left out/);
+    expect(printFinds(finds, { ...style, maxChars: 450 })).toMatch(/\n\d lines? left out: --max-chars 500$/);
+    expect(printFinds(finds, { ...style, maxChars: 110 })).toMatch(/\n2 more: --max-chars 500$/);
+    expect(printFinds(finds, { ...style, maxChars: 500 })).toBe(text);
+    expect(printFinds(finds, { ...style, maxChars: 2500, total: 5 })).toBe(`${text}\n2 more: --limit 5`);
     expect(text.split("\n").slice(0, 3)).toEqual([
       `1. ${uuidFrom("newest").slice(0, 8)}:1 · shop · 2026-02-03 10:00 · discussed`,
       "   L1 User: what about costs.ts: do we round there?",
@@ -193,6 +216,8 @@ describe("printFinds()", () => {
     expect(printCommands(finds, { ...style, maxChars: 400 })).toBe(
       `1. npm test · 3x, last failed · 2026-02-03 10:02 · ${uuidFrom("newest").slice(0, 8)}:3-4: Error: connect ECONNREFUSED 127.0.0.1:5432`,
     );
+    const more = printCommands(finds, { ...style, maxChars: 400, total: 3 });
+    expect(more.split("\n").slice(1)).toEqual(["2 more: --limit 3"]);
     const json = findJson(finds[0] as Find, style);
     expect(json).toMatchObject({
       session_id: uuidFrom("newest"),
@@ -270,7 +295,7 @@ describe("search --file, --error, --command", () => {
       ]),
     ).toEqual([[uuidFrom("newest"), "3x, last failed"]]);
     const brief = await search(["--file", "costs.ts", "--brief", "--project", "shop", "--limit", "2"]);
-    expect(brief.stdout.trimEnd().split("\n").length).toBe(2);
+    expect(brief.stdout.trimEnd().split("\n").slice(2)).toEqual(["1 more: --limit 3"]);
   }, 30_000);
 
   test("keep phrasings to the sessions that had to do with it", async () => {

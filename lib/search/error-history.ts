@@ -174,10 +174,11 @@ function findOf(
     at: lastLine,
   });
   const count = own.length > 1 ? `${own.length}x, ` : "";
+  const after = shown.length > 0 ? "what was done next; no later run proves it" : "nothing done next";
   const find: Find = {
     session,
     timestamp: last.deed.timestamp,
-    summary: `${count}${end ? `gone after ${counted(end.steps.length, "step")}` : "not run again without it"}`,
+    summary: `${count}${end ? `gone after ${counted(end.steps.length, "step")}` : after}`,
     rows: comment
       ? [...rows, { ...comment, text: clean(comment.text).slice(0, SAID_CHARS) }].sort(
           (a, b) => a.line - b.line,

@@ -9,7 +9,7 @@ import {
   type Part,
   plainText,
 } from "../base/output.ts";
-import { folderName, truncate } from "../base/text.ts";
+import { counted, folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
@@ -19,7 +19,7 @@ import { isSourceGone } from "./corpus.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
 import type { Find, FindScope } from "./finds.ts";
-import { alsoPlaces, rangeOf, result, rowParts, timePart } from "./print.ts";
+import { alsoPlaces, LIMIT_MAX, rangeOf, result, rowParts, timePart } from "./print.ts";
 import { markRewound, withHolding } from "./rows.ts";
 
 export { timeHistory } from "./time-history.ts";
@@ -36,6 +36,8 @@ interface FindStyle {
   clean: (text: string) => string;
   /** What the two who talk are called. @default User and Assistant */
   participants?: Participants | undefined;
+  /** How many there are with those that are not printed. @default as many as are printed */
+  total?: number | undefined;
   /** True if each find is one line. @default {false} */
   isBrief?: boolean | undefined;
 }
@@ -65,19 +67,19 @@ export function printFinds(finds: readonly Find[], style: FindStyle): Line[] {
       also: also === "" || style.isBrief ? [] : [{ kind: "text", parts: [["faint", `   ${also}`]] }],
     };
   });
-  return fitBlocks(blocks, style.maxChars);
+  return fitBlocks(blocks, style);
 }
 
 /** Prints one line for each distinct command, with where it ran last. */
 export function printCommands(finds: readonly Find[], style: FindStyle): Line[] {
-  const lines = finds.map((find, i) => {
+  const blocks = finds.map((find, i): Block => {
     const [row] = find.rows;
     const place: Part = ["name", placeOf(find, style)];
     const facts = joinFacts([row?.tool, find.summary, timePart(find.timestamp, style.timezone), place]);
     const said: Part[] = row?.text ? [": ", ["said", row.text]] : [];
-    return cutLine(result(i, [...facts, ...said]), LINE_CHARS);
+    return { head: cutLine(result(i, [...facts, ...said]), LINE_CHARS), rows: [], also: [] };
   });
-  return linesWithin(lines, style.maxChars);
+  return fitBlocks(blocks, style);
 }
 
 function headFacts(find: Find, style: FindStyle): Part[] {
@@ -101,9 +103,23 @@ function placeOf({ session, firstLine, lastLine }: Find, { shortId }: FindStyle)
   return `${shortId(session)}:${rangeOf(firstLine, lastLine)}`;
 }
 
-function fitBlocks(blocks: Block[], maxChars: number): Line[] {
+/** Leaves out what does not fit; a last line counts that, and the finds beyond the limit, with the flags that show all. */
+function fitBlocks(blocks: Block[], { maxChars, total = blocks.length }: FindStyle): Line[] {
   const lines = () => blocks.flatMap(({ head, rows, also }) => [head, ...rows, ...also]);
-  const isOver = () => countPoints(lines()) > maxChars;
+  const [whole, count] = [countPoints(lines()), lines().length];
+  const flags = [
+    ...(total > blocks.length && blocks.length < LIMIT_MAX ? [`--limit ${Math.min(total, LIMIT_MAX)}`] : []),
+    ...(whole > maxChars ? [`--max-chars ${roundedUp((whole * total) / blocks.length)}`] : []),
+  ];
+  const note = (): Line[] => {
+    const finds = total - blocks.length;
+    const left = count - lines().length;
+    const cut = finds > 0 ? `${finds} more` : left > 0 ? `${counted(left, "line")} left out` : "";
+    return cut === ""
+      ? []
+      : [{ kind: "text", parts: [["faint", [cut, flags.join(" ")].filter(Boolean).join(": ")]] }];
+  };
+  const isOver = () => countPoints([...lines(), ...note()]) > maxChars;
   for (const keep of [3, 2, 1, 0]) {
     for (const block of blocks.slice(1).toReversed()) {
       while (isOver() && block.rows.length > keep) dropRow(block);
@@ -112,7 +128,12 @@ function fitBlocks(blocks: Block[], maxChars: number): Line[] {
   for (const block of blocks.toReversed()) while (isOver() && block.also.length > 0) block.also.pop();
   const [first] = blocks;
   while (first && isOver() && first.rows.length > 0) dropRow(first);
-  return linesWithin(lines(), maxChars);
+  while (isOver() && blocks.length > 1) blocks.pop();
+  return isOver() ? linesWithin(lines(), maxChars) : [...lines(), ...note()];
+}
+
+function roundedUp(chars: number): number {
+  return Math.ceil(chars / 500) * 500;
 }
 
 /** Drops a row between the first, which says what, and the last, which says how it ended. */

@@ -79,6 +79,8 @@ export interface PrintOptions {
   participants: Participants;
 }
 
+/** The most results of one search: more is a listing. */
+export const LIMIT_MAX = 100;
 /** Places named after a hit at most; JSON holds all. */
 const ALSO_MAX = 5;
 const NAME_MAX = 44;

@@ -21,6 +21,7 @@ import { findHits } from "./hits.ts";
 import {
   type FoundHit,
   type Hit,
+  LIMIT_MAX,
   nowhereLines,
   type PrintOptions,
   printBrief,
@@ -39,8 +40,6 @@ import {
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
-/** Sessions of a file, and distinct commands: all that fit are named. */
-const LIMIT_OF_DEEDS = 100;
 /** Code points of all output, by mode. */
 const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
 /** The time allowed for updating the index before an answer. */
@@ -258,10 +257,11 @@ async function answerFinds(
   const { findJson, printCommands, printFinds } = await import("./histories.ts");
   const { error, file } = request.filters ?? {};
   const isAll = isOfDeeds && error === undefined;
-  const limit = request.limit ?? (isAll ? LIMIT_OF_DEEDS : isOfDeeds ? LIMIT_DEFAULT : LIMIT_OF_LINES);
+  const limit = request.limit ?? (isAll ? LIMIT_MAX : isOfDeeds ? LIMIT_DEFAULT : LIMIT_OF_LINES);
   const shown = finds.slice(0, limit);
   const isBare = [request.query ?? []].flat().length === 0;
   const style = {
+    total: finds.length,
     maxChars: isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MAX_CHARS.sessions),
     timezone: ownTimezone(config),
     nameOf: namer(config),
