@@ -200,6 +200,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
       isRewound: indexed ? () => false : rewoundIn(session.file, session.size, known),
     },
     head: sessionHeader(session, rules),
+    cwd: session.cwd,
     id: onMachine(shortId(session.id), session),
     data: { session: sessionJson(session, rules), skipped },
   });
@@ -219,6 +220,7 @@ async function printShared(
     request,
     style: { ...request.style, isRewound: () => false },
     head: sessionHeader(session, rules),
+    cwd: session.cwd,
     id: `${owner}@${machine}:${shortId(id)}`,
     data: {
       session: { ...sessionJson(session, rules), id, file: null, from: { owner, machine } },
@@ -231,6 +233,7 @@ interface Printed {
   request: Request;
   style: LogStyle;
   head: Line;
+  cwd: string | undefined;
   /** The name of the session in the hint to continue. */
   id: string;
   data: object;
@@ -239,7 +242,7 @@ interface Printed {
 async function printSteps(
   { values, show }: Run<typeof FLAGS>,
   steps: readonly Step[],
-  { request, style, head, id, data }: Printed,
+  { request, style, head, cwd, id, data }: Printed,
 ): Promise<void> {
   if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
   if (values.json) {
@@ -251,7 +254,7 @@ async function printSteps(
     const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
     return void show(undefined, [
       head,
-      ...outline(steps, { ...style, maxChars, fromStart: request.filter.since !== undefined }),
+      ...outline(steps, { ...style, cwd, maxChars, fromStart: request.filter.since !== undefined }),
     ]);
   }
   const texts = steps.map((step) => formatStep(step, style));

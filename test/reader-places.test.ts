@@ -209,7 +209,7 @@ describe("session-reader", () => {
     const { stdout } = await read(SHORT, "--outline");
     expect(stdout.split("\n").slice(1)).toEqual([
       "L1 [2026-02-03 14:01] User: how do I deploy this? [2026-02-03 14:59:00] User: publish with --force L9 [now] User: yes",
-      "  edited a.ts, notes.md; ran 1 command; failed: npm test",
+      "  edited src/a.ts, notes.md; ran 1 command; failed: npm test",
       "L11 [2026-02-03 14:07] User: never on Sundays",
       "",
     ]);
@@ -224,6 +224,31 @@ describe("session-reader", () => {
     expect(long.stdout).toMatch(/\n\[2\d\d messages before: lines 1-\d+\]\nL\d+ \[/);
     expect(long.stdout).toContain("request 299");
     expect(long.stdout).toContain("committed: feat: part 299");
+  });
+
+  test("names a project's files by their place in it, and those outside of it last, whichever system's", async () => {
+    for (const [cwd, scratch] of [
+      ["/srv/shop", "/tmp/claude/scratch.json"],
+      ["D:\\shop", "C:\\Users\\me\\Temp\\scratch.json"],
+    ] as const) {
+      using own = temporaryHome();
+      const separator = cwd.includes("\\") ? "\\" : "/";
+      const edits = [
+        scratch,
+        scratch.replace("scratch.", "notes."),
+        [cwd, "src", "a.ts"].join(separator),
+        "b.ts",
+      ];
+      const rows = [
+        claudeUser({ text: "go on", cwd }),
+        ...edits.flatMap((file_path, minute) =>
+          call("Edit", { file_path, old_string: "a", new_string: "b" }, "updated", { minute }),
+        ),
+      ];
+      writeClaude(own, { id: ID, rows });
+      const { stdout } = await own.run("session-reader", ID, "--outline");
+      expect(stdout.split("\n")[2]).toBe("  edited src/a.ts, b.ts, outside: scratch.json, notes.json");
+    }
   });
 
   test("marks rows that were taken back", async () => {

@@ -1,7 +1,7 @@
 /** All of a session on one page: under each thing the user said, what was done. */
 
 import { countPoints, type Line, type Part } from "../base/output.ts";
-import { counted, truncate } from "../base/text.ts";
+import { counted, folderName, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
@@ -18,6 +18,8 @@ interface OutlineOptions {
   /** What the two who talk are called. @default User and Assistant */
   participants?: Participants | undefined;
   isRewound: (step: Step) => boolean;
+  /** The session's directory, which its files are named in. */
+  cwd?: string | undefined;
   /** Whether the first sections are shown where not all fit. @default {false} */
   fromStart?: boolean | undefined;
 }
@@ -82,7 +84,7 @@ function sectionsOf(steps: readonly Step[]): Section[] {
 
 function sectionLines(
   steps: Section,
-  { timezone, isRewound, participants = PARTICIPANTS }: OutlineOptions,
+  { timezone, isRewound, cwd, participants = PARTICIPANTS }: OutlineOptions,
   detail: Detail,
 ): Line[] {
   const lines: Line[] = [];
@@ -98,7 +100,7 @@ function sectionLines(
         : [["tool", "[Compacted]"]];
     add(["place", `L${line}`], " ", ["time", `[${time}]`], " ", ...rewound, ...said);
   }
-  const work = workLine(steps, detail);
+  const work = workLine(steps, { ...detail, cwd });
   if (work !== "") add(`  ${work}`);
   const decision = decisionOf(steps);
   if (decision !== undefined) add("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`);
@@ -106,8 +108,12 @@ function sectionLines(
 }
 
 /** Lists the files edited, the commands that failed and the commits. */
-function workLine(steps: readonly Step[], { chars, files, each }: Detail): string {
+function workLine(
+  steps: readonly Step[],
+  { chars, files, each, cwd = "" }: Detail & Pick<OutlineOptions, "cwd">,
+): string {
   const edited = new Set<string>();
+  const outside = new Set<string>();
   const failed = new Set<string>();
   const commits: string[] = [];
   let ran = 0;
@@ -115,7 +121,11 @@ function workLine(steps: readonly Step[], { chars, files, each }: Detail): strin
     const { tool } = entry;
     const outcome = outcomeOf(result);
     if (tool?.action === "edit" && outcome !== "failed" && outcome !== "rejected") {
-      for (const path of tool.paths) edited.add(baseName(path));
+      for (const path of tool.paths) {
+        const inside = pathInside(path, cwd);
+        if (inside === undefined) outside.add(folderName(path));
+        else edited.add(inside);
+      }
     }
     if (tool?.action !== "run") continue;
     ran++;
@@ -123,8 +133,9 @@ function workLine(steps: readonly Step[], { chars, files, each }: Detail): strin
     const commit = outcome === "failed" ? undefined : commitMessage(tool.target);
     if (commit !== undefined) commits.push(oneLine(commit, PART_CHARS));
   }
+  const touched = [...edited, ...[...outside].map((name, i) => (i === 0 ? `outside: ${name}` : name))];
   const parts = [
-    edited.size > 0 ? `edited ${some([...edited], files)}` : "",
+    touched.length > 0 ? `edited ${some(touched, files)}` : "",
     ran > 0 ? `ran ${counted(ran, "command")}` : "",
     failed.size > 0 ? `failed: ${some([...failed], each)}` : "",
     commits.length > 0 ? `committed: ${some(commits, each)}` : "",
@@ -146,6 +157,16 @@ function some(items: readonly string[], max: number): string {
   return `${items.slice(0, max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function baseName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
+/** Returns a path from a directory, whichever system's; undefined for one that leads outside of it. */
+function pathInside(path: string, directory: string): string | undefined {
+  const [plain, top] = [path, directory].map((one) => one.replaceAll("\\", "/").replace(/\/+$/, "")) as [
+    string,
+    string,
+  ];
+  if (!/^(?:[a-z]:)?\/|^\.\.\/|^~/i.test(plain)) return plain.replace(/^\.\//, "");
+  const isWindows = /^[a-z]:/i.test(top);
+  const isWithin = isWindows
+    ? plain.toLowerCase().startsWith(`${top.toLowerCase()}/`)
+    : plain.startsWith(`${top}/`);
+  return isWithin && top !== "" ? plain.slice(top.length + 1) : undefined;
 }

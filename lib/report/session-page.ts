@@ -171,8 +171,11 @@ function observationsHtml(memory: Memory | undefined): Html {
   return listHtml("Observations", items);
 }
 
-function contentsHtml({ steps, isRewound }: ReportedSession, { timezone }: PageStyle): Html {
-  const items = outline(steps, { timezone, maxChars: CONTENTS_CHARS, isRewound }).map(({ parts }) => {
+function contentsHtml(
+  { session: { cwd }, steps, isRewound }: ReportedSession,
+  { timezone }: PageStyle,
+): Html {
+  const items = outline(steps, { timezone, maxChars: CONTENTS_CHARS, isRewound, cwd }).map(({ parts }) => {
     const part = plainText({ kind: "row", parts }).startsWith("  ") ? ' class="part"' : "";
     const linked = parts.map((each) =>
       typeof each === "string"
