@@ -7,7 +7,14 @@ import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta } from "../lib/naming/session-meta.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { chain, claudeAssistant, claudeCompaction, claudeState, claudeUser } from "./support/claude.ts";
+import {
+  chain,
+  claudeAssistant,
+  claudeCompaction,
+  claudeState,
+  claudeToolResult,
+  claudeUser,
+} from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
@@ -149,6 +156,32 @@ test("without a model a session is named from its first turn on, and due after e
   session(2);
   expect((await run("--json")).json.sessions[0].status).toBe("indexed");
   expect((await run("--force", "--json")).json.sessions[0].status).toBe("indexed");
+});
+
+test("a session that only links to an issue is named by its title, and keeps the name", async () => {
+  const at = { sessionId: ID, cwd: home.project };
+  const command = "gh issue view 73 --repo acme/shop";
+  const rows = [
+    claudeUser({ ...at, uuid: "u1", text: "analyze this issue: https://github.com/acme/shop/issues/73" }),
+    ...claudeAssistant({ ...at, uuid: "a1", tools: [{ id: "t1", name: "Bash", input: { command } }] }),
+    claudeToolResult({
+      ...at,
+      uuid: "r1",
+      toolUseId: "t1",
+      content: "title:\tCart loses items\nstate:\tOPEN",
+    }),
+    ...claudeAssistant({ ...at, uuid: "a2", text: "Login replaces the key of the cart." }),
+  ];
+  writeClaude(home, { id: ID, rows: chain(rows) });
+  expect((await run("--json")).json.sessions[0].name).toBe("Cart loses items");
+  const more = [
+    claudeUser({ ...at, uuid: "u2", text: "Keep the cart by the customer's own key after login" }),
+  ];
+  writeClaude(home, { id: ID, rows: chain([...rows, ...more]) });
+  expect((await run("--json")).json.sessions[0]).toMatchObject({
+    status: "indexed",
+    name: "Cart loses items",
+  });
 });
 
 test("with a model rules name a session until enough was said, then it is due after five new user messages", async () => {

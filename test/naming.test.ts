@@ -116,6 +116,48 @@ const named: [string, Entry[], string | undefined][] = [
     "Review this PR shop#73",
   ],
   [
+    "the title of what was linked says more than the order to look at it",
+    [
+      user("Investigate the following report: https://github.com/acme/shop/issues/73"),
+      { ...run("gh issue view 73 --repo acme/shop"), callId: "c1" },
+      { ...result("title:\tCart loses items after login\nstate:\tOPEN"), callId: "c1" },
+      agent("The cart is keyed by the anonymous session, so a login empties it."),
+    ],
+    "Cart loses items after login",
+  ],
+  [
+    "a title of what nobody linked names nothing",
+    [
+      user("Investigate the following report: https://github.com/acme/shop/issues/73"),
+      { ...run("gh issue view 8 --repo acme/shop"), callId: "c1" },
+      { ...result("title:\tCart loses items after login\nstate:\tOPEN"), callId: "c1" },
+    ],
+    "Investigate the following report shop#73",
+  ],
+  [
+    "a commit says more than a request that names none of what was done",
+    [
+      user("Understand the scope of the function before you write a comment, in every case."),
+      agent("I strip comments that restate the code across the codebase."),
+      user("Also strip the comments in tests"),
+      run('git commit -m "refactor: strip restating comments across the codebase"'),
+    ],
+    "Strip restating comments across the codebase",
+  ],
+  [
+    "who worked is told apart where sessions share a task",
+    [
+      user("You are bob. Merge the others' work first."),
+      run('git commit -m "bob: round 2, add a comparison section"'),
+    ],
+    "Bob: round 2, add a comparison section",
+  ],
+  [
+    "two words that nothing repeats are too few in a later request",
+    [user("Start"), agent("Reply 1"), user("Resume here"), agent("Resumed"), user("End of s2")],
+    undefined,
+  ],
+  [
     "a commit's subject is taken as git printed it",
     [
       user("fix it"),

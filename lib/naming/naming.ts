@@ -1,6 +1,6 @@
 /**
- * Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. The name is the
- * most telling sentence of its first requests, in at most ten words.
+ * Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. The name is, in
+ * at most ten words, what holds most of the words that the rest repeats: a request, a linked title, a commit, a heading.
  */
 
 import { counted, truncate } from "../base/text.ts";
@@ -71,8 +71,7 @@ export function isCircumstantial(name: string): boolean {
 }
 
 function readLines(entries: readonly Entry[]): Lines {
-  const requests = entries
-    .filter(({ kind, text }) => kind === "user" && replyOf(text) === undefined && !text.startsWith("/"))
+  const requests = requestsIn(entries)
     .map(({ text }) => gist(spokenText(text), CHARS.request))
     .filter(Boolean);
   const [first, last] = [requests[0], requests.at(-1)];
@@ -82,6 +81,14 @@ function readLines(entries: readonly Entry[]): Lines {
     Then: last === first ? undefined : last,
     Last: answer && gist(answer, CHARS.answer),
   });
+}
+
+/** Returns what was asked: no assent, no command and no choice of what an agent offered. */
+function requestsIn(entries: readonly Entry[]): Entry[] {
+  const other = /^\s*\/|^Approved the plan\b|\(asked: /;
+  return entries.filter(
+    ({ kind, text }) => kind === "user" && replyOf(text) === undefined && !other.test(text),
+  );
 }
 
 function withoutGaps(lines: { [label in keyof Lines]?: string | undefined }): Lines {
@@ -125,8 +132,8 @@ function tagsOf(entries: readonly Entry[]): string[] {
   return text.trim() === "" ? [] : topicsOf(text.slice(0, READ.topicChars));
 }
 
-/** What a statement is worth by where it stands, against a later request; a linked issue is worth a word of a dozen messages. */
-const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1, report: 1, reference: 4 };
+/** What a statement is worth by where it stands, against a later request. */
+const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1.4, title: 2.5, report: 1 };
 /** Factors by what it does, against a plain one: chosen by eye on a hundred names, of which two words say little. */
 const MANNER = { doing: 1.3, clause: 0.9, looking: 0.6, background: 0.5, short: 0.5 };
 /** The work is still to be named by what is read or asked first. */
@@ -138,15 +145,16 @@ const MIDDLE =
 /** Says how things are: after the opening sentence, background to what is asked. */
 const STATING =
   /^(?:the|an?|all|our|your|my)\b.*\b(?:is|are|was|were|has|have|does|do|did|can|will)(?:n['’]?t)?\b/i;
-/** Points at what the name does not hold. */
-const POINTING =
-  /\b(?:this|that|these|the following) (?:issue|report|problem|bug|error|plan|request|feature|change|one|thing)s?\b/i;
 /** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
 const DOING =
   /^(?:re-?)?(?:add|analy[sz]|automat|build|built|chang|clean|compar|configur|convert|creat|debug|delet|deploy|design|document|drop|enabl|explain|explor|export|extend|extract|fix|handl|implement|import|improv|install|instrument|integrat|investigat|make|merg|migrat|mov|optimi[sz]|organi[sz]|plan|port|propos|publish|refactor|releas|remov|renam|replac|report|research|restructur|revert|review|rewrit|rework|set up|simplif|split|support|switch|summari[sz]|test|translat|understand|unif|updat|upgrad|validat|verif|writ|behebe|baue|erstelle|ergänze|schreib|ändere|corrig|ajout|crée|añad|agreg)\w{0,4}\b/i;
-/** Said to a reader of transcripts, not about the work; filler; a log's line. */
+/** Said to a reader of transcripts, not about the work; a log's line. */
 const INJECTED =
-  /^\[[\w. -]+\]|\blorem ipsum\b|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
+  /^\[[\w. -]+\]|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
+/** What a word weighs that nothing repeats, as in a first request; of 127 names 0.5 to 1 give the same but for nine. */
+const SAID_ONCE = 0.7;
+/** Two such words of a later request are too little to know a session by, unless one is repeated. */
+const LEAST = 2;
 
 interface Statement {
   text: string;
@@ -155,43 +163,46 @@ interface Statement {
 
 /** Returns a name for a conversation, from redacted entries; undefined when nothing in it says what it was about. */
 export function nameByRule(entries: readonly Entry[]): string | undefined {
-  const subjects = commitSubjects(entries);
-  const weights = termWeights(entries, subjects);
+  const printed = [
+    ...linkedTitles(entries).map((text) => ({ text, worth: WORTH.title })),
+    ...commitSubjects(entries).map((text) => ({ text, worth: WORTH.commit })),
+  ].map(({ text, worth }) => ({ text: text.replace(TYPE, ""), worth }));
+  const weights = termWeights(entries, printed);
   let best: string | undefined;
   let most = 0;
-  for (const { text, worth } of statements(entries, subjects)) {
+  for (const { text, worth } of [...requested(entries), ...printed, ...answered(entries)]) {
     const name = phrase(text);
     if (name === undefined) continue;
-    const score = worth * mannerWorth(name, worth) * informativeness(name, weights);
+    const telling = tellingWeight(name, weights);
+    if (worth * telling < LEAST) continue;
+    // "Base.setText" is two words long.
+    const score = (worth * mannerWorth(name, worth) * telling) / Math.sqrt(3 + name.split(/[\s./]+/).length);
     if (score > most) [best, most] = [name, score];
   }
   return best;
 }
 
-function* statements(entries: readonly Entry[], subjects: readonly string[]): Generator<Statement> {
-  const requests = entries.filter(({ kind, text }) => kind === "user" && isRequest(text));
-  for (const [position, { text }] of requests.slice(0, READ.requests).entries()) {
+/** Yields the sentences and clauses of the first requests, and a plan's heading. */
+function* requested(entries: readonly Entry[]): Generator<Statement> {
+  for (const [position, { text }] of requestsIn(entries).slice(0, READ.requests).entries()) {
     const named = withReferences(text);
     const heading = position < 2 ? /^#{1,2} +(.{8,120})$/m.exec(named)?.[1] : undefined;
-    if (heading !== undefined && contentWords(heading).length > 1)
-      yield { text: heading, worth: WORTH.heading };
+    if (heading !== undefined) yield { text: heading, worth: WORTH.heading };
     for (const [index, sentence] of sentences(spokenText(named)).slice(0, READ.sentences).entries()) {
       const worth = position > 0 ? WORTH.later : index > 0 ? WORTH.first : WORTH.opening;
-      for (const [at, text] of clausesOf(sentence).entries()) {
-        yield { text, worth: at > 0 ? worth * MANNER.clause : worth };
-      }
+      const [whole = "", ...clauses] = clausesOf(sentence);
+      yield { text: whole, worth };
+      for (const text of clauses) yield { text, worth: worth * MANNER.clause };
     }
   }
-  for (const subject of subjects) yield { text: subject, worth: WORTH.commit };
-  if (requests.length > 0) return;
+}
+
+/** Yields the first heading of each answer. */
+function* answered(entries: readonly Entry[]): Generator<Statement> {
   for (const { kind, text } of entries) {
     const heading = kind === "assistant" ? /^#{1,3} +(.{8,90})$/m.exec(text)?.[1] : undefined;
     if (heading !== undefined) yield { text: heading, worth: WORTH.report };
   }
-}
-
-function isRequest(text: string): boolean {
-  return replyOf(text) === undefined && !/^\s*\/|^Approved the plan\b|\(asked: /.test(text);
 }
 
 /** Writes links to issues and changes as people say them: `repo#12`; after words they end a sentence. */
@@ -206,7 +217,6 @@ const LINK =
 
 /** Returns a sentence and the clauses inside it that say what to do. */
 function clausesOf(sentence: string): string[] {
-  if (ADDRESSING.test(sentence)) return [];
   const breaks = [...sentence.matchAll(CLAUSE_BREAK)].slice(0, READ.clauses);
   const isLooking = LOOKING.test(withoutLeadIn(sentence));
   const after = breaks.flatMap(({ index, 0: mark }) => {
@@ -221,8 +231,6 @@ const CLAUSE_BREAK =
   /[,;:]\s+(?:and |but |so |then )*|\s(?:and|but|then|so|to|for|und|dann|et|y|и)\s(?=\p{L})/giu;
 /** Ends on a negation, which turns what follows into its opposite. */
 const NEGATED = /(?:\bnot|n['’]t|\bnever|\bwithout)(?: \S+){0,2}$/i;
-/** Says who reads it. */
-const ADDRESSING = /^you(?:['’]re| are)\b/i;
 
 /** Returns a statement in at most ten words; undefined when it names nothing. */
 function phrase(statement: string): string | undefined {
@@ -235,58 +243,38 @@ function phrase(statement: string): string | undefined {
     .trim();
   const reference = REFERENCE.exec(plain)?.slice(1).find(Boolean);
   const bare = plain.replace(REFERENCE, "").replace(/^(?:plan|goal|task|context|summary)\s*:\s*/i, "");
-  const led = withoutLeadIn(bare);
-  // "hello as a plain string"
-  const said = /^(?:as|of|with|for|in|on|at)\b/i.test(led) ? bare : led;
-  const words = said.split(" ");
-  // "look at shop#12" ends on what it is about
-  const isWhole = reference !== undefined && plain.endsWith(reference) && words.length < WORDS.max;
+  const said = withoutLeadIn(bare);
   const max = reference ? WORDS.max - 1 : WORDS.max;
-  const cut = isWhole ? said : hasUnspaced(said) ? unspacedStart(said) : spacedStart(words, max);
+  const cut = hasUnspaced(said) ? unspacedStart(said) : spacedStart(said.split(" "), max);
   const name = cut.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
   const whole = reference && cut !== "" ? `${name} ${reference}` : name;
-  const count = whole.split(" ").length;
-  const terms = contentWords(whole).length;
   const isEnough = hasUnspaced(name)
     ? name.length >= 4
-    : count > 1 && (terms > 1 || (terms > 0 && count > 2));
+    : whole.includes(" ") && contentWords(whole).length > 1;
   if (!isEnough || INJECTED.test(name)) return undefined;
   return whole.charAt(0).toUpperCase() + whole.slice(1);
 }
 
 /** Matches an issue named before or after all else. */
 const REFERENCE = /^([\w.-]+#\w[\w-]*)[\s.,:]+|[\s.,:]+([\w.-]+#\w[\w-]*)[\s.,:]*$/;
-/** Begins a clause of its own. */
-const CLAUSE =
-  /^(?:so|because|which|that|but|when|while|if|whether|where|since|weil|damit|dass|aber|wenn|parce|mais|quand|porque|pero|cuando|чтобы|который)$/i;
 /** Begins what can be left out. */
 const SIDE =
-  /^(?:of|to|for|due|in|into|with|on|onto|from|by|during|via|using|through|based|between|against|without|after|before|and|or|und|oder|et|ou|y|as|instead|then|containing|including|mit|von|für|auf|pour|avec|para|con|с|для|[—–-])$/i;
+  /^(?:so|because|which|that|but|when|while|if|whether|where|since|weil|damit|dass|aber|wenn|parce|mais|quand|porque|pero|cuando|чтобы|который|of|to|for|due|in|into|with|on|onto|from|by|during|via|using|through|based|between|against|without|after|before|and|or|und|oder|et|ou|y|as|instead|then|containing|including|mit|von|für|auf|pour|avec|para|con|с|для|[—–-])$/i;
 
 /** Returns the first words, ended where a clause or a phrase does. */
 function spacedStart(words: string[], max: number): string {
   let end = words.length;
   if (end > max) {
-    const clause = words.findIndex((word, at) => at >= WORDS.min && CLAUSE.test(word));
-    const last = clause === -1 ? max : Math.min(clause, max);
-    const ends = Array.from({ length: last - WORDS.min + 1 }, (_, less) => last - less);
+    const ends = Array.from({ length: max - WORDS.min + 1 }, (_, less) => max - less);
     end =
-      ends.find((at) => /[,;:–—]$/.test(words[at - 1] ?? "") || at === clause) ??
+      ends.find((at) => /[,;:–—]$/.test(words[at - 1] ?? "")) ??
       ends.find((at) => SIDE.test(words[at] ?? "") && !SIDE.test(words[at - 1] ?? "")) ??
       ends.find((at) => isFunctionWord(words[at] ?? "")) ??
-      last;
+      max;
   }
   while (end > 1 && words.slice(0, end).join(" ").length > CHARS.name) end--;
-  // "documents generated [during …]": a participle whose rest is cut off goes with it
-  if (end < words.length && end > WORDS.min && /^\p{Ll}+(?:ed|ing)$/u.test(words[end - 1] ?? "")) end--;
-  while (end > 1 && needsMore(words[end - 1] ?? "")) end--;
+  while (end > 1 && isFunctionWord((words[end - 1] ?? "").replace(/\p{P}+$/u, ""))) end--;
   return words.slice(0, end).join(" ");
-}
-
-/** Returns whether a word only leads to the next one; not the "ones" of "the old ones". */
-function needsMore(word: string): boolean {
-  const bare = word.replace(/\p{P}+$/u, "");
-  return isFunctionWord(bare) && !/^ones?$/i.test(bare);
 }
 
 function unspacedStart(text: string): string {
@@ -296,44 +284,53 @@ function unspacedStart(text: string): string {
 
 function mannerWorth(name: string, worth: number): number {
   if (!hasUnspaced(name) && name.split(" ").length <= 2) return MANNER.short;
-  if (POINTING.test(name) && !REFERENCE.test(name)) return MANNER.background;
   if (DOING.test(name)) return MANNER.doing;
   if (LOOKING.test(name)) return MANNER.looking;
   return MIDDLE.test(name) || (worth < WORTH.opening && STATING.test(name)) ? MANNER.background : 1;
 }
 
-/** Scores how much of what the session keeps coming back to is in a name. */
-function informativeness(name: string, weights: ReadonlyMap<string, number>): number {
-  const terms = new Set(contentWords(name));
-  let sum = /#\w[\w-]*$/.test(name) ? WORTH.reference : 0;
-  for (const term of terms) sum += weights.get(term) ?? 0;
-  return sum / Math.sqrt(3 + name.split(" ").length);
+/** Weighs how much of what the session keeps coming back to is in a name. */
+function tellingWeight(name: string, weights: ReadonlyMap<string, number>): number {
+  const bare = name.replace(REFERENCE, "");
+  let sum = bare === name ? 0 : SAID_ONCE;
+  for (const term of new Set(contentWords(bare))) sum += weights.get(term) ?? 0;
+  return sum;
 }
 
-/** Weighs each word by the messages and commits it occurs in; requests count more. */
-function termWeights(entries: readonly Entry[], subjects: readonly string[]): Map<string, number> {
+/** Weighs each word by the messages, titles and commits it occurs in: what the rest of the session repeats is its subject. */
+function termWeights(entries: readonly Entry[], printed: readonly Statement[]): Map<string, number> {
   const counts = new Map<string, number>();
-  const count = (text: string, weight: number) => {
-    for (const word of new Set(contentWords(text))) counts.set(word, (counts.get(word) ?? 0) + weight);
-  };
-  for (const { kind, text } of entries) {
-    if (kind === "user") count(spokenText(text), 3);
-    else if (kind === "summary") count(text.slice(0, READ.messageChars), 2);
-    else if (kind === "assistant") count(text.slice(0, READ.messageChars), 1);
+  const said = entries.flatMap(({ kind, text }) => {
+    if (kind === "user") return spokenText(text);
+    return kind === "assistant" || kind === "summary" ? text.slice(0, READ.messageChars) : [];
+  });
+  for (const text of [...said, ...printed.map(({ text }) => text)]) {
+    for (const word of new Set(contentWords(text))) counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  for (const subject of subjects) count(subject, 1);
-  for (const [word, times] of counts) counts.set(word, Math.log2(1 + times));
+  for (const [word, times] of counts) counts.set(word, SAID_ONCE + Math.log2(times));
   return counts;
 }
 
-/** Begins a sentence of a commit's body: a verb, an adverb or an article. */
-const BEGINS = /^(?:Introduc\w+|[A-Z]\w+ly|The|This|It|When|Now|Also|An?|In|So)$/;
-
-function begins(word: string): boolean {
-  return BEGINS.test(word) || (/^[A-Z][a-z]/.test(word) && DOING.test(word));
+/** Returns the titles of what requests link to, as what fetched it printed them. */
+function linkedTitles(entries: readonly Entry[]): string[] {
+  const asked = entries.flatMap(({ kind, text }) => (kind === "user" ? [...text.matchAll(LINK)] : []));
+  const linked = new RegExp(`\\b(?:${asked.map(({ 3: number }) => number).join("|") || "(?!)"})\\b`);
+  const calls = new Set<string | undefined>();
+  return entries.flatMap(({ kind, tool, callId, text }) => {
+    if (tool && linked.test(tool.target)) calls.add(callId);
+    return (kind === "result" && calls.has(callId) && TITLE.exec(text)?.slice(1).find(Boolean)) || [];
+  });
 }
 
-/** Returns the subjects of the commits without their type, oldest first: as git printed them, else as they were given. */
+const TITLE = /^title:\s*(.{8,200})$|"(?:title|summary)": ?"((?:[^"\\]|\\.){8,200})"/m;
+
+/** Returns whether a word begins a sentence of a commit's body: a verb, an adverb or an article. */
+function begins(word: string): boolean {
+  const opens = /^(?:Introduc\w+|[A-Z]\w+ly|The|This|It|When|Now|Also|An?|In|So)$/.test(word);
+  return opens || (/^[A-Z][a-z]/.test(word) && DOING.test(word));
+}
+
+/** Returns the subjects of the commits, oldest first: as git printed them, else as they were given. */
 function commitSubjects(entries: readonly Entry[]): string[] {
   const subjects = new Map<string | undefined, string>();
   for (const { kind, tool, callId, text } of entries) {
@@ -346,5 +343,8 @@ function commitSubjects(entries: readonly Entry[]): string[] {
       kind === "result" && subjects.has(callId) && /^\[[^\]\n]+ [0-9a-f]{7,}\] (.+)$/m.exec(text)?.[1];
     if (printed) subjects.set(callId, printed);
   }
-  return [...subjects.values()].map((subject) => subject.replace(/^\w+(?:\([^)]*\))?!?:\s*/, ""));
+  return [...subjects.values()];
 }
+
+/** A change's kind; who is named before a colon stays. */
+const TYPE = /^(?:feat|fix|docs|test|chore|refactor|perf|build|ci|style|revert)(?:\([^)]*\))?!?:\s*/;
