@@ -151,7 +151,7 @@ const DOING =
 /** Said to a reader of transcripts, not about the work; a log's line. */
 const INJECTED =
   /^\[[\w. -]+\]|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
-/** What a word weighs that nothing repeats, as in a first request; of 127 names 0.5 to 1 give the same but for nine. */
+/** What a word weighs that nothing repeats, as in a first request; 0.5 and 1 change 4 of 127 names each. */
 const SAID_ONCE = 0.7;
 /** Two such words of a later request are too little to know a session by, unless one is repeated. */
 const LEAST = 2;
