@@ -3,6 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { write } from "./support/home.ts";
+import { HOST_WRITERS, type Step } from "./support/hosts.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { conversation, hubPerBlock, initHub, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
@@ -77,6 +78,26 @@ describe.skipIf(!hasPostgres())("sharing", () => {
       "User: what wakes the elevator\nAssistant: the capacitor beside the relay",
     ]);
     postgres.sql(`DELETE FROM session_memory.sessions WHERE id = '${uuid(31)}'`);
+  }, 60_000);
+
+  test("shares the sessions of every host, each as its agent's", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    const steps: Step[] = [
+      { says: "user", text: "what moves the heron" },
+      { says: "assistant", text: "the tide, an hour after low water" },
+    ];
+    const hosts = Object.entries(HOST_WRITERS);
+    for (const [at, [agent, write]] of hosts.entries()) {
+      const id = agent === "opencode" ? "ses_heron0a1b2c3d" : uuid(40 + at);
+      write(alice, { id, cwd: alice.project, title: `heron ${agent}`, steps });
+    }
+    await alice.share();
+    await bob.share();
+    const found = JSON.parse(await bob.ok("search", "what moves the heron", "--limit", "20", "--json"));
+    const agents = found.results.map(({ agent }: { agent: string }) => agent);
+    expect(agents.sort()).toEqual(hosts.map(([agent]) => agent).sort());
+    postgres.sql("DELETE FROM session_memory.sessions WHERE name LIKE 'heron %'");
   }, 60_000);
 
   test("keeps one session of a transcript that two machines of one owner have, the longer one", async () => {
