@@ -50,13 +50,18 @@ test("a prompt does not wait for a file of nothing but empty lines", async () =>
   expect(await prompt()).toBe("");
 }, 30_000);
 
-test("of thousands of fresh sessions a prompt tells of some, and the next one of others", async () => {
+test("of thousands of fresh sessions a prompt tells of some, and the next ones of others", async () => {
   const ids = Array.from({ length: 5000 }, (_, i) => uuidFrom(`fresh ${i}`));
   for (const id of ids) writeClaude(home, { id, rows: talk(id, `hi from ${id}`) });
-  const named = [await prompt(), await prompt()].map((text): string[] => text.match(/- [0-9a-f]{8} /g) ?? []);
-  expect(named.map(({ length }) => length > 0)).toEqual([true, true]);
-  expect(named[0]?.filter((name) => named[1]?.includes(name))).toEqual([]);
-}, 30_000);
+  const named: string[] = [];
+  // how many prompts it takes depends on the machine
+  for (let told = -1; told !== named.length; ) {
+    told = named.length;
+    named.push(...((await prompt()).match(/- [0-9a-f]{8} /g) ?? []));
+  }
+  expect(named.length).toBeGreaterThan(0);
+  expect(named).toEqual([...new Set(named)]);
+}, 60_000);
 
 test("lines are numbered as an editor numbers them, empty ones included", async () => {
   const id = uuidFrom("odd");
