@@ -203,13 +203,14 @@ async function linesOf(
     lines.push(...sessionLines({ written: `${written}, ${which},`, session: ancestor, meta }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
-  const asking = { hasModel: isModelConfigured(options.paths), hasTool: options.hasTool ?? false };
+  const asking = { hasModel: answersInPrompt(options.paths), hasTool: options.hasTool ?? false };
   return [...lines, askLine({ written, session }, asking, options.clean)];
 }
 
-/** Returns whether config.json names a model; what it says of it is checked when it is asked. */
-function isModelConfigured({ config }: Reading): boolean {
-  return isRecord(recordOf(readJson(config)).llm);
+/** Returns whether config.json names a model that is asked while a prompt waits; a program is not. */
+function answersInPrompt({ config }: Reading): boolean {
+  const { llm } = recordOf(readJson(config));
+  return isRecord(llm) && llm.command === undefined;
 }
 
 /** Reads the meta file; a session without one is described by rule on the spot. */
@@ -229,16 +230,17 @@ async function metaOf(
 async function answerTo(
   question: string,
   asked: AskedSession,
-  { model, settings, signal }: ReferenceOptions,
+  { model, paths, settings, signal }: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
   try {
     const complete = await model?.();
-    if (!complete)
-      return {
-        question,
-        answer: undefined,
-        problem: "no model is configured",
-      };
+    if (!complete) {
+      const isProgram = isRecord(recordOf(readJson(paths.config)).llm);
+      const problem = isProgram
+        ? "the program of llm.command is not asked while a prompt waits"
+        : "no model is configured";
+      return { question, answer: undefined, problem };
+    }
     const { querySession } = await import("./query-session.ts");
     const {
       answer: text,

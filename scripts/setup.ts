@@ -217,9 +217,9 @@ async function offerClaude(report: Report, { settings, paths }: Config, say: Say
 
 const OFFER = [
   "",
-  "Names, observations and answers are made by rule. Claude Code can make them without a key: `claude -p`, its small model, no",
-  "tools, no hooks, no transcript. The redacted text of your sessions would go to Anthropic by your own account, in the",
-  "background and by commands, at most 30 times a day.",
+  "Names and observations are made by rule, and no question to a session is answered. Claude Code can do it without a key:",
+  "`claude -p`, its small model, no tools, no hooks, no transcript. The redacted text of your sessions would go to Anthropic by",
+  "your own account, in the background and by commands, at most 30 times a day.",
 ];
 
 /** Takes out of the agents, and of other folders, what was put there. */

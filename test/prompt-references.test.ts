@@ -98,6 +98,16 @@ test("a question in a prompt is answered by the configured model", async () => {
   await server.close();
 });
 
+test("a model that is a program is not asked in a prompt, which says how to read more", async () => {
+  deploy(home);
+  home.configure({ llm: { command: "claude" } });
+  const text = await prompt(home, "@@deploy: which port?");
+  expect(text).toContain(
+    "- not answered: the program of llm.command is not asked while a prompt waits\n- to read more: ",
+  );
+  expect(text).not.toContain("in a prompt\n");
+});
+
 test("all that is handed over stays below what the host takes", async () => {
   deploy(home, { ago: 180, summary: "s".repeat(20_000), description: "d ".repeat(5000) });
   const text = await prompt(home, `@@deploy @@deploy~1 @@deploy~2 ${"@@nothing ".repeat(500)}`);

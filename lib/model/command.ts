@@ -213,6 +213,6 @@ function failed(
   return new SessionMemoryError("MODEL_FAILED", `Cannot ask the model: ${reason}`, {
     details: { kind },
     recoverable,
-    hint: "run the program of llm.command in config.json by hand, or try again later",
+    hint: "run the program of llm.command in config.json by hand (claude: /login), or take llm out of it",
   });
 }
