@@ -247,16 +247,20 @@ describe("on made-up sessions", () => {
     expect(nowhere).toEqual([]);
   });
 
-  test("the head of a hit names the rare words that it does not hold", () => {
-    const hits = ask(store, ["sextant crust_marker_77 drift", "drift of the sextant, crust_marker_77"]);
-    const head = textOf([
-      print.headOf(
-        hits,
-        hits.findIndex(({ hit }) => hit.content.includes("drift")),
-      ),
-    ]);
-    expect(head).toContain(" · without crust");
-  });
+  test.each([1, 2])(
+    "the head of a hit names the rare words that it does not hold, of %d phrasings",
+    (count) => {
+      const phrasings = ["sextant crust_marker_77 drift", "drift of the sextant, crust_marker_77"];
+      const hits = ask(store, phrasings.slice(0, count));
+      const head = textOf([
+        print.headOf(
+          hits,
+          hits.findIndex(({ hit }) => hit.content.includes("drift")),
+        ),
+      ]);
+      expect(head).toContain(" · without crust");
+    },
+  );
 
   test("where nothing is strong the nearest are named on a line each, and nothing where no word occurs", () => {
     const found = ask(store, ["which harbour permits quarterly dredging contracts with foreign tenders"]);

@@ -80,16 +80,15 @@ const RANKS_SHOWN = 100;
 export function findHits(stores: readonly Store[], texts: readonly string[], options: HitOptions): Found {
   const found = retrieve(stores, texts, options);
   const passages = toPassages(found.chunks);
-  const terms = wholeTerms(found.phrasings.map(({ question }) => question)).filter(
-    (term) => !isNameOrTime(term, options),
-  );
-  const nowhere = terms.filter(found.asked.isNowhere);
   const questions = found.phrasings.map(({ question }) => question);
+  const terms = wholeTerms(questions).filter((term) => !isNameOrTime(term, options));
+  const nowhere = terms.filter(found.asked.isNowhere);
   const kept = terms.filter((term) => isKept(term, questions));
-  // of one phrasing every word is kept, and says little
-  const rare = questions.length > 1 ? kept.filter((term) => found.asked.isRare(term)) : [];
+  const missing = kept.filter((term) => nowhere.includes(term));
+  const rare = kept.filter((term) => found.asked.isRare(term));
   const measured = passages.slice(0, Math.max(MEASURED, options.limit));
-  const strengths = measureStrength(measured, found, [...kept.filter(found.asked.isNowhere), ...rare]);
+  // of one phrasing every word is kept, which says little
+  const strengths = measureStrength(measured, found, questions.length > 1 ? rare : missing);
   const near = toPassages(options.meaning?.outliers ?? []);
   const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
   // an exchange at a requested time is an answer even with few words in common
@@ -101,7 +100,6 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const ordered = [...withNear(strong, near, options.limit), ...weak];
   const shown = ordered.slice(0, options.limit);
   const others = ordered.slice(options.limit);
-  const isMissing = nowhere.some((term) => kept.includes(term));
   const showing = shown.map((passage, i) => {
     const also = otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others });
     const one = toFoundHit(passage, { found, options, score: strengthOf(passage), also });
@@ -109,7 +107,7 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
     const without = rare
       .filter((term) => held && !held.has(term.stem) && !nowhere.includes(term))
       .map(wordOf);
-    const isBest = i === 0 && !isMissing && without.length === 0;
+    const isBest = i === 0 && missing.length === 0 && without.length === 0;
     const isOpen = !options.isBrief && (strengthOf(passage) >= STRONG || isBest);
     return { passage, one: { ...one, without: without.slice(0, WITHOUT_MAX), isOpen } };
   });
