@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { lockHolder, tryLock, withLock } from "../lib/base/locks.ts";
 import { temporaryHome } from "./support/home.ts";
 
@@ -130,6 +130,25 @@ test.each(["", "\0\0\0\0", "no id"])(
     expect(isFree(path)).toBe(true);
   },
 );
+
+test("of those who find a dead one's lock, one at a time breaks it", async () => {
+  const path = lockPath();
+  plant(path, {}, await endedPid());
+  const dead = readFileSync(path, "utf8");
+  const release = tryLock(`${path}.stale`);
+  expect([isFree(path), readFileSync(path, "utf8")]).toEqual([false, dead]);
+  release?.();
+  expect(isFree(path)).toBe(true);
+});
+
+test("a process that died while it broke a lock holds up nobody", async () => {
+  const path = lockPath();
+  for (const file of [path, `${path}.stale`, `${path}.stale.stale`]) plant(file, {}, await endedPid());
+  expect([isFree(path), readdirSync(dirname(path)).filter((name) => name.includes("lock"))]).toEqual([
+    true,
+    [],
+  ]);
+});
 
 test("eight processes over a dead one's lock take turns: no step is lost and no file is left", async () => {
   const { root } = temporaryHome();

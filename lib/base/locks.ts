@@ -6,7 +6,7 @@
  * lock of a process on another host or in another container is waited for, and the error names that process.
  */
 
-import { linkSync, readFileSync, readlinkSync, renameSync, statSync } from "node:fs";
+import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode, SessionMemoryError } from "./errors.ts";
 import { createFile, ensureDirectory, readIfExists, remove } from "./files.ts";
@@ -20,7 +20,7 @@ interface Owner {
   pid: number;
   /** When it started, in clock ticks since boot: ids are reused. */
   started?: string | undefined;
-  host?: string | undefined;
+  host: string;
   boot?: string | undefined;
   /** The pid namespace: in two containers of one kernel the same id means different processes. */
   namespace?: string | undefined;
@@ -109,8 +109,6 @@ function isGone(owner: Owner): boolean {
 /** Returns whether the owner's process id is meaningful here. */
 function isNear({ host, boot, namespace }: Owner): boolean {
   const own = self();
-  // Version 0.1.0 wrote the id alone.
-  if (host === undefined) return true;
   return boot === undefined ? host === own.host : boot === own.boot && namespace === own.namespace;
 }
 
@@ -121,13 +119,14 @@ function readOwner(holder: string): Owner | undefined {
   try {
     written = JSON.parse(holder.slice(holder.indexOf(" ")));
   } catch {
-    return { pid };
+    return undefined;
   }
   const { started, host, boot, namespace } = recordOf(written);
+  if (typeof host !== "string") return undefined;
   return {
     pid,
     started: stringOf(started),
-    host: stringOf(host),
+    host,
     boot: stringOf(boot),
     namespace: stringOf(namespace),
   };
@@ -162,23 +161,18 @@ function readProc(read: () => string): string | undefined {
   }
 }
 
-/** Removes a stale lock. Two waiters may both see it, and one may already have replaced it with its own. */
+/**
+ * Removes a stale lock, unless somebody has done so since: of all who saw it one at a time looks again, under a lock of
+ * its own, so that no living lock is ever moved away from its owner.
+ */
 function breakLock(path: string, holder: string): void {
-  const grave = `${path}.${crypto.randomUUID()}.stale`;
+  const release = tryLock(`${path}.stale`);
+  if (!release) return;
   try {
-    renameSync(path, grave);
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return;
-    throw error;
+    if (readIfExists(path) === holder) remove(path);
+  } finally {
+    release();
   }
-  if (readIfExists(grave) !== holder) {
-    try {
-      linkSync(grave, path); // it was a live one: give it back
-    } catch (error) {
-      if (!hasCode(error, "EEXIST")) throw error;
-    }
-  }
-  remove(grave);
 }
 
 function isAlive(pid: number): boolean {
