@@ -7,7 +7,8 @@ import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
-import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
+import { claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 
 /** A home whose model is a program: `body` is what it does, `$OUT` a folder that it may write to. */
 async function modelOf(home: TemporaryHome, body: string, llm: object = {}) {
@@ -149,6 +150,31 @@ describe("a program as a model", () => {
       "wait until tomorrow, or raise llm.dailyCalls in config.json",
     ]);
     expect(spent().calls).toBe(2);
+  });
+
+  test.each([
+    ["ends with an error", 'echo "not logged in" >&2; exit 1', "model ended with 1: not logged in"],
+    [
+      "answers with an error",
+      `echo '{"is_error": true, "result": "Please run /login"}'`,
+      "it answered Please run /login",
+    ],
+  ])("that %s is asked for the first of several sessions only", async (_, body, reason) => {
+    using home = temporaryHome();
+    const { spent } = await modelOf(home, `cat > /dev/null; ${body}`);
+    for (const id of ["1", "2", "3"]) {
+      const sessionId = `11111111-aaaa-4aaa-8aaa-00000000000${id}`;
+      const rows = ["login", "logout", "cart", "search", "invoice"].map((page) =>
+        claudeUser({ text: `rework the ${page} page`, sessionId, cwd: home.project }),
+      );
+      writeClaude(home, { id: sessionId, rows });
+    }
+    const { exitCode, stderr } = await home.run("index-meta", "--all");
+    expect([exitCode, spent().calls]).toEqual([1, 1]);
+    expect(stderr).toContain(
+      `error: MODEL_FAILED: Cannot ask the model: ${reason}\nhint: run the program of llm.command in config.json by hand (claude: /login), or take llm out of it\n`,
+    );
+    expect(stderr).toContain("2 indexed, 0 not due, 1 failed");
   });
 
   test("that is not there is said, and no call is counted", async () => {

@@ -2,7 +2,8 @@ import { beforeEach, expect, test } from "bun:test";
 import { z } from "zod";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config/config.ts";
-import { completeJson, embedTexts } from "../lib/model/llm.ts";
+import { jsonCompleter } from "../lib/model/answers.ts";
+import { chatSender, embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger, readSpendToday, type SpendLedger } from "../lib/model/spend.ts";
 import { fakeVector, type Reply, serverPerFile } from "./support/fake-openai.ts";
 import { temporaryHome } from "./support/home.ts";
@@ -43,10 +44,18 @@ function embedding(changes: Partial<EmbeddingConfig> = {}): EmbeddingConfig {
   };
 }
 
-function ask(options: { config?: Partial<LlmConfig>; env?: Environment; signal?: AbortSignal } = {}) {
-  const { config, env = key, signal } = options;
-  const request = { feature: "meta", system: "Answer in JSON.", prompt: "Name it.", schema };
-  return completeJson({ ...request, config: llm(config), env, spend, signal });
+interface Asked {
+  config?: Partial<LlmConfig>;
+  env?: Environment;
+  signal?: AbortSignal;
+  system?: string;
+  prompt?: string;
+}
+
+function ask(options: Asked = {}) {
+  const { config, env = key, signal, system = "Answer in JSON.", prompt = "Name it." } = options;
+  const complete = jsonCompleter(chatSender({ config: llm(config), env, spend }));
+  return complete({ feature: "meta", system, prompt, schema, signal });
 }
 
 async function failureOf(work: Promise<unknown>): Promise<SessionMemoryError> {
@@ -212,8 +221,7 @@ test("a usage that is no number of tokens does not lift the cap", async () => {
 
 test("a secret and a lone surrogate never leave in a prompt, nor in what is embedded", async () => {
   const secret = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;
-  const request = { feature: "meta", system: `S ${secret}`, prompt: `P ${secret} \ud800.`, schema };
-  await completeJson({ ...request, config: llm(), env: key, spend });
+  await ask({ system: `S ${secret}`, prompt: `P ${secret} \ud800.` });
   await embedTexts([`token ${secret} \udc00`], { config: embedding(), env: key, spend });
   expect(server.requests.length).toBe(2);
   for (const { text } of server.requests) {
@@ -229,27 +237,19 @@ test("only the named key is sent, and a local server needs none", async () => {
 });
 
 test("without its key OpenAI itself is not called", async () => {
-  const error = await failureOf(
-    completeJson({
-      feature: "meta",
-      system: "",
-      prompt: "",
-      schema,
-      config: llm({ baseUrl: undefined }),
-      env: {},
-      spend,
-    }),
-  );
+  const error = await failureOf(ask({ config: { baseUrl: undefined }, env: {} }));
   expect(error.message).toBe('Cannot call "tiny": KEY is not set');
 });
 
 test("the environment steers neither the host nor the headers", async () => {
   const script = `
     import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
-    import { completeJson } from ${JSON.stringify(import.meta.resolve("../lib/model/llm.ts"))};
+    import { jsonCompleter } from ${JSON.stringify(import.meta.resolve("../lib/model/answers.ts"))};
+    import { chatSender } from ${JSON.stringify(import.meta.resolve("../lib/model/llm.ts"))};
     import { openSpendLedger } from ${JSON.stringify(import.meta.resolve("../lib/model/spend.ts"))};
-    await completeJson({ feature: "meta", system: "s", prompt: "p", schema: z.object({ name: z.string() }),
-      config: ${JSON.stringify(llm())}, env: {}, spend: openSpendLedger(${JSON.stringify(home)}, { timezone: "UTC" }) });`;
+    const spend = openSpendLedger(${JSON.stringify(home)}, { timezone: "UTC" });
+    const complete = jsonCompleter(chatSender({ config: ${JSON.stringify(llm())}, env: {}, spend }));
+    await complete({ feature: "meta", system: "s", prompt: "p", schema: z.object({ name: z.string() }) });`;
   const env = {
     ...process.env,
     OPENAI_BASE_URL: "http://127.0.0.1:9/v1",

@@ -2,8 +2,14 @@ import { expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import type { Tokens } from "../lib/model/prices.ts";
-import { formatCost, openSpendLedger, type PlannedCall, readSpendToday } from "../lib/model/spend.ts";
+import {
+  formatCost,
+  openSpendLedger,
+  type PlannedCall,
+  priceOf,
+  readSpendToday,
+  type Tokens,
+} from "../lib/model/spend.ts";
 import { withState } from "../lib/store/state.ts";
 import { temporaryHome } from "./support/home.ts";
 
@@ -154,19 +160,14 @@ const hosts: [baseUrl: string, usd: number][] = [
 ];
 
 test.each(hosts)("a model at %s costs %p", (baseUrl, usd) => {
-  const { price } = openSpendLedger(home(), settings(1));
-  expect(price({ kind: "chat", model: "llama", baseUrl }, million(1, 1))).toEqual({
-    usd,
-    isKnown: usd === 0,
-  });
-  expect(price({ kind: "chat", model: "cheap", baseUrl }, million(1, 1)).usd).toBe(3);
+  const price = (model: string) => priceOf({ kind: "chat", model, baseUrl }, million(1, 1), prices);
+  expect([price("llama"), price("cheap").usd]).toEqual([{ usd, isKnown: usd === 0 }, 3]);
 });
 
 test("a dated or provider-prefixed model name has its model's list price", () => {
-  const { price } = openSpendLedger(home(), { timezone: "UTC" });
-  const chat = (model: string) => price({ kind: "chat", model }, million(1, 1)).usd;
+  const chat = (model: string) => priceOf({ kind: "chat", model }, million(1, 1)).usd;
   expect([chat("gpt-4o-mini"), chat("openai/gpt-4o-mini-2024-07-18")]).toEqual([0.75, 0.75]);
-  expect(price({ kind: "embedding", model: "text-embedding-3-small" }, million(1)).usd).toBe(0.02);
+  expect(priceOf({ kind: "embedding", model: "text-embedding-3-small" }, million(1)).usd).toBe(0.02);
   expect([chat("gpt-4o-mini-fast"), chat("constructor"), chat("__proto__")]).toEqual([140, 140, 140]);
 });
 

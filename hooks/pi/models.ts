@@ -112,9 +112,8 @@ async function hostCompleter(
   model: PiModel,
   { config, context, limits, purse }: Asking,
 ): Promise<CompleteJson> {
-  const [{ jsonCompleter }, { tokenUpperBound }, { openSpendLedger }, { redactor }] = await Promise.all([
+  const [{ jsonCompleter }, { openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
     import("../../lib/model/answers.ts"),
-    import("../../lib/model/prices.ts"),
     import("../../lib/model/spend.ts"),
     import("../../lib/redact/redact.ts"),
   ]);

@@ -1,12 +1,10 @@
 /**
- * Reads what models answer: from a chat the JSON that passes a schema, found inside fences, prose or a tool call and
- * requested again with what was wrong, at most twice; from an embedding server all vectors, in the texts' order. Sends
- * nothing itself.
+ * Reads what models answer: the JSON that passes a schema, found inside fences, prose or a tool call and requested again with
+ * what was wrong, at most twice. Sends nothing itself.
  */
 
 import type { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
-import { recordOf } from "../base/json.ts";
 
 /** Requests in all: the first and two re-prompts. */
 const ATTEMPTS = 3;
@@ -57,10 +55,13 @@ export interface JsonAnswer<T> {
   usd: number | null;
 }
 
-/** Asks a model for JSON: over HTTP (`completeJson` of llm.ts) or through a host that has a model of its own. */
+/** Asks a model for JSON: a configured one, or that of a host. */
 export type CompleteJson = <T>(request: JsonRequest<T>) => Promise<JsonAnswer<T>>;
 
-/** Makes a `CompleteJson` of anything that can send a chat. */
+/**
+ * Makes a `CompleteJson` of anything that can send a chat. It throws `MODEL_FAILED` for a transport failure (at once) or three
+ * malformed answers.
+ */
 export function jsonCompleter(send: SendChat): CompleteJson {
   return (request) => askForJson(send, request);
 }
@@ -117,12 +118,7 @@ function* candidates(text: string): Generator<unknown> {
     yield* unwrapped(whole);
     return;
   }
-  for (const fenced of text.matchAll(/```[\w-]*\s*\n?([\s\S]*?)```/g)) {
-    const value = parse(fenced[1] ?? "");
-    if (value !== undefined) yield* unwrapped(value);
-  }
-  const found = objectTexts(text).toSorted((a, b) => b.length - a.length);
-  for (const object of found) {
+  for (const object of objectTexts(text).toSorted((a, b) => b.length - a.length)) {
     const value = parse(object);
     if (value !== undefined) yield* unwrapped(value);
   }
@@ -185,52 +181,4 @@ function describeIssues(issues: readonly { path: PropertyKey[]; message: string 
     .slice(0, 5)
     .map(({ path, message }) => `${path.map(String).join(".") || "the answer"}: ${message}`)
     .join("; ");
-}
-
-/**
- * Reads the `data` of an embedding response to `count` texts.
- *
- * @throws {SessionMemoryError} `EMBEDDING_FAILED`: for good when the size is not the configured one, else recoverable.
- */
-export function readVectors(
-  data: unknown,
-  count: number,
-  { model, dimensions }: { model: string; dimensions: number },
-): Float32Array[] {
-  if (!Array.isArray(data) || data.length !== count) {
-    throw unusable(`expected ${count} vectors but found ${Array.isArray(data) ? data.length : "none"}`);
-  }
-  const vectors = new Map<number, Float32Array>();
-  for (const [position, row] of data.entries()) {
-    const { embedding, index = position } = recordOf(row);
-    if (!Array.isArray(embedding) || !embedding.every(Number.isFinite)) {
-      throw unusable("a vector is not a list of numbers");
-    }
-    if (embedding.length !== dimensions) throw wrongSize(model, dimensions, embedding.length);
-    vectors.set(Number(index), Float32Array.from(embedding));
-  }
-  return data.map((_, position) => {
-    const vector = vectors.get(position);
-    if (!vector) throw unusable("the vectors' positions do not match the texts");
-    return vector;
-  });
-}
-
-function unusable(reason: string): SessionMemoryError {
-  return new SessionMemoryError("EMBEDDING_FAILED", `Cannot embed: ${reason}`, {
-    details: { kind: "malformed" },
-    recoverable: true,
-    hint: "check baseUrl and model in config.json, or try again later",
-  });
-}
-
-function wrongSize(model: string, expected: number, found: number): SessionMemoryError {
-  return new SessionMemoryError(
-    "EMBEDDING_FAILED",
-    `Cannot use the vectors of "${model}": expected ${expected} dimensions but found ${found}`,
-    {
-      details: { kind: "dimensions", expected, found },
-      hint: `set embedding.dimensions to ${found} in config.json`,
-    },
-  );
 }

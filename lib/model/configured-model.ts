@@ -1,48 +1,58 @@
 /**
- * Provides the configured model and embedder, and a model for dry runs that only notes what it would be sent.
+ * Provides the configured model and embedder: over HTTP, or a program that is asked for an answer, the prompt on its stdin,
+ * the answer on its stdout, no key of ours. For dry runs, a model that only notes what it would be sent.
  *
- * The client is loaded only when one is configured: that costs five empty starts.
+ * `claude` is the host that is already there, run as a plain model: without tools, MCP servers, hooks, plugins, memory
+ * files, saved session and settings, in an empty folder.
  */
 
-import type { Config } from "../config/config.ts";
-import { type CompleteJson, DEFAULT_MAX_TOKENS, type JsonRequest, jsonCompleter } from "./answers.ts";
+import { spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { basename, delimiter, isAbsolute, join } from "node:path";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { numberOf, parseJson, recordOf, stringOf } from "../base/json.ts";
+import { withLock } from "../base/locks.ts";
+import { findProgram } from "../base/runtime.ts";
+import type { Config, Environment, LlmConfig } from "../config/config.ts";
+import { redact, redactor } from "../redact/redact.ts";
+import {
+  type ChatMessage,
+  type CompleteJson,
+  DEFAULT_MAX_TOKENS,
+  type JsonRequest,
+  jsonCompleter,
+  type SendChat,
+} from "./answers.ts";
 import type { Embedded } from "./llm.ts";
-import { type Tokens, tokenUpperBound } from "./prices.ts";
+import { openSpendLedger, type SpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
 
-/** Returns the configured model, or undefined when config.json names none. */
-export async function configuredModel({ settings, env, paths }: Config): Promise<CompleteJson | undefined> {
-  const { llm: config } = settings;
-  if (!config) return undefined;
-  const [{ openSpendLedger }, { redactor }] = await Promise.all([
-    import("./spend.ts"),
-    import("../redact/redact.ts"),
-  ]);
-  const connection = {
-    env,
-    spend: openSpendLedger(paths.home, settings),
-    redact: redactor(settings.redact.extra),
-  };
-  const { command } = config;
-  if (command === undefined) return (await import("./llm.ts")).modelCompleter({ config, ...connection });
-  const { commandSender } = await import("./command.ts");
-  return jsonCompleter(commandSender({ config: { ...config, command }, home: paths.home, ...connection }));
+/** Returns the configured model, or undefined when config.json names none. Its client is loaded only then: five empty starts. */
+export async function configuredModel(config: Config): Promise<CompleteJson | undefined> {
+  const { llm } = config.settings;
+  if (!llm) return undefined;
+  const { command } = llm;
+  if (command === undefined) {
+    const { chatSender } = await import("./llm.ts");
+    return jsonCompleter(chatSender({ config: llm, ...connectionOf(config) }));
+  }
+  const { home } = config.paths;
+  return jsonCompleter(commandSender({ config: { ...llm, command }, home, ...connectionOf(config) }));
 }
 
 /** Embeds texts in order. */
 export type EmbedTexts = (texts: string[], signal?: AbortSignal) => Promise<Embedded>;
 
 /** Returns the configured embedder, or undefined when config.json names none. */
-export async function configuredEmbedder({ settings, env, paths }: Config): Promise<EmbedTexts | undefined> {
-  const config = settings.embedding;
-  if (!config) return undefined;
-  const [{ embedTexts }, { openSpendLedger }, { redactor }] = await Promise.all([
-    import("./llm.ts"),
-    import("./spend.ts"),
-    import("../redact/redact.ts"),
-  ]);
+export async function configuredEmbedder(config: Config): Promise<EmbedTexts | undefined> {
+  const { embedding } = config.settings;
+  if (!embedding) return undefined;
+  const { embedTexts } = await import("./llm.ts");
+  return (texts, signal) => embedTexts(texts, { config: embedding, signal, ...connectionOf(config) });
+}
+
+function connectionOf({ env, paths, settings }: Config) {
   const spend = openSpendLedger(paths.home, settings);
-  const redact = redactor(settings.redact.extra);
-  return (texts, signal) => embedTexts(texts, { config, env, spend, redact, signal });
+  return { env, spend, redact: redactor(settings.redact.extra) };
 }
 
 export interface Notes {
@@ -69,4 +79,182 @@ export function noteTaker(
       return { value, model, usage: { input, output }, tokens: input + output, usd: 0 };
     },
   };
+}
+
+/** What each keeps out, as seen on the real client; where two keep out the same, a later version may need both. */
+const CLAUDE = [
+  ...["claude", "-p", "--model", "haiku", "--output-format", "json"],
+  // eleven tools, with 48 KB of descriptions
+  ...["--tools", ""],
+  // servers of ~/.claude.json and of projects
+  "--strict-mcp-config",
+  // hooks, plugins, output styles and CLAUDE.md of the user and of projects
+  ...["--setting-sources", "", "--settings", '{"disableAllHooks":true}'],
+  // a transcript in the user's list
+  "--no-session-persistence",
+  // skills and commands
+  "--disable-slash-commands",
+  // 7 KB of the client's own instructions
+  ...[
+    "--system-prompt",
+    "Follow the instructions in the message. Answer with what they ask for and nothing else.",
+  ],
+];
+const OWN_VARIABLES = {
+  SESSION_MEMORY_DISABLE: "1",
+  // a path behind @ in a prompt is a file that the client reads
+  CLAUDE_CODE_DISABLE_ATTACHMENTS: "1",
+  CLAUDE_CODE_DISABLE_CLAUDE_MDS: "1",
+  CLAUDE_CODE_DISABLE_AUTO_MEMORY: "1",
+};
+/** Variables that tell the client of the session that it is started from. */
+const SESSION_VARIABLE =
+  /^(?:CLAUDECODE|CLAUDE_(?:PID|PROJECT_DIR|ENV_FILE|PLUGIN_\w+)|CLAUDE_CODE_(?:SESSION_ID|CHILD_SESSION|ENTRYPOINT|SSE_PORT))$/;
+/** An answer is some thousand characters; a program that never ends would take all memory. */
+const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
+const ERROR_MAX_CHARS = 200;
+
+interface CommandConnection {
+  config: LlmConfig & { command: readonly string[] };
+  env: Environment;
+  /** Our state folder, which holds the empty folder and the lock. */
+  home: string;
+  spend: SpendLedger;
+  /** Redacts what is sent. */
+  redact: (text: string) => string;
+}
+
+/** Wraps a program as a `SendChat`; one call at a time on a machine. */
+function commandSender({ config, env, home, spend, redact: clean }: CommandConnection): SendChat {
+  const { command, model, timeoutMs } = config;
+  return async (messages, { feature, signal }) => {
+    const prompt = clean(toPrompt(messages)).toWellFormed();
+    const tokens = { input: tokenUpperBound(prompt), output: 0 };
+    const line = commandLine(command, env);
+    const folder = join(home, "empty");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return await withLock(join(home, "command.lock"), timeoutMs, async () => {
+      const reservation = await spend.reserve({ kind: "chat", feature, model, tokens });
+      const output = await run(line, { env, folder, prompt, signal, timeoutMs });
+      const { text, ...used } = readOutput(output);
+      const paid = reservation.settle({ output: tokenUpperBound(text), ...used });
+      return { text, cut: false, model, ...paid };
+    });
+  };
+}
+
+/** Puts a conversation into one prompt; what the program answered before is quoted. */
+function toPrompt(messages: readonly ChatMessage[]): string {
+  return messages
+    .map(({ role, content }) => (role === "assistant" ? `You answered:\n${content}` : content))
+    .join("\n\n");
+}
+
+/** Returns the program's file and its arguments. */
+function commandLine(command: readonly string[], env: Environment): [program: string, ...args: string[]] {
+  const [name = "", ...args] = command.length === 1 && command[0] === "claude" ? CLAUDE : command;
+  // a project's own programs are none of the user's
+  const PATH = env.PATH?.split(delimiter)
+    .filter((folder) => !/\/node_modules\/\.bin\/?$/.test(folder))
+    .join(delimiter);
+  const program = isAbsolute(name) ? name : findProgram(name, { PATH });
+  if (program === undefined) throw failed(`no ${name} on PATH`, "missing");
+  return [program, ...args];
+}
+
+/** Runs the program to its end and returns its output; its process group ends with the time limit. */
+async function run(
+  [program, ...args]: [string, ...string[]],
+  options: {
+    env: Environment;
+    folder: string;
+    prompt: string;
+    timeoutMs: number;
+    signal: AbortSignal | undefined;
+  },
+): Promise<string> {
+  const { env, folder, prompt, signal, timeoutMs } = options;
+  const kept = Object.entries(env).filter(
+    ([key, value]) => value !== undefined && !SESSION_VARIABLE.test(key),
+  );
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { ...Object.fromEntries(kept), ...OWN_VARIABLES },
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const end = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // it has ended
+    }
+  };
+  let reason = "";
+  const stop = (why: string) => {
+    reason ||= why;
+    end();
+  };
+  const timer = setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
+  const abort = () => stop("the call was given up");
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  process.once("exit", end);
+  const streams = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].setEncoding("utf8").on("data", (text: string) => {
+      streams[stream] += text;
+      if (streams[stream].length > ANSWER_MAX_BYTES) stop("the answer is too large");
+    });
+  }
+  child.stdin.on("error", () => {}); // a program need not read its prompt
+  child.stdin.end(prompt);
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once("error", (error) => reject(failed(describeError(error), "missing")));
+      child.once("close", resolve);
+    });
+    if (reason !== "") throw failed(reason, signal?.aborted ? "aborted" : "timeout");
+    if (code === 0) return streams.stdout;
+    const said = stringOf(recordOf(tryParse(streams.stdout)).result) ?? streams.stderr;
+    throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+    process.removeListener("exit", end);
+    end();
+  }
+}
+
+/** Reads an answer: the `result` of a JSON object that has one, with what it says of tokens and cost, else the text itself. */
+function readOutput(output: string): { text: string; input?: unknown; output?: unknown; usd?: unknown } {
+  const { result, is_error: isError, usage, total_cost_usd: usd } = recordOf(tryParse(output));
+  if (typeof result !== "string") return { text: output.trim() };
+  if (isError === true) throw failed(`it answered ${firstLine(result)}`, "status");
+  const { input_tokens: input, output_tokens: written } = recordOf(usage);
+  return { text: result, input, ...(numberOf(written) === undefined ? {} : { output: written }), usd };
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function firstLine(text: string): string {
+  return redact(text.trim().split("\n", 1)[0] ?? "").slice(0, ERROR_MAX_CHARS) || "nothing";
+}
+
+/**
+ * A program that is missing or ends with an error, as one that nobody logged in to does, fails the next call too: it is not
+ * asked again in a run. One that was slow may be in time.
+ */
+function failed(reason: string, kind: "missing" | "status" | "timeout" | "aborted"): SessionMemoryError {
+  return new SessionMemoryError("MODEL_FAILED", `Cannot ask the model: ${reason}`, {
+    details: { kind },
+    recoverable: kind === "timeout" || kind === "aborted",
+    hint: "run the program of llm.command in config.json by hand (claude: /login), or take llm out of it",
+  });
 }

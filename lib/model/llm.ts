@@ -7,18 +7,11 @@
 
 import OpenAI, { APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
+import { recordOf } from "../base/json.ts";
 import type { EmbeddingConfig, Environment, LlmConfig } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
-import {
-  type CompleteJson,
-  type JsonAnswer,
-  type JsonRequest,
-  jsonCompleter,
-  readVectors,
-  type SendChat,
-} from "./answers.ts";
-import { tokenUpperBound } from "./prices.ts";
-import type { Reservation, SpendLedger } from "./spend.ts";
+import type { SendChat } from "./answers.ts";
+import { type Reservation, type SpendLedger, tokenUpperBound } from "./spend.ts";
 
 const OPENAI_URL = "https://api.openai.com/v1";
 /** Texts per embedding request. */
@@ -37,17 +30,15 @@ const KEY_MIN_LENGTH = 8;
 /** The only headers we send; the client would add others from the environment. */
 const SENT_HEADERS = ["accept", "authorization", "content-type"];
 
-interface Connection {
+interface Connection<Model> {
+  config: Model;
   env: Environment;
   spend: SpendLedger;
   /** Redacts what is sent; texts should be redacted before too. */
   redact?: ((text: string) => string) | undefined;
-  signal?: AbortSignal | undefined;
 }
 
-interface EmbedOptions extends Connection {
-  config: EmbeddingConfig;
-}
+type Embedding = Connection<EmbeddingConfig> & { signal?: AbortSignal | undefined };
 
 export interface Embedded {
   vectors: Float32Array[];
@@ -56,17 +47,13 @@ export interface Embedded {
   usd: number | null;
 }
 
-interface LlmConnection extends Connection {
-  config: LlmConfig;
-}
-
 /**
  * Embeds texts, a hundred a request, one vector of the configured size each.
  *
  * @throws {SessionMemoryError} `EMBEDDING_FAILED`, recoverable where trying again later may help; `details.vectors`
  * holds those of the requests that had succeeded. `BUDGET_EXCEEDED` before a request that the cap forbids.
  */
-export async function embedTexts(texts: string[], options: EmbedOptions): Promise<Embedded> {
+export async function embedTexts(texts: string[], options: Embedding): Promise<Embedded> {
   const client = connect("EMBEDDING_FAILED", options.config, options.env);
   const done: Embedded = { vectors: [], tokens: 0, usd: 0 };
   for (let from = 0; from < texts.length; from += EMBEDDING_BATCH) {
@@ -83,53 +70,32 @@ export async function embedTexts(texts: string[], options: EmbedOptions): Promis
   return done;
 }
 
-/**
- * Asks the configured model for JSON that passes a schema.
- *
- * @throws {SessionMemoryError} `MODEL_FAILED` for a transport failure (at once) or three malformed answers;
- * `BUDGET_EXCEEDED` before a call that the cap forbids.
- */
-export async function completeJson<T>(options: LlmConnection & JsonRequest<T>): Promise<JsonAnswer<T>> {
-  return await modelCompleter(options)(options);
-}
-
-/** Wraps the configured model as a `CompleteJson`, for code that also runs on a host's own model. */
-export function modelCompleter(connection: LlmConnection): CompleteJson {
-  return jsonCompleter(chatSender(connection));
-}
-
 /** Wraps the configured model as a `SendChat`. */
-export function chatSender({ config, env, spend, ...rest }: LlmConnection, temperature?: number): SendChat {
-  const reasons = REASONING_MODEL.test(config.model);
+export function chatSender(
+  { config, env, spend, redact: own }: Connection<LlmConfig>,
+  temperature?: number,
+): SendChat {
+  const { model, baseUrl, timeoutMs } = config;
+  const key = env[config.apiKeyEnv];
+  const reasons = REASONING_MODEL.test(model);
   return async (messages, { feature, maxTokens, signal }) => {
     const client = connect("MODEL_FAILED", config, env);
-    const sent = messages.map((message) => ({ ...message, content: outgoing(message.content, rest.redact) }));
+    const sent = messages.map((message) => ({ ...message, content: outgoing(message.content, own) }));
+    const input = sent.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const limit = maxTokens + (reasons ? REASONING_TOKENS : 0);
-    const estimate = {
-      input: sent.reduce((sum, { content }) => sum + tokenUpperBound(content), 0),
-      output: limit,
-    };
-    const { model, baseUrl } = config;
-    const reservation = await spend.reserve({ kind: "chat", feature, model, baseUrl, tokens: estimate });
-    const completion = await call(
-      "MODEL_FAILED",
-      {
-        reservation,
-        timeoutMs: config.timeoutMs,
-        signals: [signal, rest.signal],
-        key: env[config.apiKeyEnv],
-      },
-      (within) =>
-        client.chat.completions.create(
-          {
-            model: config.model,
-            messages: sent,
-            // OpenAI's newer models refuse the old name, other servers may not know the new one.
-            ...(isOpenAI(config.baseUrl) ? { max_completion_tokens: limit } : { max_tokens: limit }),
-            ...(temperature === undefined || reasons ? {} : { temperature }),
-          },
-          { signal: within },
-        ),
+    const planned = { kind: "chat" as const, feature, model, baseUrl, tokens: { input, output: limit } };
+    const reservation = await spend.reserve(planned);
+    const completion = await call("MODEL_FAILED", { reservation, timeoutMs, signal, key }, (within) =>
+      client.chat.completions.create(
+        {
+          model,
+          messages: sent,
+          // OpenAI's newer models refuse the old name, other servers may not know the new one.
+          ...(isOpenAI(baseUrl) ? { max_completion_tokens: limit } : { max_tokens: limit }),
+          ...(temperature === undefined || reasons ? {} : { temperature }),
+        },
+        { signal: within },
+      ),
     );
     const choice = completion?.choices?.[0];
     if (!choice?.message) throw unusable("MODEL_FAILED", "the server's answer is not a chat completion");
@@ -137,53 +103,71 @@ export function chatSender({ config, env, spend, ...rest }: LlmConnection, tempe
       input: completion.usage?.prompt_tokens,
       output: completion.usage?.completion_tokens ?? tokenUpperBound(choice.message.content ?? ""),
     });
-    return {
-      text: withoutKey(answerText(choice.message), env[config.apiKeyEnv]),
-      cut: choice.finish_reason === "length",
-      model: config.model,
-      ...paid,
-    };
+    const text = withoutKey(answerText(choice.message), key);
+    return { text, cut: choice.finish_reason === "length", model, ...paid };
   };
 }
 
-async function embedBatch(client: OpenAI, texts: string[], options: EmbedOptions): Promise<Embedded> {
-  const { config, spend } = options;
+async function embedBatch(client: OpenAI, texts: string[], options: Embedding): Promise<Embedded> {
+  const { config, spend, signal, env } = options;
+  const { model, baseUrl } = config;
   const input = texts.map((text) => outgoing(text, options.redact) || " ");
   const tokens = { input: input.reduce((sum, text) => sum + tokenUpperBound(text), 0), output: 0 };
-  const { model, baseUrl } = config;
   const reservation = await spend.reserve({ kind: "embedding", feature: "embed", model, baseUrl, tokens });
-  const response = await call(
-    "EMBEDDING_FAILED",
-    {
-      reservation,
-      timeoutMs: EMBEDDING_TIMEOUT_MS,
-      signals: [options.signal],
-      key: options.env[config.apiKeyEnv],
-    },
-    (within) =>
-      client.embeddings.create(
-        {
-          model: config.model,
-          input,
-          encoding_format: "float",
-          // Other models have one size, and their servers may refuse the word.
-          ...(/text-embedding-3/.test(config.model) ? { dimensions: config.dimensions } : {}),
-        },
-        { signal: within },
-      ),
+  const key = env[config.apiKeyEnv];
+  const timeoutMs = EMBEDDING_TIMEOUT_MS;
+  const response = await call("EMBEDDING_FAILED", { reservation, timeoutMs, signal, key }, (within) =>
+    client.embeddings.create(
+      {
+        model,
+        input,
+        encoding_format: "float",
+        // Other models have one size, and their servers may refuse the word.
+        ...(/text-embedding-3/.test(model) ? { dimensions: config.dimensions } : {}),
+      },
+      { signal: within },
+    ),
   );
   const paid = reservation.settle({ input: response?.usage?.prompt_tokens });
-  return {
-    vectors: readVectors(response?.data, texts.length, config),
-    tokens: paid.tokens.input,
-    usd: paid.usd,
-  };
+  const vectors = readVectors(response?.data, texts.length, config);
+  return { vectors, tokens: paid.tokens.input, usd: paid.usd };
+}
+
+/** Reads the `data` of an embedding response to `count` texts, in their order. */
+function readVectors(data: unknown, count: number, { model, dimensions }: EmbeddingConfig): Float32Array[] {
+  const wrong = (reason: string) => unusable("EMBEDDING_FAILED", reason);
+  if (!Array.isArray(data) || data.length !== count)
+    throw wrong(`expected ${count} vectors but found ${Array.isArray(data) ? data.length : "none"}`);
+  const vectors = new Map<number, Float32Array>();
+  for (const [position, row] of data.entries()) {
+    const { embedding, index = position } = recordOf(row);
+    if (!Array.isArray(embedding) || !embedding.every(Number.isFinite))
+      throw wrong("a vector is not a list of numbers");
+    if (embedding.length !== dimensions) throw wrongSize(model, dimensions, embedding.length);
+    vectors.set(Number(index), Float32Array.from(embedding));
+  }
+  return data.map((_, position) => {
+    const vector = vectors.get(position);
+    if (!vector) throw wrong("the vectors' positions do not match the texts");
+    return vector;
+  });
+}
+
+function wrongSize(model: string, expected: number, found: number): SessionMemoryError {
+  return new SessionMemoryError(
+    "EMBEDDING_FAILED",
+    `Cannot use the vectors of "${model}": expected ${expected} dimensions but found ${found}`,
+    {
+      details: { kind: "dimensions", expected, found },
+      hint: `set embedding.dimensions to ${found} in config.json`,
+    },
+  );
 }
 
 interface CallOptions {
   reservation: Reservation;
   timeoutMs: number;
-  signals: (AbortSignal | undefined)[];
+  signal: AbortSignal | undefined;
   /** Taken out of what the server says. */
   key: string | undefined;
 }
@@ -191,13 +175,12 @@ interface CallOptions {
 /** Makes one request within its time limit; a failure becomes an error that says whether a retry may help. */
 async function call<T>(
   type: ErrorType,
-  { reservation, timeoutMs, signals, key }: CallOptions,
+  { reservation, timeoutMs, signal, key }: CallOptions,
   request: (within: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = AbortSignal.timeout(timeoutMs);
-  const caller = AbortSignal.any(signals.filter((signal) => signal !== undefined));
   try {
-    return await request(AbortSignal.any([limit, caller]));
+    return await request(signal ? AbortSignal.any([limit, signal]) : limit);
   } catch (error) {
     // A request that was refused is free. One that was given up, cut off or failed behind a proxy may be billed, and
     // stays at its estimate.
@@ -207,7 +190,7 @@ async function call<T>(
     if (isRefused) reservation.settle({ input: 0, output: 0 });
     const late = limit.aborted || error instanceof APIConnectionTimeoutError;
     if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
-    if (caller.aborted || error instanceof APIUserAbortError) {
+    if (signal?.aborted || error instanceof APIUserAbortError) {
       throw failed(type, "the call was given up", { cause: error, kind: "aborted" });
     }
     throw failure(type, error, key);

@@ -1,5 +1,5 @@
 /**
- * Records what paid model calls cost and holds the daily cap.
+ * Prices model calls, records what they cost and holds the daily cap.
  *
  * A call is recorded in state.db at its estimate before it is made, in one transaction with the check, and at its real
  * price after, so that several processes together stay under the cap and a killed one leaves its call counted. The day
@@ -12,13 +12,39 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Config, Settings } from "../config/config.ts";
-import type { Row as SqlRow } from "../store/sqlite.ts";
+import type { Config, LlmConfig, Settings } from "../config/config.ts";
+import { estimateTokens } from "../language/tokens.ts";
+import type { Row } from "../store/sqlite.ts";
 import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import { type Price, type PricedModel, priceOf, type Tokens } from "./prices.ts";
 
 const DEFAULT_BUDGET_USD = 1;
+/** The cap that a program's calls count against: so many a day, whatever they cost. */
+const PROGRAM = "command";
+
+type Prices = LlmConfig["prices"];
+type ModelKind = "chat" | "embedding";
+
+export interface Tokens {
+  input: number;
+  output: number;
+}
+
+/** What the price of a call depends on. */
+export interface PricedModel {
+  kind: ModelKind;
+  model: string;
+  /** Where it is called; a host on loopback costs nothing. @default {OpenAI} */
+  baseUrl?: string | undefined;
+  /** A program that is asked in place of a server. */
+  command?: readonly string[] | undefined;
+}
+
+interface Price {
+  usd: number;
+  /** False when the model's price is unknown and `usd` is that of the dearest known model of its kind. */
+  isKnown: boolean;
+}
 
 /** A call about to be made, with an upper bound of its tokens. */
 export interface PlannedCall extends PricedModel {
@@ -44,8 +70,6 @@ export interface SpendLedger {
    * @throws {SessionMemoryError} `BUDGET_EXCEEDED` when the day's calls and this one would cost more than the cap.
    */
   reserve(call: PlannedCall): Promise<Reservation>;
-  /** Returns the price at which a call would be recorded. */
-  price(model: PricedModel, tokens: Tokens): Price;
 }
 
 interface SpendToday {
@@ -54,24 +78,6 @@ interface SpendToday {
   tokens: Tokens;
   /** Models called today whose price is unknown; in `usd` they count as the dearest known model of their kind. */
   unpriced: string[];
-}
-
-/** One call. */
-interface Row {
-  id: string;
-  at: string;
-  day: string;
-  feature: string;
-  model: string;
-  inputTokens: number;
-  outputTokens: number;
-  usd: number;
-  /** The price is unknown: `usd` is that of the dearest known model. */
-  unpriced?: true;
-  /** Not yet, or never, answered: counted at its estimate. */
-  open?: true;
-  /** Whose cap it counts against, where that is not the general one. */
-  purse?: string;
 }
 
 interface LedgerOptions {
@@ -84,67 +90,58 @@ interface LedgerOptions {
 /** Opens the ledger of a state folder under the cap and the prices of config.json. */
 export function openSpendLedger(
   home: string,
-  settings: Pick<Settings, "llm" | "timezone">,
+  { llm, timezone }: Pick<Settings, "llm" | "timezone">,
   { now = () => new Date(), purse }: LedgerOptions = {},
 ): SpendLedger {
-  const cap = settings.llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
-  const price = (model: PricedModel, tokens: Tokens) => priceOf(model, tokens, settings.llm?.prices ?? {});
-
-  async function reserve(call: PlannedCall): Promise<Reservation> {
-    const at = now();
-    // a program's calls are counted, and against a cap of their own
-    const calls = call.kind === "chat" && purse === undefined ? settings.llm?.dailyCalls : undefined;
-    const estimate = price(call, call.tokens);
-    const row: Row = {
-      id: randomBytes(8).toString("hex"),
-      at: at.toISOString(),
-      day: localDay(at, settings.timezone),
-      feature: call.feature,
-      model: call.model,
-      inputTokens: call.tokens.input,
-      outputTokens: call.tokens.output,
-      usd: estimate.usd,
-      ...(estimate.isKnown ? {} : { unpriced: true }),
-      ...(calls === undefined ? purse && { purse } : { purse: "command" }),
-      open: true,
-    };
-    withSpend(home, (store) =>
-      store.db.transaction(() => {
-        const spent = readDay(store, row.day, row.purse ?? "");
-        if (calls === undefined) refuseOverCap(row, cap, spent.usd);
-        else refuseOverCalls(row, calls, spent.calls);
-        write(store, row);
-      }),
-    );
-    return {
-      settle(used) {
-        const tokens = {
-          input: countOf(used.input) ?? call.tokens.input,
-          output: countOf(used.output) ?? call.tokens.output,
-        };
-        const { usd: priced, isKnown } = price(call, tokens);
-        const usd = countOf(used.usd) ?? priced;
-        const { open: _, ...settled } = row;
-        try {
-          withSpend(home, (store) =>
-            write(store, { ...settled, inputTokens: tokens.input, outputTokens: tokens.output, usd }),
+  const cap = llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
+  return {
+    async reserve(call) {
+      const { feature, model, tokens } = call;
+      const id = randomBytes(8).toString("hex");
+      const at = now();
+      const day = localDay(at, timezone);
+      const calls = call.kind === "chat" && purse === undefined ? llm?.dailyCalls : undefined;
+      const counted = calls === undefined ? (purse ?? "") : PROGRAM;
+      const estimate = priceOf(call, tokens, llm?.prices);
+      withSpend(home, ({ db }) =>
+        db.transaction(() => {
+          const spent = readDay({ db }, day, counted);
+          if (calls !== undefined) refuseOverCalls(call, calls, spent.calls);
+          else refuseOverCap(call, { ...estimate, spent: spent.usd, cap, day, purse });
+          const row = [id, at.toISOString(), day, feature, model, tokens.input, tokens.output, estimate.usd];
+          db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)").run(
+            ...row,
+            estimate.isKnown ? 0 : 1,
+            counted,
           );
-        } catch {
-          // a full disk must not lose an answer that is paid: the call stays counted at its estimate
-        }
-        return { tokens, usd: isKnown ? usd : null };
-      },
-    };
-  }
-
-  return { reserve, price };
+        }),
+      );
+      return {
+        settle(used) {
+          const took = {
+            input: countOf(used.input) ?? tokens.input,
+            output: countOf(used.output) ?? tokens.output,
+          };
+          const { usd: priced, isKnown } = priceOf(call, took, llm?.prices);
+          const usd = countOf(used.usd) ?? priced;
+          try {
+            const update =
+              "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ?, is_open = 0 WHERE id = ?";
+            withSpend(home, ({ db }) => db.prepare(update).run(took.input, took.output, usd, id));
+          } catch {
+            // a full disk must not lose an answer that is paid: the call stays counted at its estimate
+          }
+          return { tokens: took, usd: isKnown ? usd : null };
+        },
+      };
+    },
+  };
 }
 
 /** Returns what was spent on the current local day. */
 export function readSpendToday(home: string, timezone: string, now: Date = new Date()): SpendToday {
-  const day = localDay(now, timezone);
   if (!existsSync(stateIn(home))) return summed([]);
-  return withSpend(home, (store) => readDay(store, day));
+  return withSpend(home, (store) => readDay(store, localDay(now, timezone)));
 }
 
 /** `$0.0012`, or the tokens where the price is unknown. */
@@ -152,45 +149,49 @@ export function formatCost(usd: number | null, tokens: number): string {
   return usd === null ? `${tokens} tokens, price unknown` : `$${usd.toFixed(4)}`;
 }
 
-/** `about $0.0012`, or what it counts as where the price is unknown. */
-function formatPrice({ usd, isKnown }: Price): string {
-  return isKnown
-    ? `about $${usd.toFixed(4)}`
-    : `counted as $${usd.toFixed(4)}, the dearest known model's price, its own being unknown`;
-}
-
 /** Returns the host that would receive so many tokens, and the price at which such a call is recorded. */
 export function pricePlan(
-  { paths, settings }: Pick<Config, "paths" | "settings">,
+  { settings }: Pick<Config, "settings">,
   model: PricedModel,
   { input, output }: Tokens,
 ): { host: string; tokens: number; usd: number; text: string } {
-  const { command } = model;
-  const host = command
-    ? `the program ${command[0]}`
-    : new URL(model.baseUrl ?? "https://api.openai.com").host;
-  const price = openSpendLedger(paths.home, settings).price(model, { input, output });
+  const { command, baseUrl = "https://api.openai.com" } = model;
+  const host = command ? `the program ${command[0]}` : new URL(baseUrl).host;
+  const { usd, isKnown } = priceOf(model, { input, output }, settings.llm?.prices);
+  const price = isKnown
+    ? `about $${usd.toFixed(4)}`
+    : `counted as $${usd.toFixed(4)}, the dearest known model's price, its own being unknown`;
   const tokens = input + output;
-  return { host, tokens, usd: price.usd, text: `${host}: ${formatPrice(price)} (at most ${tokens} tokens)` };
+  return { host, tokens, usd, text: `${host}: ${price} (at most ${tokens} tokens)` };
 }
 
-function refuseOverCap({ usd, unpriced, ...row }: Row, cap: number, spent: number): void {
+interface Spending extends Price {
+  spent: number;
+  cap: number;
+  day: string;
+  purse: string | undefined;
+}
+
+function refuseOverCap(
+  { model, feature }: PlannedCall,
+  { usd, isKnown, spent, cap, day, purse = "llm" }: Spending,
+): void {
   if (usd === 0 || (spent < cap && spent + usd <= cap)) return;
-  const basis = unpriced ? ", counted as the dearest known model," : "";
+  const basis = isKnown ? "" : ", counted as the dearest known model,";
   throw new SessionMemoryError(
     "BUDGET_EXCEEDED",
-    `Cannot call "${row.model}" for ${row.feature}: $${spent.toFixed(4)} spent today and a call of up to $${usd.toFixed(4)}${basis} would pass the daily budget of $${cap.toFixed(2)}`,
+    `Cannot call "${model}" for ${feature}: $${spent.toFixed(4)} spent today and a call of up to $${usd.toFixed(4)}${basis} would pass the daily budget of $${cap.toFixed(2)}`,
     {
-      details: { spent, estimate: usd, cap, day: row.day },
+      details: { spent, estimate: usd, cap, day },
       recoverable: true,
-      hint: unpriced
-        ? `name its price in config.json: {"llm": {"prices": {"${row.model}": {"input": …, "output": …}}}}`
-        : `wait until tomorrow, or raise ${row.purse ?? "llm"}.dailyBudgetUsd in config.json`,
+      hint: isKnown
+        ? `wait until tomorrow, or raise ${purse}.dailyBudgetUsd in config.json`
+        : `name its price in config.json: {"llm": {"prices": {"${model}": {"input": …, "output": …}}}}`,
     },
   );
 }
 
-function refuseOverCalls({ model, feature }: Row, cap: number, calls: number): void {
+function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: number): void {
   if (calls < cap) return;
   throw new SessionMemoryError(
     "BUDGET_EXCEEDED",
@@ -204,12 +205,12 @@ function refuseOverCalls({ model, feature }: Row, cap: number, calls: number): v
 }
 
 /** Returns what was spent on a day, by one purse where it is given. */
-function readDay({ db }: Store, day: string, purse?: string): SpendToday {
+function readDay({ db }: Pick<Store, "db">, day: string, purse?: string): SpendToday {
   const rows = db.prepare("SELECT * FROM spend WHERE day = ? ORDER BY at").all(day);
   return summed(purse === undefined ? rows : rows.filter((row) => row.purse === purse));
 }
 
-function summed(rows: readonly SqlRow[]): SpendToday {
+function summed(rows: readonly Row[]): SpendToday {
   const today: SpendToday = { usd: 0, calls: 0, tokens: { input: 0, output: 0 }, unpriced: [] };
   for (const row of rows) {
     const model = String(row.model);
@@ -230,25 +231,6 @@ function stateIn(home: string): string {
   return join(home, "state.db");
 }
 
-function write({ db }: Store, row: Row): void {
-  const { id, at, day, feature, model, inputTokens, outputTokens, usd, unpriced, open, purse } = row;
-  db.prepare(`INSERT OR REPLACE INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
-    ...[
-      id,
-      at,
-      day,
-      feature,
-      model,
-      inputTokens,
-      outputTokens,
-      usd,
-      unpriced ? 1 : 0,
-      open ? 1 : 0,
-      purse ?? "",
-    ],
-  );
-}
-
 /** Returns the value if it is a non-negative number. */
 function countOf(value: unknown): number | undefined {
   const number = numberOf(value);
@@ -257,4 +239,79 @@ function countOf(value: unknown): number | undefined {
 
 function localDay(date: Date, timezone: string): string {
   return formatLocal(date.toISOString(), timezone).slice(0, 10);
+}
+
+/**
+ * List prices of well-known models, for when config.json names none: the standard tier of https://openai.com/api/pricing
+ * without cache discounts, compared in November 2026 with three public price lists that agree. The models ending in
+ * `-pro` answer another API than ours; they are listed as the dearest that a proxy may offer. `llm.prices` in
+ * config.json corrects what has changed since.
+ */
+const LIST_PRICES: Record<ModelKind, Prices> = {
+  embedding: {
+    "text-embedding-3-small": { input: 0.02, output: 0 },
+    "text-embedding-3-large": { input: 0.13, output: 0 },
+    "text-embedding-ada-002": { input: 0.1, output: 0 },
+  },
+  chat: {
+    "gpt-4o": { input: 2.5, output: 10 },
+    "gpt-4o-mini": { input: 0.15, output: 0.6 },
+    "gpt-4.1": { input: 2, output: 8 },
+    "gpt-4.1-mini": { input: 0.4, output: 1.6 },
+    "gpt-4.1-nano": { input: 0.1, output: 0.4 },
+    "o4-mini": { input: 1.1, output: 4.4 },
+    o3: { input: 2, output: 8 },
+    "o3-pro": { input: 20, output: 80 },
+    "gpt-5": { input: 1.25, output: 10 },
+    "gpt-5-mini": { input: 0.25, output: 2 },
+    "gpt-5-nano": { input: 0.05, output: 0.4 },
+    "gpt-5-pro": { input: 15, output: 120 },
+    "gpt-5.1": { input: 1.25, output: 10 },
+    "gpt-5.2": { input: 1.75, output: 14 },
+    "gpt-5.4": { input: 2.5, output: 15 },
+    "gpt-5.4-mini": { input: 0.75, output: 4.5 },
+    "gpt-5.4-nano": { input: 0.2, output: 1.25 },
+    "gpt-5.5": { input: 5, output: 30 },
+  },
+};
+
+/** Returns the price of a call; `usd` is never NaN or negative. */
+export function priceOf(model: PricedModel, tokens: Tokens, configured: Prices = {}): Price {
+  const known = knownRate(model, configured);
+  const rate = known ?? dearest(model.kind);
+  return { usd: (tokens.input * rate.input + tokens.output * rate.output) / 1_000_000, isKnown: !!known };
+}
+
+/** Returns more tokens than a text has in any usual tokenizer. */
+export function tokenUpperBound(text: string): number {
+  // The estimate is within 30 %; a rare character beyond ASCII may be as many tokens as it has bytes.
+  return Math.ceil(1.3 * estimateTokens(text) + (Buffer.byteLength(text) - text.length) / 2);
+}
+
+/** Finds a model's price; a dated or prefixed name (`openai/gpt-4o-mini-2024-07-18`) has the price of its model. */
+function knownRate({ kind, model, baseUrl }: PricedModel, configured: Prices): Tokens | undefined {
+  const bare = model.replace(/^.*\//, "");
+  const own = rateIn(configured, model) ?? rateIn(configured, bare);
+  if (own) return own;
+  if (baseUrl !== undefined && isLoopback(baseUrl)) return { input: 0, output: 0 };
+  const undated = bare.replace(/-\d{4}-\d{2}-\d{2}$/, "");
+  return rateIn(LIST_PRICES[kind], bare) ?? rateIn(LIST_PRICES[kind], undated);
+}
+
+function rateIn(prices: Prices, model: string): Tokens | undefined {
+  return Object.hasOwn(prices, model) ? prices[model] : undefined;
+}
+
+function dearest(kind: ModelKind): Tokens {
+  const rates = Object.values(LIST_PRICES[kind]);
+  return {
+    input: Math.max(...rates.map(({ input }) => input)),
+    output: Math.max(...rates.map(({ output }) => output)),
+  };
+}
+
+function isLoopback(baseUrl: string): boolean {
+  if (!URL.canParse(baseUrl)) return false;
+  const { hostname } = new URL(baseUrl);
+  return /^(?:(?:.*\.)?localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\])$/.test(hostname);
 }
