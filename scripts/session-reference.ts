@@ -180,7 +180,8 @@ async function sharedLines(
   const { timezone, clean } = options;
   if (question === undefined) return sessionLines({ written, session, meta }, { timezone, clean });
   const { findAsked } = await import("./query-session.ts");
-  const answer = await answerTo(question, await findAsked(name, options), options);
+  const asking = { ...options, llm: configuredLlm(options.paths) };
+  const answer = await answerTo(question, await findAsked(name, options), asking);
   return sessionLines({ written, session, meta, answer }, { timezone, clean });
 }
 
@@ -191,7 +192,9 @@ async function linesOf(
   options: ReferenceOptions & { clean: (text: string) => string },
 ): Promise<string[]> {
   const style = { timezone: options.timezone, clean: options.clean };
-  const answer = question === undefined ? undefined : await answerTo(question, { session }, options);
+  const llm = configuredLlm(options.paths);
+  const answer =
+    question === undefined ? undefined : await answerTo(question, { session }, { ...options, llm });
   const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
   if (name === HAND_OVER && question === undefined) {
     lines.push(...(await handOverLines(session, options)));
@@ -203,14 +206,15 @@ async function linesOf(
     lines.push(...sessionLines({ written: `${written}, ${which},`, session: ancestor, meta }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
-  const asking = { hasModel: answersInPrompt(options.paths), hasTool: options.hasTool ?? false };
+  const asking = { hasModel: llm === "server", hasTool: options.hasTool ?? false };
   return [...lines, askLine({ written, session }, asking, options.clean)];
 }
 
-/** Returns whether config.json names a model that is asked while a prompt waits; a program is not. */
-function answersInPrompt({ config }: Reading): boolean {
+/** Returns what the `llm` block of config.json names. */
+function configuredLlm({ config }: Reading): "server" | "program" | undefined {
   const { llm } = recordOf(readJson(config));
-  return isRecord(llm) && llm.command === undefined;
+  if (!isRecord(llm)) return undefined;
+  return llm.command === undefined ? "server" : "program";
 }
 
 /** Reads the meta file; a session without one is described by rule on the spot. */
@@ -230,15 +234,15 @@ async function metaOf(
 async function answerTo(
   question: string,
   asked: AskedSession,
-  { model, paths, settings, signal }: ReferenceOptions,
+  { model, llm, settings, signal }: ReferenceOptions & { llm: ReturnType<typeof configuredLlm> },
 ): Promise<AnsweredQuestion> {
   try {
     const complete = await model?.();
     if (!complete) {
-      const isProgram = isRecord(recordOf(readJson(paths.config)).llm);
-      const problem = isProgram
-        ? "the program of llm.command is not asked while a prompt waits"
-        : "no model is configured";
+      const problem =
+        llm === undefined
+          ? "no model is configured"
+          : "the program of llm.command is not asked while a prompt waits";
       return { question, answer: undefined, problem };
     }
     const { querySession } = await import("./query-session.ts");
