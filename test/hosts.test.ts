@@ -306,13 +306,12 @@ export const format: Format = {
     head.cwd ??= stringOf(record.folder);
     head.startedAt ??= isoTime(record.timestamp);
   },
-  entries(record, place, { results }) {
-    const common = { ...place, at: isoTime(record.timestamp) };
+  entries(record, { results }) {
     const text = stringOf(record.text) ?? "";
-    if (record.acme === "asked") return [{ ...common, kind: "user", text }];
-    if (record.acme === "answered") return [{ ...common, kind: "assistant", text }];
+    if (record.acme === "asked") return [{ kind: "user", text }];
+    if (record.acme === "answered") return [{ kind: "assistant", text }];
     if (record.acme !== "ran") return [];
-    return [{ ...common, ...callOf({ id: record.timestamp, name: "shell", input: { command: text } }, results) }];
+    return [callOf({ id: record.timestamp, name: "shell", input: { command: text } }, results)];
   },
   title: (_, rowsWith) => [...rowsWith('"called"')].map(({ called }) => stringOf(called))[0],
 };

@@ -104,7 +104,7 @@ function customEntriesOf(file: string, at: string | undefined): unknown[] {
       for (const record of bytes ? parseLine(bytes).records : []) {
         const node = pi.tree?.node(record);
         if (node && !nodes.has(node.id)) nodes.set(node.id, node);
-        const declared = pi.tree?.leaf(record);
+        const declared = pi.tree?.leaf?.(record);
         leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
         const data = node && customEntry(record, LEDGER_ENTRY_TYPE);
         if (data !== undefined) found.push({ id: node?.id ?? "", data });

@@ -2,7 +2,7 @@
 
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
-import type { Head, RawEntry, Results } from "./format.ts";
+import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
 import { NEWLINE, readAt, rowsBackward, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
@@ -60,7 +60,7 @@ function* readBackward(
       if (damaged && !terminated) continue;
       const place = { line: 0, offset, end };
       const found = records.flatMap((record) =>
-        format.entries(record, place, { head, results: results !== false }),
+        readRow(format, record, place, { head, results: results !== false }),
       );
       pending.push(...found.reverse());
       if (calls.areOpen(found)) continue;

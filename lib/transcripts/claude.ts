@@ -5,17 +5,16 @@ import {
   type Answer,
   answerText,
   assistantEntries,
-  type EntryOptions,
   type Format,
   isoTime,
   isTextBlock,
   optionLabels,
-  type Place,
-  type RawEntry,
+  type RowEntry,
   sumTokens,
   textOf,
+  treeNode,
 } from "./format.ts";
-import type { Entry, ToolCall } from "./session.ts";
+import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 
 /** Beginnings of user texts that the client wrote itself. */
@@ -55,68 +54,53 @@ export const format: Format = {
     }
   },
 
-  entries(record, place, options) {
-    if (record.type === "assistant") return assistantRowEntries(record, place, options);
-    if (record.type === "user") return userEntries(record, place, options);
-    return [];
+  entries(record, { results }) {
+    if (record.type === "user") return userEntries(record, results);
+    if (record.type !== "assistant") return [];
+    const { content, usage } = recordOf(record.message);
+    return assistantEntries(content, results, {
+      // What was in the model's context and what it said; each row of one message repeats it.
+      contextTokens: sumTokens(
+        usage,
+        ...["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"],
+      ),
+      workdir: stringOf(record.cwd),
+    });
   },
 
   tree: {
     live: "but edited away",
-
-    node(record) {
-      const id = stringOf(record.uuid);
-      if (id === undefined) return undefined;
-      const isPrompt = record.type === "user" && typedText(record) !== "";
-      return { id, parentId: stringOf(record.parentUuid) ?? stringOf(record.logicalParentUuid), isPrompt };
-    },
-
-    leaf(record) {
-      return record.type === "last-prompt" ? stringOf(record.leafUuid) : undefined;
-    },
+    node: (record) => treeNode(record, record.type === "user" && typedText(record) !== ""),
+    leaf: (record) => (record.type === "last-prompt" ? stringOf(record.leafUuid) : undefined),
   },
 };
 
-function assistantRowEntries(record: JsonRecord, place: Place, { results }: EntryOptions): RawEntry[] {
-  const message = recordOf(record.message);
-  const common = { ...place, id: stringOf(record.uuid), at: isoTime(record.timestamp) };
-  return assistantEntries(message.content, common, {
-    contextTokens: contextTokens(message.usage),
-    results,
-    workdir: stringOf(record.cwd),
+function userEntries(record: JsonRecord, results: boolean): RowEntry[] {
+  const { content } = recordOf(record.message);
+  if (record.isCompactSummary === true) return [{ kind: "summary", text: textOf(content) }];
+  const answers = arrayOf(content).flatMap((block): RowEntry[] => {
+    if (!isRecord(block) || block.type !== "tool_result") return [];
+    return [...(results ? [readResult(block, record)] : []), ...readAnswer(block, record)];
   });
+  return [...answers, { kind: "user", text: typedText(record) }];
 }
 
-function userEntries(record: JsonRecord, place: Place, { results }: EntryOptions): RawEntry[] {
-  const common = { ...place, id: stringOf(record.uuid), at: isoTime(record.timestamp) };
-  const content = recordOf(record.message).content;
-  if (record.isCompactSummary === true) return [{ ...common, kind: "summary", text: textOf(content) }];
-  const entries: RawEntry[] = [];
-  for (const block of arrayOf(content)) {
-    if (isRecord(block) && block.type === "tool_result") {
-      if (results) entries.push({ ...common, ...readResult(block, record) });
-      const answer = readAnswer(block, record);
-      if (answer) entries.push({ ...common, ...answer });
-    }
-  }
-  const text = typedText(record);
-  if (text !== "") entries.push({ ...common, kind: "user", text });
-  return entries;
-}
-
-function readResult(block: JsonRecord, record: JsonRecord): Omit<Entry, keyof Place> {
+function readResult(block: JsonRecord, record: JsonRecord): RowEntry {
   const text = textOf(block.content);
-  const extra = recordOf(record.toolUseResult);
-  const isRejected = block.is_error === true && text.startsWith(REJECTION);
-  const state = isRejected ? "rejected" : extra.backgroundTaskId === undefined ? undefined : "running";
-  const patch = patchText(extra.structuredPatch);
+  const { backgroundTaskId, structuredPatch } = recordOf(record.toolUseResult);
+  const isError = block.is_error === true;
   return {
     kind: "result",
     text,
     callId: stringOf(block.tool_use_id),
-    isError: block.is_error === true,
-    ...(state && { state }),
-    ...(patch !== undefined && { patch }),
+    isError,
+    state:
+      isError && text.startsWith(REJECTION)
+        ? "rejected"
+        : backgroundTaskId === undefined
+          ? undefined
+          : "running",
+    patch: patchText(structuredPatch),
   };
 }
 
@@ -132,37 +116,26 @@ const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
 const OWN_TOOL = /^(?!mcp__)/;
 
 /** Returns what the user answered to a tool, recognised by the row's shape: an answer, a rejection's words, an approved plan. */
-function readAnswer(
-  block: JsonRecord,
-  record: JsonRecord,
-): Pick<RawEntry, "kind" | "text" | "callId" | "settle"> | undefined {
-  const callId = stringOf(block.tool_use_id);
-  const extra = recordOf(record.toolUseResult);
+function readAnswer(block: JsonRecord, record: JsonRecord): RowEntry[] {
+  const { questions, answers, plan } = recordOf(record.toolUseResult);
+  const said = (text: string, counts: (call: ToolCall) => boolean): RowEntry[] => {
+    const settle = (call: ToolCall) => (counts(call) ? text : "");
+    return text === "" ? [] : [{ kind: "user", text, callId: stringOf(block.tool_use_id), settle }];
+  };
   if (block.is_error === true) {
-    const said = rejectionWords(textOf(block.content));
-    if (said === "") return undefined;
     const isStamped =
       record.toolDenialKind !== undefined || record.toolUseResult === "User rejected tool use";
     const isBare = /^[01]\./.test(stringOf(record.version) ?? "");
-    const settle = ({ name, action }: ToolCall) =>
-      isStamped || (OWN_TOOL.test(name) && !(isBare && action === "run")) ? said : "";
-    return { kind: "user", text: said, callId, settle };
+    return said(
+      rejectionWords(textOf(block.content)),
+      ({ name, action }) => isStamped || (OWN_TOOL.test(name) && !(isBare && action === "run")),
+    );
   }
-  if (Array.isArray(extra.questions) && isRecord(extra.answers)) {
-    const text = answerText(answersIn(extra.questions, extra.answers));
-    return text === ""
-      ? undefined
-      : { kind: "user", text, callId, settle: onlyFrom("AskUserQuestion", text) };
-  }
-  if (typeof extra.plan === "string" && APPROVED_PLAN.test(textOf(block.content))) {
-    const text = approvalText(extra.plan);
-    return { kind: "user", text, callId, settle: onlyFrom("ExitPlanMode", text) };
-  }
-  return undefined;
-}
-
-function onlyFrom(tool: string, text: string): (call: ToolCall) => string {
-  return ({ name }) => (name === tool ? text : "");
+  if (Array.isArray(questions) && isRecord(answers))
+    return said(answerText(answersIn(questions, answers)), ({ name }) => name === "AskUserQuestion");
+  if (typeof plan === "string" && APPROVED_PLAN.test(textOf(block.content)))
+    return said(approvalText(plan), ({ name }) => name === "ExitPlanMode");
+  return [];
 }
 
 function rejectionWords(text: string): string {
@@ -202,19 +175,8 @@ function typedText(record: JsonRecord): string {
 function typedPart(text: string): string {
   const start = text.trimStart();
   if (/^[<[CB]/.test(start) && NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";
-  const typed = text.includes("<") ? withoutPutIn(text) : text;
+  const bare = text.includes("<") ? text.replace(PUT_IN, "") : text;
+  const typed = bare === text ? text : bare.trim();
   // The client warms a subagent up with this one word.
   return typed.trim() === "" || typed === "Warmup" ? "" : typed;
-}
-
-function withoutPutIn(text: string): string {
-  const typed = text.replace(PUT_IN, "");
-  return typed === text ? text : typed.trim();
-}
-
-/** Sums what was in the model's context and what it said. Each row of one message repeats the same usage. */
-function contextTokens(usage: unknown): number | undefined {
-  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } =
-    recordOf(usage);
-  return sumTokens([input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens]);
 }

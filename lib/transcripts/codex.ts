@@ -4,17 +4,16 @@ import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, strin
 import {
   type Answer,
   answerText,
-  type EntryOptions,
+  callOf,
   type Format,
+  type Head,
   isoTime,
   optionLabels,
-  type Place,
-  type RawEntry,
+  type RowEntry,
   textOf,
 } from "./format.ts";
 import { linesBackward, parseLine, withFile } from "./jsonl.ts";
-import type { Entry, ToolCall } from "./session.ts";
-import { toolCall } from "./tool-call.ts";
+import type { ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
 /** Beginnings of user items that the client wrote, for versions that do not mark typed ones by an event. */
@@ -44,75 +43,49 @@ export const format: Format = {
     if (record.type === "event_msg" && payload.type === "user_message") head.typedEvents = true;
   },
 
-  entries(record, place, options) {
+  entries(record, { head, results }) {
     const payload = recordOf(record.payload);
-    const common = { ...place, at: isoTime(record.timestamp) };
-    if (record.type === "event_msg") {
-      // The event follows its item at once and is used in its place where the version writes events.
-      const text = stringOf(payload.message) ?? "";
-      const typed = payload.type === "user_message" && options.head.typedEvents && text.trim() !== "";
-      return typed ? [{ ...common, kind: "user", text }] : [];
-    }
-    if (record.type === "compacted") {
-      const text = stringOf(payload.message);
-      return text ? [{ ...common, kind: "summary", text }] : [];
-    }
-    return record.type === "response_item" ? itemEntries(payload, common, options) : [];
+    if (record.type === "response_item") return itemEntries(payload, head, results);
+    const text = stringOf(payload.message) ?? "";
+    if (record.type === "compacted") return [{ kind: "summary", text }];
+    // The event follows its item at once and is used in its place where the version writes events.
+    const isTyped = record.type === "event_msg" && payload.type === "user_message" && head.typedEvents;
+    return isTyped ? [{ kind: "user", text }] : [];
   },
 };
 
-type Common = Place & { at: string | undefined };
-
-function itemEntries(payload: JsonRecord, common: Common, { head, results }: EntryOptions): RawEntry[] {
+function itemEntries(payload: JsonRecord, head: Head, results: boolean): RowEntry[] {
   switch (payload.type) {
     case "message": {
       const text = textOf(payload.content);
-      if (text.trim() === "") return [];
-      if (payload.role === "assistant")
-        return [{ ...common, id: stringOf(payload.id), kind: "assistant", text }];
-      if (payload.role !== "user" || head.typedEvents) return [];
+      if (payload.role === "assistant") return [{ kind: "assistant", text, id: stringOf(payload.id) }];
       const start = text.trimStart();
-      return NOT_TYPED.some((beginning) => start.startsWith(beginning))
-        ? []
-        : [{ ...common, kind: "user", text }];
+      const isTyped = payload.role === "user" && !head.typedEvents;
+      return isTyped && !NOT_TYPED.some((beginning) => start.startsWith(beginning))
+        ? [{ kind: "user", text }]
+        : [];
     }
     case "function_call":
-      return [toolEntry(payload, parsedArguments(payload.arguments), { common, results })];
+      return [callEntry(payload, parsedArguments(payload.arguments), results)];
     case "custom_tool_call":
-      return [toolEntry(payload, payload.input, { common, results })];
-    case "local_shell_call": {
-      const call = { ...payload, name: "local_shell_call" };
-      return [toolEntry(call, recordOf(payload.action), { common, results })];
-    }
+      return [callEntry(payload, payload.input, results)];
+    case "local_shell_call":
+      return [callEntry({ ...payload, name: "local_shell_call" }, recordOf(payload.action), results)];
     case "web_search_call":
-      return [toolEntry({ ...payload, name: "web_search" }, recordOf(payload.action), { common, results })];
+      return [callEntry({ ...payload, name: "web_search" }, recordOf(payload.action), results)];
     case "function_call_output":
     case "custom_tool_call_output":
-      return outputEntries(payload, common, results);
+      return outputEntries(payload, results);
     default:
       return [];
   }
 }
 
-function toolEntry(
-  payload: JsonRecord,
-  input: unknown,
-  { common, results }: { common: Common; results: boolean },
-): RawEntry {
+function callEntry({ name, call_id: id }: JsonRecord, input: unknown, results: boolean): RowEntry {
   const patch = shellPatch(input);
-  const name = stringOf(payload.name) ?? "tool";
-  const tool =
-    patch === undefined
-      ? toolCall(name, shellInput(input), results)
-      : toolCall("apply_patch", patch, results);
-  return {
-    ...common,
-    kind: "tool",
-    text: `${tool.name} ${tool.target}`.trim(),
-    tool,
-    callId: stringOf(payload.call_id),
-    ...(isRecord(input) && typeof input.workdir === "string" && { workdir: input.workdir }),
-  };
+  const workdir = stringOf(recordOf(input).workdir);
+  if (patch !== undefined) return { ...callOf({ id, name: "apply_patch", input: patch }, results), workdir };
+  return { ...callOf({ id, name, input: shellInput(input) }, results), workdir };
 }
 
 function parsedArguments(text: unknown): unknown {
@@ -145,15 +118,14 @@ function shellInput(input: unknown): unknown {
   return { ...input, command: words[2] };
 }
 
-function outputEntries(payload: JsonRecord, common: Common, results: boolean): RawEntry[] {
-  const entries: RawEntry[] = results ? [resultEntry(payload, common)] : [];
+function outputEntries(payload: JsonRecord, results: boolean): RowEntry[] {
   const { output } = payload;
-  if (typeof output === "string" && output.startsWith('{"answers"')) {
-    const settle = ({ name, target }: ToolCall) =>
-      name === "request_user_input" ? answerText(answersIn(output, target)) : "";
-    entries.push({ ...common, kind: "user", text: "", callId: stringOf(payload.call_id), settle });
-  }
-  return entries;
+  const callId = stringOf(payload.call_id);
+  const entries = results ? [resultEntry(output, callId)] : [];
+  if (typeof output !== "string" || !output.startsWith('{"answers"')) return entries;
+  const settle = ({ name, target }: ToolCall) =>
+    name === "request_user_input" ? answerText(answersIn(output, target)) : "";
+  return [...entries, { kind: "user", text: "", callId, settle }];
 }
 
 /** Reads `{"answers": {"<question id>": {"answers": ["…"]}}}`; the questions are in the call. */
@@ -175,26 +147,20 @@ const REJECTED = /^(?:exec command|patch) rejected by user$/;
 /** What newer versions write before a command's output. */
 const PREAMBLE = /^(?:Chunk ID|Wall time|Exit code|Process (?:exited|running)|Original token count)[^\n]*\n/;
 
-function resultEntry(payload: JsonRecord, common: Common): Entry {
-  const output = payload.output;
+function resultEntry(output: unknown, callId: string | undefined): RowEntry {
   const parsed = typeof output === "string" && output.startsWith("{") ? parsedArguments(output) : output;
   const record = recordOf(parsed);
-  const whole =
-    stringOf(record.output) ??
-    stringOf(record.content) ??
-    (typeof output === "string" ? output : textOf(output));
+  const whole = stringOf(record.output) ?? stringOf(record.content) ?? textOf(output);
   const { text, exitCode, isRunning } = withoutPreamble(whole);
   const isRejected = REJECTED.test(text.trim());
   const failed =
     (numberOf(recordOf(record.metadata).exit_code) ?? exitCode) !== 0 || record.success === false;
-  const state = isRejected ? "rejected" : isRunning ? "running" : undefined;
   return {
-    ...common,
     kind: "result",
     text,
-    callId: stringOf(payload.call_id),
+    callId,
     isError: failed || isRejected,
-    ...(state && { state }),
+    state: isRejected ? "rejected" : isRunning ? "running" : undefined,
   };
 }
 

@@ -3,8 +3,7 @@
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { callOf, type Format, isoTime, type RawEntry } from "./format.ts";
-import type { Entry } from "./session.ts";
+import { callOf, type Format, isoTime, type RowEntry, treeNode } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 /** What the client adds below a command's output. */
@@ -25,29 +24,24 @@ export const format: Format = {
     head.cwd ??= stringOf(recordOf(context).cwd);
   },
 
-  entries(record, place, { results }) {
+  entries(record, { results }) {
     const data = recordOf(record.data);
     // A subagent's events stand among the session's, under the call that started it.
     if (data.parentToolCallId !== undefined) return [];
-    const common = { ...place, id: stringOf(record.id), at: isoTime(record.timestamp) };
-    const said = (kind: Entry["kind"], words: unknown): RawEntry[] => {
-      const text = stringOf(words) ?? "";
-      return text.trim() === "" ? [] : [{ ...common, kind, text }];
-    };
     switch (record.type) {
-      case "user.message":
+      case "user.message": {
         // A skill's page and the client's own prompts name their source.
-        return data.source === undefined || data.source === "user" ? said("user", data.content) : [];
-      case "assistant.message":
-        return said("assistant", data.content);
-      case "session.compaction_complete":
-        return said("summary", data.summaryContent);
-      case "tool.execution_start": {
-        const call = { id: data.toolCallId, name: data.toolName, input: data.arguments };
-        return [{ ...common, ...callOf(call, results) }];
+        const isTyped = data.source === undefined || data.source === "user";
+        return isTyped ? [{ kind: "user", text: stringOf(data.content) ?? "" }] : [];
       }
+      case "assistant.message":
+        return [{ kind: "assistant", text: stringOf(data.content) ?? "" }];
+      case "session.compaction_complete":
+        return [{ kind: "summary", text: stringOf(data.summaryContent) ?? "" }];
+      case "tool.execution_start":
+        return [callOf({ id: data.toolCallId, name: data.toolName, input: data.arguments }, results)];
       case "tool.execution_complete":
-        return results ? [{ ...common, ...readResult(data) }] : [];
+        return results ? [readResult(data)] : [];
       default:
         return [];
     }
@@ -55,18 +49,10 @@ export const format: Format = {
 
   tree: {
     live: "but edited away",
-
     node(record) {
-      const id = stringOf(record.id);
-      if (id === undefined) return undefined;
-      const target = stringOf(recordOf(record.data).upToEventId);
-      if (record.type === "session.snapshot_rewind" && target !== undefined)
-        return { id, parentId: undefined, isPrompt: false, takesBackFrom: target };
-      return { id, parentId: stringOf(record.parentId), isPrompt: record.type === "user.message" };
-    },
-
-    leaf() {
-      return undefined;
+      const isRewind = record.type === "session.snapshot_rewind";
+      const target = isRewind ? stringOf(recordOf(record.data).upToEventId) : undefined;
+      return treeNode(record, record.type === "user.message", target);
     },
   },
 
@@ -76,21 +62,18 @@ export const format: Format = {
   },
 };
 
-function readResult(
-  data: JsonRecord,
-): Pick<Entry, "kind" | "text" | "callId" | "isError" | "state" | "patch"> {
+function readResult(data: JsonRecord): RowEntry {
   const { content, detailedContent } = recordOf(data.result);
   const { exitCode } = recordOf(data.shellExecution);
   const error = recordOf(data.error);
-  const patch = cutToHunks(detailedContent);
-  const isRejected = /^(?:rejected|denied)$/.test(stringOf(error.code) ?? "");
+  const isRejected = error.code === "rejected" || error.code === "denied";
   return {
     kind: "result",
     text: (stringOf(content) ?? stringOf(error.message) ?? "").replace(SHELL_END, ""),
     callId: stringOf(data.toolCallId),
     isError: data.success === false || (typeof exitCode === "number" && exitCode !== 0),
-    ...(isRejected && { state: "rejected" as const }),
-    ...(patch !== undefined && { patch }),
+    state: isRejected ? "rejected" : undefined,
+    patch: cutToHunks(detailedContent),
   };
 }
 

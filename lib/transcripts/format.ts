@@ -47,13 +47,16 @@ export interface TreeNode {
   takesBackFrom?: string | undefined;
 }
 
-/** An entry as a format reads it, before what its neighbours say of it is known. */
+/** An entry as it is read, before what its neighbours say of it is known. */
 export interface RawEntry extends Entry {
   /** On `tool` entries: the directory the call was made in. */
   workdir?: string | undefined;
   /** On `user` entries that answer a tool: the user's text given the call, or "" when it is none. */
   settle?: ((call: ToolCall) => string) | undefined;
 }
+
+/** An entry as a format reads it from a record: `readRow` adds the place, and the record's id and time. */
+export type RowEntry = Omit<RawEntry, keyof Place>;
 
 /** One host's transcript format. */
 export interface Format {
@@ -62,8 +65,8 @@ export interface Format {
   matches(record: JsonRecord): boolean;
   /** Adds what a record says of the whole session. */
   readHead(record: JsonRecord, head: Head): void;
-  /** The entries of a record, in their order. */
-  entries(record: JsonRecord, place: Place, options: EntryOptions): RawEntry[];
+  /** The entries of a record, in their order; those without words do not count. */
+  entries(record: JsonRecord, options: EntryOptions): RowEntry[];
   /** The message that a record is a state of, where hosts write several: the last one counts. */
   messageOf?(record: JsonRecord): string | undefined;
   /** The host's title of a session. `rowsWith`: the last rows of both ends that hold a text, the last first. */
@@ -78,7 +81,41 @@ interface Tree {
   /** The record's place in the tree, if it has one. */
   node(record: JsonRecord): TreeNode | undefined;
   /** The row this record declares to be the live end of the conversation. */
-  leaf(record: JsonRecord): string | undefined;
+  leaf?(record: JsonRecord): string | undefined;
+}
+
+/** Returns a record's place in a tree of rows by the keys that hosts give it; undefined for one without an id. */
+export function treeNode(
+  record: JsonRecord,
+  isPrompt: boolean,
+  takesBackFrom?: string,
+): TreeNode | undefined {
+  const id = rowId(record);
+  const parentId =
+    stringOf(record.parentUuid) ?? stringOf(record.logicalParentUuid) ?? stringOf(record.parentId);
+  return id === undefined ? undefined : { id, parentId, isPrompt, takesBackFrom };
+}
+
+function rowId(record: JsonRecord): string | undefined {
+  return stringOf(record.uuid) ?? stringOf(record.id);
+}
+
+/** Returns a record's entries. One nested too deeply for the stack gives none and affects no other record. */
+export function readRow(format: Format, record: JsonRecord, place: Place, options: EntryOptions): RawEntry[] {
+  try {
+    const entries = format.entries(record, options).filter(hasWords);
+    if (entries.length === 0) return [];
+    const at = isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
+    const common = { ...place, id: rowId(record), at };
+    return entries.map((entry) => ({ ...common, ...entry }));
+  } catch (error) {
+    if (error instanceof RangeError) return [];
+    throw error;
+  }
+}
+
+function hasWords({ kind, text, settle }: RowEntry): boolean {
+  return kind === "tool" || kind === "result" || settle !== undefined || text.trim() !== "";
 }
 
 /** A time within its ranges: what reads it may rely on it being one. */
@@ -120,40 +157,32 @@ export function isTextBlock(block: JsonRecord): boolean {
   return block.type === "text" || block.type === "input_text" || block.type === "output_text";
 }
 
-/** Sums parts of a message's usage; undefined when the host reports none. */
-export function sumTokens(parts: readonly unknown[]): number | undefined {
-  const sum = parts.reduce<number>((total, part) => total + (numberOf(part) ?? 0), 0);
+/** Sums the tokens under some keys of a message's usage; undefined when the host reports none. */
+export function sumTokens(usage: unknown, ...keys: string[]): number | undefined {
+  const sum = keys.reduce((total, key) => total + (numberOf(recordOf(usage)[key]) ?? 0), 0);
   return sum > 0 ? sum : undefined;
 }
-
-const CALL_TYPES = new Set(["tool_use", "server_tool_use", "toolCall"]);
 
 /** Returns what an assistant message says and calls, in block order. */
 export function assistantEntries(
   content: unknown,
-  common: Place & Pick<Entry, "id" | "at">,
-  {
-    contextTokens,
-    results,
-    workdir,
-  }: { contextTokens: number | undefined; results: boolean; workdir?: string | undefined },
-): RawEntry[] {
-  const entries: RawEntry[] = [];
-  for (const block of typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content)) {
-    if (!isRecord(block)) continue;
-    const text = isTextBlock(block) ? (stringOf(block.text) ?? "") : "";
-    if (text.trim() !== "") entries.push({ ...common, kind: "assistant", text, contextTokens });
-    if (!CALL_TYPES.has(String(block.type))) continue;
-    entries.push({ ...common, ...callOf(block, results), ...(workdir !== undefined && { workdir }) });
-  }
-  return entries;
+  results: boolean,
+  { contextTokens, workdir }: Pick<RawEntry, "contextTokens" | "workdir"> = {},
+): RowEntry[] {
+  return (typeof content === "string" ? [content] : arrayOf(content)).flatMap((block): RowEntry[] => {
+    if (typeof block === "string") return [{ kind: "assistant", text: block, contextTokens }];
+    if (!isRecord(block)) return [];
+    if (isTextBlock(block)) return [{ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens }];
+    return isCall(block) ? [{ ...callOf(block, results), workdir }] : [];
+  });
 }
 
-/** Builds a tool call's own part of its entry, with the whole input where results are wanted. */
-export function callOf(
-  block: JsonRecord,
-  results: boolean,
-): Pick<Entry, "kind" | "text" | "tool" | "callId"> {
+function isCall({ type }: JsonRecord): boolean {
+  return type === "tool_use" || type === "toolCall" || type === "server_tool_use";
+}
+
+/** Returns a tool call's entry, with the whole input where results are wanted. */
+export function callOf(block: JsonRecord, results: boolean): RowEntry {
   const tool = toolCall(stringOf(block.name) ?? "tool", block.input ?? block.arguments, results);
   return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
 }
@@ -195,16 +224,14 @@ export const plain: Format = {
     head.cwd ??= stringOf(record.cwd);
   },
 
-  entries(record, place, { results }) {
-    const message = plainMessage(record);
-    if (!message) return [];
-    const at = isoTime(record.timestamp) ?? isoTime(message.timestamp);
-    const common = { ...place, id: stringOf(record.id) ?? stringOf(record.uuid), at };
-    if (message.role === "user" || message.role === "assistant") {
-      return blockEntries(message, message.role, common, results);
+  entries(record, { results }) {
+    const { role, content } = plainMessage(record) ?? {};
+    if (role === "user" || role === "assistant") {
+      const deeds = arrayOf(content).flatMap((block) => (isRecord(block) ? deedEntries(block, results) : []));
+      return [{ kind: role, text: textOf(content) }, ...deeds];
     }
-    const isResult = message.role === "tool" || message.role === "toolResult";
-    return isResult && results ? [{ ...common, kind: "result", text: textOf(message.content) }] : [];
+    const isResult = role === "tool" || role === "toolResult";
+    return isResult && results ? [{ kind: "result", text: textOf(content) }] : [];
   },
 };
 
@@ -215,31 +242,17 @@ export function plainMessage(record: JsonRecord): JsonRecord | undefined {
   return typeof message.role === "string" && hasContent ? message : undefined;
 }
 
-function blockEntries(
-  message: JsonRecord,
-  kind: "user" | "assistant",
-  common: Place & Pick<Entry, "id" | "at">,
-  results: boolean,
-): Entry[] {
-  const entries: Entry[] = [];
-  const text = textOf(message.content);
-  if (text.trim() !== "") entries.push({ ...common, kind, text });
-  for (const block of arrayOf(message.content)) {
-    if (!isRecord(block) || isTextBlock(block)) continue;
-    if (block.type === "tool_use" || block.type === "toolCall") {
-      entries.push({ ...common, ...callOf(block, results) });
-    } else if (block.type === "tool_result" && results) {
-      const isError = block.is_error === true;
-      entries.push({
-        ...common,
-        kind: "result",
-        text: textOf(block.content),
-        callId: stringOf(block.tool_use_id),
-        isError,
-        ...(block.state === "rejected" && { state: block.state }),
-        ...(typeof block.patch === "string" && { patch: block.patch }),
-      });
-    }
-  }
-  return entries;
+function deedEntries(block: JsonRecord, results: boolean): RowEntry[] {
+  if (isCall(block)) return [callOf(block, results)];
+  if (!results || block.type !== "tool_result") return [];
+  return [
+    {
+      kind: "result",
+      text: textOf(block.content),
+      callId: stringOf(block.tool_use_id),
+      isError: block.is_error === true,
+      state: block.state === "rejected" ? "rejected" : undefined,
+      patch: stringOf(block.patch),
+    },
+  ];
 }

@@ -4,8 +4,7 @@
  */
 
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { callOf, type Format, isoTime, type RawEntry } from "./format.ts";
-import type { Entry } from "./session.ts";
+import { callOf, type Format, isoTime, type RowEntry, treeNode } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
@@ -26,22 +25,19 @@ export const format: Format = {
     head.cwd ??= stringsOf(directories)[0] ?? workspaceIn(arrayOf(messages)[0]) ?? workspaceIn(record);
   },
 
-  entries(record, place, { results }) {
-    const common = { ...place, id: stringOf(record.id), at: isoTime(record.timestamp) };
-    const said = (kind: Entry["kind"], text: string): RawEntry[] =>
-      text.trim() === "" ? [] : [{ ...common, kind, text }];
+  entries(record, { results }) {
     if (record.type === "user") {
       const text = typedText(record.displayContent ?? record.content);
-      return text.startsWith("<session_context>") ? [] : said("user", text);
+      return text.startsWith("<session_context>") ? [] : [{ kind: "user", text }];
     }
     if (record.type !== "gemini") return [];
     const calls = arrayOf(record.toolCalls)
       .filter(isRecord)
       .flatMap((call) => [
-        { ...common, ...callOf({ id: call.id, name: call.name, input: call.args }, results) },
-        ...(results ? [{ ...common, ...callResult(call, call.result) }] : []),
+        callOf({ id: call.id, name: call.name, input: call.args }, results),
+        ...(results ? [callResult(call, call.result)] : []),
       ]);
-    return [...said("assistant", partsText(record.content)), ...calls];
+    return [{ kind: "assistant", text: partsText(record.content) }, ...calls];
   },
 
   messageOf(record) {
@@ -50,17 +46,10 @@ export const format: Format = {
 
   tree: {
     live: "but edited away",
-
     node(record) {
       const target = stringOf(record.$rewindTo);
-      if (target !== undefined)
-        return { id: "", parentId: undefined, isPrompt: false, takesBackFrom: target };
-      const id = stringOf(record.id);
-      return id === undefined ? undefined : { id, parentId: undefined, isPrompt: false };
-    },
-
-    leaf() {
-      return undefined;
+      if (target === undefined) return treeNode(record, false);
+      return { id: "", parentId: undefined, isPrompt: false, takesBackFrom: target };
     },
   },
 
@@ -97,25 +86,21 @@ export function typedText(parts: unknown): string {
 }
 
 /** Returns a call's result from its state and the parts that the model was given. */
-export function callResult(
-  state: JsonRecord,
-  parts: unknown,
-): Pick<Entry, "kind" | "text" | "callId" | "isError" | "state" | "patch"> {
+export function callResult(state: JsonRecord, parts: unknown): RowEntry {
   const given = arrayOf(parts)
     .filter(isRecord)
     .map(({ functionResponse }) => recordOf(functionResponse))
     .find(({ response }) => response !== undefined);
   const { output, error } = recordOf(given?.response);
   const { text, exitCode } = shellOutput(stringOf(output) ?? stringOf(error) ?? "");
-  const patch = cutToHunks(recordOf(state.resultDisplay).fileDiff);
   return {
     kind: "result",
     text,
     callId: stringOf(state.id) ?? stringOf(state.callId) ?? stringOf(given?.id),
     isError:
       state.status === "error" || state.status === "cancelled" || error !== undefined || exitCode !== 0,
-    ...(state.status === "cancelled" && { state: "rejected" as const }),
-    ...(patch !== undefined && { patch }),
+    state: state.status === "cancelled" ? "rejected" : undefined,
+    patch: cutToHunks(recordOf(state.resultDisplay).fileDiff),
   };
 }
 

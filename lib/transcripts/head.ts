@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
 import { statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
 import { type JsonRecord, recordOf } from "../base/json.ts";
-import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry } from "./format.ts";
+import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry, readRow } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
 import { linesForward, parseLine, type Row, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
 import type { Agent } from "./session.ts";
@@ -78,7 +78,7 @@ function firstEntry(rows: Iterable<Row>, head: Head): RawEntry | undefined {
   for (const { records, damaged, offset, end, terminated } of rows) {
     if (!terminated && damaged) continue; // half written
     for (const record of records) {
-      const [entry] = format.entries(record, { line: 0, offset, end }, { head, results: false });
+      const [entry] = readRow(format, record, { line: 0, offset, end }, { head, results: false });
       if (entry) return entry;
     }
   }
@@ -123,25 +123,9 @@ function isComplete({ agent, id, cwd, startedAt, typedEvents }: Head): boolean {
   return agent === "claude" || (agent !== "plain" && id !== undefined);
 }
 
-/** Returns an agent's format. A record nested too deeply for the stack gives no entries and affects no other record. */
+/** Returns an agent's format. */
 export function formatOf(agent: Agent): Format {
-  return TOLERANT.find((format) => format.agent === agent) ?? TOLERANT[0];
-}
-
-const TOLERANT = [tolerant(plain), ...FORMATS.map(tolerant)] as const;
-
-function tolerant(format: Format): Format {
-  return {
-    ...format,
-    entries(record, place, options) {
-      try {
-        return format.entries(record, place, options);
-      } catch (error) {
-        if (error instanceof RangeError) return [];
-        throw error;
-      }
-    },
-  };
+  return FORMATS.find((format) => format.agent === agent) ?? plain;
 }
 
 /** The verdict on a transcript file. Only what makes it useless is an error. */
@@ -195,7 +179,7 @@ export function validateSessionFile(file: string): Validation {
       seen.records += records.length;
       for (const record of records) {
         const place = { line: seen.lines, offset: line.offset, end: line.end };
-        const entries = format.entries(record, place, settings);
+        const entries = readRow(format, record, place, settings);
         const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant");
         const problems = head?.agent === "plain" ? plainProblems(record) : rowProblems(record, said);
         for (const problem of problems) warn(`${name}: ${problem}`);

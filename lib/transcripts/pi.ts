@@ -5,16 +5,15 @@ import {
   type Answer,
   answerText,
   assistantEntries,
-  type EntryOptions,
+  callOf,
   type Format,
   isoTime,
   optionLabels,
-  type Place,
+  type RowEntry,
   sumTokens,
   textOf,
+  treeNode,
 } from "./format.ts";
-import type { Entry } from "./session.ts";
-import { toolCall } from "./tool-call.ts";
 
 export const format: Format = {
   agent: "pi",
@@ -34,79 +33,57 @@ export const format: Format = {
     head.forkedFrom ??= stringOf(record.parentSession) ?? stringOf(record.branchedFrom);
   },
 
-  entries(record, place, options) {
-    if (record.type === "message") return messageEntries(record, place, options);
-    if (record.type === "compaction" || record.type === "branch_summary") {
-      const text = stringOf(record.summary);
-      return text ? [{ ...commonOf(record, place), kind: "summary", text }] : [];
-    }
-    return [];
+  entries(record, { results }) {
+    if (record.type === "message") return messageEntries(record, results);
+    const isSummary = record.type === "compaction" || record.type === "branch_summary";
+    return isSummary ? [{ kind: "summary", text: stringOf(record.summary) ?? "" }] : [];
   },
 
   tree: {
     live: "way to the last row",
-
     node(record) {
-      const id = stringOf(record.id);
-      if (id === undefined || record.type === "session") return undefined;
-      const isPrompt = record.type === "message" && recordOf(record.message).role === "user";
-      return { id, parentId: stringOf(record.parentId), isPrompt };
+      if (record.type === "session") return undefined;
+      return treeNode(record, record.type === "message" && recordOf(record.message).role === "user");
     },
-
-    leaf(record) {
-      return record.type === "leaf" ? stringOf(record.targetId) : undefined;
-    },
+    leaf: (record) => (record.type === "leaf" ? stringOf(record.targetId) : undefined),
   },
 };
 
-function commonOf(record: JsonRecord, place: Place) {
-  const at = isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
-  return { ...place, id: stringOf(record.id), at };
-}
-
-function messageEntries(record: JsonRecord, place: Place, { results }: EntryOptions): Entry[] {
+function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {
   const message = recordOf(record.message);
-  const common = commonOf(record, place);
-  switch (message.role) {
-    case "user": {
-      const text = withoutSkillPage(textOf(message.content));
-      return text.trim() === "" ? [] : [{ ...common, kind: "user", text }];
-    }
+  const { role, content, usage, output, exitCode, command } = message;
+  switch (role) {
+    case "user":
+      return [{ kind: "user", text: withoutSkillPage(textOf(content)) }];
     case "assistant":
-      return assistantEntries(message.content, common, {
-        contextTokens: contextTokens(message.usage),
-        results,
+      return assistantEntries(content, results, {
+        contextTokens:
+          numberOf(recordOf(usage).totalTokens) ||
+          sumTokens(usage, "input", "output", "cacheRead", "cacheWrite"),
       });
-    case "bashExecution":
-      return bashEntries(message, common, results);
+    case "bashExecution": {
+      // The user ran it from the prompt: the row is call and result in one.
+      const id = `!${record.id ?? record.timestamp}`;
+      const isError = (numberOf(exitCode) ?? 0) !== 0;
+      const result: RowEntry = { kind: "result", text: stringOf(output) ?? "", callId: id, isError };
+      return [callOf({ id, name: "Bash", input: { command } }, results), ...(results ? [result] : [])];
+    }
     case "toolResult":
-      return toolResultEntries(message, common, results);
+      return toolResultEntries(message, results);
     default:
       return []; // system prompts, injected messages of extensions, summaries replayed as messages
   }
 }
 
-function toolResultEntries(
-  message: JsonRecord,
-  common: ReturnType<typeof commonOf>,
-  results: boolean,
-): Entry[] {
+function toolResultEntries(message: JsonRecord, results: boolean): RowEntry[] {
+  const { toolName, content, details } = message;
   const callId = stringOf(message.toolCallId);
-  const entries: Entry[] = [];
-  if (results) {
-    entries.push({
-      ...common,
-      kind: "result",
-      text: textOf(message.content),
-      callId,
-      isError: message.isError === true,
-    });
-  }
-  const text = message.isError === true ? "" : answerText(answersIn(recordOf(message.details)));
-  if (text !== "" && ASKING_TOOL.test(stringOf(message.toolName) ?? "")) {
-    entries.push({ ...common, kind: "user", text, callId });
-  }
-  return entries;
+  const isError = message.isError === true;
+  const isAsking = !isError && ASKING_TOOL.test(stringOf(toolName) ?? "");
+  return [
+    ...(results ? [{ kind: "result", text: textOf(content), callId, isError } as const] : []),
+    { kind: "user", text: isAsking ? answerText(answersIn(recordOf(details))) : "", callId },
+  ];
 }
 
 /** The tools of pi's own extensions that put questions to the user; what they keep is never a tool's free text. */
@@ -135,34 +112,11 @@ function answersIn(details: JsonRecord): Answer[] {
     });
 }
 
-/** Returns the entries of a command that the user ran from the prompt. */
-function bashEntries(message: JsonRecord, common: ReturnType<typeof commonOf>, results: boolean): Entry[] {
-  const tool = toolCall("Bash", { command: message.command }, results);
-  const callId = `!${common.offset}`;
-  const entries: Entry[] = [{ ...common, kind: "tool", text: `Bash ${tool.target}`.trim(), tool, callId }];
-  if (results) {
-    const exitCode = numberOf(message.exitCode) ?? 0;
-    entries.push({
-      ...common,
-      callId,
-      kind: "result",
-      text: stringOf(message.output) ?? "",
-      isError: exitCode !== 0,
-    });
-  }
-  return entries;
-}
-
 /** `/skill:name words` is stored with the skill's whole page before the words. */
 function withoutSkillPage(text: string): string {
   const page = /^<skill name="?([^"\s>]+)"?[^>]*>[\s\S]*<\/skill>\s*/.exec(text);
   if (!page) return text;
   return `/skill:${page[1]} ${text.slice(page[0].length)}`.trim();
-}
-
-function contextTokens(usage: unknown): number | undefined {
-  const { totalTokens, input, output, cacheRead, cacheWrite } = recordOf(usage);
-  return numberOf(totalTokens) || sumTokens([input, output, cacheRead, cacheWrite]);
 }
 
 /** Returns the data of an extension's custom entry of one type; undefined for any other record. */

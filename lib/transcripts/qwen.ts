@@ -1,9 +1,8 @@
 /** Qwen Code's sessions: Claude Code's envelope and tree around Gemini's messages of parts. */
 
 import { arrayOf, isRecord, recordOf, stringOf } from "../base/json.ts";
-import { callOf, type Format, isoTime, type RawEntry, sumTokens } from "./format.ts";
+import { callOf, type Format, isoTime, sumTokens, treeNode } from "./format.ts";
 import { callResult, partsText, typedText } from "./gemini.ts";
-import type { Entry } from "./session.ts";
 
 export const format: Format = {
   agent: "qwen",
@@ -19,31 +18,25 @@ export const format: Format = {
     head.startedAt ??= isoTime(record.timestamp);
   },
 
-  entries(record, place, { results }) {
-    const common = { ...place, id: stringOf(record.uuid), at: isoTime(record.timestamp) };
+  entries(record, { results }) {
     const { parts } = recordOf(record.message);
-    const said = (kind: Entry["kind"], text: string, tokens?: number): RawEntry[] =>
-      text.trim() === "" ? [] : [{ ...common, kind, text, contextTokens: tokens }];
     switch (record.type) {
       case "user":
-        return said("user", typedText(parts));
+        return [{ kind: "user", text: typedText(parts) }];
       case "assistant": {
-        const { promptTokenCount, candidatesTokenCount } = recordOf(record.usageMetadata);
+        const contextTokens = sumTokens(record.usageMetadata, "promptTokenCount", "candidatesTokenCount");
         const calls = arrayOf(parts)
           .map((part) => recordOf(recordOf(part).functionCall))
           .filter(({ name }) => name !== undefined)
-          .map(({ id, name, args }) => ({ ...common, ...callOf({ id, name, input: args }, results) }));
-        return [
-          ...said("assistant", partsText(parts), sumTokens([promptTokenCount, candidatesTokenCount])),
-          ...calls,
-        ];
+          .map(({ id, name, args }) => callOf({ id, name, input: args }, results));
+        return [{ kind: "assistant", text: partsText(parts), contextTokens }, ...calls];
       }
       case "tool_result":
-        return results ? [{ ...common, ...callResult(recordOf(record.toolCallResult), parts) }] : [];
+        return results ? [callResult(recordOf(record.toolCallResult), parts)] : [];
       case "system": {
         if (record.subtype !== "chat_compression") return [];
         const [first] = arrayOf(recordOf(record.systemPayload).compressedHistory);
-        return said("summary", partsText(recordOf(first).parts));
+        return [{ kind: "summary", text: partsText(recordOf(first).parts) }];
       }
       default:
         return [];
@@ -52,17 +45,7 @@ export const format: Format = {
 
   tree: {
     live: "but edited away",
-
-    node(record) {
-      const id = stringOf(record.uuid);
-      if (id === undefined) return undefined;
-      const isPrompt = record.type === "user" && isRecord(record.message);
-      return { id, parentId: stringOf(record.parentUuid), isPrompt };
-    },
-
-    leaf() {
-      return undefined;
-    },
+    node: (record) => treeNode(record, record.type === "user" && isRecord(record.message)),
   },
 
   title(_, rowsWith) {

@@ -8,7 +8,7 @@ import { closeSync, fstatSync, openSync } from "node:fs";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
-import type { Format, Head, RawEntry, Results, TreeNode } from "./format.ts";
+import { type Format, type Head, type RawEntry, type Results, readRow, type TreeNode } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
 import { rowsBackward, rowsForward, STATES_WITHIN, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
@@ -66,9 +66,9 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
       for (const record of records) {
         const node = onNode && format.tree?.node(record);
         if (node) onNode(node);
-        const leafId = onLeaf && format.tree?.leaf(record);
+        const leafId = onLeaf && format.tree?.leaf?.(record);
         if (leafId !== undefined) onLeaf?.(leafId);
-        for (const raw of format.entries(record, place, settings)) {
+        for (const raw of readRow(format, record, place, settings)) {
           if (written?.has(stateKey(format.messageOf?.(record), raw))) continue;
           const entry = checked(raw);
           const clean = entry && shown(entry);
@@ -168,9 +168,10 @@ function entriesBefore(
       .take(lines)
       .flatMap(({ records, offset, end }) =>
         records.flatMap((record) =>
-          format
-            .entries(record, { line: 0, offset, end }, { head, results: false })
-            .map((raw) => ({ raw, record })),
+          readRow(format, record, { line: 0, offset, end }, { head, results: false }).map((raw) => ({
+            raw,
+            record,
+          })),
         ),
       )
       .toArray(),
@@ -240,7 +241,7 @@ export function readRewound(file: string): LineSpan[] {
           tree.onNode(node);
           rows.push([line, node.id]);
         }
-        const leafId = leafOf(record);
+        const leafId = leafOf?.(record);
         if (leafId !== undefined) tree.onLeaf(leafId);
       }
     }
