@@ -26,11 +26,10 @@ import {
   unknownLine,
 } from "../lib/naming/reference-block.ts";
 import { redactor } from "../lib/redact/redact.ts";
-import { isExcluded } from "../lib/sessions/exclusion.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
 import { type Candidate, type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
-import { sessionAt } from "../lib/sessions/sessions.ts";
+import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import type { AskedSession } from "./query-session.ts";
 

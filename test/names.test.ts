@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { symlinkSync } from "node:fs";
+import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { hostTitle } from "../lib/sessions/discovery.ts";
-import { metaFile, nameOf } from "../lib/sessions/meta.ts";
+import { metaFile } from "../lib/sessions/meta.ts";
+import { nameOf } from "../lib/sessions/record.ts";
 import { describeSession, sessionAt } from "../lib/sessions/sessions.ts";
+import { hostTitle } from "../lib/sessions/titles.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { CLAUDE_SESSION, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import {
@@ -105,6 +106,21 @@ test("nameOf() follows no link from a transcript's place to another session's ti
   write(join(home.root, "elsewhere", "custom-title.json"), '{"customTitle": "Foreign"}');
   symlinkSync(join(home.root, "elsewhere"), file.replace(".jsonl", ""));
   expect(nameOf(session(file), home.paths)).toBeUndefined();
+});
+
+test("a search prints the meta file's name, else the title as it was indexed, also once the transcript is gone", async () => {
+  const told = claudeUser({ text: "the falcon lives in the northern barn", uuid: uuidFrom("prompt") });
+  const file = writeClaude(home, { rows: [told, ...filler(200), custom("Late")] });
+  const searched = async () => {
+    const { results } = JSON.parse(await home.ok("search", "falcon northern barn", "--json"));
+    return results[0].name;
+  };
+  expect(await searched()).toBe("Late");
+  writeMeta(home, session(file), "meta name");
+  expect(await searched()).toBe("meta name");
+  rmSync(metaFile(home.paths, { id: CLAUDE_SESSION, agent: "claude" }));
+  rmSync(file);
+  expect(await searched()).toBe("Late");
 });
 
 function writeMeta(home: TemporaryHome, { id, agent }: Session, name: string): void {

@@ -6,7 +6,7 @@
 
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
-import type { Config } from "../../lib/config/config.ts";
+import { type Config, currentExclude } from "../../lib/config/config.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
@@ -134,13 +134,12 @@ async function showSteps(
 export async function observing(state: PiState, { config, context }: Turn) {
   const session = await currentSession(context);
   if (!session) return undefined;
-  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { currentExclude, isExcluded }, { redactor }] =
-    await Promise.all([
-      import("../../lib/observe/ledger.ts"),
-      import("../../lib/observe/session-memory.ts"),
-      import("../../lib/sessions/exclusion.ts"),
-      import("../../lib/redact/redact.ts"),
-    ]);
+  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { isExcluded }, { redactor }] = await Promise.all([
+    import("../../lib/observe/ledger.ts"),
+    import("../../lib/observe/session-memory.ts"),
+    import("../../lib/sessions/sessions.ts"),
+    import("../../lib/redact/redact.ts"),
+  ]);
   const { paths, settings } = config;
   if (isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
   // From pi's own leaf: when two instances write one file, its last row may be the other's.

@@ -10,7 +10,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText } from "../base/files.ts";
 import type { Environment } from "../base/runtime.ts";
 import { shortHash } from "../base/text.ts";
-import { forgottenFile } from "./config-file.ts";
+import { forgottenFile, readHookSettings } from "./config-file.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
@@ -244,6 +244,17 @@ export function defaultConfig(env: Environment, cwd: string): Config {
 /** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
 export function seeingExcluded(paths: Reading): Reading {
   return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude, seesExcluded: true } };
+}
+
+/** Returns what a process excluded at its start together with what config.json excludes now. */
+export function currentExclude(
+  { config }: Pick<Paths, "config">,
+  known: Settings["exclude"],
+): Settings["exclude"] {
+  const now = readHookSettings(config, defaultSettings())?.exclude;
+  if (!now) return known;
+  const both = (key: "sessions" | "projects" | "patterns") => [...new Set([...known[key], ...now[key]])];
+  return { ...now, sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
 }
 
 /**

@@ -6,8 +6,7 @@
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Reading } from "../config/config.ts";
-import { assertNotExcluded } from "../sessions/exclusion.ts";
-import { type LineRange, placeIn } from "../sessions/references.ts";
+import type { LineRange } from "../sessions/references.ts";
 import type { Row } from "../store/sqlite.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -124,12 +123,7 @@ function isGone({ file }: Pick<Session, "file">): boolean {
   return file === "" || !existsSync(file);
 }
 
-/**
- * Finds the session without a transcript that a reference means: by id, the beginning of its id, or the transcript's
- * path.
- *
- * @throws {SessionMemoryError} `NOT_FOUND` for an excluded one.
- */
+/** Finds the session without a transcript that a reference means: by id, the beginning of its id, or the transcript's path. */
 function findGone(reference: string, paths: Reading): Session | undefined {
   const wanted = reference.toLowerCase();
   const gone = withExistingStore(paths.database, heldSessions)?.filter(isGone) ?? [];
@@ -140,9 +134,7 @@ function findGone(reference: string, paths: Reading): Session | undefined {
   const [held, ...others] = exact.length > 0 ? exact : byPrefix;
   if (!held || others.some(({ id }) => id !== held.id)) return undefined;
   const { id, agent, file, name, cwd, parentId, updatedAt } = held;
-  const session = { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
-  assertNotExcluded(session, paths);
-  return session;
+  return { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
 }
 
 /** Reads a session's indexed steps in the order of their lines; undefined when the index has none. */
@@ -184,8 +176,14 @@ export async function orIndexed<T extends object>(
     const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
     if (!isUnknown || error.details.isExcluded) throw error;
     await ensureIndex(paths.database, paths.rules);
+    // a search reads stored messages too, and resolves nothing
+    const [{ placeIn }, { assertNotExcluded }] = await Promise.all([
+      import("../sessions/references.ts"),
+      import("../sessions/sessions.ts"),
+    ]);
     const { session: named, lines } = placeIn(reference) ?? { session: reference, lines: undefined };
     const session = findGone(named, paths);
+    if (session) assertNotExcluded(session, paths);
     const indexed = session && readIndexedSteps(session.id, paths);
     if (!session || !indexed) throw error;
     return { session, lines, indexed };

@@ -9,8 +9,10 @@ import { join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
-import { currentExclude, isExcluded } from "../sessions/exclusion.ts";
+import { currentExclude } from "../config/config.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
+import { isExcluded } from "../sessions/sessions.ts";
+import { hostTitle } from "../sessions/titles.ts";
 import type { Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -202,7 +204,7 @@ function readFacts(run: Run, session: Session, head: Head | undefined): SessionF
   const shown = (text: string | undefined) =>
     text === undefined || run.pass.rules.hasText(text) ? undefined : run.pass.rules.clean(text);
   return {
-    name: shown(session.name),
+    name: shown(session.name ?? hostTitle(session)),
     cwd: shown(cwd),
     project: shown(sessionProject({ cwd, remote: head?.remote, machine: session.machine }, run.projects)),
     startedAt: head?.startedAt,

@@ -2,7 +2,7 @@
 
 import type { Config, Reading } from "../config/config.ts";
 import { sessionSearch } from "../search/session-search.ts";
-import { nameOf } from "../sessions/meta.ts";
+import { nameOf } from "../sessions/record.ts";
 import { listSessions } from "../sessions/sessions.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";

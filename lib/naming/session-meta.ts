@@ -3,9 +3,8 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
+import { currentExclude } from "../config/config.ts";
 import { placeAt, readAppended } from "../index/appended.ts";
-import { readTitles } from "../sessions/discovery.ts";
-import { currentExclude, isExcluded } from "../sessions/exclusion.ts";
 import { parentFile } from "../sessions/listing.ts";
 import {
   META_SCHEMA_VERSION,
@@ -23,6 +22,8 @@ import {
   type SessionRecord,
   saveRecord,
 } from "../sessions/record.ts";
+import { isExcluded } from "../sessions/sessions.ts";
+import { readTitles } from "../sessions/titles.ts";
 import { recordWritten } from "../store/state.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";

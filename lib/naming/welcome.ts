@@ -7,12 +7,12 @@ import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Reading } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { identifySession, lastTime } from "../sessions/discovery.ts";
-import { isExcluded } from "../sessions/exclusion.ts";
 import { findTranscripts } from "../sessions/find.ts";
-import { metaFile, nameOf, readMeta } from "../sessions/meta.ts";
+import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { hasConversation, projectTest } from "../sessions/sessions.ts";
+import { nameOf } from "../sessions/record.ts";
+import { hasConversation, identifySession, isExcluded, projectTest } from "../sessions/sessions.ts";
+import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 

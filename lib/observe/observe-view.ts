@@ -6,9 +6,8 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type Reading, type Settings } from "../config/config.ts";
-import { assertNotExcluded } from "../sessions/exclusion.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
-import { describeSession } from "../sessions/sessions.ts";
+import { assertNotExcluded, describeSession } from "../sessions/sessions.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { ledgerStem } from "./ledger.ts";
 import {

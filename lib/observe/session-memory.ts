@@ -6,8 +6,8 @@
 import { statSync } from "node:fs";
 import { scrub } from "../base/json.ts";
 import type { Reading, Settings } from "../config/config.ts";
+import { currentExclude } from "../config/config.ts";
 import { placeAt, readAppended } from "../index/appended.ts";
-import { currentExclude } from "../sessions/exclusion.ts";
 import { saveObserved, storedRecord } from "../sessions/record.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";

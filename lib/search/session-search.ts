@@ -7,7 +7,7 @@ import { type Config, loadConfig } from "../config/config.ts";
 import { openIndex } from "../index/carry-index.ts";
 import { type Behind, isAllIndexed } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
-import { nameOf } from "../sessions/meta.ts";
+import { readName } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { projectKey, readOrigin } from "../sessions/project.ts";
 import { openShared, sharedBy } from "../store/replica.ts";
@@ -311,10 +311,13 @@ async function answerHits(
   return { lines, results: found.map(({ hit }) => hit), semantic };
 }
 
-/** Returns the current name of a session; its last one when its transcript is gone. */
+/** Returns what gives a session's name: its meta file's, else its host's as it was when it was indexed. Opens no transcript. */
 function namer({ paths }: Config) {
-  return (session: Pick<SessionRow, "id" | "agent" | "file" | "name" | "sourceGone">) =>
-    session.sourceGone || sharedBy(session) ? session.name : nameOf(asListed(session), paths);
+  const { hasText, clean } = readRules(paths.rules);
+  return (session: Pick<SessionRow, "id" | "agent" | "file" | "name">) => {
+    const name = sharedBy(session) ? session.name : (readName(session, paths) ?? session.name);
+    return name === undefined || hasText(name) ? undefined : clean(name);
+  };
 }
 
 /** Returns the number of results when none is requested. */

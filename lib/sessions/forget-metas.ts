@@ -13,8 +13,8 @@ import {
   WRITER_WAIT_MS,
 } from "../store/forgetting.ts";
 import { isAsWritten, removeWritten } from "../store/state.ts";
-import { metaFile } from "./meta.ts";
-import { dropRecords, metaFiles } from "./record.ts";
+import { metaFile, metaFiles } from "./meta.ts";
+import { dropRecords } from "./record.ts";
 
 /** Removes the meta files that are ours, and returns them and the others that are about the same. */
 export async function forgetMetas(

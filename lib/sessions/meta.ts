@@ -1,27 +1,24 @@
 /**
- * A session's meta file: its shape, reading it by plain checks, and writing it whole; and the session's name: Volute's, the
- * meta file's, or the host's title.
+ * A session's meta file: its shape, reading it by plain checks, and writing it whole.
  *
- * The prompt hook reads these files, so no schema library is loaded.
+ * The prompt hook and the search read these files, so neither a schema library nor a transcript's format is loaded.
  */
 
 import { readFileSync } from "node:fs";
-import { basename, join, resolve, sep } from "node:path";
+import { basename, join, sep } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
-import { fileStem, replaceFile } from "../base/files.ts";
+import { fileStem, namesIn, replaceFile } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import type { Reading } from "../config/config.ts";
 import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
-import { readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { cleanName, hostTitle, identifySession } from "./discovery.ts";
 import { codexId, PI_NAME } from "./places.ts";
 
 /** Increases with every change of the shape. */
 export const META_SCHEMA_VERSION = 1;
 /** The `model` of a meta made without one. */
 export const RULES = "rules";
-export const META_SUFFIX = ".meta.json";
+const META_SUFFIX = ".meta.json";
 
 export interface SessionMeta {
   schemaVersion: number;
@@ -78,6 +75,11 @@ export function readMeta(file: string): ReadMeta {
   }
 }
 
+/** Returns the name in a session's meta file, as it was given. */
+export function readName(session: Pick<Session, "id" | "agent">, paths: Reading): string | undefined {
+  return cleanName(readMeta(metaFile(paths, session)).meta?.name);
+}
+
 /** Replaces a meta file whole, and returns its text. */
 export function writeMeta(file: string, meta: SessionMeta): string {
   const text = `${JSON.stringify(meta, null, 2)}\n`;
@@ -122,30 +124,6 @@ const TEXT_FIELDS = [
   "lastIndexedLeafId",
 ] as const;
 
-/** Returns a session's name, redacted; undefined when nobody gave it one, or when the name is excluded. */
-export function nameOf(session: Session, paths: Reading): string | undefined {
-  const name = givenName(session, paths);
-  const { hasText, clean } = readRules(paths.rules);
-  return name === undefined || hasText(name) ? undefined : clean(name);
-}
-
-/** Returns a session's name as it was given. */
-export function givenName(session: Session, paths: Reading): string | undefined {
-  const { meta } = readMeta(metaFile(paths, session));
-  return session.name ?? cleanName(meta?.name) ?? hostTitle(session);
-}
-
-/** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
-export function withoutTranscript(meta: SessionMeta, paths: Reading): Session {
-  const { sessionId: id, sessionFile: file, name, cwd } = meta;
-  const there = identifySession({ file: resolve(file) });
-  if (there?.id === id) return there;
-  const time = Date.parse(meta.updatedAt);
-  const at = new Date(Number.isNaN(time) ? 0 : time).toISOString();
-  const agent = agentByPlace(file, paths);
-  return { id, agent, file, name: cleanName(name), cwd, updatedAt: at, modifiedAt: at, size: 0 };
-}
-
 /** Returns the agent by a transcript's place and name, for files that are gone. */
 export function agentByPlace(file: string, paths: Reading): Agent {
   if (codexId(file) !== undefined) return "codex";
@@ -154,4 +132,29 @@ export function agentByPlace(file: string, paths: Reading): Agent {
     file.startsWith(`${database === undefined ? paths.expand(home) : copiesFolder(paths, agent)}${sep}`),
   );
   return host?.agent ?? "plain";
+}
+
+/** Returns all meta files. */
+export function metaFiles(paths: Reading): string[] {
+  const folders = [...new Set([paths.meta, metaDirectory(paths, "pi")])];
+  return folders.flatMap((folder) =>
+    namesIn(folder)
+      .filter((name) => name.endsWith(META_SUFFIX))
+      .map((name) => join(folder, name)),
+  );
+}
+
+/** Longer names are cut: they share a line with other text. */
+const NAME_MAX = 200;
+/** An escape sequence: dropping only its first character would leave the rest as text. */
+const COLOUR = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
+
+/** Returns a name on one line without control characters; undefined when nothing is left. */
+export function cleanName(name: unknown): string | undefined {
+  if (typeof name !== "string") return undefined;
+  const line = name
+    .replace(COLOUR, "")
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .trim();
+  return [...line].slice(0, NAME_MAX).join("") || undefined;
 }

@@ -5,11 +5,10 @@
  * Derived: without state.db it is made again from transcripts and meta files.
  */
 
-import { join } from "node:path";
-import { namesIn, statOf } from "../base/files.ts";
+import { statOf } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import type { Reading } from "../config/config.ts";
+import { currentExclude, type Reading } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import type { Row } from "../store/sqlite.ts";
 import { openPassingState, openState, withExistingState, withState } from "../store/state.ts";
@@ -18,11 +17,10 @@ import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Cursor, Session } from "../transcripts/session.ts";
-import { claudeTitleFile, cleanName, hostTitle } from "./discovery.ts";
-import { currentExclude, isExclusionCurrent } from "./exclusion.ts";
-import { agentByPlace, META_SUFFIX, metaDirectory, metaFile, readMeta, type SessionMeta } from "./meta.ts";
+import { agentByPlace, cleanName, metaFile, metaFiles, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
+import { claudeTitleFile, hostTitle } from "./titles.ts";
 
 export interface SessionRecord {
   agent: Agent;
@@ -100,6 +98,11 @@ export function withNames(sessions: readonly Session[], paths: Reading): Session
     const own = session.name === undefined || hasText(session.name) ? undefined : clean(session.name);
     return { ...session, name: own ?? meta?.name ?? title };
   });
+}
+
+/** Returns what one session is called. */
+export function nameOf(session: Session, paths: Reading): string | undefined {
+  return withNames([session], paths)[0]?.name;
 }
 
 function storedRecords(paths: Reading, sessions: readonly Identity[]): Map<string, SessionRecord> {
@@ -245,16 +248,6 @@ function withoutTranscript(
   return gone;
 }
 
-/** Returns all meta files. */
-export function metaFiles(paths: Reading): string[] {
-  const folders = [...new Set([paths.meta, metaDirectory(paths, "pi")])];
-  return folders.flatMap((folder) =>
-    namesIn(folder)
-      .filter((name) => name.endsWith(META_SUFFIX))
-      .map((name) => join(folder, name)),
-  );
-}
-
 interface Reader {
   paths: Reading;
   rules: Rules;
@@ -367,6 +360,15 @@ function save({ db }: Store, records: readonly SessionRecord[], paths: Reading):
       insert.run(agent, id, file, title ?? null, titleState, json(meta), metaState, ...progress);
     }
   });
+}
+
+/** Returns whether config.json excludes nothing beyond what was read at the start. */
+function isExclusionCurrent(paths: Reading): boolean {
+  const known = paths.rules.exclude;
+  const now = currentExclude(paths, known);
+  return (["sessions", "projects", "patterns"] as const).every(
+    (key) => now[key].length === new Set(known[key]).size,
+  );
 }
 
 function toRecord(row: Row): SessionRecord {

@@ -5,18 +5,16 @@
  * `.jsonl` file reaches the file system.
  */
 
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { formatAge } from "../base/time.ts";
 import type { Reading } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { identifySession, lastTime, newestCopies, whyNoTranscript } from "./discovery.ts";
-import { assertNotExcluded, isExcluded } from "./exclusion.ts";
 import { findTranscripts } from "./find.ts";
-import { metaFile, nameOf, readMeta, withoutTranscript } from "./meta.ts";
+import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
-import { type NamedSession, namedSessions, readNames, storedNames } from "./record.ts";
+import { type NamedSession, namedSessions, nameOf, readNames, storedNames } from "./record.ts";
 import {
   asPath,
   foldName,
@@ -28,7 +26,17 @@ import {
   splitMachine,
   startsAlike,
 } from "./references.ts";
-import { describeSession, lastSession, sessionAt } from "./sessions.ts";
+import {
+  assertNotExcluded,
+  describeSession,
+  identifySession,
+  isExcluded,
+  lastSession,
+  newestCopies,
+  sessionAt,
+  whyNoTranscript,
+} from "./sessions.ts";
+import { lastTime } from "./titles.ts";
 
 export interface ResolveContext {
   paths: Reading;
@@ -242,6 +250,17 @@ function readKnown(known: readonly Known[], paths: Reading): Session[] {
     return [meta && withoutTranscript(meta, paths)];
   });
   return newestCopies(sessions.filter((session) => session !== undefined));
+}
+
+/** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
+function withoutTranscript(meta: SessionMeta, paths: Reading): Session {
+  const { sessionId: id, sessionFile: file, name, cwd } = meta;
+  const there = identifySession({ file: resolve(file) });
+  if (there?.id === id) return there;
+  const time = Date.parse(meta.updatedAt);
+  const at = new Date(Number.isNaN(time) ? 0 : time).toISOString();
+  const agent = agentByPlace(file, paths);
+  return { id, agent, file, name: cleanName(name), cwd, updatedAt: at, modifiedAt: at, size: 0 };
 }
 
 /** Returns the only session that is not excluded. */

@@ -5,25 +5,20 @@
  */
 
 import { basename, dirname, resolve } from "node:path";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
 import { folderName } from "../base/text.ts";
-import type { Reading } from "../config/config.ts";
-import { holdsEntry } from "../transcripts/head.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
-import {
-  findParentId,
-  identifySession,
-  lastDirectory,
-  lastTime,
-  newestCopies,
-  tryHead,
-} from "./discovery.ts";
-import { isExcluded } from "./exclusion.ts";
+import type { Reading, Settings } from "../config/config.ts";
+import type { Head } from "../transcripts/format.ts";
+import { holdsEntry, outermostEntries, readHead } from "../transcripts/head.ts";
+import { readExclusion } from "../transcripts/rules.ts";
+import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { findTranscripts, listDirectories, voluteSessions } from "./find.ts";
-import { nameOf } from "./meta.ts";
-import { encodeClaudeCwd } from "./places.ts";
-import { projectLookup, sessionProject } from "./project.ts";
-import { withNames } from "./record.ts";
+import { readName } from "./meta.ts";
+import { codexId, encodeClaudeCwd, isClaudeSubagent, type TranscriptFile } from "./places.ts";
+import { projectKey, projectLookup, sessionProject } from "./project.ts";
+import { nameOf, withNames } from "./record.ts";
+import { hostTitle, lastDirectory, lastTime } from "./titles.ts";
 
 export interface ListOptions {
   agent?: Agent | undefined;
@@ -195,4 +190,146 @@ export function projectTest(directory: string, cwd: string): (session: Session) 
 export function sessionPlace({ file, cwd, machine }: Session) {
   const head = tryHead(file);
   return { cwd: head?.cwd ?? cwd, remote: head?.remote, machine };
+}
+
+/** Ids that a host took from its user: never a path. */
+const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
+
+/** Returns the session of a found file; undefined when it is gone, not a transcript, or not changed after the given time. */
+export function identifySession(
+  found: TranscriptFile,
+  { changedAfter = Number.NEGATIVE_INFINITY }: { changedAfter?: number | undefined } = {},
+): Session | undefined {
+  const stat = statOf(found.file);
+  if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
+  const { agent, id, parentId, name, file, machine } = isIdentified(found)
+    ? found
+    : (identify(found) ?? found);
+  if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
+  const modifiedAt = changedAt(stat);
+  return { id, agent, file, name, parentId, machine, updatedAt: modifiedAt, modifiedAt, size: stat.size };
+}
+
+function isIdentified({ agent, id, subagent, parentId }: TranscriptFile): boolean {
+  return agent !== undefined && id !== undefined && (!subagent || parentId !== undefined);
+}
+
+/** Reads what only the content says: the agent, pi's id, the parent of a subagent beside its parent's file. */
+function identify(found: TranscriptFile): TranscriptFile | undefined {
+  const head = tryHead(found.file);
+  if (!head || (found.agent !== undefined && head.agent !== found.agent)) return undefined;
+  const id = findId(found.file, head);
+  return { ...found, agent: head.agent, id, parentId: found.parentId ?? findParentId(id, head) };
+}
+
+function findId(file: string, head: Head): string | undefined {
+  const stem = basename(file, ".jsonl");
+  if (head.agent === "codex") return codexId(file) ?? stem;
+  if (head.agent === "claude" || head.agent === "plain") return stem;
+  return head.id !== undefined && PLAIN_ID.test(head.id) ? head.id : undefined;
+}
+
+/** Returns a subagent's parent session. In old versions main transcripts have sidechain rows too. */
+function findParentId(id: string | undefined, head: Head | undefined): string | undefined {
+  if (head?.agent !== "claude" || !id || !isClaudeSubagent(id)) return undefined;
+  return head.parentId === id ? undefined : head.parentId;
+}
+
+/** Reads a file's head; undefined when it has none or cannot be read. */
+function tryHead(file: string): Head | undefined {
+  try {
+    return readHead(file);
+  } catch {
+    return undefined; // gone since it was listed, or not ours to read
+  }
+}
+
+/** Returns why a file given by its path has no session. */
+export function whyNoTranscript(file: string): string {
+  const stat = statOf(file);
+  if (!stat) return "there is no such file";
+  if (!stat.isFile()) return "it is not a file";
+  if (stat.size === 0) return "it is empty";
+  try {
+    readHead(file);
+    return "it holds no conversation that is known";
+  } catch (error) {
+    return describeError(error);
+  }
+}
+
+/**
+ * Sorts newest first, and keeps one of several copies of a session: the newest, or where one was synced from another
+ * machine the longest, since a copy may be behind and its time is that of the copying.
+ */
+export function newestCopies(sessions: Session[]): Session[] {
+  sessions.sort((a, b) => order(b.updatedAt, a.updatedAt) || order(a.id, b.id) || order(a.file, b.file));
+  const kept = new Map<string, Session>();
+  for (const session of sessions) {
+    const key = `${session.agent} ${session.id}`;
+    const newer = kept.get(key);
+    if (!newer) kept.set(key, session);
+    else {
+      const better = isLonger(session, newer) ? session : newer;
+      // Either copy may have the name.
+      better.name ??= session.name ?? newer.name;
+      kept.set(key, better);
+    }
+  }
+  return [...kept.values()].sort((a, b) => order(b.updatedAt, a.updatedAt));
+}
+
+function isLonger(session: Session, than: Session): boolean {
+  if (session.machine === undefined && than.machine === undefined) return false;
+  if (session.size !== than.size) return session.size > than.size;
+  return session.machine === undefined && than.machine !== undefined;
+}
+
+function order(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/**
+ * Returns whether a session is excluded by id, name or project; name and project are looked up only when they matter. Without
+ * `paths` the name is not looked up.
+ */
+export function isExcluded(
+  session: Session,
+  { paths, exclude }: { paths?: Reading | undefined; exclude: Settings["exclude"] },
+): boolean {
+  const { hasSession, needsProject, isForgotten } = readExclusion(exclude);
+  if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return true;
+  const name = paths && exclude.sessions.length > 0 ? givenName(session, paths) : undefined;
+  const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
+  if (name === undefined && cwd === undefined) return false;
+  return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
+}
+
+/** Returns whether a transcript begins and ends with rows of forgotten sessions: it holds nothing of its own. */
+function isCopy(file: string, isForgotten: (entry: Pick<Entry, "id" | "at">) => boolean): boolean {
+  try {
+    const outermost = outermostEntries(file);
+    return outermost.length > 0 && outermost.every(isForgotten);
+  } catch {
+    return false; // gone since it was listed, or not ours to read
+  }
+}
+
+/**
+ * Refuses an excluded session.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND`
+ */
+export function assertNotExcluded(session: Session, paths: Reading): void {
+  if (!isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
+  throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
+    details: { isExcluded: true },
+    hint: "take it out of exclude in config.json",
+  });
+}
+
+/** Returns a session's name as it was given. */
+function givenName(session: Session, paths: Reading): string | undefined {
+  return session.name ?? readName(session, paths) ?? hostTitle(session);
 }

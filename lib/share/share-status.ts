@@ -1,7 +1,7 @@
 /** Measures how far sharing is behind, and previews what would be sent, from local notes without the hub. */
 
 import type { Config } from "../config/config.ts";
-import { currentExclude } from "../sessions/exclusion.ts";
+import { currentExclude } from "../config/config.ts";
 import { withExistingState, withState } from "../store/state.ts";
 import { withExistingStore } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";

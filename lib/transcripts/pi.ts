@@ -47,6 +47,13 @@ export const format: Format = {
     },
     leaf: (record) => (record.type === "leaf" ? stringOf(record.targetId) : undefined),
   },
+
+  title(_, rowsWith) {
+    // The last entry counts; an empty name removes an earlier one.
+    for (const { type, name } of rowsWith('"session_info"'))
+      if (type === "session_info") return stringOf(name);
+    return undefined;
+  },
 };
 
 function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {

@@ -1,120 +1,16 @@
-/**
- * Turns found files into sessions: by place and name, and by content where those do not suffice. Both ends of a transcript
- * give the host's title, the last directory and the time of the last row.
- */
+/** What both ends of a transcript say of its session: the host's title, the last directory, the time of the last row. */
 
 import { lstatSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { describeError } from "../base/errors.ts";
-import { changedAt, readJson, statOf } from "../base/files.ts";
+import { dirname, join } from "node:path";
+import { readJson } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { type Head, isoTime } from "../transcripts/format.ts";
-import { formatOf, readHead } from "../transcripts/head.ts";
+import { isoTime } from "../transcripts/format.ts";
+import { formatOf } from "../transcripts/head.ts";
 import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
-import { codexId, isClaudeSubagent, type TranscriptFile } from "./places.ts";
-
-/** Ids that a host took from its user: never a path. */
-const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
-
-/** Returns the session of a found file; undefined when it is gone, not a transcript, or not changed after the given time. */
-export function identifySession(
-  found: TranscriptFile,
-  { changedAfter = Number.NEGATIVE_INFINITY }: { changedAfter?: number | undefined } = {},
-): Session | undefined {
-  const stat = statOf(found.file);
-  if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
-  const { agent, id, parentId, name, file, machine } = isIdentified(found)
-    ? found
-    : (identify(found) ?? found);
-  if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
-  const modifiedAt = changedAt(stat);
-  return { id, agent, file, name, parentId, machine, updatedAt: modifiedAt, modifiedAt, size: stat.size };
-}
-
-function isIdentified({ agent, id, subagent, parentId }: TranscriptFile): boolean {
-  return agent !== undefined && id !== undefined && (!subagent || parentId !== undefined);
-}
-
-/** Reads what only the content says: the agent, pi's id, the parent of a subagent beside its parent's file. */
-function identify(found: TranscriptFile): TranscriptFile | undefined {
-  const head = tryHead(found.file);
-  if (!head || (found.agent !== undefined && head.agent !== found.agent)) return undefined;
-  const id = findId(found.file, head);
-  return { ...found, agent: head.agent, id, parentId: found.parentId ?? findParentId(id, head) };
-}
-
-function findId(file: string, head: Head): string | undefined {
-  const stem = basename(file, ".jsonl");
-  if (head.agent === "codex") return codexId(file) ?? stem;
-  if (head.agent === "claude" || head.agent === "plain") return stem;
-  return head.id !== undefined && PLAIN_ID.test(head.id) ? head.id : undefined;
-}
-
-/** Returns a subagent's parent session. In old versions main transcripts have sidechain rows too. */
-export function findParentId(id: string | undefined, head: Head | undefined): string | undefined {
-  if (head?.agent !== "claude" || !id || !isClaudeSubagent(id)) return undefined;
-  return head.parentId === id ? undefined : head.parentId;
-}
-
-/** Reads a file's head; undefined when it has none or cannot be read. */
-export function tryHead(file: string): Head | undefined {
-  try {
-    return readHead(file);
-  } catch {
-    return undefined; // gone since it was listed, or not ours to read
-  }
-}
-
-/** Returns why a file given by its path has no session. */
-export function whyNoTranscript(file: string): string {
-  const stat = statOf(file);
-  if (!stat) return "there is no such file";
-  if (!stat.isFile()) return "it is not a file";
-  if (stat.size === 0) return "it is empty";
-  try {
-    readHead(file);
-    return "it holds no conversation that is known";
-  } catch (error) {
-    return describeError(error);
-  }
-}
-
-/**
- * Sorts newest first, and keeps one of several copies of a session: the newest, or where one was synced from another
- * machine the longest, since a copy may be behind and its time is that of the copying.
- */
-export function newestCopies(sessions: Session[]): Session[] {
-  sessions.sort((a, b) => order(b.updatedAt, a.updatedAt) || order(a.id, b.id) || order(a.file, b.file));
-  const kept = new Map<string, Session>();
-  for (const session of sessions) {
-    const key = `${session.agent} ${session.id}`;
-    const newer = kept.get(key);
-    if (!newer) kept.set(key, session);
-    else {
-      const better = isLonger(session, newer) ? session : newer;
-      // Either copy may have the name.
-      better.name ??= session.name ?? newer.name;
-      kept.set(key, better);
-    }
-  }
-  return [...kept.values()].sort((a, b) => order(b.updatedAt, a.updatedAt));
-}
-
-function isLonger(session: Session, than: Session): boolean {
-  if (session.machine === undefined && than.machine === undefined) return false;
-  if (session.size !== than.size) return session.size > than.size;
-  return session.machine === undefined && than.machine !== undefined;
-}
-
-function order(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
+import { cleanName } from "./meta.ts";
 
 const END_BYTES = 64 * 1024; // contracts: the first and last 64 KiB
-/** Longer titles are cut: names share a line with other text. */
-const TITLE_MAX = 200;
 const NEWLINE = 10; // \n
 /** Sessions have a few at most. */
 const SUMMARIES_MAX = 32;
@@ -140,10 +36,10 @@ export function readTitles({ agent, file, size }: Pick<Session, "agent" | "file"
       const given = kept ?? lastTitle(parts, "custom-title", "customTitle");
       return { given, title: given ?? claudeTitle(parts) };
     }
-    const find = agent === "pi" ? undefined : formatOf(agent).title;
-    if (agent !== "pi" && !find) return {};
+    const find = formatOf(agent).title;
+    if (!find) return {};
     const parts = readEnds(file, size);
-    const title = find ? cleanName(find(file, (text) => rowsBackward(parts, text))) : piTitle(parts);
+    const title = cleanName(find(file, (text) => rowsBackward(parts, text)));
     return { title, given: title };
   } catch {
     return {}; // gone since it was listed, or not ours to read
@@ -196,19 +92,6 @@ function timeIn(tail: Buffer): string | undefined {
   return isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]);
 }
 
-/** An escape sequence: dropping only its first character would leave the rest as text. */
-const COLOUR = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
-
-/** Returns a name on one line without control characters; undefined when nothing is left. */
-export function cleanName(name: unknown): string | undefined {
-  if (typeof name !== "string") return undefined;
-  const line = name
-    .replace(COLOUR, "")
-    .replace(/[\s\p{Cc}]+/gu, " ")
-    .trim();
-  return [...line].slice(0, TITLE_MAX).join("") || undefined;
-}
-
 /** Returns the client's title, the last one of each kind. */
 function claudeTitle(parts: readonly Buffer[]): string | undefined {
   return (
@@ -241,14 +124,6 @@ function ownSummary(parts: readonly Buffer[]): string | undefined {
     for (const described of rowsBackward(parts, `"${leaf}"`)) {
       if (described.uuid === leaf) return cleanName(row.summary);
     }
-  }
-  return undefined;
-}
-
-/** The last entry counts; an empty name removes an earlier one. */
-function piTitle(parts: readonly Buffer[]): string | undefined {
-  for (const row of rowsBackward(parts, '"session_info"')) {
-    if (row.type === "session_info") return cleanName(row.name);
   }
   return undefined;
 }
