@@ -52,6 +52,21 @@ describe("flags", () => {
     const mistyped = await run("search", ["--limt", "5", "x"]);
     expect(mistyped.stderr).toBe("error: Unknown option '--limt'\nhint: did you mean --limit?\n");
   });
+
+  test.each([
+    [["-x posting frequency"]],
+    [["--posting frequency"]],
+    [["- posting frequency", "--quiet"]],
+    [["--error", "--- FAIL: TestPosting (0.00s)"]],
+  ])("are not what begins with a dash and has a blank in it: %p", async (args) => {
+    const { stdout, stderr, exitCode } = await run("search", [...args, "--json"]);
+    expect([exitCode, stderr.startsWith("error:"), JSON.parse(stdout).results]).toEqual([0, false, []]);
+  });
+
+  test("with a mistyped name stay flags where their value has a blank in it", async () => {
+    const { stderr, exitCode } = await run("search", ["x", "--topc=two words"]);
+    expect([exitCode, stderr]).toEqual([2, "error: Unknown option '--topc'\nhint: did you mean --topic?\n"]);
+  });
 });
 
 test.each(SCRIPTS)("the help of %s has at most 25 lines", async (script) => {

@@ -82,38 +82,45 @@ export function commandLine(): string[] {
   return typed[typed.length - args.length - 1] === "--" ? ["--", ...args] : args;
 }
 
+/** Hides from parseArgs that a word begins with a dash; no argument of a process can hold it. */
+const MASK = "\0";
+
 /**
- * Parses flags and words.
+ * Parses flags and words. What begins with a dash and has a blank in it is a word.
  *
  * @throws {SessionMemoryError} `USAGE` for an unknown flag or a missing value.
  */
 export function parseStrictly<T extends Options>(args: string[], options: T) {
   try {
-    return parseArgs({
-      args: joinNegative(args, options),
+    const parsed = parseArgs({
+      args: maskDashes(args, options),
       options,
       allowPositionals: true,
       strict: true,
     });
+    return { ...parsed, positionals: parsed.positionals.map((word) => word.replace(MASK, "")) };
   } catch (error) {
     const message = firstSentence(error instanceof Error ? error.message : String(error));
     throw usageError(message, flagHint(message, options));
   }
 }
 
-/** `--limit -5` is a bad number, not an unknown flag: parseArgs needs the value attached to see that. */
-function joinNegative(args: string[], options: Options): string[] {
-  const joined: string[] = [];
+/**
+ * `--limit -5` is a bad number and `--error "--- FAIL: x"` a text, neither an unknown flag: parseArgs needs such a value
+ * attached to see that.
+ */
+function maskDashes(args: string[], options: Options): string[] {
+  const masked: string[] = [];
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] ?? "";
-    if (arg === "--") return [...joined, ...args.slice(i)];
+    if (arg === "--") return [...masked, ...args.slice(i)];
     const next = args[i + 1];
-    if (optionOf(arg, options)?.type === "string" && next !== undefined && /^-\d/.test(next)) {
-      joined.push(arg.startsWith("--") ? `${arg}=${next}` : `${arg}${next}`);
+    if (optionOf(arg, options)?.type === "string" && next !== undefined && /^-(?:\d|.*\s)/s.test(next)) {
+      masked.push(arg.startsWith("--") ? `${arg}=${next}` : `${arg}${next}`);
       i++;
-    } else joined.push(arg);
+    } else masked.push(/^-(?!-[a-z-]+=).*\s/s.test(arg) ? `${MASK}${arg}` : arg);
   }
-  return joined;
+  return masked;
 }
 
 function optionOf(arg: string, options: Options): Options[string] | undefined {
