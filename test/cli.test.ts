@@ -67,6 +67,14 @@ describe("flags", () => {
     const { stderr, exitCode } = await run("search", ["x", "--topc=two words"]);
     expect([exitCode, stderr]).toEqual([2, "error: Unknown option '--topc'\nhint: did you mean --topic?\n"]);
   });
+
+  test("are one line in an error, whatever their value holds", async () => {
+    const { stderr, exitCode } = await run("search", ["x", "--limit", "a\nhint: b"]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      'error: Cannot use --limit "a hint: b": expected a whole number from 1 to 100\nhint: try --limit 1\n',
+    ]);
+  });
 });
 
 test.each(SCRIPTS)("the help of %s has at most 25 lines", async (script) => {

@@ -8,7 +8,7 @@ import { basename, delimiter, dirname, join, relative } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
 import { ROOT } from "./runtime.ts";
-import { nearestTo, quoted, truncate } from "./text.ts";
+import { nearestTo, quoted, truncate, unbroken } from "./text.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -135,7 +135,7 @@ const REPEATED_MAX = 200;
 /** Shortens what a message repeats of the arguments. */
 export function shortenGiven(message: string, args: readonly string[]): string {
   const long = args
-    .flatMap((arg) => [arg, arg.slice(arg.indexOf("=") + 1)])
+    .flatMap((arg) => [arg, arg.slice(arg.indexOf("=") + 1)].map(unbroken))
     .filter(({ length }) => length > REPEATED_MAX);
   return long.reduce((text, given) => text.replaceAll(given, truncate(given, REPEATED_MAX)), message);
 }

@@ -4,6 +4,8 @@
  */
 
 import { resolve } from "node:path";
+import { unbroken } from "./text.ts";
+
 export type ErrorType =
   | "USAGE"
   | "CONFIG_INVALID"
@@ -53,7 +55,7 @@ export class SessionMemoryError extends Error {
   /** Returns the `error:` line and, when there is a next step, the `hint:` line. */
   format(): string {
     const what = this.type === "USAGE" ? this.message : `${this.type}: ${this.message}`;
-    return `error: ${what}\n${this.hint ? `hint: ${this.hint}\n` : ""}`;
+    return `error: ${unbroken(what)}\n${this.hint ? `hint: ${unbroken(this.hint)}\n` : ""}`;
   }
 }
 
