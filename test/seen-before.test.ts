@@ -362,6 +362,20 @@ describe("Seen before", () => {
     );
   });
 
+  test("knows an error from whatever folder the shell is in", async () => {
+    using home = await homeWith({
+      one: [
+        ["fails", "npm run dev", "Error: cannot resolve frontend/zebra.css in /srv/shop/frontend"],
+        ["runs", "npm run zebra", ""],
+        ["runs", "npm run dev", "ready"],
+      ],
+    });
+    const error = "Error: cannot resolve frontend/zebra.css in /home/me/shop/frontend";
+    expect(await fail(home, "npm run dev", error, { cwd: "/srv/shop/frontend" })).toContain(
+      'gone after: ran "npm run zebra"',
+    );
+  });
+
   test("quotes code so that its marks and backslashes neither change nor close it", async () => {
     using home = await homeWith({
       one: [

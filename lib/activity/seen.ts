@@ -35,7 +35,7 @@ export async function seenText(
   { paths, settings, now = new Date() }: SeenSources,
 ): Promise<string | undefined> {
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
-  const keys = [...errorKeys(failed.output, { cwd: failed.cwd, hasFailed: true }).keys()];
+  const keys = [...errorKeys(failed.output, { hasFailed: true }).keys()];
   const isKnown = [paths.database, paths.shared].some((file) => holdsAny(file, keys));
   return isKnown ? await newlySeen(failed, { paths, settings, now }) : undefined;
 }

@@ -23,8 +23,8 @@ interface Carrying {
   rules: Rules;
   /** The ids of the sessions that are carried over. */
   ids: Set<string>;
-  /** Their directories, by number, where the row that has them could be read. */
-  numbers: Map<number, string | undefined>;
+  /** Their numbers, where the row that has them could be read. */
+  numbers: Set<number>;
 }
 
 /** Fills a new index from an old one; returns whether all of the old one could be read. */
@@ -33,7 +33,7 @@ export function carryIndex(
   to: SqlDatabase,
   settings: Pick<Settings, "redact" | "exclude">,
 ): boolean {
-  const carrying: Carrying = { from, to, rules: readRules(settings), ids: new Set(), numbers: new Map() };
+  const carrying: Carrying = { from, to, rules: readRules(settings), ids: new Set(), numbers: new Set() };
   // the topics before the chunks that take them from there
   const steps = [carrySessions, carryPaid, carryChunks, carryDeeds, carryLines];
   return steps.map((carry) => carry(carrying)).every(Boolean);
@@ -60,7 +60,7 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
     const texts = { name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
     insert({ ...row, ...texts, source_gone: 1 });
     ids.add(id);
-    numbers.set(Number(row.number), texts.cwd ?? undefined);
+    numbers.add(Number(row.number));
   });
   const insertState = inserter(to, "index_state", STATE);
   const insertLost = inserter(to, "sessions", ["id", "agent", "file", "updated_at", "source_gone"]);
@@ -188,12 +188,7 @@ function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying):
     const [target, input, result] = [clean(deed.target), clean(deed.input), clean(deed.result)];
     const paths = deed.paths.map(clean);
     if ([target, input, result, ...paths].some(hasText)) return;
-    add([{ ...deed, at: timestamp, target, input, result, paths }], {
-      session,
-      exchangeLine,
-      timestamp,
-      cwd: numbers.get(session),
-    });
+    add([{ ...deed, at: timestamp, target, input, result, paths }], { session, exchangeLine, timestamp });
   });
 }
 

@@ -29,8 +29,6 @@ interface DeedPlace {
   exchangeLine: number;
   /** For deeds without a time. */
   timestamp: string;
-  /** The session's directory. */
-  cwd: string | undefined;
 }
 
 export type AddDeeds = (deeds: readonly Deed[], place: DeedPlace) => void;
@@ -44,7 +42,7 @@ export function deedAdder({ db }: Pick<Store, "db">): AddDeeds {
   );
   const insertText = textInserter(db);
   const insertErrors = errorInserter(db);
-  return (deeds, { session, exchangeLine, timestamp, cwd }) => {
+  return (deeds, { session, exchangeLine, timestamp }) => {
     for (const deed of deeds) {
       const { line, resultLine = null, at = timestamp, kind, tool, target, paths, outcome } = deed;
       const named = paths.join("\n");
@@ -52,17 +50,17 @@ export function deedAdder({ db }: Pick<Store, "db">): AddDeeds {
       const texts = [target, named === target ? null : named, deed.input, outcome, deed.result];
       const { lastId } = insert.run(...place, kind, tool, ...texts);
       insertText({ ...deed, id: lastId });
-      insertErrors({ ...deed, id: lastId }, cwd);
+      insertErrors({ ...deed, id: lastId });
     }
   };
 }
 
 /** Inserts the keys of the error lines of a command's output: one that went well may print some too. */
-function errorInserter(db: Store["db"]): (deed: DeedText, cwd: string | undefined) => void {
+function errorInserter(db: Store["db"]): (deed: DeedText) => void {
   const insert = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
-  return ({ id, kind, outcome, result }, cwd) => {
+  return ({ id, kind, outcome, result }) => {
     if (kind !== "command" || outcome === "rejected") return;
-    for (const key of errorKeys(result, { cwd, hasFailed: outcome === "failed" }).keys()) insert.run(key, id);
+    for (const key of errorKeys(result, { hasFailed: outcome === "failed" }).keys()) insert.run(key, id);
   };
 }
 

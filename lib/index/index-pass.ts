@@ -229,11 +229,11 @@ function cutChunks({ state, settings, next }: Pass, exchange: Exchange): Chunk[]
 }
 
 function putDeeds(pass: Pass, { entries }: Exchange, exchangeLine: number): void {
-  const { store, state, isNew, lastLine, head, session, facts } = pass;
+  const { store, state, isNew, lastLine, head, session } = pass;
   if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
   pass.deedsTo = lastLine;
   const timestamp = entries[0]?.at ?? head?.startedAt ?? session.updatedAt;
-  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp, cwd: facts.cwd });
+  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */

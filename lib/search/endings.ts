@@ -108,7 +108,7 @@ export function goalOf(line: string, error = ""): string {
 
 /** Returns what an error's line begins with, as programs begin it with their name. */
 export function programNamedIn(error: string): string | undefined {
-  return /^([\w.-]+): /.exec(sameLine(error, undefined))?.[1];
+  return /^([\w.-]+): /.exec(sameLine(error))?.[1];
 }
 
 /** Returns the programs of a line that do something, else all, in order. */

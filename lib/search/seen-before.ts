@@ -89,7 +89,7 @@ const CHANGE_CHARS = 120;
 
 /** Finds the known ends of the errors in a command's output, the first error first. */
 export function seenBefore(stores: readonly Store[], failed: FailedCommand, options: SeenOptions): Seen[] {
-  const lines = errorKeys(failed.output, { cwd: failed.cwd, hasFailed: true });
+  const lines = errorKeys(failed.output, { hasFailed: true });
   const runs = stores.flatMap((store) => runsWith(store, lines, failed, options));
   const [first] = lines.keys();
   const seen: Seen[] = [];
@@ -162,7 +162,7 @@ function runsWith(
     const hasFailed = deed.outcome === "failed";
     if (!hasFailed && isLooking(textOf(deed))) return [];
     if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];
-    const printed = [...errorKeys(deed.result, { cwd: session.cwd, hasFailed }).keys()];
+    const printed = [...errorKeys(deed.result, { hasFailed }).keys()];
     return [{ keys: printed.filter((key) => !noise(key)), deed, session, store }];
   });
 }

@@ -229,14 +229,9 @@ function sharedDeedRows(replica: Store) {
   return {
     add(storedId: string, { idx, at, exchange, deeds }: IncomingChunk): void {
       if (deeds.length === 0) return;
-      const { number, cwd } = db.prepare("SELECT number, cwd FROM sessions WHERE id = ?").get(storedId) ?? {};
+      const number = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
       const last = Number(db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds").get()?.id);
-      addDeeds(deeds, {
-        session: Number(number),
-        exchangeLine: exchange,
-        timestamp: at,
-        cwd: cwd ? String(cwd) : undefined,
-      });
+      addDeeds(deeds, { session: number, exchangeLine: exchange, timestamp: at });
       note.run(storedId, idx, last);
     },
     remove(storedId: string, idx: number): void {

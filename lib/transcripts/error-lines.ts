@@ -68,11 +68,11 @@ const ABSOLUTE = /(?<![\w.~/\\-])(?:[a-z]:[\\/]|~?\/)(?:[^\s"'`:;,()<>[\]|]*[\\/
 const PATH = /(?:[a-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]*/gi;
 
 /** Returns a line without what differs between two runs of one failure: places, folders, times, addresses, quotes. */
-export function sameLine(line: string, cwd: string | undefined): string {
-  const folder = cwd?.toLowerCase().replace(/[\\/]+$/, "");
-  const name = folder?.slice(Math.max(folder.lastIndexOf("/"), folder.lastIndexOf("\\")) + 1) ?? "";
-  const plain = line.replace(COLOURS, "").trim().toLowerCase();
-  return (folder ? plain.replaceAll(`${folder}/`, "").replaceAll(`${folder}\\`, "") : plain)
+export function sameLine(line: string): string {
+  return line
+    .replace(COLOURS, "")
+    .trim()
+    .toLowerCase()
     .replace(SHELL, "")
     .replace(PLACE_BEFORE, "")
     .replace(DATE, "#")
@@ -81,7 +81,6 @@ export function sameLine(line: string, cwd: string | undefined): string {
     .replace(PLACE, "")
     .replace(ABSOLUTE, "")
     .replace(IDENTIFIER, "#")
-    .replaceAll(name.length >= LINE_MIN ? name : "\0", "#")
     .replace(/["'`‘’“”]/g, "'")
     .replace(/\s+/g, " ")
     .trim();
@@ -89,7 +88,7 @@ export function sameLine(line: string, cwd: string | undefined): string {
 
 /** Returns a line without any path and number, as errors are searched: they are others in another project. */
 function likeLine(line: string): string {
-  return sameLine(line.slice(0, SEARCHED_MAX).replace(PATH, "/"), undefined).replace(/\d+/g, "#");
+  return sameLine(line.slice(0, SEARCHED_MAX).replace(PATH, "/")).replace(/\d+/g, "#");
 }
 
 /** Returns the words of an error's line, without those that hold a digit. */
@@ -132,19 +131,16 @@ export function lineLike(text: string, error: string): string | undefined {
 }
 
 /** Returns the key of an error's line; undefined for one of too few words to tell errors apart. */
-function errorKey(line: string, cwd: string | undefined): number | undefined {
-  const same = sameLine(line, cwd);
+function errorKey(line: string): number | undefined {
+  const same = sameLine(line);
   return (same.match(/\p{L}{2,}/gu)?.length ?? 0) < WORDS_MIN ? undefined : shortHash(same);
 }
 
 /** Returns the keys of an output's error lines with the lines as they are. */
-export function errorKeys(
-  text: string,
-  { cwd, hasFailed }: { cwd: string | undefined; hasFailed: boolean },
-): Map<number, string> {
+export function errorKeys(text: string, { hasFailed }: { hasFailed: boolean }): Map<number, string> {
   const keys = new Map<number, string>();
   for (const line of errorLines(text, { max: KEYS_MAX, orAll: hasFailed })) {
-    const key = errorKey(line, cwd);
+    const key = errorKey(line);
     if (key !== undefined && !keys.has(key)) keys.set(key, line);
   }
   return keys;
