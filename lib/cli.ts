@@ -179,7 +179,7 @@ export function choiceFlag<T extends string>(
   const nearest = nearestTo(value, choices);
   if (!found)
     throw usageError(
-      `Cannot use ${flag} "${value}": expected ${choices.join(" or ")}`,
+      `Cannot use ${flag} "${value}": not one of its values`,
       nearest ? `did you mean ${flag} ${nearest}?` : `try ${flag} ${choices[0]}`,
     );
   return found;

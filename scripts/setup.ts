@@ -10,9 +10,9 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, rmSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
-import { readJson, readText, realPathOf } from "../lib/base/files.ts";
+import { namesIn, readJson, readText, realPathOf } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
@@ -20,8 +20,9 @@ import { confirm, note, type Run, runScript } from "../lib/cli.ts";
 import type { Config, Reading } from "../lib/config/config.ts";
 import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
-import { pagesToWrite, removePageFolder, writePage } from "../lib/health/skill-pages.ts";
+import { pagesToWrite, writePage } from "../lib/health/skill-pages.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
+import { metaDirectory } from "../lib/sessions/meta.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { publishedAt } from "../lib/share/replica.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
@@ -101,12 +102,6 @@ const WIRED: readonly Wired[] = [
   },
 ];
 
-/** A command of a host, ready to run. */
-interface Step {
-  host: string;
-  command: string[];
-}
-
 /** What `--json` prints. */
 interface Report {
   hosts: { name: string; program: string | null }[];
@@ -132,13 +127,16 @@ const SCRIPT = {
   words: { max: 0 },
 } as const;
 
-type Values = Run<typeof SCRIPT.flags>["values"];
-type Say = (...lines: string[]) => void;
+/** A run: what was asked, what is said, and what comes of it. */
+interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd"> {
+  say: (...lines: string[]) => void;
+  report: Report;
+}
 
-async function main({ values, config, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
-  const say: Say = (...lines) => json || show(undefined, lines.map(asCalled));
-  const sessions = remove ? [] : listSessions(config.paths, { dated: true });
+  const say: Work["say"] = (...lines) => json || show(undefined, lines.map(asCalled));
+  const sessions = remove ? [] : listSessions(config.paths, { described: true });
   const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
   // Of those that few have only what is there is said.
   const known = hosts.filter(
@@ -146,42 +144,41 @@ async function main({ values, config, show }: Run<typeof SCRIPT.flags>): Promise
       skills === undefined || file !== undefined || sessions.some((session) => session.agent === agent),
   );
   say(...known.map((host) => describeHost(host, sessions)));
-  const steps = hosts.flatMap(({ name, agent, file }) => {
+  const commands = hosts.flatMap(({ name, agent, file }) => {
     const wired = WIRED.find((each) => each.agent === agent);
     if (file === undefined || !wired) return [];
-    const commands = remove ? wired.remove(config.paths) : wired.install(config.paths);
-    return commands.map((words): Step => ({ host: name, command: [file, ...words] }));
+    const steps = remove ? wired.remove(config.paths) : wired.install(config.paths);
+    return steps.map((words) => ({ host: name, command: [file, ...words], ok: null }));
   });
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
-    commands: steps.map((step) => ({ ...step, ok: null })),
-    pages: [],
-    ...{ sessions: null, questions: [], removed: [], keptFiles: [] },
+    commands,
+    ...{ pages: [], sessions: null, questions: [], removed: [], keptFiles: [] },
   };
-  if (remove) await takeOut(report, config, values, say);
-  else {
-    const pages = hosts.flatMap((host) => (host.file === undefined ? [] : pagesToWrite(host, config.paths)));
-    await putIn(report, pages, { config, values, say });
-  }
+  const work = { config, values, cwd, say, report };
+  if (remove) await takeOut(work);
+  else
+    await putIn(
+      work,
+      hosts.flatMap((host) => (host.file === undefined ? [] : pagesToWrite(host, config.paths))),
+    );
   if (json) show(report, []);
 }
 
-function describeHost({ name, program, agent, file }: Known, all: readonly Session[]): string {
+function describeHost(
+  { name, program, agent, file }: Host & { file: string | undefined },
+  all: readonly Session[],
+): string {
   const sessions = all.filter((session) => session.agent === agent);
-  const [oldest] = sessions.map(({ updatedAt }) => updatedAt).sort();
+  const [oldest] = sessions.map(({ startedAt, updatedAt }) => startedAt ?? updatedAt).sort();
   const since = oldest && `, ${counted(sessions.length, "session")} since ${oldest.slice(0, 10)}`;
   return `${name}: ${file ?? `no ${program} on PATH`}${since ?? ""}`;
 }
 
-type Known = Host & { file: string | undefined };
-
 /** Installs into the agents where that is allowed, indexes and names in any case, and shows what can be asked now. */
-async function putIn(
-  report: Report,
-  pages: ReturnType<typeof pagesToWrite>,
-  { config, values, say }: { config: Config; values: Values; say: Say },
-): Promise<void> {
-  const { commands } = report;
+async function putIn(work: Work, pages: ReturnType<typeof pagesToWrite>): Promise<void> {
+  const { config, values, say, report } = work;
+  const { commands, hosts } = report;
   report.pages = pages.map(({ file }) => file);
   const steps = [
     ...commands.map(shown),
@@ -191,22 +188,27 @@ async function putIn(
   say(...receivers(config, commands));
   const isAllowed = steps.length > 0 && (values.yes || (await confirm("Install?")));
   if (isAllowed) {
-    runCommands(commands, values, say);
+    runCommands(work);
     for (const page of pages) writePage(page, config.paths);
   }
-  await offerClaude(report, config, say);
-  Object.assign(report, await indexAndName(config, values, say));
+  await offerClaude(work);
+  await indexAndName(work);
+  const found = hosts.filter(({ program }) => program !== null).map(({ name }) => name);
+  const wired = found.filter((name) => commands.every(({ host, ok }) => host !== name || ok));
+  const installed = installedProgram(config.env);
+  const done = [
+    ...(wired.length > 0 ? [`Installed from ${ROOT} in ${wired.join(", ")}`] : []),
+    ...(found.length === 0 ? ["Installed in no agent: none was found on PATH"] : []),
+    ...(installed.length > 0 ? [`Installed on this machine: ${installed.join(", ")}`] : []),
+    ...(wired.length + installed.length > 0 ? ["To undo: session-memory setup --remove"] : []),
+  ];
+  if (done.length > 0) say("", ...done);
   if (steps.length > 0 && !isAllowed)
-    return note("nothing was installed: session-memory setup --yes does what is listed above");
-  const failed = new Set(commands.flatMap(({ host, ok }) => (ok ? [] : [host])));
-  const installed = report.hosts.filter(({ name, program }) => program !== null && !failed.has(name));
-  if (installed.length === 0) return;
-  say("", `Installed from ${ROOT} in ${installed.map(({ name }) => name).join(", ")}`);
-  say("To undo: session-memory setup --remove");
+    note("installed into no agent: session-memory setup --yes does what is listed above");
 }
 
 /** At a terminal, offers to ask Claude Code for names and observations where no model is configured. */
-async function offerClaude(report: Report, { settings, paths }: Config, say: Say): Promise<void> {
+async function offerClaude({ report, config: { settings, paths }, say }: Work): Promise<void> {
   const claude = report.hosts.find(({ name }) => name === "Claude Code");
   if (!claude?.program || settings.llm || !process.stdin.isTTY || !process.stderr.isTTY) return;
   say(...OFFER);
@@ -223,28 +225,37 @@ const OFFER = [
 ];
 
 /** Takes out of the agents, and of other folders, what was put there. */
-async function takeOut(report: Report, config: Config, values: Values, say: Say): Promise<void> {
+async function takeOut(work: Work): Promise<void> {
+  const { config, values, say, report } = work;
+  const { paths } = config;
   const { commands } = report;
-  const { own, changed } = writtenElsewhere(config.paths);
+  const { own, changed } = writtenElsewhere(paths);
   const removed = [...own, ...installedProgram(config.env)];
-  if (commands.length + removed.length === 0)
-    say("nothing to remove: no agent found here has session-memory");
-  if (commands.length > 0) say("To run:", ...commands.map((step) => `  ${shown(step)}`));
+  const isNothing = commands.length + removed.length === 0;
+  if (isNothing) say("nothing to remove: no agent found here has session-memory");
+  say(...listOf("To run:", commands.map(shown)));
   say(...listOf("To remove:", removed));
   say(...whatStays(config, changed));
-  if (commands.length + removed.length === 0) return;
+  if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
-  runCommands(commands, values, say);
-  removeWritten(config.paths, own);
+  runCommands(work);
+  removeWritten(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
-  for (const file of own) removePageFolder(file);
-  if (existsSync(config.paths.config) && (await setAskedHost(config.paths.config, false)))
-    say(`taken out of ${config.paths.config}: "llm", as it was written`);
+  for (const file of own) removeOwnFolder(file, paths);
+  if (existsSync(paths.config) && (await setAskedHost(paths.config, false)))
+    say(`taken out of ${paths.config}: "llm", as it was written`);
   Object.assign(report, { removed, keptFiles: changed });
 }
 
-function listOf(title: string, paths: readonly string[]): string[] {
-  return paths.length > 0 ? [title, ...paths.map((path) => `  ${path}`)] : [];
+/** Removes a folder that was made for our files, once nothing is in it. */
+function removeOwnFolder(file: string, paths: Reading): void {
+  const folder = dirname(file);
+  const isOurs = basename(file) === "SKILL.md" || folder === metaDirectory(paths, "pi");
+  if (isOurs && namesIn(folder).length === 0) rmSync(folder, { recursive: true, force: true });
+}
+
+function listOf(title: string, items: readonly string[]): string[] {
+  return items.length > 0 ? [title, ...items.map((item) => `  ${item}`)] : [];
 }
 
 /** Returns what lies outside the state folder and is recorded as ours: still as we wrote it, or changed since. */
@@ -272,7 +283,7 @@ function installFolder({ XDG_DATA_HOME = "", HOME = "" }: Config["env"]): string
 }
 
 /** Names who receives anything: texts of sessions by indexing, and in pi a session's own model, which observes it. */
-function receivers({ settings, paths, env }: Config, commands: readonly Step[]): string[] {
+function receivers({ settings, paths, env }: Config, commands: Report["commands"]): string[] {
   const sends = (settings.embedding ?? settings.llm) ? [SENDS] : [];
   const observing = commands.some(({ host }) => host === "pi") && describeReceivers(settings, paths, env);
   return [...sends, ...(observing && observing !== "nothing" ? [`From then on sends: ${observing}`] : [])];
@@ -283,7 +294,7 @@ const SENDS =
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
 
-function shown({ host, command }: Step): string {
+function shown({ host, command }: Pick<Report["commands"][number], "host" | "command">): string {
   return `${command.map(quoted).join(" ")}   # ${host}`;
 }
 
@@ -304,11 +315,11 @@ function piPackages(pi: string): string[] {
 }
 
 /** Runs the hosts' commands, whose output goes to stderr with `--json`, and names those that fail or hang. */
-function runCommands(commands: Report["commands"], { json = false }: Values, say: Say): void {
+function runCommands({ report: { commands }, values, say }: Work): void {
   for (const step of commands) {
     const [program = "", ...args] = step.command;
     const { status, error } = spawnSync(program, args, {
-      stdio: ["ignore", json ? 2 : "inherit", "inherit"],
+      stdio: ["ignore", values.json ? 2 : "inherit", "inherit"],
       timeout: COMMAND_TIMEOUT_MS,
       killSignal: "SIGKILL",
     });
@@ -322,11 +333,7 @@ function runCommands(commands: Report["commands"], { json = false }: Values, say
 }
 
 /** Runs two scripts of ours, whose progress goes to stderr, and answers a question of the user's own. */
-async function indexAndName(
-  config: Config,
-  values: Values,
-  say: Say,
-): Promise<Pick<Report, "sessions" | "questions">> {
+async function indexAndName({ config, values, cwd, say, report }: Work): Promise<void> {
   const { sessions: given = [], quiet = false, json = false } = values;
   const flags = [...given.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
   const start = (name: string, words: readonly string[], stdout: "ignore" | "inherit") => {
@@ -335,15 +342,14 @@ async function indexAndName(
       .status;
   };
   for (const name of ["embed", "index-meta"]) if (start(name, [], "ignore") !== 0) process.exitCode = 1;
-  const sessions = await countIndexed(config.paths);
-  say("", `${counted(sessions, "session")} can be searched now`);
-  const questions = await suggestQuestions(config);
-  const [first] = questions;
-  if (first === undefined || json) return { sessions, questions };
-  const commands = questions.map((question) => `  session-memory search ${quoted(question)}`);
+  report.sessions = await countIndexed(config.paths);
+  say("", `${counted(report.sessions, "session")} can be searched now`);
+  report.questions = await suggestQuestions(config, cwd);
+  const [first] = report.questions;
+  if (first === undefined || json) return;
+  const commands = report.questions.map((question) => `  session-memory search ${quoted(question)}`);
   say("Questions of your own history:", ...commands, "", "The first one's answer:");
   start("search", ["--limit", "1", "--max-chars", String(ANSWER_CHARS), "--quiet", first], "inherit");
-  return { sessions, questions };
 }
 
 /** Returns how many sessions a search looks through. */
@@ -361,9 +367,16 @@ async function countIndexed({ database }: Reading): Promise<number> {
   }
 }
 
+/** Where Bun and npm keep what they fetched, in the user's home. */
+const CACHES = [
+  [".bun/install/cache", "bun pm cache rm"],
+  [".npm/_cacache", "npm cache clean --force"],
+] as const;
+
 /** Lists what the user may delete, or take back, by hand. */
 function whatStays({ paths, env }: Config, changed: readonly string[]): string[] {
   const copies = join(paths.claude, "plugins", "cache", "session-memory");
+  const caches = CACHES.map(([folder, clear]) => [join(env.HOME ?? "", folder), clear] as const);
   const hub = publishedAt(paths);
   const isClone = !ROOT.startsWith(installFolder(env));
   return listOf("What stays:", [
@@ -373,6 +386,11 @@ function whatStays({ paths, env }: Config, changed: readonly string[]): string[]
       ? []
       : [`what was shared at ${hub}: before you delete anything, session-memory share --leave`]),
     ...(existsSync(copies) ? [`${copies}: Claude Code's copy of the plugin`] : []),
+    ...caches.flatMap(([folder, clear]) =>
+      existsSync(folder)
+        ? [`${folder}: packages that were fetched, not ours alone (${clear} empties it)`]
+        : [],
+    ),
     "the agents' own transcripts, which are never written to",
     ...(isClone ? [`${ROOT}: the program itself`] : []),
   ]);

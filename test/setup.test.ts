@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { BUN_PATH, ROOT, runCommand, startScript } from "./support/run.ts";
@@ -51,7 +51,7 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)",
   ]);
   expect(stderr).toEndWith(
-    `nothing was installed: sh ${ROOT}/bin/session-memory setup --yes does what is listed above\n`,
+    `installed into no agent: sh ${ROOT}/bin/session-memory setup --yes does what is listed above\n`,
   );
   expect([exitCode, existsSync(calls()), existsSync(home.paths.meta)]).toEqual([0, false, true]);
 }, 30_000);
@@ -71,7 +71,7 @@ test("setup --yes runs the hosts' commands, indexes and names, and answers a que
   const [, listed = "", answer] = stdout.split(/^Questions of your own history:$|^The first one's answer:$/m);
   const questions = listed.trim().split("\n");
   expect([1, 2, 3]).toContain(questions.length);
-  for (const question of questions) expect(question).toMatch(/session-memory search 'what came of ".+"\?'$/);
+  for (const question of questions) expect(question).toMatch(/session-memory search '.+\?'$/);
   expect(answer).toMatch(
     /^\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\n\nInstalled from \S+ in Claude Code\nTo undo: \S+/,
   );
@@ -106,44 +106,60 @@ test("setup moves an installation of another folder to this one", async () => {
   ]);
 });
 
-/** A session in which one thing is spoken of again and again. */
-function writeTalk(customTitle: string): void {
-  const row = { cwd: home.project, sessionId: uuidFrom(customTitle) };
-  const turns = Array.from({ length: 3 }, (_, i) => [
-    claudeUser({
-      ...row,
-      text: `${customTitle}: what about part ${i}? ${"Let me add some detail. ".repeat(20)}`,
-    }),
-    claudeAssistant({
-      ...row,
-      text: `Part ${i} of "${customTitle}" is done now. ${"It took a while. ".repeat(30)}`,
-    }),
-  ]);
-  writeClaude(home, {
-    id: row.sessionId,
-    rows: [...turns.flat(), claudeState("custom-title", { customTitle })],
-  });
+/** A session in which a question was answered and a file changed. */
+function writeWork(
+  name: string,
+  { asked, file, day, cwd = home.project }: { asked: string; file: string; day: string; cwd?: string },
+): void {
+  const sessionId = uuidFrom(name);
+  const row = (minute: number) => ({ cwd, sessionId, at: `2026-02-${day}T10:0${minute}:00.000Z` });
+  const edit = (minute: number) => {
+    const input = { file_path: join(cwd, file), old_string: `${minute}`, new_string: `${name} ${minute}` };
+    const call = claudeAssistant({
+      ...row(minute),
+      tools: [{ name: "Edit", input, id: `${name}${minute}` }],
+    });
+    return [...call, claudeToolResult({ ...row(minute), toolUseId: `${name}${minute}`, content: "ok" })];
+  };
+  const rows = [
+    claudeUser({ ...row(1), text: `Have a look. ${asked}` }),
+    ...claudeAssistant({ ...row(2), text: `${asked} Because ${file} retries ${name} too often.` }),
+    ...edit(3),
+    ...edit(4),
+    ...claudeAssistant({ ...row(5), text: `I changed ${file} so that ${name} retries less.` }),
+  ];
+  writeClaude(home, { id: sessionId, cwd, rows });
 }
 
-test("setup suggests questions that a shell takes as they are", async () => {
-  writeTalk("Keep the gateway's retry limit low");
-  const { stdout } = await setup("--yes");
-  const [question = ""] = /(?<=session-memory search ).*$/m.exec(stdout) ?? [];
-  const { stdout: typed } = await runCommand(["sh", "-c", `printf %s ${question}`], { env: home.env });
-  expect(typed).toBe(`what came of "Keep the gateway's retry limit low"?`);
+const asked = (stdout: string) => [...stdout.matchAll(/(?<=^ {2}\S.* search ).*$/gm)].map(String);
+
+test("setup asks what a person would, of the newest sessions of the project one stands in, quoted for a shell", async () => {
+  writeWork("alpha", { day: "01", asked: "Why is the gateway's retry limit low?", file: "src/gateway.ts" });
+  writeWork("beta", { day: "02", asked: "Can you look at it?", file: "src/billing.ts" });
+  writeWork("gamma", {
+    day: "03",
+    asked: "And now?",
+    file: "b.ts",
+    cwd: "/elsewhere",
+  });
+  const { stdout } = await startScript("setup", ["--yes"], {
+    env: { ...home.env, PATH: BUN_PATH },
+    cwd: home.project,
+  });
+  const questions = asked(stdout);
+  expect(questions).toEqual([
+    "'why did we change billing.ts?'",
+    "'Why is the gateway'\\''s retry limit low?'",
+    "'why did we change b.ts?'",
+  ]);
+  const typed = await runCommand(["sh", "-c", `printf %s ${questions[1]}`], { env: home.env });
+  expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
 });
 
-test("setup suggests no question about toy sessions, hashes, paths and commands", async () => {
-  for (const title of [
-    "hello",
-    "say hi",
-    "it's `touch /tmp/x` of $(id)",
-    "Fix build 0f6d2c887ab44b1f now please",
-  ])
-    writeTalk(title);
+test("setup suggests no question where nothing was asked and nothing changed", async () => {
   writeClaude(home, { rows: [claudeUser({ text: "create a hello world function" })] });
   const { stdout, exitCode } = await setup("--yes");
-  expect(stdout).toContain("5 sessions can be searched now\n");
+  expect(stdout).toContain("1 session can be searched now\n");
   expect([stdout.includes("Questions of"), exitCode]).toEqual([false, 0]);
 });
 

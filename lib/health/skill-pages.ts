@@ -1,7 +1,7 @@
 /** Our skill pages in the folders of hosts that no plugin of ours brings them to. */
 
-import { existsSync, rmdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { namesIn, readText, replaceFile } from "../base/files.ts";
 import { type Environment, findProgram, ROOT } from "../base/runtime.ts";
 import { quoted } from "../base/text.ts";
@@ -41,12 +41,6 @@ function pageFor(page: string): string {
 export function writePage({ file, text }: SkillPage, paths: Paths): void {
   replaceFile(file, text);
   recordWritten(paths, { path: file, content: text, sessionId: "" });
-}
-
-/** Removes the folder of a page that was removed, unless something else is in it. */
-export function removePageFolder(file: string): void {
-  if (!file.endsWith("SKILL.md") || namesIn(dirname(file)).length > 0) return;
-  rmdirSync(dirname(file));
 }
 
 /** Finds hosts whose agents cannot ask for what is read of their sessions. */

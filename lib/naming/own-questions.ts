@@ -1,58 +1,77 @@
-/** Questions about the user's own work that a search answers well, to begin with. */
+/** Questions about the user's own work that a search answers well, to begin with: asked once, or about a file changed. */
 
+import { folderName } from "../base/text.ts";
 import type { Config, Reading } from "../config/config.ts";
+import { sentences, spokenText } from "../language/speech.ts";
+import { contentWords } from "../language/words.ts";
 import { sessionSearch } from "../search/session-search.ts";
-import { nameOf } from "../sessions/record.ts";
 import { listSessions } from "../sessions/sessions.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { isCircumstantial } from "./naming.ts";
 
 const QUESTIONS = 3;
-/** The newest sessions, of which the longest make the questions. */
-const NEWEST = 50;
-/** A session with fewer user messages, and no more bytes, is not worth a question. */
-const MESSAGES_MIN = 3;
-const WORK_BYTES = 200_000;
 /** At most this many searches are made to find questions that have an answer. */
 const TRIES = 12;
+/** A question that a stranger to the session understands: it asks for a fact, and points at nothing on a screen. */
+const ASKS =
+  /^(?:(?:so|and|but|ok(?:ay)?),? )?(?:why|how|where|when|which|what|who|does|did|do|is|are|was|would|should)\b.*[?？]$/i;
+const POINTS = /\b(?:this|that|these|those|it|they|them|here|there|you|now)\b/i;
+const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
+/** Names that every project has: of those nobody asks why they changed. */
+const COMMON = /^(?:readme|changelog|index|main|mod|package|__init__)\b/i;
+const IS_CODE = /\.(?!(?:mdx?|txt|json|lock|toml|ya?ml)$)\w+$/i;
 
-/** Returns at most three questions; none about sessions in which little was said. */
-export async function suggestQuestions({ paths, settings, ...config }: Config): Promise<string[]> {
-  const longest = listSessions(paths)
-    .slice(0, NEWEST)
-    .toSorted((a, b) => b.size - a.size);
+/** Returns at most three questions, of the newest sessions of the project one stands in, then of all others. */
+export async function suggestQuestions(
+  { paths, settings, ...config }: Config,
+  cwd: string,
+): Promise<string[]> {
+  // By words alone: nothing is sent for a suggestion.
+  const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
   const questions: string[] = [];
   let tries = 0;
-  for (const session of longest) {
-    const name = nameOf(session, paths);
-    if (name === undefined || isCircumstantial(name) || !isPlain(name) || isToy(session, paths)) continue;
-    if (questions.length === QUESTIONS || ++tries > TRIES) break;
-    const query = `what came of "${name}"?`;
-    // By words alone: nothing is sent for a suggestion.
-    const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
-    const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
-    const [best] = results;
-    // What was asked alone is no answer.
-    const isAnswered = best?.lines.some(({ who }) => who !== "user");
-    const isGood = isAnswered && best?.strength === "strong" && best.session_id === session.id;
-    if (isGood && !questions.includes(query)) questions.push(query);
+  const here = listSessions(paths, { described: true, project: cwd, cwd });
+  const all = listSessions(paths, { described: true });
+  for (const session of new Map([...here, ...all].map((each) => [each.id, each])).values()) {
+    for (const query of questionsOf(session, paths)) {
+      if (questions.length === QUESTIONS || ++tries > TRIES) return questions;
+      const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
+      const [best] = results;
+      // What was asked alone is no answer.
+      const isAnswered = best?.lines.some(({ who }) => who !== "user");
+      if (!isAnswered || best?.strength !== "strong" || best.session_id !== session.id) continue;
+      if (!questions.includes(query)) questions.push(query);
+      break;
+    }
   }
   return questions;
 }
 
-/** Returns whether a name is words: neither too few to ask about, nor ids, hashes and paths. */
-function isPlain(name: string): boolean {
-  const words = name.split(" ");
-  return words.length >= 3 && !/[0-9a-f]{7,}|\d{4,}|["/\\@_~$`{}<>|]|[A-Z]{4,}/.test(name);
+/** Returns what the user asked in a session last, and what one may ask about the file that was changed most in it. */
+function questionsOf({ file, cwd = "" }: Session, paths: Reading): string[] {
+  let asked: string | undefined;
+  const changes = new Map<string, number>();
+  for (const { kind, text, tool } of readEntries(file, { rules: readRules(paths.rules) })) {
+    if (kind === "user") asked = sentences(spokenText(text)).findLast(isQuestion) ?? asked;
+    if (tool?.action !== "edit") continue;
+    const own = tool.paths.filter((path) => path.startsWith(cwd) || !/^(?:[/\\]|\w:)/.test(path));
+    for (const name of own.map(folderName)) changes.set(name, (changes.get(name) ?? 0) + 1);
+  }
+  const [changed] = [...changes.keys()]
+    .filter((name) => !COMMON.test(name))
+    .toSorted(
+      (a, b) =>
+        Number(IS_CODE.test(b)) - Number(IS_CODE.test(a)) || (changes.get(b) ?? 0) - (changes.get(a) ?? 0),
+    );
+  return [...(asked ? [asked] : []), ...(changed ? [`why did we change ${changed}?`] : [])];
 }
 
-/** Returns whether hardly anything was said. A long transcript holds work, however little the user said. */
-function isToy({ file, size }: Session, paths: Reading): boolean {
-  if (size > WORK_BYTES) return false;
-  let messages = 0;
-  for (const { kind } of readEntries(file, { rules: readRules(paths.rules) }))
-    if (kind === "user") messages++;
-  return messages < MESSAGES_MIN;
+function isQuestion(sentence: string): boolean {
+  return (
+    ASKS.test(sentence) &&
+    !POINTS.test(sentence) &&
+    sentence.length <= QUESTION_CHARS &&
+    contentWords(sentence).length >= WORDS_MIN
+  );
 }
