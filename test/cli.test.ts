@@ -225,7 +225,7 @@ describe("what the file system refuses", () => {
 
   test("includes packages that are not installed", async () => {
     using own = temporaryHome();
-    for (const folder of ["lib", "scripts"])
+    for (const folder of ["lib", "scripts", "hooks"])
       cpSync(join(ROOT, folder), join(own.root, "clone", folder), { recursive: true });
     mkdirSync(own.paths.home);
     writeFileSync(own.paths.config, "{}");
@@ -238,6 +238,22 @@ describe("what the file system refuses", () => {
       stdout: "",
       stderr: `error: NOT_FOUND: Cannot load "zod": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
       exitCode: 1,
+    });
+    const hook = join(own.root, "clone", "hooks", "claude", "session-start.ts");
+    const said = await runCommand([process.execPath, "--no-install", hook], {
+      env: own.env,
+      cwd: own.project,
+      stdin: JSON.stringify({
+        session_id: "x",
+        transcript_path: "x.jsonl",
+        cwd: own.project,
+        source: "resume",
+      }),
+    });
+    expect(said).toEqual({
+      stdout: `{"systemMessage":"session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${join(own.root, "clone")})"}\n`,
+      stderr: "",
+      exitCode: 0,
     });
   }, 30_000);
 

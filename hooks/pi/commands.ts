@@ -3,14 +3,14 @@
  * which search past conversation, ask a session and recall an observation.
  */
 
-import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
+import { SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
 import { observing, rawInContext } from "./observations.ts";
-import { exclusively, on, type PiState, pathsOf } from "./state.ts";
+import { describeWithHint, exclusively, on, type PiState, pathsOf } from "./state.ts";
 
 const VIEW_LINES = 160; // contracts
 /** A longer text opens where it can be scrolled. */
@@ -124,11 +124,6 @@ async function requireObserving(state: PiState, config: Config, context: PiConte
 async function redactorOf({ settings }: Config): Promise<(text: string) => string> {
   const { redactor } = await import("../../lib/redact/redact.ts");
   return redactor(settings.redact.extra);
-}
-
-function describeWithHint(error: unknown, shown: (hint: string) => string): string {
-  const hint = error instanceof SessionMemoryError ? error.hint : undefined;
-  return `${describeError(error)}${hint ? shown(hint) : ""}`;
 }
 
 /** Parses `on buffered 30000 40000 8000`, each part optional, numbers in this order. */

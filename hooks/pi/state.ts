@@ -1,6 +1,6 @@
 /** State shared by the parts of the pi extension: configuration, the session, running work, and the status line. */
 
-import { describeError } from "../../lib/base/errors.ts";
+import { describeError, refusalOf, SessionMemoryError } from "../../lib/base/errors.ts";
 import { type Config, loadConfig, type Reading, resolvePaths, withFolders } from "../../lib/config/config.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
 import { logFailure } from "../hook.ts";
@@ -45,7 +45,7 @@ export async function startState(pi: PiApi): Promise<PiState> {
     state.config = await loadConfig(process.env, process.cwd());
     state.paths = state.config.paths;
   } catch (error) {
-    problem = describeError(error);
+    problem = describeWithHint(refusalOf(error) ?? error, (hint) => ` (${hint})`);
     await logFailure(state.paths, "pi.config", error);
   }
   on(state, "session_start", async (_, context) => {
@@ -63,6 +63,11 @@ export async function startState(pi: PiApi): Promise<PiState> {
     state.abort.abort();
   });
   return state;
+}
+
+export function describeWithHint(error: unknown, shown: (hint: string) => string): string {
+  const hint = error instanceof SessionMemoryError ? error.hint : undefined;
+  return `${describeError(error)}${hint ? shown(hint) : ""}`;
 }
 
 /** Handles an event so that no failure of ours reaches pi: it is logged instead. */
