@@ -151,8 +151,8 @@ test("--max-chars limits the rendering", async () => {
 test.each([
   [[], "Expected a session"],
   [[ID, "--max-chars", "5"], 'Cannot use --max-chars "5": expected a whole number of at least 200'],
-  [[ID, "--view", "all"], 'Cannot use --view "all": expected obs or raw'],
-  [[ID, "--mode", "fast"], 'Cannot use --mode "fast": expected buffered or blocking'],
+  [[ID, "--view", "all"], 'Cannot use --view "all": not one of its values'],
+  [[ID, "--mode", "fast"], 'Cannot use --mode "fast": not one of its values'],
   [[ID, "--set", "retainTokens"], 'Cannot use --set "retainTokens": expected key=value'],
   [[ID, "--set", "speed=1"], "Cannot set speed=1: there is no such key"],
   [["nobody", "--set", "stepTokens=many"], "Cannot set stepTokens=many: expected a whole number"],

@@ -48,7 +48,7 @@ test("--speaker takes a participant's name, or one word of it, for a role", asyn
   }
   const { stderr, exitCode } = await runScript("session-reader", [ID, "--speaker", "Jim"], { env: home.env });
   expect({ stderr, exitCode }).toEqual({
-    stderr: 'error: Cannot use --speaker "Jim": expected user or assistant\nhint: try --speaker user\n',
+    stderr: 'error: Cannot use --speaker "Jim": not one of its values\nhint: try --speaker user\n',
     exitCode: 2,
   });
 });

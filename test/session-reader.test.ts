@@ -174,7 +174,7 @@ describe("session-reader with bad input", () => {
     [["last", "--since", "soon"], 'error: Cannot use --since "soon": not a time\n'],
     [
       ["--list", "--agent", "cursor"],
-      'error: Cannot use --agent "cursor": expected claude or pi or codex or ',
+      'error: Cannot use --agent "cursor": not one of its values\nhint: try --agent claude\n',
     ],
     [["--frob"], "error: Unknown option '--frob'\n"],
   ];
