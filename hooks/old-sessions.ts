@@ -9,7 +9,7 @@ import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { findTranscripts } from "../lib/sessions/find.ts";
 import { namedSessions, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { isExcluded, listSessions } from "../lib/sessions/sessions.ts";
-import { updateCopies } from "../lib/transcripts/copies.ts";
+import { updateCopies } from "../lib/transcripts/hosts.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
 

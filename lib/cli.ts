@@ -16,7 +16,7 @@ import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
 import { type Config, defaultConfig, loadConfig, pathsReading, type Reading } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
-import { needsCopies } from "./transcripts/hosts.ts";
+import { updateCopies } from "./transcripts/hosts.ts";
 
 const STDOUT = 1; // POSIX
 const STDERR = 2; // POSIX
@@ -73,10 +73,7 @@ export function runScript<T extends Options>(
     const reading = pathsReading(loaded, sessions, cwd);
     if (!needsNoConfig) warnOfState(reading.home);
     const config = { ...loaded, paths: readsAnyVolute ? await readingVolute(reading, cwd) : reading };
-    if (needsCopies(config.paths)) {
-      const { updateCopies } = await import("./transcripts/copies.ts");
-      await updateCopies(config.paths).catch((error) => warn(describeError(error)));
-    }
+    await updateCopies(config.paths).catch((error) => warn(describeError(error)));
     if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));

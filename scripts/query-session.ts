@@ -28,7 +28,7 @@ import { asSession, readAllSharedSteps, resolveAny } from "../lib/share/shared-s
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Entry, Session } from "../lib/transcripts/session.ts";
 import type { Step } from "../lib/transcripts/steps.ts";
-import { readActiveBranch } from "../lib/transcripts/transcript.ts";
+import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
 Usage: session-memory query-session [options] <session> <question>

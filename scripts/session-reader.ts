@@ -16,7 +16,6 @@ import {
 } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/references.ts";
 import { asSession, type FoundShared, readSharedSteps, resolveAny } from "../lib/share/shared-sessions.ts";
-import { readLastSteps, readStepsAt } from "../lib/transcripts/backward.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import { AGENTS } from "../lib/transcripts/hosts.ts";
@@ -33,7 +32,8 @@ import {
   type StepFilter,
   stepJson,
 } from "../lib/transcripts/steps.ts";
-import { readRewound } from "../lib/transcripts/transcript.ts";
+import { readLastSteps, readStepsAt } from "../lib/transcripts/transcript.ts";
+import { readRewound } from "../lib/transcripts/tree.ts";
 
 /**
  * Prints what was said and done in another session, each entry with its line of the transcript.

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { readLastEntries } from "../lib/transcripts/backward.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
-import { readActiveBranch, readEntries } from "../lib/transcripts/transcript.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
 const KEY = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;

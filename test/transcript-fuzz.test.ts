@@ -4,12 +4,12 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { numberLines } from "../lib/transcripts/backward.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import { LINE_MAX_BYTES, linesBackward, linesForward, withFile } from "../lib/transcripts/jsonl.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 import type { ReadProgress } from "../lib/transcripts/transcript.ts";
+import { numberLines } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
 import { conversation, type Format } from "./support/corpus.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
@@ -146,7 +146,11 @@ describe.each(FORMATS)("%s", (format) => {
         const { entries } = readLastEntries(file, { count, head, results: true });
         expect(entries).toEqual(forward.slice(-count).map((entry) => ({ ...entry, line: 0 })));
         const { line, offset } = random.pick(forward);
-        numberLines(file, entries, { line, offset });
+        numberLines(
+          file,
+          entries.map((entry) => ({ entry })),
+          { line, offset },
+        );
         expect(entries).toEqual(forward.slice(-count));
       }
     }

@@ -32,7 +32,7 @@ import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { type Forgetting, forgetInLog } from "../store/forgetting.ts";
 import { eraseFreedState, forgetWritten } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
-import { removeCopies } from "../transcripts/copies.ts";
+import { removeCopies } from "../transcripts/hosts.ts";
 import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";

@@ -7,13 +7,8 @@ import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
-import {
-  type BranchWatch,
-  branchWatch,
-  type ReadProgress,
-  readEntries,
-  readRewound,
-} from "../transcripts/transcript.ts";
+import { type ReadProgress, readEntries } from "../transcripts/transcript.ts";
+import { type BranchWatch, branchWatch, readRewound } from "../transcripts/tree.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
 import {
   countChunks,
@@ -134,7 +129,7 @@ export function* passThrough(
 function* readNew(pass: Pass): Generator<Entry> {
   const { state, head, rules, progress, branches } = pass;
   if (!head) return;
-  const reading = { rules, from: state.cursor, head, progress, onNode: branches.see };
+  const reading = { rules, from: state.cursor, head, progress, onRecord: branches.see };
   for (const entry of readEntries(state.file, { ...reading, results: "ends" })) {
     if (pass.isOver()) {
       pass.isCut = true;

@@ -216,7 +216,7 @@ async function readOrObserve(session: Session, { paths, settings }: HandOverOpti
       import("../observe/ledger.ts"),
       import("../observe/observe.ts"),
       import("../transcripts/rules.ts"),
-      import("../transcripts/transcript.ts"),
+      import("../transcripts/tree.ts"),
     ]);
   const { ledger } = readLedger(session, { paths, entries: [] });
   if (ledger.length > 0) return redactLedger(ledger, settings.redact.extra);

@@ -29,7 +29,7 @@ import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
-import { readActiveBranch } from "../transcripts/transcript.ts";
+import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   fail,
   findOrigin,

@@ -117,14 +117,16 @@ async function describe(
 
 async function fromTranscript(session: Session, paths: Reading): Promise<About | undefined> {
   if (!hasConversation(session)) return undefined;
-  const [{ firstWords }, { readLastEntries }] = await Promise.all([
+  const [{ firstWords }, { readBackward }] = await Promise.all([
     import("../sessions/listing.ts"),
-    import("../transcripts/backward.ts"),
+    import("../transcripts/transcript.ts"),
   ]);
   const rules = readRules(paths.rules);
   const name = nameOf(session, paths) ?? firstWords(session.file, rules);
-  const { entries } = readLastEntries(session.file, { rules, count: LAST_ENTRIES });
-  const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
+  const answer = readBackward(session.file, { rules })
+    .flatMap(({ entries }) => entries.reverse())
+    .take(LAST_ENTRIES)
+    .find(({ kind, text }) => kind === "assistant" && text.trim() !== "");
   return { id: session.id, name, said: answer?.text };
 }
 

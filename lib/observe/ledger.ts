@@ -13,11 +13,10 @@ import { ensureDirectory } from "../base/files.ts";
 import { arrayOf, isRecord, numberOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
-import type { TreeNode } from "../transcripts/format.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import { customEntry, format as pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { onPath } from "../transcripts/transcript.ts";
+import { conversationTree } from "../transcripts/tree.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 
 /** The type of the custom entries that hold a ledger's records in a pi session. */
@@ -97,23 +96,17 @@ export function ledgerFromData(data: readonly unknown[], entries: readonly Entry
 
 function customEntriesOf(file: string, at: string | undefined): unknown[] {
   const found: { id: string; data: unknown }[] = [];
-  const nodes = new Map<string, TreeNode>();
-  let leafId: string | undefined;
+  const tree = conversationTree(pi);
   withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor)) {
       for (const record of bytes ? parseLine(bytes).records : []) {
-        const node = pi.tree?.node(record);
-        if (node && !nodes.has(node.id)) nodes.set(node.id, node);
-        const declared = pi.tree?.leaf?.(record);
-        leafId = (declared !== undefined && nodes.has(declared) ? declared : node?.id) ?? leafId;
-        const data = node && customEntry(record, LEDGER_ENTRY_TYPE);
-        if (data !== undefined) found.push({ id: node?.id ?? "", data });
+        const id = tree.add(record);
+        const data = id === undefined ? undefined : customEntry(record, LEDGER_ENTRY_TYPE);
+        if (id !== undefined && data !== undefined) found.push({ id, data });
       }
     }
   });
-  if (found.length === 0) return [];
-  if (at !== undefined && nodes.has(at)) leafId = at;
-  const isLive = onPath(nodes, leafId);
+  const isLive = tree.liveFrom(at);
   return found.filter(({ id }) => isLive(id)).map(({ data }) => data);
 }
 

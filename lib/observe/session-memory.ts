@@ -11,7 +11,7 @@ import { placeAt, readAppended } from "../index/appended.ts";
 import { saveObserved, storedRecord } from "../sessions/record.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { readActiveBranch } from "../transcripts/transcript.ts";
+import { readActiveBranch } from "../transcripts/tree.ts";
 import { ledgerFile, parseLedgerRecord, readLedger, readLedgerFile, redactLedger } from "./ledger.ts";
 import { foldLedger, type Ledger } from "./observations.ts";
 import type { ObserveSettings } from "./observe.ts";

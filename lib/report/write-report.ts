@@ -10,10 +10,10 @@ import { readSessionMemory } from "../observe/session-memory.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { isInState } from "../store/forgetting.ts";
 import { isAsWritten, recordWritten } from "../store/state.ts";
-import { readLastSteps } from "../transcripts/backward.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { EVERY_STEP } from "../transcripts/steps.ts";
-import { readRewound } from "../transcripts/transcript.ts";
+import { readLastSteps } from "../transcripts/transcript.ts";
+import { readRewound } from "../transcripts/tree.ts";
 import { type LinkedPage, overviewPage } from "./overview-page.ts";
 import { type PageStyle, type ReportedSession, sessionFacts, sessionPage } from "./session-page.ts";
 

@@ -10,7 +10,7 @@ import { changedAt, statOf } from "../base/files.ts";
 import { folderName } from "../base/text.ts";
 import type { Reading, Settings } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
-import { holdsEntry, outermostEntries, readHead } from "../transcripts/head.ts";
+import { outermostEntries, readHead } from "../transcripts/head.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { findTranscripts, listDirectories, voluteSessions } from "./find.ts";
@@ -127,7 +127,7 @@ export function unlistedTranscripts(paths: Reading, listed: readonly Session[]):
 export function hasConversation({ file, size }: Session): boolean {
   if (size > SMALL_BYTES) return true;
   try {
-    return holdsEntry(file);
+    return outermostEntries(file).length > 0;
   } catch {
     return false; // gone since it was listed, or not ours to read
   }

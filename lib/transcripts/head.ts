@@ -52,15 +52,6 @@ export function headIn(descriptor: number, size: number): Head | undefined {
   return reader.head();
 }
 
-/** Returns whether a transcript holds anything said or done. */
-export function holdsEntry(file: string): boolean {
-  return withFile(file, (descriptor, size) => {
-    const head = headIn(descriptor, size);
-    if (!head) return false;
-    return firstEntry(rowsForward(descriptor, formatOf(head.agent)), head) !== undefined;
-  });
-}
-
 /** Returns the first and the last row of a transcript in which something is said or done, as its host wrote them. */
 export function outermostEntries(file: string): RawEntry[] {
   return withFile(file, (descriptor, size) => {

@@ -5,9 +5,9 @@
  * Data alone: the prompt hook finds transcripts by it, and formats are loaded by who reads one.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Paths } from "../config/config.ts";
+import type { Paths, Reading } from "../config/config.ts";
 import type { Format } from "./format.ts";
 import type { Rules } from "./rules.ts";
 
@@ -112,15 +112,34 @@ export function hostName(agent: string): string {
   return HOSTS.find((host) => host.agent === agent)?.name ?? agent;
 }
 
-/** Returns whether a host's sessions are in a database, and are to be copied. */
-export function needsCopies(paths: Pick<Paths, "expand" | "transcripts">): boolean {
-  return paths.transcripts.length === 0 && HOSTS.some((host) => databaseFile(host, paths) !== undefined);
+/**
+ * Brings the copies of sessions up to date that hosts keep in a database, before any is read. Copies that another process is
+ * making are left to it.
+ */
+export async function updateCopies(paths: Reading): Promise<void> {
+  if (paths.transcripts.length > 0) return;
+  for (const { agent, home, database, load } of HOSTS) {
+    const file = database === undefined ? undefined : join(paths.expand(home), database);
+    if (file === undefined || !existsSync(file)) continue;
+    const [{ tryLock }, { readRules }, { copySessions }] = await Promise.all([
+      import("../base/locks.ts"),
+      import("./rules.ts"),
+      load(),
+    ]);
+    const release = tryLock(join(paths.home, `${agent}.lock`));
+    try {
+      if (release) await copySessions?.(file, copiesFolder(paths, agent), readRules(paths.rules));
+    } finally {
+      release?.();
+    }
+  }
 }
 
-/** Returns a host's database; undefined where there is none. */
-export function databaseFile({ home, database }: Host, paths: Pick<Paths, "expand">): string | undefined {
-  const file = database === undefined ? undefined : join(paths.expand(home), database);
-  return file !== undefined && existsSync(file) ? file : undefined;
+/** Removes every copy: what is still wanted is copied again. */
+export function removeCopies(paths: Pick<Reading, "home">): void {
+  for (const { agent, database } of HOSTS) {
+    if (database !== undefined) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
+  }
 }
 
 /** Returns the folder of the copies of a host's sessions. */

@@ -1,5 +1,6 @@
 /**
- * A transcript file as entries, redacted and without what is excluded: forward from a cursor, and the active branch.
+ * A transcript file as entries, redacted and without what is excluded: forward from a cursor, from its end so that a huge one
+ * takes no longer than a small one, and around a line.
  *
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
@@ -8,11 +9,12 @@ import { closeSync, fstatSync, openSync } from "node:fs";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
-import { type Format, type Head, type RawEntry, type Results, readRow, type TreeNode } from "./format.ts";
+import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
-import { rowsBackward, rowsForward, STATES_WITHIN, withFile } from "./jsonl.ts";
+import { NEWLINE, readAt, rowsBackward, rowsForward, STATES_WITHIN, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
-import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
+import type { Cursor, Entry } from "./session.ts";
+import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
 export interface ReadProgress extends Cursor {
@@ -36,15 +38,13 @@ export interface ReadOptions {
   progress?: ReadProgress;
   /** Asked after each line: whether to stop there. */
   isOver?: (() => boolean) | undefined;
-  /** Called with each row's place in the conversation tree. */
-  onNode?: ((node: TreeNode) => void) | undefined;
-  /** Called with the id of a row that is declared the live end of the conversation. */
-  onLeaf?: (leafId: string) => void;
+  /** Called with each record. */
+  onRecord?: (record: JsonRecord) => void;
 }
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
 export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
-  const { rules, from, to, results = false, unterminated = "wait", onNode, onLeaf, isOver } = options;
+  const { rules, from, to, results = false, unterminated = "wait", onRecord, isOver } = options;
   const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openSync(file, "r");
@@ -64,10 +64,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
       if (!terminated && (unterminated === "wait" || damaged)) return;
       const place = { line: progress.line + 1, offset: row.offset, end };
       for (const record of records) {
-        const node = onNode && format.tree?.node(record);
-        if (node) onNode(node);
-        const leafId = onLeaf && format.tree?.leaf?.(record);
-        if (leafId !== undefined) onLeaf?.(leafId);
+        onRecord?.(record);
         for (const raw of readRow(format, record, place, settings)) {
           if (written?.has(stateKey(format.messageOf?.(record), raw))) continue;
           const entry = checked(raw);
@@ -84,50 +81,6 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   } finally {
     closeSync(descriptor); // also when the taker stops early
   }
-}
-
-/**
- * Returns the entries of the active branch, without abandoned ones.
- *
- * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
- * edited away. Linear formats and a broken chain: file order.
- */
-export function readActiveBranch(
-  file: string,
-  { rules, results = false, leafId: at, from }: ReadBranchOptions,
-): { entries: Entry[]; leafId: string | undefined; skipped: number } {
-  const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
-  const head = readHead(file);
-  if (!head) return { entries: [], leafId: undefined, skipped: 0 };
-  const tree = conversationTree(formatOf(head.agent));
-  const { onNode, onLeaf } = tree;
-  const options: ReadOptions = {
-    rules,
-    results,
-    from,
-    head,
-    progress,
-    onNode,
-    onLeaf,
-    unterminated: "accept",
-  };
-  const entries = [...readEntries(file, options)];
-  if (at !== undefined) onLeaf(at);
-  const isLive = tree.isLive();
-  return {
-    entries: entries.filter((entry) => entry.id === undefined || isLive(entry.id)),
-    leafId: tree.leafId(),
-    skipped: progress.skipped,
-  };
-}
-
-interface ReadBranchOptions extends Pick<ReadOptions, "rules"> {
-  /** Whether tool results are wanted too. @default {false} */
-  results?: Results;
-  /** The row that the conversation is at, where that is known. */
-  leafId?: string | undefined;
-  /** Where to begin, at a place from which on the branch is the active one. @default the start */
-  from?: Cursor | undefined;
 }
 
 /** Returns a key that every copy of a row shares, as forks make them; undefined when the host gives rows no id. */
@@ -178,148 +131,223 @@ function entriesBefore(
   );
 }
 
-/** Returns a check whether a row is on the way from the leaf to its root; all are when that way breaks off. */
-export function onPath(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
-  const path = new Set<string>();
-  for (let id = leafId; id !== undefined; id = nodes.get(id)?.parentId) {
-    if (path.has(id) || !nodes.has(id)) return () => true;
-    path.add(id);
+/**
+ * Yields a transcript's entries in parts from its end to its start, each in file order and whole in itself: results
+ * with their calls. `line` is 0 in them. `skipped` counts the damaged lines so far.
+ */
+export function* readBackward(
+  file: string,
+  { rules, head = readHead(file), results = false, before }: ReadBackwardOptions,
+): Generator<{ entries: Entry[]; skipped: number }> {
+  if (!head) return;
+  const format = formatOf(head.agent);
+  const descriptor = openSync(file, "r");
+  try {
+    let pending: RawEntry[] = [];
+    let skipped = 0;
+    const calls = openCalls();
+    // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
+    const take = () => {
+      const check = callCheck({ cwd: head.cwd, results });
+      const checked = pending.reverse().flatMap((raw) => check(raw) ?? []);
+      pending = [];
+      const shown = entryFilter(rules);
+      return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
+    };
+    const { size } = fstatSync(descriptor);
+    for (const row of rowsBackward(descriptor, format, Math.min(before ?? size, size))) {
+      const { records, damaged, terminated, offset, end } = row;
+      if (damaged && terminated) skipped++;
+      if (damaged && !terminated) continue;
+      const place = { line: 0, offset, end };
+      const found = records.flatMap((record) =>
+        readRow(format, record, place, { head, results: results !== false }),
+      );
+      pending.push(...found.reverse());
+      if (calls.areOpen(found)) continue;
+      if (rules.hasPatterns && !found.some(({ kind }) => kind === "user")) continue;
+      yield take();
+    }
+    yield take();
+  } finally {
+    closeSync(descriptor); // also when the taker stops early
   }
-  return (id) => path.size === 0 || path.has(id);
 }
 
-/** Returns a check whether a row is not below a prompt that has a live sibling prompt. */
-function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
-  const ancestors = new Set<string>();
-  for (let id = leafId; id !== undefined && !ancestors.has(id); id = nodes.get(id)?.parentId)
-    ancestors.add(id);
-  const siblings = new Map<string, string[]>();
-  for (const node of nodes.values()) {
-    if (!node.isPrompt || node.parentId === undefined) continue;
-    const others = siblings.get(node.parentId);
-    if (others) others.push(node.id);
-    else siblings.set(node.parentId, [node.id]);
-  }
-  const abandoned = new Map<string, boolean>();
-  for (const ids of siblings.values()) {
-    const live = ids.find((id) => ancestors.has(id)) ?? ids.at(-1);
-    for (const id of ids) if (id !== live) abandoned.set(id, true);
-  }
-  if (abandoned.size === 0) return () => true;
-  return (id) => {
-    const way: string[] = [];
-    let verdict = false;
-    for (let at: string | undefined = id; at !== undefined; at = nodes.get(at)?.parentId) {
-      const known = abandoned.get(at);
-      if (known !== undefined) {
-        verdict = known;
-        break;
+/** Watches lines from the last to the first for results whose calls have not been met. */
+function openCalls(): { areOpen(found: readonly RawEntry[]): boolean } {
+  const open = new Map<string, number>();
+  let line = 0;
+  return {
+    areOpen(found) {
+      line++;
+      for (const { callId, tool, kind, settle } of found) {
+        if (callId === undefined) continue;
+        if (tool) open.delete(callId);
+        else if (kind === "result" || settle) open.set(callId, line);
       }
-      abandoned.set(at, false); // also ends a cycle
-      way.push(at);
-    }
-    for (const node of way) abandoned.set(node, verdict);
-    return !verdict;
+      for (const [callId, since] of open) if (line - since > CALL_LINES_MAX) open.delete(callId);
+      return open.size > 0;
+    },
   };
 }
 
-/** Returns the lines of a transcript that were taken back, in order. Reads the whole file. */
-export function readRewound(file: string): LineSpan[] {
-  const head = readHead(file);
-  const format = head && formatOf(head.agent);
-  if (!format?.tree) return [];
-  const { node: nodeOf, leaf: leafOf } = format.tree;
-  const tree = conversationTree(format);
-  const rows: [line: number, id: string][] = [];
+export interface ReadBackwardOptions {
+  /** What is redacted in the entries, and which are left out. */
+  rules: Rules;
+  /** Byte offset of a line's start to read back from. @default the file's end */
+  before?: number;
+  head?: Head | undefined;
+  /** Whether tool results are wanted too, and of long ones all or their ends. @default {false} */
+  results?: Results;
+}
+
+/** Fills in the lines of steps that were read from the end, counting on from a line whose place is known. */
+export function numberLines(file: string, steps: readonly Step[], known = { line: 1, offset: 0 }): void {
   withFile(file, (descriptor) => {
-    let line = 0;
-    for (const { records, count } of rowsForward(descriptor, format)) {
-      line += count;
-      for (const record of records) {
-        const node = nodeOf(record);
-        if (node) {
-          tree.onNode(node);
-          rows.push([line, node.id]);
-        }
-        const leafId = leafOf?.(record);
-        if (leafId !== undefined) tree.onLeaf(leafId);
-      }
+    let { line, offset } = known;
+    for (const { entry } of steps) {
+      if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
+      else line -= countLines(descriptor, entry.offset, offset);
+      offset = entry.offset;
+      entry.line = line;
     }
   });
-  return joinSpans(rows, tree.isLive());
 }
 
-/** Returns the lines of the rows that are not live, joined where they follow each other. */
-function joinSpans(
-  rows: readonly (readonly [line: number, id: string])[],
-  isLive: (id: string) => boolean,
-): LineSpan[] {
-  const spans: LineSpan[] = [];
-  let isInside = false;
-  for (const [line, id] of rows) {
-    const isOut = !isLive(id);
-    const last = spans.at(-1);
-    if (isOut && isInside && last) last[1] = line;
-    else if (isOut) spans.push([line, line]);
-    isInside = isOut;
+/** Counts the newlines of an open file between two offsets. */
+export function countLines(descriptor: number, from: number, to: number): number {
+  let count = 0;
+  scanNewlines(descriptor, from, to, () => {
+    count++;
+    return false;
+  });
+  return count;
+}
+
+/** Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. */
+function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
+  if (line <= 1) return size > 0 ? 0 : undefined;
+  let newlines = 0;
+  const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);
+  return end !== undefined && end < size ? end : undefined;
+}
+
+const SCAN_BLOCK_BYTES = 1024 * 1024; // counting has no lines to hold
+
+/** Calls `stop` at each newline; returns the offset after the one at which it said so. */
+function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
+  const buffer = Buffer.allocUnsafe(SCAN_BLOCK_BYTES);
+  for (let position = from; position < to; ) {
+    const length = Math.min(buffer.length, to - position);
+    const read = readAt(descriptor, buffer, { at: 0, length, position });
+    if (read === 0) return undefined;
+    const view = buffer.subarray(0, read);
+    for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
+      if (stop()) return position + at + 1;
+    }
+    position += read;
   }
-  return spans;
+  return undefined;
 }
 
-/** Collects the rows of a conversation, and tells which are live. */
-function conversationTree({ tree }: Format) {
-  const nodes = new Map<string, TreeNode>();
-  const takenBack = new Set<string>();
-  let leaf: string | undefined;
-  return {
-    onNode(node: TreeNode): void {
-      const { id, takesBackFrom: from } = node;
-      if (from !== undefined && nodes.has(from)) {
-        const ids = [...nodes.keys()];
-        for (const gone of ids.slice(ids.indexOf(from))) takenBack.add(gone);
-      }
-      if (from === undefined && !nodes.has(id)) nodes.set(id, node);
-      leaf = id;
-    },
-    onLeaf(id: string): void {
-      if (nodes.has(id)) leaf = id;
-    },
-    leafId: () => leaf,
-    isLive: () => {
-      const isLive = tree?.live === "way to the last row" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf);
-      return takenBack.size === 0 ? isLive : (id: string) => !takenBack.has(id) && isLive(id);
-    },
-  };
+interface StepOptions {
+  rules: Rules;
+  filter: StepFilter;
+  head?: Head | undefined;
+  /** A line whose place is known, to count from. @default the first */
+  known?: { line: number; offset: number } | undefined;
 }
 
-/** Watches, row by row, whether the conversation went on from a row that was not its last. */
-export interface BranchWatch {
-  see(node: TreeNode): void;
-  /** Whether it did, or may have done so before what was seen. */
-  isBranched(): boolean;
+/** Steps older than what is asked for, one after the other, before no newer one is expected: rows are not always in order. */
+const OLDER_MAX = 500;
+/** How far behind its call a result is waited for. */
+const RESULT_LINES_MAX = 300;
+
+/** Reads the last `count` steps that pass the filter, oldest first. */
+export function readLastSteps(
+  file: string,
+  { rules, filter, head, known, count }: StepOptions & { count: number },
+): { steps: Step[]; skipped: number } {
+  const parts: Step[][] = [];
+  let [found, skipped, older] = [0, 0, 0];
+  for (const part of readBackward(file, { rules, head, results: true })) {
+    const steps = stepsOf(part.entries);
+    const wanted = steps.filter((step) => isWanted(step, filter));
+    skipped = part.skipped;
+    found += wanted.length;
+    if (wanted.length > 0) parts.push(wanted);
+    older = steps.some(({ entry: { at } }) => isRecent(at, filter)) ? 0 : older + steps.length;
+    if (found >= count || older > OLDER_MAX) break;
+  }
+  const steps = parts.reverse().flat().slice(-count);
+  numberLines(file, steps, known);
+  return { steps, skipped };
 }
 
-/** A prompt goes on from one of the last rows. */
-const RECENT_MAX = 2000;
+function isRecent(at: string | undefined, { since }: StepFilter): boolean {
+  return since === undefined || at === undefined || at >= since;
+}
 
-export function branchWatch(agent: Agent): BranchWatch {
-  const isPath = formatOf(agent).tree?.live === "way to the last row";
-  const recent = new Set<string>();
-  const promptParents = new Set<string>();
-  let last: string | undefined;
-  let isBranched = false;
-  return {
-    see({ id, parentId, isPrompt, takesBackFrom }) {
-      isBranched ||= takesBackFrom !== undefined;
-      if (last !== undefined && parentId !== undefined) {
-        if (isPath) isBranched ||= parentId !== last;
-        else if (isPrompt) isBranched ||= promptParents.has(parentId) || !recent.has(parentId);
-      }
-      if (isPrompt && parentId !== undefined) promptParents.add(parentId);
-      recent.add(id);
-      if (recent.size > RECENT_MAX) recent.delete(recent.values().next().value ?? "");
-      last = id;
-    },
-    isBranched: () => isBranched,
-  };
+/**
+ * Reads the steps on some lines, `around` steps before and after them, as far as the filter lets them through; undefined
+ * when the file has fewer lines.
+ */
+export function readStepsAt(
+  file: string,
+  { from, to, around, rules, filter }: StepOptions & { from: number; to: number; around: number },
+): Step[] | undefined {
+  const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, from, size));
+  if (offset === undefined) return undefined;
+  const start = { offset, line: from - 1 };
+  const end = findEnd(file, { start, to, around, rules, filter });
+  const parts: Step[][] = [];
+  let before = 0;
+  for (const { entries } of readBackward(file, { rules, results: true, before: end })) {
+    const steps = stepsOf(entries).filter((step) => isWanted(step, filter));
+    if (steps.length > 0) parts.push(steps);
+    before += steps.filter(({ entry }) => entry.offset < offset).length;
+    if (before >= around && (entries[0]?.offset ?? end) < offset) break;
+  }
+  const steps = parts.reverse().flat();
+  numberLines(file, steps, { line: from, offset });
+  const [first, behind] = [
+    steps.filter(({ entry }) => entry.line < from),
+    steps.filter(({ entry }) => entry.line > to),
+  ];
+  const within = steps.filter(({ entry }) => entry.line >= from && entry.line <= to);
+  // A search names the line of an output, which is shown with its call.
+  const isAnswered = ({ result }: Step) =>
+    result !== undefined && result.offset >= offset && result.offset < end;
+  if (within.length === 0 && around === 0) return first.filter(isAnswered);
+  return [...(around > 0 ? first.slice(-around) : []), ...within, ...behind.slice(0, around)];
+}
+
+/** Finds where reading may end: after the wanted steps and the results of their calls. */
+function findEnd(
+  file: string,
+  { start, to, around, rules, filter }: StepOptions & { start: Cursor; to: number; around: number },
+): number {
+  const progress: ReadProgress = { ...start, skipped: 0 };
+  const open = new Set<string>();
+  let after = 0;
+  let last = to;
+  for (const entry of readEntries(file, {
+    rules,
+    from: start,
+    results: true,
+    unterminated: "accept",
+    progress,
+  })) {
+    const { line, kind, callId } = entry;
+    if (after >= around && line > last && (open.size === 0 || line > last + RESULT_LINES_MAX))
+      return entry.offset;
+    if (kind === "result") open.delete(callId ?? "");
+    else if (line <= to || after < around) {
+      if (entry.tool && callId !== undefined) open.add(callId);
+      if (line > to && isWanted({ entry }, { ...filter, insideTools: false, words: [] })) after++;
+      last = Math.max(last, line);
+    }
+  }
+  return Number.MAX_SAFE_INTEGER;
 }

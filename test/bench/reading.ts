@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
 import { hashBefore } from "../../lib/index/freshness.ts";
 import { openStore } from "../../lib/store/store.ts";
-import { countLines } from "../../lib/transcripts/backward.ts";
 import { readFully, withFile } from "../../lib/transcripts/jsonl.ts";
+import { countLines } from "../../lib/transcripts/transcript.ts";
 import { ROOT, scriptPath } from "../support/run.ts";
 import {
   atMost,

@@ -1,9 +1,9 @@
 /** The transcript reader for tests that are not about config.json: with our own rules unless told otherwise. */
 
-import * as backward from "../../lib/transcripts/backward.ts";
 import { ownRules } from "../../lib/transcripts/rules.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
 import * as transcript from "../../lib/transcripts/transcript.ts";
+import * as tree from "../../lib/transcripts/tree.ts";
 
 type Without<T extends { rules: unknown }> = Omit<T, "rules"> & Partial<Pick<T, "rules">>;
 
@@ -14,13 +14,24 @@ export function readEntries(
   return transcript.readEntries(file, { rules: ownRules(), ...options });
 }
 
-export function readLastEntries(file: string, options: Without<backward.ReadLastOptions>) {
-  return backward.readLastEntries(file, { rules: ownRules(), ...options });
+/** Returns the last `count` entries, oldest first, with the lines that are damaged in what was read for them. */
+export function readLastEntries(
+  file: string,
+  { count, ...options }: Without<transcript.ReadBackwardOptions> & { count: number },
+): { entries: Entry[]; skipped: number } {
+  const entries: Entry[] = [];
+  let skipped = 0;
+  for (const part of transcript.readBackward(file, { rules: ownRules(), ...options })) {
+    entries.unshift(...part.entries);
+    skipped = part.skipped;
+    if (entries.length >= count) break;
+  }
+  return { entries: entries.slice(-count), skipped };
 }
 
 export function readActiveBranch(
   file: string,
-  options: Without<Parameters<typeof transcript.readActiveBranch>[1]> = {},
+  options: Without<Parameters<typeof tree.readActiveBranch>[1]> = {},
 ) {
-  return transcript.readActiveBranch(file, { rules: ownRules(), ...options });
+  return tree.readActiveBranch(file, { rules: ownRules(), ...options });
 }

@@ -1,0 +1,179 @@
+/**
+ * The conversation tree of a transcript: which rows are live where a conversation can go on from one that is not its last,
+ * and which were taken back.
+ */
+
+import type { JsonRecord } from "../base/json.ts";
+import type { Format, TreeNode } from "./format.ts";
+import { formatOf, readHead } from "./head.ts";
+import { rowsForward, withFile } from "./jsonl.ts";
+import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
+import { type ReadOptions, type ReadProgress, readEntries } from "./transcript.ts";
+
+interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
+  /** The row that the conversation is at, where that is known. */
+  leafId?: string | undefined;
+  /** Where to begin, at a place from which on the branch is the active one. @default the start */
+  from?: Cursor | undefined;
+}
+
+/**
+ * Returns the entries of the active branch, without abandoned ones.
+ *
+ * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
+ * edited away. Linear formats and a broken chain: file order.
+ */
+export function readActiveBranch(
+  file: string,
+  { leafId, ...options }: BranchOptions,
+): { entries: Entry[]; leafId: string | undefined; skipped: number } {
+  const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
+  const head = readHead(file);
+  if (!head) return { entries: [], leafId: undefined, skipped: 0 };
+  const tree = conversationTree(formatOf(head.agent));
+  const reading: ReadOptions = { ...options, head, progress, onRecord: tree.add, unterminated: "accept" };
+  const entries = [...readEntries(file, reading)];
+  const isLive = tree.liveFrom(leafId);
+  return {
+    entries: entries.filter(({ id }) => id === undefined || isLive(id)),
+    leafId: tree.leafId(),
+    skipped: progress.skipped,
+  };
+}
+
+/** Returns the lines of a transcript that were taken back, in order, joined where they follow each other. Reads the whole file. */
+export function readRewound(file: string): LineSpan[] {
+  const head = readHead(file);
+  const format = head && formatOf(head.agent);
+  if (!format?.tree) return [];
+  const tree = conversationTree(format);
+  const rows: [line: number, id: string][] = [];
+  withFile(file, (descriptor) => {
+    let line = 0;
+    for (const { records, count } of rowsForward(descriptor, format)) {
+      line += count;
+      for (const record of records) {
+        const id = tree.add(record);
+        if (id !== undefined) rows.push([line, id]);
+      }
+    }
+  });
+  const isLive = tree.liveFrom();
+  const spans: LineSpan[] = [];
+  let isInside = false;
+  for (const [line, id] of rows) {
+    const last = spans.at(-1);
+    const isOut = !isLive(id);
+    if (isOut && isInside && last) last[1] = line;
+    else if (isOut) spans.push([line, line]);
+    isInside = isOut;
+  }
+  return spans;
+}
+
+/** Collects the rows of a conversation, and says which are live. */
+export function conversationTree({ tree }: Format) {
+  const nodes = new Map<string, TreeNode>();
+  const takenBack = new Set<string>();
+  let leaf: string | undefined;
+  const goTo = (id: string | undefined) => {
+    if (id !== undefined && nodes.has(id)) leaf = id;
+  };
+  return {
+    /** Takes a record, in file order; returns the id of one that is a row of the tree. */
+    add(record: JsonRecord): string | undefined {
+      const node = tree?.node(record);
+      if (node) {
+        const { id, takesBackFrom: from } = node;
+        if (from !== undefined && nodes.has(from)) {
+          const ids = [...nodes.keys()];
+          for (const gone of ids.slice(ids.indexOf(from))) takenBack.add(gone);
+        }
+        if (from === undefined && !nodes.has(id)) nodes.set(id, node);
+        leaf = id;
+      }
+      goTo(tree?.leaf?.(record));
+      return node?.id;
+    },
+    leafId: () => leaf,
+    /** Returns a check whether a row is live where the conversation is at the last one, or at one that is known. */
+    liveFrom(leafId?: string): (id: string) => boolean {
+      goTo(leafId);
+      const isLive = tree?.live === "way to the last row" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf);
+      return takenBack.size === 0 ? isLive : (id: string) => !takenBack.has(id) && isLive(id);
+    },
+  };
+}
+
+/** Returns a check whether a row is on the way from the leaf to its root; all are when that way breaks off. */
+function onPath(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
+  const path = new Set<string>();
+  for (let id = leafId; id !== undefined; id = nodes.get(id)?.parentId) {
+    if (path.has(id) || !nodes.has(id)) return () => true;
+    path.add(id);
+  }
+  return (id) => path.size === 0 || path.has(id);
+}
+
+/** Returns a check whether a row is not below a prompt that has a live sibling prompt. */
+function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
+  const ancestors = new Set<string>();
+  for (let id = leafId; id !== undefined && !ancestors.has(id); id = nodes.get(id)?.parentId)
+    ancestors.add(id);
+  const siblings = new Map<string, string[]>();
+  for (const { id, parentId, isPrompt } of nodes.values()) {
+    if (isPrompt && parentId !== undefined) siblings.set(parentId, [...(siblings.get(parentId) ?? []), id]);
+  }
+  const verdicts = new Map<string, boolean>();
+  for (const ids of siblings.values()) {
+    const live = ids.find((id) => ancestors.has(id)) ?? ids.at(-1);
+    for (const id of ids) if (id !== live) verdicts.set(id, false);
+  }
+  return (id) => {
+    const way: string[] = [];
+    let at: string | undefined = id;
+    for (; at !== undefined && !verdicts.has(at); at = nodes.get(at)?.parentId) {
+      verdicts.set(at, true); // also ends a cycle
+      way.push(at);
+    }
+    const isLive = at === undefined || verdicts.get(at) === true;
+    for (const each of way) verdicts.set(each, isLive);
+    return isLive;
+  };
+}
+
+/** Watches, row by row, whether the conversation went on from a row that was not its last. */
+export interface BranchWatch {
+  see(record: JsonRecord): void;
+  /** Whether it did, or may have done so before what was seen. */
+  isBranched(): boolean;
+}
+
+/** A prompt goes on from one of the last rows. */
+const RECENT_MAX = 2000;
+
+export function branchWatch(agent: Agent): BranchWatch {
+  const { tree } = formatOf(agent);
+  const isPath = tree?.live === "way to the last row";
+  const recent = new Set<string>();
+  const promptParents = new Set<string>();
+  let last: string | undefined;
+  let isBranched = false;
+  return {
+    see(record) {
+      const node = tree?.node(record);
+      if (!node) return;
+      const { id, parentId, isPrompt, takesBackFrom } = node;
+      isBranched ||= takesBackFrom !== undefined;
+      if (last !== undefined && parentId !== undefined) {
+        if (isPath) isBranched ||= parentId !== last;
+        else if (isPrompt) isBranched ||= promptParents.has(parentId) || !recent.has(parentId);
+      }
+      if (isPrompt && parentId !== undefined) promptParents.add(parentId);
+      recent.add(id);
+      if (recent.size > RECENT_MAX) recent.delete(recent.values().next().value ?? "");
+      last = id;
+    },
+    isBranched: () => isBranched,
+  };
+}
