@@ -82,10 +82,8 @@ async function updatesOf(
     return { text: null, problems: [], report, commit: () => saveCursors(look) };
   }
   const { readUpdates } = await import("../lib/activity/updates.ts");
-  const shared = look.mayHaveShared ? await import("../lib/activity/shared-news.ts") : undefined;
   const deadline = Date.now() + READING_MS;
-  const readShared = shared?.readSharedNews;
-  return readUpdates({ paths, settings, current: look.viewer, look, deadline, readShared });
+  return readUpdates({ paths, settings, current: look.viewer, look, deadline });
 }
 
 /** Returns what is known of the sessions that a prompt mentions. A failure is logged. */

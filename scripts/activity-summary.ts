@@ -8,13 +8,7 @@
  */
 
 import { FIRST_LOOK_MS, readMarks, type Viewer } from "../lib/activity/look.ts";
-import { readSharedNews } from "../lib/activity/shared-news.ts";
-import {
-  readUpdates as readNews,
-  renderUpdates,
-  type UpdateOptions,
-  type Updates,
-} from "../lib/activity/updates.ts";
+import { readUpdates, renderUpdates } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
@@ -47,12 +41,7 @@ Examples:
   session-memory activity-summary --current discord --since 2h --scope all
 `;
 
-export type { UpdateOptions } from "../lib/activity/updates.ts";
-
-/** Reads what is new in other sessions, and in those that others share. Nothing counts as seen before `commit()`. */
-export function readUpdates(options: UpdateOptions): Updates {
-  return readNews({ readShared: readSharedNews, ...options });
-}
+export { readUpdates, type UpdateOptions } from "../lib/activity/updates.ts";
 
 export interface SessionUpdateOptions {
   /** The viewer's name. */

@@ -6,18 +6,29 @@
  * truncated, replaced or rotated from one that grew.
  */
 
-import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { remove, replaceFile } from "../base/files.ts";
-import { isRecord } from "../base/json.ts";
-import { tryLock } from "../base/locks.ts";
+import { namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
+import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
+import { waitForLock, withLock } from "../base/locks.ts";
+import { type ForgetIn, type Forgetting, WRITER_WAIT_MS } from "../store/forgetting.ts";
 import {
   type CursorFile,
   isDue,
   type Look,
   type Mark,
   type Marks,
+  OWN_MARKS,
   ownMarksFile,
   parseMark,
   readCursorFile,
@@ -38,7 +49,6 @@ const TAIL_BYTES = 2048; // a row or two, enough to tell two files apart
 const PIECE_BYTES = 16 * 1024;
 const STALE_MS = 30 * 86_400_000; // untouched for 30 days: its session is over
 const LOCK_WAIT_MS = 500; // a prompt is waiting
-const LOCK_RETRY_MS = 5; // a holder writes one small file
 
 /** Returns whether the bytes before a mark are unchanged. */
 export function holds(file: string, { offset, fingerprint }: Mark): boolean {
@@ -88,7 +98,7 @@ export function setMarks(
     for (const advance of advances) setOwnMark(cursors, advance, seen);
     return true;
   }
-  const release = waitForLock(`${cursors.path}.lock`);
+  const release = waitForLock(`${cursors.path}.lock`, LOCK_WAIT_MS);
   if (!release) return false;
   try {
     const all = readAllOrNothing(cursors.path);
@@ -135,16 +145,6 @@ function isFarther(file: string, mark: Mark, stored: Mark): boolean {
     return mark.offset > stored.offset && holds(file, mark);
   } catch {
     return false; // the transcript is gone
-  }
-}
-
-function waitForLock(path: string): (() => void) | undefined {
-  const deadline = Date.now() + LOCK_WAIT_MS;
-  const cell = new Int32Array(new SharedArrayBuffer(4));
-  for (;;) {
-    const release = tryLock(path);
-    if (release || Date.now() >= deadline) return release;
-    Atomics.wait(cell, 0, 0, LOCK_RETRY_MS);
   }
 }
 
@@ -220,4 +220,57 @@ function ownAdvance(look: Looked): Advance[] {
   // The transcript does not exist yet at the first prompt.
   const mark = existsSync(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
   return [{ id, file, mark: { ...mark, since } }];
+}
+
+/** Removes a forgotten session's own file, and the marks about it in the others'. Returns how many marks. */
+export async function forgetMarks(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<number> {
+  if (!("ids" in forgetting)) return 0;
+  const { ids } = forgetting;
+  let count = 0;
+  for (const name of namesIn(paths.cursors).filter((each) => /\.json(\.own|\.broken)?$/.test(each))) {
+    const file = join(paths.cursors, name);
+    const { kept, removed } = withoutMarks(file, ids);
+    count += removed;
+    if (dryRun || removed === 0) continue;
+    await withLock(`${file}.lock`, WRITER_WAIT_MS, () =>
+      rewriteMarks(file, withoutMarks(file, ids).kept ?? kept),
+    );
+  }
+  return count;
+}
+
+function withoutMarks(
+  file: string,
+  ids: ReadonlySet<string>,
+): { kept: JsonRecord | undefined; removed: number } {
+  const value = readJson(file);
+  if (!isRecord(value)) {
+    const text = readIfExists(file) ?? "";
+    return { kept: undefined, removed: [...ids].some((id) => text.includes(JSON.stringify(id))) ? 1 : 0 };
+  }
+  let removed = 0;
+  const kept: JsonRecord = {};
+  for (const [viewer, marks] of Object.entries(value)) {
+    const about = Object.entries(recordOf(marks));
+    const others = about.filter(([id]) => !ids.has(id));
+    // What a session has of itself is one mark, not several.
+    if (ids.has(viewer)) removed += file.endsWith(OWN_MARKS) ? 1 : about.length;
+    else {
+      removed += about.length - others.length;
+      kept[viewer] = Object.fromEntries(others);
+    }
+  }
+  return { kept, removed };
+}
+
+/** Keeps the file's time, which is that of its session's last look. */
+function rewriteMarks(file: string, kept: JsonRecord | undefined): void {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (!stat) return;
+  if (!kept || Object.keys(kept).length === 0) {
+    remove(file);
+    return;
+  }
+  replaceFile(file, JSON.stringify(kept), { durable: false });
+  utimesSync(file, stat.atime, stat.mtime);
 }

@@ -4,28 +4,29 @@
  */
 
 import { isAbsolute, relative, resolve } from "node:path";
+import { readJson } from "../base/files.ts";
+import { arrayOf } from "../base/json.ts";
 import { onMachine, shortId } from "../base/text.ts";
-import type { Reading, Settings } from "../config/config.ts";
+import type { Paths, Reading, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { directoryHere, projectDirectories, projectKey } from "../sessions/project.ts";
+import { directoryHere, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
 import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
-import { saveCursors } from "./cursors.ts";
+import { type Advance, saveCursors } from "./cursors.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
-import { FIRST_LOOK_MS, type Look, takeLook, type Viewer } from "./look.ts";
-import type { readSharedNews, SeenNews, SharedLook, SharedNews } from "./shared-news.ts";
+import { FIRST_LOOK_MS, type Look, sharedNewsFile, takeLook, type Viewer } from "./look.ts";
 
 /** A look with the sessions of its changed files. */
 interface View extends Omit<Look, "changed" | "mayHaveShared"> {
   sessions: readonly Session[];
   /** Adds a session's name; called only for those with news. */
   describe: (sessions: readonly Session[]) => Session[];
-  /** Reads what others who share the project did. @default nothing */
-  shared?: ((look: SharedLook) => SeenNews[]) | undefined;
+  /** What others who share the project did lately. @default nothing */
+  shared?: readonly SharedNews[];
 }
 
 interface DigestOptions {
@@ -66,13 +67,34 @@ export interface Updates {
   commit(): boolean;
 }
 
-/** A session with news, as the digest shows it. */
+/** A session with news, as the digest shows it, with the mark to set once it is seen. */
 interface News {
   session: Session;
   activity: Activity;
   /** Absolute paths. */
   edited: string[];
   latest: string;
+  advance: Advance | undefined;
+}
+
+/** The activity of a shared session within the last hour. */
+export interface SharedNews {
+  /** `alice@desk:<id>` */
+  id: string;
+  name: string | null;
+  agent: string;
+  /** The origin of its repository. */
+  project: string;
+  /** Time of the last message. */
+  latest: string;
+  /** Messages in all: more than were seen are news. */
+  messages: number;
+  firstUser: string | null;
+  lastAssistant: string | null;
+  /** From the top of the repository. */
+  edited: string[];
+  read: string[];
+  ran: number;
 }
 
 const TEXT_MAX = 100; // contracts: at most 100 of a quoted text
@@ -96,8 +118,6 @@ export interface UpdateOptions {
   deadline?: number | undefined;
   /** A look already taken. */
   look?: Look | undefined;
-  /** Reads what others who share the project did. @default nothing */
-  readShared?: typeof readSharedNews | undefined;
 }
 
 /** Reads what is new in other sessions. Nothing counts as seen before `commit()`. */
@@ -124,9 +144,7 @@ export function readUpdates(options: UpdateOptions): Updates {
   const sessions = newestCopies(wanted);
   const describe = (found: readonly Session[]) => withNames(found, paths);
   const maxChars = options.maxChars ?? settings.activity.maxChars;
-  const place = { paths, cwd: current.cwd, scope };
-  const { readShared } = options;
-  const shared: View["shared"] = since === undefined ? (seen) => readShared?.(place, seen) ?? [] : undefined;
+  const shared = look.mayHaveShared ? readSharedNews(paths, scope === "all" ? undefined : current.cwd) : [];
   return renderUpdates(
     { ...look, sessions, describe, shared },
     { settings, maxChars, since, deadline: options.deadline },
@@ -148,13 +166,16 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     sources: viewer.file === undefined ? view.recent : [viewer.file, ...view.recent],
     rules,
   });
-  const shared = view.shared?.({ now, marks, show, isOut: (session) => isSharedOut(session, rules) }) ?? [];
   const active = activities.filter(({ stats }) => isNews(stats));
   const described = view.describe(active.map(({ session }) => session));
   const own = active
     .map((did, i) => ({ ...did, session: described[i] ?? did.session }))
     .filter(({ session }) => !rules.hasSession(rules.needsProject ? withProject(session) : session))
     .map((did) => toNews(withoutName(did, rules), { now, show, topOf }));
+  const top = topOf(viewer.cwd) ?? viewer.cwd;
+  const shared = (view.shared ?? [])
+    .filter((news) => isNew(news, { marks, now }) && !isSharedOut(news, rules))
+    .map((news) => fromShared(news, { marks, now, show, top }));
   const news: News[] = [...own, ...shared].sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = news.some(({ edited }) => edited.length > 0)
     ? findOverlaps(news, { view, since, show, rules })
@@ -192,15 +213,15 @@ function withoutName(did: SessionActivity, { hasText }: Rules): SessionActivity 
 }
 
 /** Sessions that have only read files so far are reported later, with what they do then. */
-function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly SeenNews[]): boolean {
+function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly News[]): boolean {
   const advances = activities.flatMap(({ stats, advance }) =>
     advance && (isNews(stats) || stats.read.size === 0) ? [advance] : [],
   );
-  return saveCursors(view, [...advances, ...shared.map(({ advance }) => advance)]);
+  return saveCursors(view, [...advances, ...shared.flatMap(({ advance }) => advance ?? [])]);
 }
 
 function toNews(
-  { session, stats }: SessionActivity,
+  { session, stats, advance }: SessionActivity,
   { now, show, topOf }: { now: number; show: Show; topOf: (cwd: string) => string | undefined },
 ): News {
   const latest = stats.latest ?? session.updatedAt;
@@ -220,7 +241,45 @@ function toNews(
     read: [...new Set([...stats.read].map(shown))],
     ran: stats.ran,
   };
-  return { session, activity, edited, latest };
+  return { session, activity, edited, latest, advance };
+}
+
+/** Reads the news of those who share, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
+function readSharedNews(paths: Pick<Paths, "home">, directory: string | undefined): SharedNews[] {
+  const origin = directory === undefined ? undefined : readOrigin(directory);
+  const all = arrayOf(readJson(sharedNewsFile(paths))) as SharedNews[]; // written by us, and whole
+  return all.filter(({ project }) => directory === undefined || project === origin);
+}
+
+function isNew({ id, messages, latest }: SharedNews, { marks, now }: Pick<Look, "marks" | "now">): boolean {
+  return Date.parse(latest) >= now - FIRST_LOOK_MS && messages > (marks?.get(id)?.offset ?? 0);
+}
+
+function fromShared(
+  news: SharedNews,
+  { marks, now, show, top }: Pick<Look, "marks" | "now"> & { show: Show; top: string },
+): News {
+  const { id, name, agent, latest, messages, firstUser, lastAssistant, edited, read, ran } = news;
+  const [from = "", rest = id] = /^([^:]*):(.*)$/.exec(id)?.slice(1) ?? [];
+  const shown = (text: string | null) => (text === null ? undefined : show(text, TEXT_MAX));
+  const session = { id, agent: agent as Agent, name: name ?? undefined, file: "", size: 0 };
+  return {
+    session: { ...session, updatedAt: latest, modifiedAt: latest },
+    activity: {
+      id,
+      name: show(name === null ? `${from}:${rest.slice(0, 8)}` : `${name} (${from})`, NAME_MAX),
+      ageSeconds: secondsSince(latest, now),
+      messages: messages - (marks?.get(id)?.offset ?? 0),
+      firstUser: shown(firstUser),
+      lastAssistant: shown(lastAssistant),
+      edited: edited.map((path) => show(path, PATH_MAX)),
+      read: read.map((path) => show(path, PATH_MAX)),
+      ran,
+    },
+    edited: edited.map((path) => resolve(top, path)),
+    latest,
+    advance: { id, file: "", mark: { offset: messages, fingerprint: "shared" } },
+  };
 }
 
 function withProject(session: Session) {

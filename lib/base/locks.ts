@@ -54,6 +54,20 @@ export function tryLock(path: string): (() => void) | undefined {
   return undefined;
 }
 
+/** Short beside what a holder does, long beside one try. */
+const RETRY_MS = 10;
+
+/** Takes a lock, blocking the thread for a while where it is held; returns how to release it, or undefined when it stays held. */
+export function waitForLock(path: string, waitMs: number): (() => void) | undefined {
+  const deadline = Date.now() + waitMs;
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  for (;;) {
+    const release = tryLock(path);
+    if (release || Date.now() >= deadline) return release;
+    Atomics.wait(cell, 0, 0, RETRY_MS);
+  }
+}
+
 /** Returns who holds a lock, and whether that can be verified from here; undefined when nobody does. */
 export function lockHolder(path: string): { who: string; isKnown: boolean } | undefined {
   const holder = readIfExists(path);

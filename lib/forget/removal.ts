@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { forgetMarks } from "../activity/forget-marks.ts";
+import { forgetMarks } from "../activity/cursors.ts";
 import { forgetTold } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";

@@ -8,7 +8,7 @@
  */
 
 import { sharedNewsFile } from "../activity/look.ts";
-import type { SharedNews } from "../activity/shared-news.ts";
+import type { SharedNews } from "../activity/updates.ts";
 import { replaceFile } from "../base/files.ts";
 import { shortHash } from "../base/text.ts";
 import type { Config, Paths } from "../config/config.ts";

@@ -8,7 +8,7 @@ import { copyFileSync, existsSync, linkSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { namesIn, remove, statOf } from "../base/files.ts";
-import { tryLock } from "../base/locks.ts";
+import { waitForLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
 import { openDatabase, openScratch, type Row, type SqlDatabase } from "./sqlite.ts";
 import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
@@ -17,8 +17,6 @@ import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 const VERSION = 1;
 /** A carry-over may have to read gigabytes; who comes second waits this long. */
 const WAIT_MS = 10_000;
-/** Short beside the seconds that a carry-over takes. */
-const PAUSE_MS = 50;
 const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;
 /** A database and what SQLite keeps beside it. */
 export const PARTS = ["", "-wal", "-shm"] as const;
@@ -102,7 +100,7 @@ function isEmpty(db: SqlDatabase): boolean {
 function replace(path: string, options: Versioned): void {
   if (!options.carry)
     throw unusable(path, isMarkedDamaged(path) ? "it is damaged" : "it is of another version");
-  const release = waitForLock(`${path}.carry.lock`);
+  const release = waitForLock(`${path}.carry.lock`, WAIT_MS);
   if (!release) {
     throw new SessionMemoryError("BUSY", `Cannot open "${path}": another process is carrying it over`, {
       recoverable: true,
@@ -174,14 +172,6 @@ function link(path: string, other: string): void {
     linkSync(path, other);
   } catch {
     copyFileSync(path, other); // a file system without links
-  }
-}
-
-function waitForLock(lock: string): (() => void) | undefined {
-  for (let waited = 0; ; waited += PAUSE_MS) {
-    const release = tryLock(lock);
-    if (release || waited >= WAIT_MS) return release;
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
   }
 }
 
