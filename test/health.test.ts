@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, chmodSync, mkdirSync, readdirSync, symlinkSync, utimesSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../lib/config/config.ts";
 import { checkHealth, type Health, type HealthOptions } from "../lib/health/health.ts";
@@ -25,6 +25,14 @@ const home = homePerTest();
 
 const ONE = uuidFrom("healthy one");
 const NOW = new Date("2026-03-01T12:00:00.000Z");
+
+/** Puts programs of these names on the PATH of a home, and nothing else. */
+function programs(home: TemporaryHome, ...names: string[]): Config["env"] {
+  const bin = join(home.root, "bin");
+  mkdirSync(bin, { recursive: true });
+  for (const name of names) symlinkSync(process.execPath, join(bin, name));
+  return { ...home.env, PATH: bin };
+}
 
 /** A line of the event log, as hooks write them. */
 function log(home: TemporaryHome, at: string, event: string, fields: object = { ok: true }): void {
@@ -208,7 +216,8 @@ describe("checkHealth()", () => {
     const transcript = writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
     age(transcript, 1);
     const plugins = join(home.paths.claude, "plugins", "installed_plugins.json");
-    const silent = () => findingsOf(check(home)).filter((finding) => finding.includes("no hook"));
+    const config = { paths: home.paths, settings: settingsWith(), env: programs(home, "claude") };
+    const silent = () => findingsOf(check(home, { config })).filter((finding) => finding.includes("no hook"));
     write(plugins, '{"plugins": {"other@other": []}}');
     expect(silent()).toEqual(["warning: no hook has run in Claude Code yet"]);
     write(plugins, '{"plugins": {"session-memory@session-memory": []}}');
@@ -217,22 +226,38 @@ describe("checkHealth()", () => {
     expect(silent()).toEqual(["warning: no hook has run in Claude Code yet"]);
   });
 
-  test("asks nobody to set up Codex where only its old sessions are", () => {
+  test("asks nobody to set up a host whose program is not there", () => {
+    age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
     age(writeCodex(home, { rows: [codexMeta(), codexPrompt({ text: "hello" })] }), 1);
-    const bin = join(home.root, "bin");
-    mkdirSync(bin);
-    const config = { paths: home.paths, settings: settingsWith(), env: { ...home.env, PATH: bin } };
-    const silent = () => findingsOf(check(home, { config })).filter((finding) => finding.includes("no hook"));
-    expect(silent()).toEqual(["info: no hook has run in Codex yet"]);
-    symlinkSync(process.execPath, join(bin, "codex"));
-    expect(silent()).toEqual(["warning: no hook has run in Codex yet"]);
+    const silent = (env: Config["env"]) =>
+      check(home, { config: { paths: home.paths, settings: settingsWith(), env } }).findings.filter(
+        ({ what }) => what.includes("no hook"),
+      );
+    const missing = (host: string, program: string): Health["findings"][number] => ({
+      level: "info",
+      what: `no hook has run in ${host} yet, and ${program} is not on PATH`,
+      remedy: `put ${program} on PATH, then run session-memory setup`,
+    });
+    expect(silent(programs(home, "bun"))).toEqual([
+      missing("Claude Code", "claude"),
+      missing("Codex", "codex"),
+    ]);
+    expect(silent(programs(home, "codex"))).toEqual([
+      {
+        level: "warning",
+        what: "no hook has run in Codex yet",
+        remedy: "run session-memory setup, then take a turn",
+      },
+      missing("Claude Code", "claude"),
+    ]);
   });
 
   test("says that no hook of a host ran, or none for a week while its sessions grew, whoever ran embed by hand", () => {
     using home = temporaryHome();
     age(writeClaude(home, { id: ONE, rows: [turn("a", "b")] }), 1);
     age(writePi(home, { rows: piLinked([piHeader(), piUser({ text: "hello" })]) }), 1);
-    const silent = () => findingsOf(check(home)).filter((finding) => finding.includes("no hook"));
+    const config = { paths: home.paths, settings: settingsWith(), env: programs(home, "claude", "pi") };
+    const silent = () => findingsOf(check(home, { config })).filter((finding) => finding.includes("no hook"));
     log(home, "2026-03-01T11:00:00.000Z", "embed");
     expect(silent()).toEqual([
       "warning: no hook has run in Claude Code yet",
@@ -278,6 +303,12 @@ describe("checkHealth()", () => {
     expect(sends({ share })).toBe("shared sessions to the hub of SESSION_MEMORY_HUB_URL, which is not set");
     expect(sends({ share: { ...share, projects: {} } }, HUB)).toBe("nothing");
     mkdirSync(home.paths.pi, { recursive: true });
+    expect(sends({}, { PATH: "" })).toBe("nothing");
+    const settings = join(home.paths.pi, "settings.json");
+    write(settings, '{"packages": ["/opt/session-memory"]}');
+    expect(sends({}, { PATH: "" })).toContain("for observing");
+    rmSync(settings);
+    home.env.PATH = programs(home, "pi").PATH;
     expect(sends({})).toBe("conversation to pi's active model for observing (at most $1.00 a day)");
     expect(sends({ observe: { ...observe, model: "x/y", dailyBudgetUsd: 0.2 } })).toBe(
       "conversation to x/y through pi for observing (at most $0.20 a day)",
@@ -308,14 +339,12 @@ describe("checkHealth()", () => {
   test("says that Bun is missing from the PATH of the hooks, and that others may read the state", () => {
     mkdirSync(home.paths.home);
     chmodSync(home.paths.home, 0o755);
-    const bin = join(home.root, "bin");
-    mkdirSync(bin);
-    const config = { paths: home.paths, settings: settingsWith(), env: { ...home.env, PATH: bin } };
+    const config = { paths: home.paths, settings: settingsWith(), env: programs(home) };
     expect(findingsOf(check(home, { config }))).toEqual([
       "warning: found neither Bun nor Node 22.18: hooks do nothing",
       `warning: others may read ${home.paths.home}`,
     ]);
-    symlinkSync(process.execPath, join(bin, "bun"));
+    programs(home, "bun");
     expect(findingsOf(check(home, { config }))).toEqual([`warning: others may read ${home.paths.home}`]);
   });
 });
@@ -323,7 +352,7 @@ describe("checkHealth()", () => {
 describe("health.ts", () => {
   test("prints a status, findings with remedies, numbers, what is sent and the runtime", async () => {
     writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
-    const run = await runScript("health", [], { env: home.env });
+    const run = await runScript("health", [], { env: programs(home, "bun", "claude") });
     const lines = run.stdout.split("\n");
     expect([run.exitCode, run.stderr, ...lines.slice(0, 3)]).toEqual([
       0,

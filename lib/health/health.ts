@@ -1,20 +1,32 @@
 /** Finds what is wrong or about to be, each with its remedy, and names who receives anything said on this machine. */
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { countSeen } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import { isDirectory, statOf, whyUnwritable } from "../base/files.ts";
-import { type Environment, findRuntime } from "../base/runtime.ts";
-import { counted } from "../base/text.ts";
+import {
+  changedAt,
+  isDirectory,
+  namesIn,
+  readIfExists,
+  readText,
+  replaceFile,
+  statOf,
+  whyUnwritable,
+} from "../base/files.ts";
+import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
+import { type Environment, findProgram, findRuntime, ROOT, type Runtime } from "../base/runtime.ts";
+import { counted, quoted, truncate } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
+import { redact } from "../redact/redact.ts";
 import { untakenVolute } from "../sessions/find.ts";
 import { shareStatus } from "../share/share-status.ts";
-import { withExistingState } from "../store/state.ts";
+import { isAsWritten, recordWritten, withExistingState } from "../store/state.ts";
+import { HOSTS, type Host, hostName } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
-import { checkHooks, checkRuntime, type HookRuns, readHookLog } from "./hook-health.ts";
-import { checkIndex, type Finding, fromError, type IndexMetrics } from "./index-health.ts";
-import { checkSkills } from "./skill-pages.ts";
+import { checkIndex, DAY_MS, type Finding, fromError, type IndexMetrics } from "./index-health.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
@@ -108,7 +120,7 @@ function checkStateFolder(home: string): Finding[] {
 }
 
 /** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */
-export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, env: Environment): string {
+export function describeReceivers(settings: Settings, paths: HostFolders, env: Environment): string {
   const { embedding, llm, share, modelKeys } = settings;
   const receivers = [
     ...(embedding ? [`embeddings to ${readHost(embedding.baseUrl)}`] : []),
@@ -116,7 +128,9 @@ export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, 
       ? [`conversation to ${llm.command ? `the program ${llm.command[0]}` : readHost(llm.baseUrl)}`]
       : []),
     ...modelKeys.map((key) => `conversation to ${piModel(key)}`),
-    ...observers(settings, paths),
+    ...(isDirectory(paths.pi) && (findProgram("pi", env) || installedAt("pi", paths))
+      ? observers(settings)
+      : []),
     ...(share && Object.keys(share.projects).length > 0
       ? [`shared sessions to ${nameHub(env[share.urlEnv], share.urlEnv)}`]
       : []),
@@ -125,8 +139,8 @@ export function describeReceivers(settings: Settings, paths: Pick<Paths, "pi">, 
 }
 
 /** In pi observing needs no setting: the session's own model receives the conversation anyway. */
-function observers({ observe }: Settings, { pi }: Pick<Paths, "pi">): string[] {
-  if (!observe.auto || observe.model === "none" || !isDirectory(pi)) return [];
+function observers({ observe }: Settings): string[] {
+  if (!observe.auto || observe.model === "none") return [];
   const limit = `at most $${observe.dailyBudgetUsd.toFixed(2)} a day`;
   return [`conversation to ${piModel(observe.model)} for observing (${limit})`];
 }
@@ -144,7 +158,6 @@ function readHost(baseUrl: string | undefined): string {
   return new URL(baseUrl ?? "https://api.openai.com").host;
 }
 
-const DAY_MS = 24 * 3_600_000;
 /** A hub that was away for a night is nothing to worry about. */
 const STALE_DAYS = 3;
 
@@ -177,4 +190,205 @@ function readStatus(config: Parameters<typeof shareStatus>[0]): ReturnType<typeo
     if (error instanceof SessionMemoryError) return undefined;
     throw error;
   }
+}
+
+/** A week off is no reason for concern. */
+const SILENT_DAYS = 7;
+
+const RESTART = "restart the agent, and check that it is enabled there";
+const REMEDIES: Record<HookedHost, string> = {
+  claude: RESTART,
+  pi: RESTART,
+  codex: "start codex, and trust the hooks of session-memory with /hooks",
+};
+
+type HostFolders = Pick<Paths, "claude" | "pi" | "codex">;
+
+interface HookCheck {
+  log: HookLog;
+  /** Newest first. */
+  sessions: readonly Session[];
+  paths: HostFolders & Pick<Paths, "transcripts">;
+  env: Environment;
+  now: Date;
+}
+
+/** Finds hooks that fail, and hosts in whose sessions no hook runs. */
+function checkHooks({ log, sessions, paths, env, now }: HookCheck): Finding[] {
+  const failures = log.runs.filter(({ failures24h }) => failures24h > 0).map(describeFailure);
+  if (env.SESSION_MEMORY_DISABLE === "1") {
+    const what = "hooks are switched off by SESSION_MEMORY_DISABLE";
+    return [...failures, { level: "info", what, remedy: "unset it to switch them on" }];
+  }
+  // Transcripts given by path say nothing about the hosts on this machine.
+  if (paths.transcripts.length > 0) return failures;
+  return [...failures, ...HOOKED.flatMap((host) => checkHost(host, { log, sessions, paths, env, now }))];
+}
+
+function checkHost(host: HookedHost, { log, sessions, paths, env, now }: HookCheck): Finding[] {
+  const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
+  if (newest === undefined) return [];
+  const last = log.lastBy.get(host);
+  if (last === undefined) {
+    const what = `no hook has run in ${hostName(host)} yet`;
+    const installed = installedAt(host, paths);
+    // The sessions may be of another time, or of a program that only an editor starts.
+    if (installed === undefined && !findProgram(host, env)) {
+      const remedy = `put ${host} on PATH, then run session-memory setup`;
+      return [{ level: "info", what: `${what}, and ${host} is not on PATH`, remedy }];
+    }
+    if (installed !== undefined && newest <= installed)
+      return [{ level: "info", what, remedy: "it is installed: take a turn" }];
+    const remedy = installed === undefined ? "run session-memory setup, then take a turn" : REMEDIES[host];
+    return [{ level: "warning", what, remedy }];
+  }
+  const isSilent = [Date.parse(newest), now.getTime()].every(
+    (at) => at - Date.parse(last) > SILENT_DAYS * DAY_MS,
+  );
+  if (!isSilent) return [];
+  const what = `no hook has run in ${hostName(host)} since ${last.slice(0, 10)}, though there are newer sessions`;
+  return [{ level: "warning", what, remedy: "check that the plugin or extension is installed and enabled" }];
+}
+
+/** Returns when a host last recorded its installed plugins; undefined where that record does not name us. */
+function installedAt(host: HookedHost, { claude, pi, codex }: HostFolders): string | undefined {
+  const record = {
+    claude: join(claude, "plugins", "installed_plugins.json"),
+    pi: join(pi, "settings.json"),
+    codex: join(codex, "config.toml"),
+  }[host];
+  const stat = statOf(record);
+  return stat && readText(record).includes("session-memory") ? changedAt(stat) : undefined;
+}
+
+function describeFailure({ event, failures24h, lastError }: HookRuns): Finding {
+  return {
+    level: "warning",
+    what: `${event} failed ${failures24h === 1 ? "once" : `${failures24h} times`} within a day: ${lastError}`,
+    remedy: "see log.ndjson in the state folder",
+  };
+}
+
+/** Finds that hooks cannot start, or start slower than they need to. */
+function checkRuntime(runtime: Runtime | undefined): Finding[] {
+  if (runtime?.name === "bun") return [];
+  const remedy = "install Bun, or put it on the PATH of the shell that starts the agent";
+  if (runtime)
+    return [{ level: "info", what: `found no Bun: hooks start on ${runtime.name}, slower`, remedy }];
+  return [{ level: "warning", what: "found neither Bun nor Node 22.18: hooks do nothing", remedy }];
+}
+
+/** The hosts that call our hooks. */
+const HOOKED = ["claude", "pi", "codex"] as const;
+type HookedHost = (typeof HOOKED)[number];
+
+export interface HookRuns {
+  event: string;
+  lastRun: string;
+  failures24h: number;
+  /** The last failure of these 24 hours. */
+  lastError: string | undefined;
+}
+
+interface HookLog {
+  /** The event that ran last first. */
+  runs: HookRuns[];
+  /** When each host last ran a hook. */
+  lastBy: ReadonlyMap<HookedHost, string>;
+}
+
+/** Events written only by a hook or by a process that a hook started: a script run by hand proves nothing. */
+const OF_HOOKS = /^(?:hook\.|background\.|injected$|activity$|title$)/;
+/** The first lines of an error say what it is; the log has the rest. */
+const ERROR_CHARS = 300;
+
+/** Reads the log and the one before it. */
+function readHookLog(log: string, sessions: readonly Session[], now: Date): HookLog {
+  const runs = new Map<string, HookRuns>();
+  const lastBy = new Map<HookedHost, string>();
+  const agents = new Map(sessions.map(({ id, agent }) => [id, agent]));
+  for (const text of [readIfExists(`${log}.1`), readIfExists(log)]) {
+    for (const line of text?.split("\n") ?? []) {
+      const row = parseRecord(line);
+      const [event, at] = [stringOf(row?.event), stringOf(row?.at)];
+      if (!row || !event || !at || !OF_HOOKS.test(event)) continue;
+      addRun(runs, { event, at, row }, now);
+      const agent = agents.get(stringOf(row.session) ?? "");
+      for (const host of findHosts(event, stringOf(row.source) ?? agent)) {
+        if (at > (lastBy.get(host) ?? "")) lastBy.set(host, at);
+      }
+    }
+  }
+  return { runs: [...runs.values()].sort((a, b) => (a.lastRun < b.lastRun ? 1 : -1)), lastBy };
+}
+
+/** Returns the hosts that may have run a hook: all of them when the line names none. */
+function findHosts(event: string, agent: string | undefined): readonly HookedHost[] {
+  if (event.startsWith("hook.pi.")) return ["pi"];
+  if (event.startsWith("hook.")) return ["claude"];
+  const host = HOOKED.find((name) => name === agent);
+  return host ? [host] : HOOKED;
+}
+
+function addRun(
+  runs: Map<string, HookRuns>,
+  { event, at, row }: { event: string; at: string; row: JsonRecord },
+  now: Date,
+): void {
+  const name = event.replace(/^hook\./, "");
+  const known = runs.get(name) ?? { event: name, lastRun: at, failures24h: 0, lastError: undefined };
+  if (at > known.lastRun) known.lastRun = at;
+  if (row.ok === false && now.getTime() - Date.parse(at) < DAY_MS) {
+    known.failures24h++;
+    const error = stringOf(row.error) ?? stringOf(row.problem) ?? "unknown";
+    known.lastError = truncate(redact(error), ERROR_CHARS);
+  }
+  runs.set(name, known);
+}
+
+interface SkillPage {
+  /** What people call the host. */
+  host: string;
+  file: string;
+  text: string;
+}
+
+/** Returns the pages that a host's folder lacks, or has as we wrote them before; none that somebody changed. */
+export function pagesToWrite({ name, skills }: Host, paths: Paths): SkillPage[] {
+  if (skills === undefined) return [];
+  return namesIn(join(ROOT, "skills")).flatMap((skill) => {
+    const file = join(paths.expand(skills), skill, "SKILL.md");
+    const text = pageFor(readText(join(ROOT, "skills", skill, "SKILL.md")));
+    const isOurs = !existsSync(file) || isAsWritten(paths, file);
+    return isOurs && readText(file) !== text ? [{ host: name, file, text }] : [];
+  });
+}
+
+/** Returns a page that names our folder: these hosts know no variable for it, and no approval by a page. */
+function pageFor(page: string): string {
+  return page
+    .replace(/^allowed-tools:.*\n/m, "")
+    .replace(/^`ROOT` is [\s\S]*?\n\n/m, "")
+    .replace(/\bROOT\//g, `${quoted(ROOT)}/`);
+}
+
+/** Writes a page and records it as ours. */
+export function writePage({ file, text }: SkillPage, paths: Paths): void {
+  replaceFile(file, text);
+  recordWritten(paths, { path: file, content: text, sessionId: "" });
+}
+
+/** Finds hosts whose agents cannot ask for what is read of their sessions. */
+export function checkSkills(sessions: readonly Session[], paths: Paths, env: Environment): Finding[] {
+  return HOSTS.filter(
+    ({ agent, skills, program }) =>
+      skills !== undefined &&
+      sessions.some((session) => session.agent === agent && session.machine === undefined) &&
+      findProgram(program, env) !== undefined &&
+      !existsSync(join(paths.expand(skills), "session-search")),
+  ).map(({ name }) => ({
+    level: "info",
+    what: `${name} has no skills of session-memory`,
+    remedy: "run session-memory setup",
+  }));
 }

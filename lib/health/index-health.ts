@@ -167,7 +167,7 @@ function checkRetention(doomed: readonly Session[], known: Known, paths: Paths):
     : [{ level: "info", what, remedy: raise }];
 }
 
-const DAY_MS = 24 * 3_600_000;
+export const DAY_MS = 24 * 3_600_000;
 /** Claude Code's own default. */
 const CLEANUP_DAYS = 30;
 
@@ -188,38 +188,27 @@ function deletedWithin(
   return sessions.filter(({ agent, modifiedAt }) => agent === "claude" && Date.parse(modifiedAt) < last);
 }
 
-export interface IndexMetrics {
-  totalChunks: number;
-  totalSessions: number;
-  lastIndexed: string | null;
-  /** Milliseconds. */
-  avgIndexTimePerSession: number | null;
-  /** Milliseconds, of the last thousand searches. */
-  avgSearchLatency: number | null;
-  searchCount24h: number;
-  /** Chunks that could not be embedded and wait for a later run. */
-  failedChunks: number;
-  quarantinedSessions: number;
-  storageUsedMB: number;
-  /** Secrets that were taken out of what is stored. */
-  redactions: number;
-}
-
-/** Before there is an index. */
-const NO_METRICS: IndexMetrics = {
+/** What is measured of the index; these are the figures before there is one. */
+const NO_METRICS = {
   totalChunks: 0,
   totalSessions: 0,
-  lastIndexed: null,
-  avgIndexTimePerSession: null,
-  avgSearchLatency: null,
+  lastIndexed: null as string | null,
+  /** Milliseconds. */
+  avgIndexTimePerSession: null as number | null,
+  /** Milliseconds, of the last thousand searches. */
+  avgSearchLatency: null as number | null,
   searchCount24h: 0,
+  /** Chunks that could not be embedded and wait for a later run. */
   failedChunks: 0,
   quarantinedSessions: 0,
   storageUsedMB: 0,
+  /** Secrets that were taken out of what is stored. */
   redactions: 0,
 };
 
-function readIndexMetrics(store: Store, now: Date, indexes = [store.db.path]): IndexMetrics {
+export type IndexMetrics = typeof NO_METRICS;
+
+function readIndexMetrics(store: Store, now: Date, indexes: readonly string[]): IndexMetrics {
   const { db } = store;
   const state = db
     .prepare(
