@@ -130,7 +130,7 @@ async function index(session: Session, store: Store, config: Config): Promise<vo
 async function observe({ session, config }: Work): Promise<void> {
   const [{ observeSession }, { observeSettings }] = await Promise.all([
     import("../lib/observe/observe-session.ts"),
-    import("../lib/observe/observe-state.ts"),
+    import("../lib/observe/ledger.ts"),
   ]);
   const { paths, settings } = config;
   if (!observeSettings(paths, settings.observe).auto) return;

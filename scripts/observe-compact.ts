@@ -1,13 +1,4 @@
 #!/usr/bin/env bun
-
-/**
- * Keeps observations of a session, and renders them in the place of its raw history.
- *
- * Observes by rule; by a model where config.json names one.
- *
- * @module
- */
-
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted } from "../lib/base/text.ts";
 import {
@@ -26,18 +17,20 @@ import { ensureIndex } from "../lib/index/carry-index.ts";
 import { readIndexedSteps } from "../lib/index/held-sessions.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
+import { parseChanges, setObserveSettings } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
   orThrow,
   planObserving,
+  readSessionMemory,
   reflectSession,
   reobserveSession,
   type SessionContext,
+  type SessionMemoryState,
   type SessionOutcome,
 } from "../lib/observe/observe-session.ts";
-import { parseChanges, setObserveSettings } from "../lib/observe/observe-state.ts";
 import {
   type ObservationStatus,
   type Observing,
@@ -49,10 +42,17 @@ import {
 } from "../lib/observe/observe-view.ts";
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
-import { readSessionMemory, type SessionMemoryState } from "../lib/observe/session-memory.ts";
 import { redactor } from "../lib/redact/redact.ts";
 import { type FoundShared, findObserved, sharedMemory } from "../lib/share/shared-sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
+
+/**
+ * Keeps observations of a session, and renders them in the place of its raw history.
+ *
+ * Observes by rule; by a model where config.json names one.
+ *
+ * @module
+ */
 
 const USAGE = `\
 Usage: session-memory observe-compact <session> [actions] [options]

@@ -7,13 +7,12 @@ import {
   LEDGER_ENTRY_TYPE,
   ledgerFile,
   ledgerStem,
+  readBackoff,
   readLedger,
   readLedgerFile,
 } from "../lib/observe/ledger.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
-import { observeSession } from "../lib/observe/observe-session.ts";
-import { readBackoff } from "../lib/observe/observe-state.ts";
-import { readSessionMemory } from "../lib/observe/session-memory.ts";
+import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";

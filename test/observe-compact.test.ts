@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { ledgerFile } from "../lib/observe/ledger.ts";
-import { readBackoff } from "../lib/observe/observe-state.ts";
+import { ledgerFile, readBackoff } from "../lib/observe/ledger.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";

@@ -6,8 +6,7 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
-import { observe, reobserve } from "../lib/observe/observe.ts";
-import { rawTokens } from "../lib/observe/observe-step.ts";
+import { observe, rawTokens, reobserve } from "../lib/observe/observe.ts";
 import {
   answering,
   conversation,

@@ -42,7 +42,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   const current = (context: PiContext) => requireObserving(state, config, context);
   const queued = async (work: () => Promise<string>) => (await exclusively(state, work)) ?? "";
   const change = async (changes: Record<string, string>) => {
-    const { setObserveSettings } = await import("../../lib/observe/observe-state.ts");
+    const { setObserveSettings } = await import("../../lib/observe/ledger.ts");
     const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });
     const { mode, auto, observerTokens, reflectorTokens, retainTokens } = settings;
     return `observations: ${mode}, automatic ${auto ? "on" : "off"}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`;

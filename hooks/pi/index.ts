@@ -29,7 +29,7 @@ async function load(): Promise<Extension> {
   }
   // pi's transpiler hands out half a module to a second import while it loads: what several parts load at once comes first.
   await import("../../lib/naming/session-meta.ts");
-  await import("../../lib/observe/session-memory.ts");
+  await import("../../lib/observe/observe-session.ts");
   return await import("./extension.ts");
 }
 

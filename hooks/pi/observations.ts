@@ -57,7 +57,7 @@ export function registerObservations(state: PiState, config: Config): void {
 }
 
 async function settingsOf({ paths, settings }: Config) {
-  const { observeSettings } = await import("../../lib/observe/observe-state.ts");
+  const { observeSettings } = await import("../../lib/observe/ledger.ts");
   return observeSettings(paths, settings.observe);
 }
 
@@ -83,7 +83,7 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
     import("../../lib/observe/observe.ts"),
     import("../../lib/observe/reflect.ts"),
     import("../../lib/observe/render-observations.ts"),
-    import("../../lib/observe/observe-state.ts"),
+    import("../../lib/observe/ledger.ts"),
   ]);
   const { session, memory, common } = now;
   const { paths } = turn.config;
@@ -136,7 +136,7 @@ export async function observing(state: PiState, { config, context }: Turn) {
   if (!session) return undefined;
   const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { isExcluded }, { redactor }] = await Promise.all([
     import("../../lib/observe/ledger.ts"),
-    import("../../lib/observe/session-memory.ts"),
+    import("../../lib/observe/observe-session.ts"),
     import("../../lib/sessions/sessions.ts"),
     import("../../lib/redact/redact.ts"),
   ]);
@@ -163,7 +163,7 @@ export async function rawInContext(
   { sessionManager }: PiContext,
   entries: readonly Entry[],
 ): Promise<number> {
-  const { rawTokens } = await import("../../lib/observe/observe-step.ts");
+  const { rawTokens } = await import("../../lib/observe/observe.ts");
   const branch = sessionManager.getBranch();
   const kept = branch.findLast(({ type }) => type === "compaction")?.firstKeptEntryId;
   const first = branch.findIndex(({ id }) => id === kept);

@@ -22,7 +22,7 @@ import { ensureIndex } from "../index/carry-index.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
-import { forgetLedgers } from "../observe/observe-state.ts";
+import { forgetLedgers } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { forgetReports } from "../report/html.ts";
 import { forgetMetas } from "../sessions/forget-metas.ts";

@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { formatLocal } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
+import type { Entry } from "../transcripts/session.ts";
 
 export type Priority = "red" | "yellow" | "green";
 
@@ -38,6 +39,25 @@ export interface Observation {
 
 /** An observation before it has its id and local time. */
 export interface Draft extends Omit<Observation, "id" | "local" | "sourceIds"> {}
+
+/** A piece of new conversation, oldest first. */
+export interface Step {
+  entries: Entry[];
+  /** One `[line] (time) Speaker: …` paragraph per message. */
+  text: string;
+  tokens: number;
+  /** The lines a model may cite. */
+  lines: Set<number>;
+}
+
+/** Notes on a step, by rule or by a model, before they become a record. */
+export interface StepNotes {
+  drafts: Draft[];
+  /** Those of `drafts` that are requests and were settled within the same step. */
+  settled: ReadonlySet<Draft>;
+  /** Ids of earlier requests that were settled. */
+  closes: string[];
+}
 
 export interface Files {
   read: string[];
@@ -213,6 +233,11 @@ export function observationTokens(observations: readonly Observation[]): number 
   return observations.reduce((sum, observation) => sum + estimateTokens(observationLine(observation)) + 1, 0);
 }
 
+/** Returns the entries of the conversation that no record covers. */
+export function uncovered(entries: readonly Entry[], memory: Pick<Memory, "covered">): Entry[] {
+  return entries.filter(({ line }) => !memory.covered.has(line));
+}
+
 /** Gives drafts their ids and local times. An id is a hash of what it names; one that is taken already moves on. */
 export function nameDrafts(
   drafts: readonly Draft[],
@@ -285,4 +310,20 @@ function lineRanges(spans: string): [from: number, to: number][] {
       ? [[from, to]]
       : [];
   });
+}
+
+/** Share of a shortened text that its beginning gets. */
+const HEAD_SHARE = 0.7;
+
+/** Returns a long text's beginning and end with a mark of what is missing between, at most `max` characters. */
+export function excerpt(text: string, max: number, { total = text.length } = {}): string {
+  if (text.length <= max || (text.length <= max * 2 && [...text].length <= max)) return text;
+  const mark = (missing: number) => ` … [${missing} characters] … `;
+  const room = Math.max(2, max - mark(total).length);
+  const head = Math.ceil(room * HEAD_SHARE);
+  const tail = room - head;
+  // A character beyond the basic plane is two units: it is taken whole or not at all.
+  const beginning = text.slice(0, head).replace(/[\uD800-\uDBFF]$/, "");
+  const end = text.slice(text.length - tail).replace(/^[\uDC00-\uDFFF]/, "");
+  return `${beginning}${mark(total - beginning.length - end.length)}${end}`;
 }

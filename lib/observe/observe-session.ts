@@ -1,25 +1,39 @@
 /** Observes one session into its ledger file, locked, resumable, backing off after failures; or only plans it. */
 
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
 import { statOf } from "../base/files.ts";
+import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import type { Reading, Settings } from "../config/config.ts";
-import { currentExclude } from "../config/config.ts";
+import { currentExclude, type Reading, type Settings } from "../config/config.ts";
+import { placeAt, readAppended } from "../index/appended.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
+import { saveObserved, storedRecord } from "../sessions/record.ts";
 import { isExcluded } from "../sessions/sessions.ts";
 import { copyDatabase } from "../store/store.ts";
-import type { Session } from "../transcripts/session.ts";
-import { appendLedgerFile, ledgerFile } from "./ledger.ts";
-import { foldLedger, type LedgerRecord } from "./observations.ts";
-import { isStepDue, type ObserveOutcome, observe, reobserve } from "./observe.ts";
-import { type Backoff, noteAttempt, OVERRIDES, observeSettings, readBackoff } from "./observe-state.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
+import { readActiveBranch } from "../transcripts/tree.ts";
+import {
+  appendLedgerFile,
+  type Backoff,
+  ledgerFile,
+  noteAttempt,
+  OVERRIDES,
+  observeSettings,
+  parseLedgerRecord,
+  readBackoff,
+  readLedger,
+  readLedgerFile,
+  redactLedger,
+} from "./ledger.ts";
+import { foldLedger, type Ledger, type LedgerRecord, uncovered } from "./observations.ts";
+import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, reobserve } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
-import { noteObserved, readSessionMemory, type SessionMemoryState } from "./session-memory.ts";
 
 export interface SessionContext {
   paths: Reading;
@@ -188,4 +202,95 @@ export async function planObserving(
 function answerTo(prompt: string): object {
   const sources = [...prompt.matchAll(FIRST_LINE)].map(([, line]) => Number(line));
   return { observations: sources.map((line) => ({ priority: "green", text: "observed", sources: [line] })) };
+}
+
+/** A session with everything that its memory is made of. */
+export interface SessionMemoryState {
+  session: Session;
+  /** The conversation with tool results. */
+  entries: Entry[];
+  ledger: Ledger;
+  /** Lines of the ledger file that were no records. */
+  skipped: number;
+  /** Whether `entries` begin with the first that is not observed. */
+  isTail: boolean;
+  settings: ObserveSettings;
+}
+
+interface ReadingOptions {
+  paths: Reading;
+  settings: Settings;
+  /** The row that the host is at, where that may be another than the file's last. */
+  leafId?: string | undefined;
+  /** Whether what is not observed is enough, where its beginning is known. @default {false} */
+  onlyTail?: boolean;
+}
+
+/** Of larger transcripts only the ends of results are held, so that gigabytes of output fit into memory. */
+const LARGE_BYTES = 128 * 1024 * 1024;
+
+/** Reads a session and its ledger, without the texts that config.json keeps out. */
+export function readSessionMemory(
+  session: Session,
+  { paths, settings, leafId, onlyTail = false }: ReadingOptions,
+): SessionMemoryState {
+  const rules = readRules({ ...settings, exclude: currentExclude(paths, settings.exclude) });
+  const tail = onlyTail ? readTail(session, { paths, rules }) : undefined;
+  const entries = tail ?? readConversation(session, { leafId, rules });
+  const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
+  // What pi holds in its own file is not ours to take out there.
+  const shown = rules.hasPatterns
+    ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
+    : stored;
+  const ledger = redactLedger(shown, settings.redact.extra);
+  const observing = observeSettings(paths, settings.observe);
+  return { session, entries, ledger, skipped, isTail: tail !== undefined, settings: observing };
+}
+
+function readConversation(
+  { file }: Session,
+  { leafId, rules }: Pick<ReadingOptions, "leafId"> & { rules: Rules },
+): Entry[] {
+  if (file === "") return []; // the host deleted it, the ledger is left
+  const results = statSync(file).size > LARGE_BYTES ? "ends" : true;
+  return readActiveBranch(file, { rules, results, leafId }).entries;
+}
+
+/**
+ * Reads what is not observed; undefined where the whole must be read. pi's ledger is part of the transcript, which is read
+ * for it.
+ */
+function readTail(session: Session, { paths, rules }: { paths: Reading; rules: Rules }): Entry[] | undefined {
+  const observed = session.agent === "pi" ? undefined : storedRecord(paths, session)?.observedTo;
+  if (!observed) return undefined;
+  const { coversTo } = foldLedger(readLedgerFile(ledgerFile(paths, session.id)).records);
+  // Somebody else may have observed it, or begun anew.
+  return observed.note.coversTo === coversTo ? readAppended(session, observed, rules)?.entries : undefined;
+}
+
+/** Saves where what is not observed begins. */
+export function noteObserved(
+  { session, entries }: SessionMemoryState,
+  { paths, ledger }: { paths: Reading; ledger: Ledger },
+): void {
+  const last = entries.at(-1);
+  if (!last || session.agent === "pi") return;
+  const memory = foldLedger(ledger);
+  const first = beginningOf(uncovered(entries, memory), entries);
+  const from = first ? { offset: first.offset, line: first.line - 1 } : { offset: last.end, line: last.line };
+  const { size, modifiedAt: modified } = session;
+  const note = { coversTo: memory.coversTo };
+  saveObserved(paths, session, { ...placeAt(session.file, from), size, modified, note });
+}
+
+/** Returns the first entry to read again: what is left may begin with a result whose call is observed. */
+function beginningOf(left: readonly Entry[], entries: readonly Entry[]): Entry | undefined {
+  const [first] = left;
+  if (!first) return undefined;
+  const results = new Set(left.flatMap(({ kind, callId }) => (kind === "result" && callId ? [callId] : [])));
+  return entries.find(
+    (entry) =>
+      entry === first ||
+      (entry.tool !== undefined && entry.callId !== undefined && results.has(entry.callId)),
+  );
 }

@@ -9,9 +9,10 @@ import { PARTICIPANTS, type Participants, type Reading, type Settings } from "..
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { assertNotExcluded, describeSession } from "../sessions/sessions.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { ledgerStem } from "./ledger.ts";
+import { ledgerStem, readBackoff } from "./ledger.ts";
 import {
   DONE,
+  excerpt,
   foldLedger,
   type Memory,
   type Observation,
@@ -19,11 +20,10 @@ import {
   observationTokens,
   openThreads,
   type Priority,
+  uncovered,
 } from "./observations.ts";
-import type { SessionContext } from "./observe-session.ts";
-import { readBackoff } from "./observe-state.ts";
-import { excerpt, rawTokens, splitTail, uncovered } from "./observe-step.ts";
-import type { SessionMemoryState } from "./session-memory.ts";
+import { rawTokens, splitTail } from "./observe.ts";
+import type { SessionContext, SessionMemoryState } from "./observe-session.ts";
 
 /** Characters of one line of conversation. */
 const LINE_CHARS = 2000;

@@ -4,14 +4,16 @@
  * A failure never advances the ledger, and only lines that a record covers count as observed.
  */
 
-import { describeError, SessionMemoryError } from "../base/errors.ts";
 import type { Settings } from "../config/config.ts";
+import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Entry } from "../transcripts/session.ts";
+import type { Entry, ToolAction } from "../transcripts/session.ts";
 import {
   BRANCH_LEFT,
   type Draft,
+  excerpt,
+  type Files,
   type Ledger,
   type LedgerRecord,
   lineSpans,
@@ -20,17 +22,11 @@ import {
   type Observation,
   type ObservedRecord,
   openMemory,
-} from "./observations.ts";
-import { lastWords, observeByRule, observePrompt, touchedFiles } from "./observe-rules.ts";
-import {
-  cutStep,
-  rawTokens,
   type Step,
   type StepNotes,
-  splitTail,
   uncovered,
-  windowOf,
-} from "./observe-step.ts";
+} from "./observations.ts";
+import { lastWords, observeByRule } from "./observe-rules.ts";
 
 export type ObserveSettings = Settings["observe"];
 
@@ -84,12 +80,8 @@ export interface ObserveOutcome {
   usd: number | null;
 }
 
-/** Attempts at a usable answer before giving up. */
-const ATTEMPTS = 2;
 /** A step is cut from a window of so many steps, so that the cost of a backlog stays linear. */
 const WINDOW_STEPS = 4;
-/** Some thirty observations: more would be an account of the step. */
-const ANSWER_TOKENS = 3000;
 /** A step that failed is tried again smaller, down to about a message. */
 const STEP_TOKENS_MIN = 1000;
 
@@ -108,7 +100,6 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   if (!options.isTail) for (const record of branchRecords(memory, entries)) await put(record);
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const pending = pendingEntries(options, memory);
-  const observing = { ...options, outcome, memory };
   for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
     if (options.signal?.aborted || options.shouldStop?.()) break;
     options.onStep?.(at, pending.length);
@@ -117,11 +108,9 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
     if (when === "due" && isLast && rawTokens(next) < settings.stepTokens) break;
     const step = cutStep(next, { maxTokens, redact: options.redact });
     if (!step) break;
-    const { complete } = options;
-    const record = complete
-      ? await observeByModel(step, { ...observing, complete })
-      : ruleRecord(step, observing);
-    if (!record) break;
+    const notes = await notesOn(step, { ...options, outcome, memory });
+    if (!notes) break;
+    const record = makeRecord(step, notes, { ...options, memory });
     await put(record);
     at += step.entries.length;
     outcome.steps++;
@@ -192,14 +181,26 @@ export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text:
 
 type Recording = ObserveContext & { memory: Memory };
 
-function ruleRecord(step: Step, context: Recording & Pick<ObserveOptions, "entries">): ObservedRecord {
-  const first = step.entries[0]?.line ?? 0;
-  const notes = observeByRule(step.entries, {
-    memory: context.memory,
-    clean: redactToLine(context),
-    earlier: lastWords(context.entries.filter(({ line }) => line < first)),
-  });
-  return makeRecord(step, { by: "rules", ...notes }, context);
+/** Returns the notes on a step by the model or by rule; undefined, with the reason in the outcome, where the model fails. */
+async function notesOn(
+  step: Step,
+  { complete, entries, outcome, ...context }: Recording & ObserveOptions & { outcome: ObserveOutcome },
+): Promise<(StepNotes & { by: string }) | undefined> {
+  const { memory, redact, signal } = context;
+  const clean = redactToLine(context);
+  if (!complete) {
+    const first = step.entries[0]?.line ?? 0;
+    const earlier = lastWords(entries.filter(({ line }) => line < first));
+    return { ...observeByRule(step.entries, { memory, clean, earlier }), by: "rules" };
+  }
+  const { askObserver } = await import("./observer.ts");
+  const { tokens, usd, ...answer } = await askObserver(step, { memory, complete, redact, clean, signal });
+  outcome.tokens += tokens;
+  outcome.usd = outcome.usd === null || usd === null ? null : outcome.usd + usd;
+  if ("taken" in answer) return { ...answer.taken, by: answer.by };
+  // One that was called off says nothing of the model.
+  if (!signal?.aborted) outcome.failure = answer.refused;
+  return undefined;
 }
 
 function makeRecord(
@@ -225,55 +226,165 @@ function makeRecord(
   return record;
 }
 
-type ModelObserving = Recording & { complete: CompleteJson; outcome: ObserveOutcome };
+/** Returns the files that were read and modified. */
+function touchedFiles(entries: readonly Entry[], clean: (text: string) => string): Files {
+  const paths = (action: ToolAction) => {
+    const calls = entries.flatMap(({ tool }) => (tool?.action === action ? tool.paths : []));
+    return [...new Set(calls.map(clean).filter((path) => path !== ""))];
+  };
+  return { read: paths("read"), modified: paths("edit") };
+}
 
-/** Asks the model, once more when its answer is of no use; undefined, with the reason in the outcome, when that fails. */
-async function observeByModel(step: Step, context: ModelObserving): Promise<ObservedRecord | undefined> {
-  const { memory, complete, outcome, signal } = context;
-  const { acceptObservations, OBSERVER_SYSTEM, observerAnswer, observerPrompt } = await import(
-    "./observer.ts"
-  );
-  const clean = redactToLine(context);
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    try {
-      const answer = await complete({
-        feature: "observe",
-        system: OBSERVER_SYSTEM,
-        prompt: context.redact(observerPrompt(memory, step)),
-        schema: observerAnswer,
-        maxTokens: ANSWER_TOKENS,
-        signal,
-      });
-      outcome.tokens += answer.tokens;
-      outcome.usd = outcome.usd === null || answer.usd === null ? null : outcome.usd + answer.usd;
-      const accepted = acceptObservations(answer.value.observations, { step, memory, clean });
-      if ("refused" in accepted) {
-        outcome.failure = accepted.refused;
-        continue;
-      }
-      delete outcome.failure;
-      const drafts = withPrompts(accepted.drafts, step, clean);
-      return makeRecord(step, { by: answer.model, ...accepted, drafts }, context);
-    } catch (error) {
-      if (signal?.aborted) return undefined; // called off, which says nothing of the model
-      outcome.failure = context.redact(describeError(error));
-      if (!mayPass(error)) return undefined;
+/** Characters kept of a tool result, as in pi's own summaries. */
+export const RESULT_CHARS = 2000;
+/** One line of a tool call. */
+const TOOL_CHARS = 300;
+/** Context that a host reports beyond this multiple of the estimate is not the conversation's. */
+const CALIBRATION_MAX = 3;
+
+interface StepOptions {
+  maxTokens: number;
+  redact: (text: string) => string;
+}
+
+/**
+ * Returns the tokens that entries take in the model's context, tool results included: as the host reported them, else an
+ * estimate, scaled by how far the reports exceeded it.
+ */
+export function rawTokens(entries: readonly Entry[]): number {
+  let total = 0;
+  let pending = 0;
+  let reported = 0;
+  let estimated = 0;
+  let before: number | undefined;
+  for (const entry of entries) {
+    pending += estimateTokens(entry.text) + 4;
+    if (entry.contextTokens === undefined) continue;
+    const grown = before === undefined ? 0 : entry.contextTokens - before;
+    // After a compaction the context is smaller than before it: that says nothing of these rows.
+    const isPlausible = grown > 0 && grown <= pending * CALIBRATION_MAX + 2000;
+    if (isPlausible) {
+      reported += grown;
+      estimated += pending;
     }
+    total += isPlausible ? grown : pending;
+    before = entry.contextTokens;
+    pending = 0;
   }
-  return undefined;
+  const scale = estimated > 0 ? Math.max(1, reported / estimated) : 1;
+  return Math.round(total + pending * scale);
 }
 
-/** Returns whether a second call may succeed: malformed answers were retried already, and budgets and keys stay bad. */
-function mayPass(error: unknown): boolean {
-  if (!(error instanceof SessionMemoryError)) return true;
-  return error.type === "MODEL_FAILED" && error.recoverable && error.details.kind !== "malformed";
+/** Returns the entries from a place on that make up `tokens`, by the estimate. */
+export function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
+  let to = from;
+  for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
+  return entries.slice(from, to);
 }
 
-/** Adds the user's messages that the model left out. */
-function withPrompts(drafts: Draft[], step: Step, clean: (text: string) => string): Draft[] {
-  const cited = new Set(drafts.flatMap(({ sources }) => sources));
-  const missed = step.entries.filter(({ kind, line }) => kind === "user" && !cited.has(line));
-  if (missed.length === 0) return drafts;
-  const added = missed.flatMap((prompt) => observePrompt(prompt, step.entries, clean));
-  return [...drafts, ...added].toSorted((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
+/** Returns the newest entries that make up `tokens`, and those before them. A message and its calls stay together. */
+export function splitTail(entries: readonly Entry[], tokens: number): { older: Entry[]; tail: Entry[] } {
+  let at = entries.length;
+  for (let sum = 0; at > 0 && sum < tokens; at--) {
+    sum += rawTokens([entries[at - 1] as Entry]);
+  }
+  while (at > 0 && at < entries.length && entries[at]?.line === entries[at - 1]?.line) at--;
+  return { older: entries.slice(0, at), tail: entries.slice(at) };
+}
+
+/** Returns the first piece of `entries` that fits, ending before a user message where that costs less than half of it. */
+export function cutStep(entries: readonly Entry[], options: StepOptions): Step | undefined {
+  const rows = [...groupByLine(entries)];
+  const texts: string[] = [];
+  let tokens = 0;
+  let count = 0;
+  for (const row of rows) {
+    let text = rowText(row, options.redact);
+    let cost = estimateTokens(text) + 1;
+    if (cost > options.maxTokens && count === 0) {
+      text = excerptTokens(text, options.maxTokens - 1);
+      cost = estimateTokens(text) + 1;
+    }
+    if (tokens + cost > options.maxTokens) break;
+    texts.push(text);
+    tokens += cost;
+    count++;
+  }
+  if (count === 0) return undefined;
+  if (count < rows.length) count = backToUserMessage(rows, count);
+  const taken = rows.slice(0, count).flat();
+  const text = texts.slice(0, count).filter(Boolean).join("\n");
+  return {
+    entries: taken,
+    text,
+    tokens: estimateTokens(text),
+    lines: new Set(taken.map(({ line }) => line)),
+  };
+}
+
+function excerptTokens(text: string, maxTokens: number): string {
+  let max = Math.min(text.length, maxTokens * 5);
+  let cut = excerpt(text, max);
+  while (estimateTokens(cut) > maxTokens && max > 40) {
+    max = Math.floor(max * Math.min(0.9, maxTokens / estimateTokens(cut)));
+    cut = excerpt(text, max);
+  }
+  return cut;
+}
+
+function* groupByLine(entries: readonly Entry[]): Generator<Entry[]> {
+  let row: Entry[] = [];
+  for (const entry of entries) {
+    if (row.length > 0 && row[0]?.line !== entry.line) {
+      yield row;
+      row = [];
+    }
+    row.push(entry);
+  }
+  if (row.length > 0) yield row;
+}
+
+function backToUserMessage(rows: readonly Entry[][], count: number): number {
+  for (let at = count; at > count / 2; at--) {
+    if (rows[at]?.some(({ kind }) => kind === "user")) return at;
+  }
+  return count;
+}
+
+const SPEAKERS: Record<Entry["kind"], string> = {
+  user: "User",
+  assistant: "Assistant",
+  tool: "Tool call",
+  result: "Tool result",
+  summary: "Summary of what came before",
+};
+
+function rowText(row: readonly Entry[], redact: (text: string) => string): string {
+  return row
+    .map((entry) => {
+      const time = entry.at ? ` (${entry.at.slice(0, 16).replace("T", " ")}Z)` : "";
+      const speaker = entry.isError ? "Tool error" : SPEAKERS[entry.kind];
+      return `[${entry.line}]${time} ${speaker}: ${asData(entryText(entry, redact))}`;
+    })
+    .join("\n");
+}
+
+/** Escapes a text so that it can neither end the surrounding conversation nor begin a message. */
+function asData(text: string): string {
+  return text
+    .trim()
+    .replace(/<(?=\/?(?:new-conversation|observations))/gi, "‹")
+    .replace(/^\[(?=\d+\])/gm, " [");
+}
+
+/** Redacted before it is cut: half a secret is not recognised. */
+function entryText({ kind, text }: Entry, redact: (text: string) => string): string {
+  if (kind === "result") return excerpt(redact(ends(text)), RESULT_CHARS, { total: text.length });
+  return kind === "tool" ? excerpt(redact(text).replace(/\s+/g, " "), TOOL_CHARS) : redact(text);
+}
+
+/** Returns the ends of a huge result, far more than is kept, so that no kept part begins inside a secret. */
+function ends(text: string): string {
+  const room = RESULT_CHARS * 10;
+  return text.length <= room * 2 ? text : `${text.slice(0, room)}\n${text.slice(-room)}`;
 }

@@ -7,10 +7,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { statesCause } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
-import type { CompleteJson } from "../model/answers.ts";
 import {
   foldLedger,
   isOpen,
@@ -35,14 +33,11 @@ export interface ReflectOutcome {
   usd: number | null;
 }
 
-/** Tokens of an answer: as many as there are to condense, within what models write. */
-const ANSWER_TOKENS = { least: 3000, most: 16_000 };
-
 /** Reflects when it is due, or with `force`; by rule first, then by the model where there is one. */
 export async function reflect(
   context: ObserveContext & { force?: boolean; focus?: string | undefined },
 ): Promise<ReflectOutcome> {
-  const { settings, focus, force = false } = context;
+  const { settings, focus, force = false, complete, redact, signal, timezone } = context;
   const ledger = [...context.ledger];
   const memory = foldLedger(ledger);
   const before = observationTokens(memory.observations);
@@ -62,64 +57,28 @@ export async function reflect(
     outcome.tokens.after = record.tokens;
   };
   const options = { limit: settings.reflectorTokens, focus };
-  const { complete } = context;
   const asksModel = complete !== undefined && (force || before >= settings.reflectorTokens / 2);
   // A model merges what belongs together before anything is taken out for want of room.
   await put(reflectByRule(memory, { ...options, onlyMerge: asksModel }));
   if (!asksModel) return outcome;
-  const answer = await askReflector({ ...context, ledger, complete });
-  if ("record" in answer) {
-    await put(answer.record);
-    outcome.by = answer.record.by;
-  } else outcome.note = answer.note;
+  const merged = foldLedger(ledger);
+  const { askReflector } = await import("./observer.ts");
+  const asking = { memory: merged, complete, redact, clean: redactToLine(context), signal, focus };
+  const answer = await askReflector({ ...asking, protectedItems: causesOfOpen(merged) });
   outcome.usd = answer.usd;
+  if ("refused" in answer) outcome.note = `the model's reflection ${answer.refused}`;
+  else {
+    const { drafts, dropped } = answer.taken;
+    const observations = nameDrafts(drafts, { taken: merged.history, timezone });
+    const record = { ...reflectedRecord(merged, dropped, focus), observations, by: answer.by };
+    // Folding places what was added where it happened.
+    const left = foldLedger([...ledger, record]).observations;
+    await put({ ...record, basis: reflectionBasis(left, focus), tokens: observationTokens(left) });
+    outcome.by = answer.by;
+  }
   const capped = reflectByRule(foldLedger(ledger), options);
   if (capped.dropped.length > 0) await put(capped);
   return outcome;
-}
-
-interface Asking extends ObserveContext {
-  complete: CompleteJson;
-  focus?: string | undefined;
-}
-
-/** Asks the model to condense a ledger; the reason in place of a record where its answer is not taken. */
-async function askReflector(
-  context: Asking,
-): Promise<{ record: ReflectedRecord; usd: number | null } | { note: string; usd: number | null }> {
-  const { complete, signal, focus, ledger, timezone } = context;
-  const memory = foldLedger(ledger);
-  const { acceptReflection, REFLECTOR_SYSTEM, reflectorAnswer, reflectorPrompt } = await import(
-    "./observer.ts"
-  );
-  const open = memory.observations.filter((item) => isOpen(item, memory)).map(({ id }) => id);
-  const wanted = Math.max(ANSWER_TOKENS.least, observationTokens(memory.observations));
-  try {
-    const { value, model, usd } = await complete({
-      feature: "reflect",
-      system: REFLECTOR_SYSTEM,
-      prompt: context.redact(reflectorPrompt(memory, open, focus)),
-      schema: reflectorAnswer,
-      maxTokens: Math.min(ANSWER_TOKENS.most, wanted),
-      signal,
-    });
-    const [clean, protectedItems] = [redactToLine(context), causesOfOpen(memory)];
-    const accepted = acceptReflection(value.observations, { memory, clean, protectedItems });
-    if ("refused" in accepted) {
-      return { usd, note: `the model's reflection was not taken: ${accepted.refused}` };
-    }
-    const observations = nameDrafts(accepted.drafts, { taken: memory.history, timezone });
-    const record = { ...reflectedRecord(memory, accepted.dropped, focus), observations, by: model };
-    // Folding places what was added where it happened.
-    const left = foldLedger([...ledger, record]).observations;
-    return {
-      usd,
-      record: { ...record, basis: reflectionBasis(left, focus), tokens: observationTokens(left) },
-    };
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError)) throw error;
-    return { usd: 0, note: `the model's reflection failed: ${describeError(error)}` };
-  }
 }
 
 /** A text that shares this much with another adds nothing to it. */

@@ -16,9 +16,9 @@ import {
   type Observation,
   observationLine,
   openThreads,
+  uncovered,
 } from "./observations.ts";
 import type { ObserveContext, ObserveSettings } from "./observe.ts";
-import { uncovered } from "./observe-step.ts";
 
 interface RenderOptions {
   /** UTF-16 units of the whole rendering. @default no limit */

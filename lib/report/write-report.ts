@@ -6,7 +6,7 @@ import { replaceFile } from "../base/files.ts";
 import type { Reading, Settings } from "../config/config.ts";
 import type { IndexedPlace } from "../index/held-sessions.ts";
 import { foldLedger } from "../observe/observations.ts";
-import { readSessionMemory } from "../observe/session-memory.ts";
+import { readSessionMemory } from "../observe/observe-session.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { isInState } from "../store/forgetting.ts";
 import { isAsWritten, recordWritten } from "../store/state.ts";

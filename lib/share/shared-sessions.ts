@@ -6,7 +6,7 @@ import { formatAge } from "../base/time.ts";
 import type { Reading, Settings } from "../config/config.ts";
 import { storedSteps } from "../index/held-sessions.ts";
 import type { Files, Ledger, Observation, Priority } from "../observe/observations.ts";
-import type { SessionMemoryState } from "../observe/session-memory.ts";
+import type { SessionMemoryState } from "../observe/observe-session.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { foldName, type LineRange, linesIn } from "../sessions/references.ts";
@@ -216,7 +216,7 @@ export async function sharedMemory(
 ): Promise<SessionMemoryState> {
   const [{ redactLedger }, { observeSettings }, { filesIn }] = await Promise.all([
     import("../observe/ledger.ts"),
-    import("../observe/observe-state.ts"),
+    import("../observe/ledger.ts"),
     import("../observe/render-observations.ts"),
   ]);
   const files = filesIn(shared.observations ?? "");

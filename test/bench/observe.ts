@@ -4,9 +4,13 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings } from "../../lib/config/config.ts";
 import { estimateTokens } from "../../lib/language/tokens.ts";
-import { foldLedger, type LedgerRecord, observationTokens } from "../../lib/observe/observations.ts";
-import { observe } from "../../lib/observe/observe.ts";
-import { RESULT_CHARS, rawTokens, uncovered } from "../../lib/observe/observe-step.ts";
+import {
+  foldLedger,
+  type LedgerRecord,
+  observationTokens,
+  uncovered,
+} from "../../lib/observe/observations.ts";
+import { observe, RESULT_CHARS, rawTokens } from "../../lib/observe/observe.ts";
 import { compactionSummary, renderObservations } from "../../lib/observe/render-observations.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
 import { CLEAN, conversation, observing, randomTurn } from "../support/conversation.ts";
