@@ -92,7 +92,7 @@ async function workOn(work: Work): Promise<void> {
   const { paths, settings } = config;
   if (job.save && settings.notes.onClear) await perform("save", work, () => save(work));
   try {
-    const { openIndex } = await import("../lib/index/carry-index.ts");
+    const { openIndex } = await import("../lib/index/freshness.ts");
     const store = await openIndex(paths.database, settings);
     work.store = store;
     await perform("index", work, () => index(session, store, config));

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { tryLock } from "../lib/base/locks.ts";
 import type { Config } from "../lib/config/config.ts";
-import { openIndex } from "../lib/index/carry-index.ts";
+import { openIndex } from "../lib/index/freshness.ts";
 import { catchUp } from "../lib/index/indexing.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { findTranscripts } from "../lib/sessions/find.ts";

@@ -25,8 +25,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { ensureIndex, openIndex } from "../lib/index/carry-index.ts";
-import { readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
+import { ensureIndex, openIndex, readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
 import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";

@@ -14,7 +14,7 @@ import { counted } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { type Run, runScript } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
-import { ensureIndex } from "../lib/index/carry-index.ts";
+import { ensureIndex } from "../lib/index/freshness.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\

@@ -13,7 +13,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
-import { ensureIndex } from "../lib/index/carry-index.ts";
+import { ensureIndex } from "../lib/index/freshness.ts";
 import { readIndexedSteps } from "../lib/index/held-sessions.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";

@@ -124,7 +124,7 @@ async function bringUpToDate({ paths, settings }: Config, signal: AbortSignal): 
   const [{ listSessions }, { catchUp }, { openIndex }] = await Promise.all([
     import("../lib/sessions/sessions.ts"),
     import("../lib/index/indexing.ts"),
-    import("../lib/index/carry-index.ts"),
+    import("../lib/index/freshness.ts"),
   ]);
   const store = await openIndex(paths.database, settings);
   try {

@@ -53,7 +53,7 @@ async function indexInSlices(state: PiState, { paths, settings }: Config, contex
   if (!session) return;
   const [{ indexSessions }, { openIndex }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
-    import("../../lib/index/carry-index.ts"),
+    import("../../lib/index/freshness.ts"),
   ]);
   const store = await openIndex(paths.database, settings);
   const slice = { store, sessions: [session], settings, home: paths.home, deadlineMs: SLICE_MS };

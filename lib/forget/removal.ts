@@ -18,8 +18,8 @@ import {
   readHookSettings,
   removeExclusions,
 } from "../config/config-file.ts";
-import { ensureIndex } from "../index/carry-index.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
+import { ensureIndex } from "../index/freshness.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/ledger.ts";

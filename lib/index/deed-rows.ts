@@ -112,11 +112,6 @@ export function removeDeed({ db }: Store, id: number): void {
   db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
 }
 
-/** Merges the full text, so that what was removed leaves its bytes too. */
-export function mergeDeedText({ db }: Store): void {
-  db.exec("INSERT INTO deeds_fts(deeds_fts) VALUES ('optimize')");
-}
-
 /** The columns of a deed, for `deedFrom`. */
 export const DEED_COLUMNS =
   "d.id, d.session, d.line, d.result_line, d.exchange_line, d.timestamp, d.kind, d.tool, d.target, d.paths, d.input, d.outcome, d.result";

@@ -8,9 +8,9 @@ import type { Forgetting } from "../store/forgetting.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import { removeChunk, removeSession } from "./chunk-rows.ts";
-import { mergeDeedText, removeDeedsWith } from "./deed-rows.ts";
+import { removeDeedsWith } from "./deed-rows.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
-import { forgetProgress, readIndexedSession, rewriteNames } from "./index-state.ts";
+import { forgetProgress, rewriteNames } from "./index-state.ts";
 import { sessionsWithCopies } from "./row-claims.ts";
 
 export interface IndexCounts {
@@ -148,9 +148,7 @@ export function isEraseDue(store: Store): boolean {
  */
 export function eraseFreed(store: Store): boolean {
   const { db } = store;
-  // Deleted rows of a contentless table are only marked until its segments are merged.
-  db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
-  mergeDeedText(store);
+  mergeText(store);
   db.exec("PRAGMA temp_store = FILE"); // a large index would not fit into memory a second time
   db.exec("VACUUM");
   if (!emptyLog(store)) return false;
@@ -171,18 +169,22 @@ export function removeExcluded(store: Store, exclude: Settings["exclude"]): void
   }
 }
 
-/** Removes sessions; forks that had copied rows of theirs are read again by the next run. */
-export function pruneSessions(store: Store, ids: readonly string[]): void {
-  for (const id of ids) {
+/** Removes the sessions whose transcript is gone. Returns how many. */
+export function pruneGone(store: Store): number {
+  const gone = store.db.prepare("SELECT number, id FROM sessions WHERE source_gone = 1").all();
+  for (const { number, id } of gone) {
     store.db.transaction(() => {
-      const session = readIndexedSession(store, id);
-      if (!session) return;
-      forgetProgress(store, sessionsWithCopies(store, id));
-      removeSession(store, session);
+      // forks that had copied rows of theirs are read again by the next run
+      forgetProgress(store, sessionsWithCopies(store, String(id)));
+      removeSession(store, { number: Number(number), id: String(id) });
     });
   }
-  // the removed rows leave the full-text index's bytes too
-  if (ids.length === 0) return;
-  store.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')");
-  mergeDeedText(store);
+  mergeText(store);
+  return gone.length;
+}
+
+/** Merges the full text: deleted rows of a contentless table are only marked until its segments are merged. */
+function mergeText({ db }: Store): void {
+  for (const table of ["chunks_fts", "deeds_fts"])
+    db.exec(`INSERT INTO ${table}(${table}) VALUES ('optimize')`);
 }

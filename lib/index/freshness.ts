@@ -1,22 +1,98 @@
 /**
- * Measures how far the index is behind the transcripts, by sizes and times alone: which sessions changed, and
- * whose transcript is gone. Mostly nothing is new.
+ * Opens an index, and tells how far it is behind: behind our rules, by the facts that it keeps of them, and behind the
+ * transcripts, by sizes and times alone. Mostly nothing is new.
  */
 
 import { existsSync, statSync } from "node:fs";
 import { changedAt } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import { redactionVersion } from "../redact/redact.ts";
 import { findTranscripts } from "../sessions/find.ts";
-import type { Store } from "../store/store.ts";
+import { isReplaceable } from "../store/carry-over.ts";
+import { isMarkedDamaged } from "../store/storage-errors.ts";
+import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 import {
+  forgetProgress,
   type IndexedSession,
-  isStoredWithout,
   readIndexedSession,
   readIndexedSessions,
 } from "./index-state.ts";
+
+/** The settings that decide what of a text is stored. */
+type StoringRules = Pick<Settings, "redact" | "exclude">;
+
+/** The redaction rules under which every row of an index was stored. */
+const RULES_FACT = "redaction";
+
+/**
+ * Opens an index, created or carried over as needed.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened, or is missing and `create` is false.
+ */
+export async function openIndex(
+  path: string,
+  rules: StoringRules,
+  options: { create?: boolean } = {},
+): Promise<Store> {
+  const version = redactionVersion(rules.redact.extra);
+  const current = {
+    ...options,
+    isCurrent: (db: Store["db"]) => [version, undefined].includes(readFact({ db }, RULES_FACT)),
+  };
+  try {
+    return openStore(path, current);
+  } catch (error) {
+    if (!isReplaceable(error) && !isMarkedDamaged(path)) throw error;
+    // a start without it loads none of this
+    const { carryIndex } = await import("./carry-index.ts");
+    return openStore(path, {
+      ...current,
+      carry(from, to) {
+        noteRules({ db: to }, rules);
+        return carryIndex(from, to, rules);
+      },
+    });
+  }
+}
+
+/** Carries an index over if it must be; without one there is nothing to do. */
+export async function ensureIndex(path: string, rules: StoringRules): Promise<void> {
+  if (existsSync(path)) (await openIndex(path, rules, { create: false })).close();
+}
+
+/** Records the rules under which the rows of a new index are stored. */
+export function noteRules(store: Pick<Store, "db">, { redact }: StoringRules): void {
+  if (readFact(store, RULES_FACT) === undefined) writeFact(store, RULES_FACT, redactionVersion(redact.extra));
+}
+
+/** The exclude patterns without which every row was stored. */
+const PATTERNS_FACT = "patterns";
+
+/** Returns whether the rows were stored without exactly these patterns: others hide more of them, or less. */
+export function isStoredWithout(store: Store, { patterns }: Settings["exclude"]): boolean {
+  return readFact(store, PATTERNS_FACT) === digestPatterns(patterns);
+}
+
+/** Lets all sessions be read again, without these patterns. */
+export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
+  if (isStoredWithout(store, exclude)) return;
+  store.db.transaction(() => {
+    forgetProgress(store, [...readIndexedSessions(store).keys()]);
+    writeFact(store, PATTERNS_FACT, digestPatterns(exclude.patterns));
+  });
+}
+
+/** A pattern may name what is to be forgotten: only its hash is stored. */
+function digestPatterns(patterns: readonly string[]): string | undefined {
+  if (patterns.length === 0) return undefined;
+  return sha256()
+    .update(JSON.stringify([...new Set(patterns)].sort()))
+    .digest("hex")
+    .slice(0, 16);
+}
 
 /** The sessions and bytes that are not in the index yet. */
 export interface Behind {
@@ -69,23 +145,59 @@ export function storedId(store: Store, session: Session): string {
 /** Returns whether each transcript found was read to its end; false also where only a closer look can show it. */
 export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Settings, "exclude">): boolean {
   if (!isStoredWithout(store, exclude)) return false;
-  const known = readFiles(store);
-  for (const { file, ephemeral } of findTranscripts(paths, { subagents: true })) {
-    if (ephemeral) continue;
-    const stat = statSync(file, { throwIfNoEntry: false });
-    if (stat && !known.has(`${stat.size} ${changedAt(stat)} ${file}`)) return false;
-  }
-  return true;
+  const read = filesAsRead(store);
+  return findTranscripts(paths, { subagents: true }).every(({ file, ephemeral }) => {
+    const stat = ephemeral ? undefined : statSync(file, { throwIfNoEntry: false });
+    return !stat || read.has(`${stat.size} ${changedAt(stat)} ${file}`);
+  });
 }
 
-/** Reads size, time and path of each file as it was read, in one value: thousands of rows cost more than their text. */
-function readFiles(store: Store): Set<string> {
-  const row = store.db
-    .prepare(
-      "SELECT group_concat(size || ' ' || modified || ' ' || file_path, char(10)) AS files FROM index_state",
-    )
-    .get();
-  return new Set(String(row?.files ?? "").split("\n"));
+/** Returns the sessions whose file is not as it was when it was read to its end. */
+export function findChanged(
+  store: Store,
+  sessions: readonly Session[],
+  { exclude }: Pick<Settings, "exclude">,
+): readonly Session[] {
+  if (!isStoredWithout(store, exclude)) return sessions;
+  const read = filesAsRead(store);
+  const gone = new Set(readFiles(store, { gone: true }));
+  return sessions.filter(
+    ({ size, modifiedAt, file }) => !read.has(`${size} ${modifiedAt} ${file}`) || gone.has(file),
+  );
+}
+
+/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. */
+export function markSources(store: Store, listed: readonly Session[]): number {
+  const files = new Set(listed.map(({ file }) => file));
+  const isGone = (file: string) => !files.has(file) && !existsSync(file);
+  const marked = readFiles(store, { gone: true });
+  const lost = readFiles(store, { gone: false }).filter(isGone);
+  const back = marked.filter((file) => !isGone(file));
+  if (lost.length + back.length > 0) {
+    store.db.transaction(() => {
+      const mark = store.db.prepare("UPDATE sessions SET source_gone = ? WHERE file = ?");
+      for (const file of lost) mark.run(1, file);
+      for (const file of back) mark.run(0, file);
+    });
+  }
+  return marked.length + lost.length - back.length;
+}
+
+/** Returns size, time and path of each file as it was read to its end, in one text each. */
+function filesAsRead(store: Store): ReadonlySet<string> {
+  return new Set(
+    readList(store, "SELECT size || ' ' || modified || ' ' || file_path AS item FROM index_state"),
+  );
+}
+
+function readFiles(store: Store, { gone }: { gone: boolean }): string[] {
+  return readList(store, `SELECT file AS item FROM sessions WHERE source_gone = ${gone ? 1 : 0}`);
+}
+
+/** Reads a column as one value: thousands of rows cost more than their text. */
+function readList(store: Store, sql: string): string[] {
+  const row = store.db.prepare(`SELECT json_group_array(item) AS items FROM (${sql})`).get();
+  return JSON.parse(String(row?.items)) as string[];
 }
 
 /** A page of most file systems; enough rows that another file begins or ends otherwise. */
@@ -139,23 +251,4 @@ export function readStatuses(store: Store): SessionStatus[] {
     const shown = { id, agent, name: name ? String(name) : undefined, file, status, chunks };
     return { ...shown, vectors: Number(vectors), skippedLines, lastIndexed, sourceGone, error };
   });
-}
-
-/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns the ids of those gone. */
-export function markSources(
-  store: Store,
-  listed: readonly Session[],
-  known: ReadonlyMap<string, IndexedSession>,
-): string[] {
-  const files = new Set(listed.map(({ file }) => file));
-  const isGone = ({ file }: IndexedSession) => !files.has(file) && !existsSync(file);
-  const gone = new Set([...known.values()].filter(isGone).map(({ id }) => id));
-  const changed = [...known.values()].filter(({ id, sourceGone }) => sourceGone !== gone.has(id));
-  const mark = store.db.prepare("UPDATE sessions SET source_gone = ? WHERE id = ?");
-  if (changed.length > 0) {
-    store.db.transaction(() => {
-      for (const { id, sourceGone } of changed) mark.run(sourceGone ? 0 : 1, id);
-    });
-  }
-  return [...gone];
 }

@@ -12,8 +12,7 @@ import type { EmbedTexts } from "../model/configured-model.ts";
 import { type Store, tendIndexes } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { EmbeddingReport } from "./embedding-run.ts";
-import { isReadToEnd, markSources } from "./freshness.ts";
-import { type IndexedSession, isStoredWithout, readIndexedSessions } from "./index-state.ts";
+import { findChanged, markSources } from "./freshness.ts";
 import type { IndexReport } from "./indexing.ts";
 import type { TopicReport } from "./topics.ts";
 
@@ -80,42 +79,26 @@ async function readTranscripts(
   options: RunOptions,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {
   const { store, sessions, isComplete, prune } = options;
-  const files = readIndexedSessions(store);
-  const report = await readChanged(options, files);
-  if (!isComplete) return { report, gone: 0, pruned: 0 };
-  const gone = markSources(store, sessions, files);
-  if (!prune) return { report, gone: gone.length, pruned: 0 };
-  if (gone.length > 0) (await import("./forget-rows.ts")).pruneSessions(store, gone);
-  return { report, gone: 0, pruned: gone.length };
+  const report = await readChanged(options);
+  const gone = isComplete ? markSources(store, sessions) : 0;
+  if (!prune || gone === 0) return { report, gone, pruned: 0 };
+  return { report, gone: 0, pruned: (await import("./forget-rows.ts")).pruneGone(store) };
 }
 
 /** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
-async function readChanged(
-  options: RunOptions,
-  files: ReadonlyMap<string, IndexedSession>,
-): Promise<IndexReport> {
-  const { config, progress = NO_PROGRESS } = options;
+async function readChanged(options: RunOptions): Promise<IndexReport> {
+  const { store, config, all, progress = NO_PROGRESS } = options;
   const { settings } = config;
   const { exclude } = settings;
-  const all = options.all || !isStoredWithout(options.store, exclude);
-  const sessions = options.sessions.filter((session) => {
-    const file = files.get(session.id);
-    return all || !file || !isReadToEnd(file, session);
-  });
+  const sessions = all ? options.sessions : findChanged(store, options.sessions, settings);
   // Sessions that config.json excludes now may be in the index from before.
   if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;
   const { indexInTurn } = await import("./indexing.ts");
-  const reading = progress("sessions");
+  const { update: onProgress, end } = progress("sessions");
   try {
-    return await indexInTurn({
-      ...options,
-      home: config.paths.home,
-      settings,
-      sessions,
-      onProgress: reading.update,
-    });
+    return await indexInTurn({ ...options, home: config.paths.home, settings, sessions, onProgress });
   } finally {
-    reading.end();
+    end();
   }
 }
 

@@ -3,10 +3,8 @@
  * called, and which of its lines were taken back.
  */
 
-import { sha256 } from "../base/text.ts";
-import type { Settings } from "../config/config.ts";
 import type { Row } from "../store/sqlite.ts";
-import { readFact, type Store, writeFact } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
@@ -165,32 +163,6 @@ export function forgetProgress(store: Store, ids: readonly string[]): void {
        WHERE session_id IN (SELECT value FROM json_each(?))`,
     )
     .run(JSON.stringify(ids));
-}
-
-/** The exclude patterns without which every row was stored. */
-const PATTERNS_FACT = "patterns";
-
-/** Returns whether the rows were stored without exactly these patterns: others hide more of them, or less. */
-export function isStoredWithout(store: Store, { patterns }: Settings["exclude"]): boolean {
-  return readFact(store, PATTERNS_FACT) === digestPatterns(patterns);
-}
-
-/** Lets all sessions be read again, without these patterns. */
-export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
-  if (isStoredWithout(store, exclude)) return;
-  store.db.transaction(() => {
-    forgetProgress(store, [...readIndexedSessions(store).keys()]);
-    writeFact(store, PATTERNS_FACT, digestPatterns(exclude.patterns));
-  });
-}
-
-/** A pattern may name what is to be forgotten: only its hash is stored. */
-function digestPatterns(patterns: readonly string[]): string | undefined {
-  if (patterns.length === 0) return undefined;
-  return sha256()
-    .update(JSON.stringify([...new Set(patterns)].sort()))
-    .digest("hex")
-    .slice(0, 16);
 }
 
 /** Returns the host's id of a session, by the index's own id of it. */

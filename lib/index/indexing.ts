@@ -18,23 +18,29 @@ import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { noteRules } from "./carry-index.ts";
 import { chunkPutter, removeSession } from "./chunk-rows.ts";
 import { deedAdder } from "./deed-rows.ts";
 import { removeExcluded } from "./forget-rows.ts";
-import { type Behind, isReadToEnd, measureBehind, storedId, unreadBytes } from "./freshness.ts";
+import {
+  type Behind,
+  isReadToEnd,
+  isStoredWithout,
+  measureBehind,
+  noteRules,
+  storedId,
+  storeWithout,
+  unreadBytes,
+} from "./freshness.ts";
 import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import {
   dataVersion,
   forgetProgress,
   type IndexedSession,
-  isStoredWithout,
   newIndexedSession,
   readIndexedSession,
   readIndexedSessions,
   type SessionFacts,
   saveIndexedSession,
-  storeWithout,
 } from "./index-state.ts";
 import { releaseRows, rowClaimer } from "./row-claims.ts";
 
