@@ -143,7 +143,7 @@ async function refineTopicsOf({ session, config }: Work, store: Store): Promise<
   const complete = await model(config);
   if (!complete) return;
   const [{ refineTopics }, { redactor }, { tryLock }] = await Promise.all([
-    import("../lib/index/topics.ts"),
+    import("../lib/index/paid-work.ts"),
     import("../lib/redact/redact.ts"),
     import("../lib/base/locks.ts"),
   ]);

@@ -235,7 +235,7 @@ async function validate(sessions: readonly Session[], { json }: Flags): Promise<
 
 async function showPlan(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
   await ensureIndex(config.paths.database, config.settings);
-  const { planRun } = await import("../lib/index/dry-run.ts");
+  const { planRun } = await import("../lib/index/index-run.ts");
   const planned = await planRun(runOptions(config, sessions, flags));
   if (flags.json) {
     const [first = NOTHING, ...more] = planned.map(({ what: _, text: __, ...rest }) => rest);

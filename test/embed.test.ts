@@ -12,9 +12,8 @@ import {
 import { join } from "node:path";
 import { type EmbeddingConfig, loadConfig } from "../lib/config/config.ts";
 import { hasAllVectors, vectorSource } from "../lib/index/chunk-vectors.ts";
-import { planRun } from "../lib/index/dry-run.ts";
-import { embedChunks } from "../lib/index/embedding-run.ts";
-import { embedSessions, type RunOptions } from "../lib/index/index-run.ts";
+import { embedSessions, planRun, type RunOptions } from "../lib/index/index-run.ts";
+import { embedChunks } from "../lib/index/paid-work.ts";
 import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -213,7 +212,7 @@ describe("embedChunks()", () => {
     expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1 });
     expect(server.embeddings()).toHaveLength(sent);
     store.db.exec("UPDATE facts SET value = '2026-01-01T00:00:00.000Z' WHERE name = 'texts_refused'");
-    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1, stopped: undefined });
+    expect((await embedAll(home, store)).stopped?.type).toBe("EMBEDDING_FAILED");
     expect(server.embeddings()).toHaveLength(sent + 1);
     expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1 });
     expect(server.embeddings()).toHaveLength(sent + 1);

@@ -9,9 +9,8 @@ import { copyTables, eachRow } from "../store/carry-over.ts";
 import type { Row, SqlDatabase, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Chunk } from "../transcripts/session.ts";
-import { chunkAdder } from "./chunk-rows.ts";
-import { deedAdder, deedFrom } from "./deed-rows.ts";
 import { hostId } from "./index-state.ts";
+import { chunkAdder, deedAdder, deedFrom } from "./session-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {

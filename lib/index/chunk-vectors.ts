@@ -4,7 +4,6 @@
  */
 
 import type { EmbeddingConfig } from "../config/config.ts";
-import type { Row } from "../store/sqlite.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 
 /** The embedder whose vectors `session_embeddings` holds, every one; absent while it does not. */
@@ -15,7 +14,6 @@ export interface PendingChunk {
   id: number;
   hash: Uint8Array;
   contextContent: string;
-  failures: number;
 }
 
 /** The way to query vectors: `vec0` for candidates by their bits, `scan` over the exact ones; or the reason for neither. */
@@ -25,10 +23,11 @@ export type VectorSource = { mode: "vec0" | "scan"; embedder: number } | { mode:
 export function vectorSource(store: Store, embedding: EmbeddingConfig | undefined): VectorSource {
   if (!embedding) return { mode: "off", why: "no embedding in config.json" };
   const embedder = findEmbedder(store, embedding);
-  const isUsed = embedder !== undefined && hasVectors(store, embedder);
-  if (!isUsed) {
-    const others = store.db.prepare("SELECT 1 FROM session_chunks WHERE embedder IS NOT NULL LIMIT 1").get();
-    const why = others
+  const hasChunk = (where: string, ...values: number[]) =>
+    store.db.prepare(`SELECT 1 FROM session_chunks WHERE embedder ${where} LIMIT 1`).get(...values) !==
+    undefined;
+  if (embedder === undefined || !hasChunk("= ?", embedder)) {
+    const why = hasChunk("IS NOT NULL")
       ? `the vectors are of another model than ${embedding.model} (${embedding.dimensions}), run embed`
       : "no chunk is embedded yet, run embed";
     return { mode: "off", why };
@@ -40,35 +39,32 @@ export function vectorSource(store: Store, embedding: EmbeddingConfig | undefine
 /** Returns the configured embedder's number; prepares `session_embeddings` for it where sqlite-vec is loaded. */
 export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
   return store.db.transaction(() => {
-    const embedder = findEmbedder(store, embedding) ?? addEmbedder(store, embedding);
+    const { model, dimensions } = embedding;
+    const insert = store.db.prepare("INSERT INTO embedders (model, dimensions) VALUES (?, ?)");
+    const embedder = findEmbedder(store, embedding) ?? insert.run(model, dimensions).lastId;
     if (store.db.vectors.mode !== "vec0") writeFact(store, TABLE_FACT, undefined);
-    else if (readFact(store, TABLE_FACT) !== String(embedder))
-      fillTable(store, embedder, embedding.dimensions);
+    else if (readFact(store, TABLE_FACT) !== String(embedder)) fillTable(store, embedder, dimensions);
     return embedder;
   });
 }
 
-/** Returns up to `limit` chunks with an id above `after` that have no vector of this embedder and have not failed too often. */
+/** Returns up to `limit` chunks with an id above `after` that have no vector of this embedder and a lower mark. */
 export function pendingChunks(
-  store: Store,
-  {
-    embedder,
-    after,
-    limit,
-    failuresMax,
-  }: { embedder: number; after: number; limit: number; failuresMax: number },
+  { db }: Store,
+  { embedder, after, limit, below }: { embedder: number; after: number; limit: number; below: number },
 ): PendingChunk[] {
-  const select = store.db.prepare(
-    `SELECT id, content_hash, context_content, embedding_failures FROM session_chunks
+  const select = db.prepare(
+    `SELECT id, content_hash, context_content FROM session_chunks
      WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
   );
-  return [null, ...otherEmbedders(store, embedder)]
-    .flatMap((other) => select.all(other, after, failuresMax, limit))
+  // one query for each embedder, since the index has no "other than"
+  const others = db.prepare("SELECT id FROM embedders WHERE id <> ?").all(embedder);
+  return [null, ...others.map(({ id }) => Number(id))]
+    .flatMap((other) => select.all(other, after, below, limit))
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
       contextContent: String(row.context_content),
-      failures: Number(row.embedding_failures),
     }))
     .sort((a, b) => a.id - b.id)
     .slice(0, limit);
@@ -129,21 +125,21 @@ export function putVector(
   else writeFact(store, TABLE_FACT, undefined);
 }
 
-/** Counts failures to embed these chunks. */
-export function noteFailures(store: Store, ids: readonly number[], failures: number): void {
-  const note = store.db.prepare(
-    "UPDATE session_chunks SET embedding_failures = embedding_failures + ? WHERE id = ?",
+/** Marks chunks that could not be embedded; of two marks the higher one stays. */
+export function noteFailures({ db }: Store, chunks: readonly PendingChunk[], mark: number): void {
+  const note = db.prepare(
+    "UPDATE session_chunks SET embedding_failures = max(embedding_failures, ?) WHERE id = ?",
   );
-  store.db.transaction(() => {
-    for (const id of ids) note.run(failures, id);
+  db.transaction(() => {
+    for (const { id } of chunks) note.run(mark, id);
   });
 }
 
-/** Lets chunks with at least so many failures be tried again, with fewer. */
-export function lowerFailures(store: Store, { from, to }: { from: number; to: number }): void {
-  store.db
-    .prepare("UPDATE session_chunks SET embedding_failures = $to WHERE embedding_failures >= $from")
-    .run({ from, to });
+/** Lowers higher marks to this one, so that their chunks are tried again. */
+export function resetFailures({ db }: Store, mark: number): void {
+  db.prepare("UPDATE session_chunks SET embedding_failures = $mark WHERE embedding_failures > $mark").run({
+    mark,
+  });
 }
 
 /** Moves a chunk's vector from the search into the cache, if it has one. */
@@ -174,31 +170,13 @@ function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): num
   return row && Number(row.id);
 }
 
-function addEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number {
-  return store.db.prepare("INSERT INTO embedders (model, dimensions) VALUES (?, ?)").run(model, dimensions)
-    .lastId;
-}
-
-function otherEmbedders(store: Store, embedder: number): number[] {
-  return store.db
-    .prepare("SELECT id FROM embedders WHERE id <> ?")
-    .all(embedder)
-    .map((row) => Number(row.id));
-}
-
-function hasVectors(store: Store, embedder: number): boolean {
-  return (
-    store.db.prepare("SELECT 1 FROM session_chunks WHERE embedder = ? LIMIT 1").get(embedder) !== undefined
-  );
-}
-
 /** Recreates the table and fills it: a virtual table declares its width, so another size needs another table. */
 function fillTable(store: Store, embedder: number, dimensions: number): void {
   const { db } = store;
   db.exec(`DROP TABLE IF EXISTS session_embeddings;
     CREATE VIRTUAL TABLE session_embeddings USING vec0(chunk_id INTEGER PRIMARY KEY, embedding bit[${dimensions}])`);
   const rows = db.prepare("SELECT id, embedding FROM session_chunks WHERE embedder = ?");
-  for (const row of rows.iterate(embedder)) insertBits(store, Number(row.id), readBlob(row));
+  for (const row of rows.iterate(embedder)) insertBits(store, Number(row.id), row.embedding as Uint8Array);
   writeFact(store, TABLE_FACT, String(embedder));
 }
 
@@ -206,8 +184,4 @@ function insertBits(store: Store, chunkId: number, embedding: Uint8Array): void 
   store.db
     .prepare("INSERT INTO session_embeddings (chunk_id, embedding) VALUES (?, vec_quantize_binary(?))")
     .run(chunkId, embedding);
-}
-
-function readBlob(row: Row): Uint8Array {
-  return row.embedding as Uint8Array;
 }

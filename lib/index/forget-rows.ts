@@ -7,11 +7,10 @@ import type { Settings } from "../config/config.ts";
 import type { Forgetting } from "../store/forgetting.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
-import { removeChunk, removeSession } from "./chunk-rows.ts";
-import { removeDeedsWith } from "./deed-rows.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
+import { sessionsWithCopies } from "./index-pass.ts";
 import { forgetProgress, rewriteNames } from "./index-state.ts";
-import { sessionsWithCopies } from "./row-claims.ts";
+import { removeChunk, removeDeedsWith, removeSession } from "./session-rows.ts";
 
 export interface IndexCounts {
   chunks: number;

@@ -12,9 +12,9 @@ import { type Store, withExistingStore } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
-import { readDeeds, type StoredDeed } from "./deed-rows.ts";
 import { ensureIndex, hashBefore } from "./freshness.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
+import { readDeeds, type StoredDeed } from "./session-rows.ts";
 
 /** A session in the index, by the host's id. */
 export interface HeldSession extends SessionRow {

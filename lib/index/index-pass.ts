@@ -1,25 +1,19 @@
-/** One pass through one transcript: from its cursor to its end, exchange by exchange, into the index. */
+/**
+ * One pass through one transcript: from its cursor to its end, exchange by exchange, into the index; and which session has
+ * each of its rows.
+ */
 
+import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import { deedsIn } from "../transcripts/calls.ts";
 import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Chunk, Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
-import { type ReadProgress, readEntries } from "../transcripts/transcript.ts";
+import type { Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
+import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { type BranchWatch, branchWatch, readRewound } from "../transcripts/tree.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
-import {
-  countChunks,
-  type PutChunk,
-  removeChunk,
-  removeChunks,
-  removeChunksBefore,
-  type StoredChunk,
-  storedChunks,
-} from "./chunk-rows.ts";
-import { type AddDeeds, removeDeeds } from "./deed-rows.ts";
 import { hashBefore } from "./freshness.ts";
 import {
   forgetProgress,
@@ -30,7 +24,17 @@ import {
   saveIndexedSession,
   updateRewound,
 } from "./index-state.ts";
-import { type ClaimRows, isKnown, releaseRows, sessionsWithCopies } from "./row-claims.ts";
+import {
+  type AddDeeds,
+  countChunks,
+  type PutChunk,
+  removeChunk,
+  removeChunks,
+  removeChunksBefore,
+  removeDeeds,
+  type StoredChunk,
+  storedChunks,
+} from "./session-rows.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
@@ -41,6 +45,20 @@ const CHUNKS_PER_PART = 100;
 /** More damaged lines than this share, and the file is looked at as a whole. */
 const DAMAGED_SHARE = 0.5;
 
+export interface IndexReport {
+  /** Sessions that were read. */
+  sessions: number;
+  /** Chunks those sessions have. */
+  chunks: number;
+  newChunks: number;
+  skippedLines: number;
+  quarantined: { file: string; reason: string }[];
+  failed: { file: string; reason: string }[];
+  /** Sessions that were not reached. */
+  left: number;
+}
+
+/** What the passes of one run have in common. */
 export interface PassOptions {
   store: Store;
   putChunk: PutChunk;
@@ -50,17 +68,9 @@ export interface PassOptions {
   /** The redaction and exclusion rules. */
   rules: Rules;
   isOver: () => boolean;
-}
-
-/** The results of one pass. */
-export interface PassResult {
-  state: IndexedSession;
-  chunks: number;
-  newChunks: number;
-  skippedLines: number;
-  /** The reason that the file is quarantined. */
-  reason: string | undefined;
-  isOverLimit: boolean;
+  onWarning: ((text: string) => void) | undefined;
+  /** Each pass adds to it. */
+  report: IndexReport;
 }
 
 /** A session to be read. */
@@ -101,15 +111,8 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   deedsTo: number;
 }
 
-/**
- * Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed.
- *
- * @returns undefined when another process went on with the session meanwhile.
- */
-export function* passThrough(
-  input: PassInput,
-  options: PassOptions,
-): Generator<void, PassResult | undefined> {
+/** Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed. */
+export function* passThrough(input: PassInput, options: PassOptions): Generator<void, void> {
   const pass = startPass(input, options);
   for (const exchange of exchanges(readNew(pass))) {
     if (pass.isCut && !exchange.closed) break; // what follows was not read
@@ -118,11 +121,13 @@ export function* passThrough(
     if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
       savePart(pass);
       yield;
-      if (!isUntouched(pass)) return undefined;
+      if (!isUntouched(pass)) return; // another process went on with the session
     }
     putExchange(pass, exchange);
   }
-  return pass.isCut ? savePart(pass) : finish(pass);
+  if (pass.isCut) savePart(pass);
+  else finish(pass);
+  addToReport(pass);
 }
 
 /** Yields the entries after the cursor, and notes what must be known of the lines between them. */
@@ -204,60 +209,52 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
   pass.lastLine = last.line;
 }
 
-function putExchange(pass: Pass, exchange: Exchange): void {
-  const exchangeLine = (exchange.entries[0] as Entry).line;
-  const own = { entries: pass.claim(exchange.entries, pass.state), closed: exchange.closed };
-  putDeeds(pass, own, exchangeLine);
-  for (const chunk of cutChunks(pass, own)) {
+function putExchange(pass: Pass, { entries: all, closed }: Exchange): void {
+  const { store, state, isNew, lastLine, head, session, settings, next } = pass;
+  const exchangeLine = (all[0] as Entry).line;
+  const entries = pass.claim(all, state);
+  const around = head?.startedAt ?? session.updatedAt;
+  if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
+  pass.deedsTo = lastLine;
+  const timestamp = entries[0]?.at ?? around;
+  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
+  const chunks = chunkExchange({ entries, closed }, { sessionId: state.id, firstIndex: next, ...settings });
+  for (const chunk of chunks) {
     pass.next++;
     // a pattern may reach over several messages
     if (pass.rules.hasText(chunk.content) || pass.rules.hasText(chunk.tools)) continue;
-    const timestamp = chunk.at ?? pass.head?.startedAt ?? pass.session.updatedAt;
-    if (pass.putChunk(chunk, { timestamp, exchangeLine, before: pass.before.get(chunk.index) }))
-      pass.newChunks++;
+    const place = { timestamp: chunk.at ?? around, exchangeLine, before: pass.before.get(chunk.index) };
+    if (pass.putChunk(chunk, place)) pass.newChunks++;
     pass.before.delete(chunk.index);
   }
 }
 
-function cutChunks({ state, settings, next }: Pass, exchange: Exchange): Chunk[] {
-  return chunkExchange(exchange, { sessionId: state.id, firstIndex: next, ...settings });
-}
-
-function putDeeds(pass: Pass, { entries }: Exchange, exchangeLine: number): void {
-  const { store, state, isNew, lastLine, head, session } = pass;
-  if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
-  pass.deedsTo = lastLine;
-  const timestamp = entries[0]?.at ?? head?.startedAt ?? session.updatedAt;
-  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
-}
-
 /** Writes how far this pass has come; the file still counts as changed. */
-function savePart(pass: Pass): PassResult {
-  const skippedLines = pass.safe.skipped;
-  return save(pass, { status: "partial", size: -1, modified: "", error: undefined, skippedLines });
+function savePart(pass: Pass): void {
+  save(pass, { status: "partial", size: -1, modified: "", error: undefined });
 }
 
 /** Finishes the file: removes chunks that no exchange produced again. */
-function finish(pass: Pass): PassResult {
+function finish(pass: Pass): void {
   const { session, store, state } = pass;
-  const reason = findFault(pass);
-  const end = { size: session.size, modified: session.modifiedAt, skippedLines: pass.safe.skipped };
-  if (reason !== undefined) {
+  const end = { size: session.size, modified: session.modifiedAt };
+  const error = findFault(pass);
+  if (error !== undefined) {
     removeChunks(store, state.id);
     removeDeeds(store, state.number);
     releaseRows(store, [state.id]);
-    pass.safe = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skipped: 0 };
+    pass.safe = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skipped: pass.safe.skipped };
     pass.newChunks = 0;
-    return save(pass, { ...end, status: "quarantined", error: reason });
+    save(pass, { ...end, status: "quarantined", error });
+    return;
   }
   for (const { id } of pass.before.values()) removeChunk(store, id);
-  pass.before.clear();
   if (!pass.isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: Number.MAX_SAFE_INTEGER });
-  return save(pass, {
-    ...end,
-    status: pass.next > SESSION_CHUNKS_MAX ? "partial" : "complete",
-    error: undefined,
-  });
+  save(pass, { ...end, status: isOverLimit(pass) ? "partial" : "complete", error });
+}
+
+function isOverLimit({ next }: Pass): boolean {
+  return next > SESSION_CHUNKS_MAX;
 }
 
 /** Returns a fault for a file with nothing readable in it; damaged lines alone are none. */
@@ -269,39 +266,39 @@ function findFault({ isFromStart, messages, isTorn, progress, state, session }: 
   return isSilent ? undefined : fault;
 }
 
-function save(
-  pass: Pass,
-  end: Pick<IndexedSession, "status" | "size" | "modified" | "error" | "skippedLines">,
-): PassResult {
-  const { state, store, next, session, facts, isNew, compactedLine, progress } = pass;
-  const isOverLimit = next > SESSION_CHUNKS_MAX;
-  if (isOverLimit) {
+function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modified" | "error">): void {
+  const { state, store, next, session, facts, isNew, compactedLine } = pass;
+  if (isOverLimit(pass)) {
     const firstKept = removeChunksBefore(store, state.id, next - SESSION_CHUNKS_MAX);
     removeDeeds(store, state.number, { after: -1, to: firstKept - 1 });
   }
   if (pass.branches.isBranched()) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
   } else if (pass.isFromStart && !isNew) removeRewound(store, state.number);
-  const { cursor, nextChunk } = pass.safe;
+  const { cursor, nextChunk, skipped } = pass.safe;
   pass.state = {
     ...state,
     ...end,
     cursor,
     nextChunk,
+    skippedLines: skipped,
     fileHash: end.status === "quarantined" ? "" : hashBefore(state.file, cursor.offset),
-    chunkCount: isNew && !isOverLimit ? pass.newChunks : countChunks(store, state.id),
+    chunkCount: isNew && !isOverLimit(pass) ? pass.newChunks : countChunks(store, state.id),
     lastIndexed: new Date().toISOString(),
   };
   const tookMs = performance.now() - pass.started;
   saveIndexedSession(store, pass.state, { facts, updatedAt: session.updatedAt, compactedLine, tookMs });
-  return {
-    state: pass.state,
-    chunks: pass.state.chunkCount,
-    newChunks: Math.min(pass.newChunks, pass.state.chunkCount),
-    skippedLines: progress.skipped,
-    reason: end.error,
-    isOverLimit,
-  };
+}
+
+function addToReport(pass: Pass): void {
+  const { session, state, report, newChunks } = pass;
+  report.sessions++;
+  report.chunks += state.chunkCount;
+  report.newChunks += Math.min(newChunks, state.chunkCount);
+  report.skippedLines += pass.progress.skipped;
+  if (state.error !== undefined) report.quarantined.push({ file: session.file, reason: state.error });
+  if (isOverLimit(pass) && newChunks > 0)
+    pass.onWarning?.(`session ${session.id} is over ${SESSION_CHUNKS_MAX} chunks: only its newest are kept`);
 }
 
 function isUntouched({ store, state }: Pass): boolean {
@@ -315,4 +312,73 @@ function isContinued(known: IndexedSession, session: Session): boolean {
   return (
     known.fileHash !== "" && session.size >= offset && hashBefore(session.file, offset) === known.fileHash
   );
+}
+
+/** Returns the entries whose rows no other session or line has; the others are copies. */
+export type ClaimRows = (entries: readonly Entry[], session: { number: number; id: string }) => Entry[];
+
+/** Returns whether an entry is claimed by itself, as messages are; tool calls and results go with the message before. */
+function isClaimed(entry: Entry, before: Entry | undefined): boolean {
+  if (before === undefined) return true;
+  return (
+    entry.kind !== "tool" &&
+    entry.kind !== "result" &&
+    !(before.line === entry.line && before.id === entry.id)
+  );
+}
+
+/**
+ * Prepares the statements that claim rows, once for a run. Hosts write forks by copying rows, with their ids, into a new
+ * file, and a row is indexed where it was seen first.
+ */
+export function rowClaimer({ db }: Store): ClaimRows {
+  const take = db.prepare(
+    "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+  );
+  const holder = db.prepare("SELECT session, line FROM row_keys WHERE key = ?");
+  const noteCopy = db.prepare(
+    "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?",
+  );
+  function isOurs(key: number, line: number, session: { number: number; id: string }): boolean {
+    if (take.run(key, session.number, line).changes === 1) return true;
+    const row = holder.get(key);
+    if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
+    return row?.session === session.number && row.line === line;
+  }
+  return (entries, session) => {
+    let isTaken = true;
+    return entries.filter((entry, position) => {
+      if (!isClaimed(entry, entries[position - 1])) return isTaken;
+      const key = entryKey(entry);
+      isTaken = key === undefined || isOurs(shortHash(key), entry.line, session);
+      return isTaken;
+    });
+  };
+}
+
+/** Returns whether any session has a row; undefined when its host gives rows no id. */
+export function isKnown({ db }: Store, entry: Entry): boolean | undefined {
+  const key = entryKey(entry);
+  if (key === undefined) return undefined;
+  return db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(shortHash(key)) !== undefined;
+}
+
+/** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
+export function releaseRows(store: Store, sessionIds: readonly string[]): void {
+  const ids = JSON.stringify(sessionIds);
+  store.db
+    .prepare(
+      `DELETE FROM row_keys
+       WHERE session IN (SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?)))`,
+    )
+    .run(ids);
+  store.db.prepare("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))").run(ids);
+}
+
+/** Returns the sessions whose copies of this session's rows were left out. */
+export function sessionsWithCopies(store: Store, ownerId: string): string[] {
+  return store.db
+    .prepare("SELECT session_id FROM copies WHERE owner_id = ?")
+    .all(ownerId)
+    .map((row) => String(row.session_id));
 }

@@ -1,20 +1,21 @@
 /**
- * One run over the index: full text, then topics, then vectors. What is paid comes last, and only one run at a time
- * pays.
+ * One run over the index, or the plan of one: full text, then topics, then vectors. What is paid comes last, and only one
+ * run at a time pays.
  */
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
 import type { Config } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
-import { type Store, tendIndexes } from "../store/store.ts";
+import { copyDatabase, openStore, type Store, tendIndexes } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
-import type { EmbeddingReport } from "./embedding-run.ts";
 import { findChanged, markSources } from "./freshness.ts";
-import type { IndexReport } from "./indexing.ts";
-import type { TopicReport } from "./topics.ts";
+import type { IndexReport } from "./index-pass.ts";
+import type { EmbeddingReport, TopicReport } from "./paid-work.ts";
 
 export interface RunOptions {
   store: Store;
@@ -55,14 +56,7 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const { report, gone, pruned } = await readTranscripts(options);
   const topics = options.topics && !signal?.aborted ? await refine(options) : undefined;
   const vectors = await embed(options);
-  return {
-    ...report,
-    gone,
-    pruned,
-    vectors,
-    topics,
-    tookMs: performance.now() - started,
-  };
+  return { ...report, gone, pruned, vectors, topics, tookMs: performance.now() - started };
 }
 
 /** Returns why paid work came to nothing, or needs a hand before the next run can go on with it. */
@@ -134,7 +128,7 @@ async function refine(options: RunOptions): Promise<TopicReport | string> {
     });
   }
   const [{ refineTopics }, { redactor }] = await Promise.all([
-    import("./topics.ts"),
+    import("./paid-work.ts"),
     import("../redact/redact.ts"),
   ]);
   const redact = redactor(config.settings.redact.extra);
@@ -151,7 +145,7 @@ async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
   const { hasAllVectors } = await import("./chunk-vectors.ts");
   if (!all && hasAllVectors(store, embedding)) return NOTHING_TO_EMBED;
   const [{ embedChunks }, { configuredEmbedder }] = await Promise.all([
-    import("./embedding-run.ts"),
+    import("./paid-work.ts"),
     import("../model/configured-model.ts"),
   ]);
   const embed = options.models?.embed ?? (await configuredEmbedder(config));
@@ -176,5 +170,75 @@ async function runExclusively<T>(
   } finally {
     shown.end();
     release();
+  }
+}
+
+/** The requests that one model would receive. */
+interface Planned {
+  what: "vectors" | "topics";
+  host: string;
+  /** Sessions with something to send. */
+  sessions: number;
+  chunks: number;
+  /** An upper bound: an answer counts with as many as it may have. */
+  tokens: number;
+  usd: number;
+  /** Host, price and tokens in words. */
+  text: string;
+}
+
+/** The model of topics in a plan. */
+const PLAN = "plan";
+
+/**
+ * Plans what a run would send, by model, the embedder first: the run itself, on a copy of the index that is thrown away,
+ * with models that record requests in place of sending them. Whatever the run skips, reuses or sends twice, the plan does
+ * too.
+ */
+export async function planRun(options: Omit<RunOptions, "store" | "models">): Promise<Planned[]> {
+  const [{ noteTaker }, { pricePlan, tokenUpperBound }, { CHUNKS_PER_CALL }] = await Promise.all([
+    import("../model/configured-model.ts"),
+    import("../model/spend.ts"),
+    import("./paid-work.ts"),
+  ]);
+  const { paths, settings } = options.config;
+  const { embedding, llm } = settings;
+  const home = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
+  const copy = join(home, "memory.db");
+  copyDatabase(paths.database, copy);
+  const store = openStore(copy);
+  /** A vector that no embedder gives. */
+  const mark = new Float32Array(embedding?.dimensions ?? 0).fill(1);
+  const tokens = { input: 0, output: 0 };
+  const embed: EmbedTexts = async (texts) => {
+    for (const text of texts) tokens.input += tokenUpperBound(text);
+    return { vectors: texts.map(() => mark), tokens: 0, usd: 0 };
+  };
+  const tags = Array.from({ length: CHUNKS_PER_CALL }, (_, i) => ({ chunk: i + 1, tags: ["to be tagged"] }));
+  const { notes, complete } = noteTaker(PLAN, () => ({ topics: tags }));
+  try {
+    // The locks of the copy are not those of the index.
+    const config: Config = { ...options.config, paths: { ...paths, home } };
+    await embedSessions({ ...options, store, config, models: { embed, complete } });
+    const count = (of: string, where: string, value: string | Uint8Array) => {
+      const sql = `SELECT count(DISTINCT session_id) AS sessions, count(${of}) AS chunks FROM session_chunks ${where}`;
+      const { sessions, chunks } = store.db.prepare(sql).get(value) ?? {};
+      return { sessions: Number(sessions), chunks: Number(chunks) };
+    };
+    const planned: Planned[] = [];
+    if (embedding && options.vectors !== false) {
+      const sent = count("DISTINCT content_hash", "WHERE embedding = ?", new Uint8Array(mark.buffer));
+      const price = pricePlan(options.config, { kind: "embedding", ...embedding }, tokens);
+      planned.push({ what: "vectors", ...sent, ...price });
+    }
+    if (llm && options.topics) {
+      const sent = count("*", "JOIN topic_cache USING (content_hash) WHERE model = ?", PLAN);
+      const price = pricePlan(options.config, { kind: "chat", ...llm }, notes.tokens);
+      planned.push({ what: "topics", ...sent, ...price });
+    }
+    return planned;
+  } finally {
+    store.close();
+    rmSync(home, { recursive: true, force: true });
   }
 }

@@ -18,8 +18,6 @@ import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { chunkPutter, removeSession } from "./chunk-rows.ts";
-import { deedAdder } from "./deed-rows.ts";
 import { removeExcluded } from "./forget-rows.ts";
 import {
   type Behind,
@@ -31,7 +29,7 @@ import {
   storeWithout,
   unreadBytes,
 } from "./freshness.ts";
-import { type PassOptions, type PassResult, passThrough, SESSION_CHUNKS_MAX } from "./index-pass.ts";
+import { type IndexReport, type PassOptions, passThrough, releaseRows, rowClaimer } from "./index-pass.ts";
 import {
   dataVersion,
   forgetProgress,
@@ -42,7 +40,7 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import { releaseRows, rowClaimer } from "./row-claims.ts";
+import { chunkPutter, deedAdder, removeSession } from "./session-rows.ts";
 
 export interface IndexOptions {
   store: Store;
@@ -60,19 +58,6 @@ export interface IndexOptions {
   onWarning?: ((text: string) => void) | undefined;
 }
 
-export interface IndexReport {
-  /** Sessions that were read. */
-  sessions: number;
-  /** Chunks those sessions have. */
-  chunks: number;
-  newChunks: number;
-  skippedLines: number;
-  quarantined: { file: string; reason: string }[];
-  failed: { file: string; reason: string }[];
-  /** Sessions that were not reached. */
-  left: number;
-}
-
 /** Others wait for the write lock meanwhile, and so do signals; a shorter one merges the full text more often. */
 const TRANSACTION_MS = 200;
 /** More unread bytes than this are not started under a deadline. */
@@ -86,7 +71,6 @@ interface Run {
   isOutdated: boolean;
   projects: ReturnType<typeof projectLookup>;
   pass: PassOptions;
-  report: IndexReport;
 }
 
 /**
@@ -117,7 +101,7 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
     // signals, timers and a waiting writer get their turn
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return run.report;
+  return run.pass.report;
 }
 
 function startRun(options: IndexOptions): Run {
@@ -138,8 +122,9 @@ function startRun(options: IndexOptions): Run {
       // Asked before each entry: without a deadline the clock is not read.
       isOver: () =>
         run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
+      onWarning: options.onWarning,
+      report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
     },
-    report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
   return run;
 }
@@ -172,7 +157,7 @@ function* indexFiles(run: Run): Generator<"part" | "file"> {
   const { sessions } = run.options;
   for (const [position, session] of sessions.entries()) {
     if (run.pass.isOver()) {
-      run.report.left += sessions.length - position;
+      run.pass.report.left += sessions.length - position;
       return;
     }
     try {
@@ -191,7 +176,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   const known = readIndexedSession(store, id);
   if (known && isReadToEnd(known, session)) return;
   if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
-    run.report.left++;
+    run.pass.report.left++;
     return;
   }
   const head = readHead(session.file);
@@ -201,8 +186,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     return;
   }
   const state = known ?? newIndexedSession(store, id, session);
-  const result = yield* passThrough({ session, known: state, head, facts }, run.pass);
-  if (result) noteResult(run, session, result);
+  yield* passThrough({ session, known: state, head, facts }, run.pass);
 }
 
 function readFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
@@ -216,16 +200,6 @@ function readFacts(run: Run, session: Session, head: Head | undefined): SessionF
     startedAt: head?.startedAt,
     parentId: session.parentId,
   };
-}
-
-function noteResult({ report, options }: Run, session: Session, result: PassResult): void {
-  report.sessions++;
-  report.chunks += result.chunks;
-  report.newChunks += result.newChunks;
-  report.skippedLines += result.skippedLines;
-  if (result.reason !== undefined) report.quarantined.push({ file: session.file, reason: result.reason });
-  const text = `session ${session.id} is over ${SESSION_CHUNKS_MAX} chunks: only its newest are kept`;
-  if (result.isOverLimit && result.newChunks > 0) options.onWarning?.(text);
 }
 
 /** Notes a file that cannot be read, so that the others still are; every run tries it again. */
@@ -242,7 +216,7 @@ function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): 
   const [reason, lastIndexed] = [describeError(error), new Date().toISOString()];
   const state: IndexedSession = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
   saveIndexedSession(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
-  run.report.failed.push({ file: session.file, reason });
+  run.pass.report.failed.push({ file: session.file, reason });
 }
 
 function isFileError(error: unknown): error is NodeJS.ErrnoException {

@@ -1,7 +1,7 @@
 /** The statements of the search: which chunks may answer, their text and surroundings, how common words are. */
 
-import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
+import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/session-rows.ts";
 import type { NamedValues, Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";

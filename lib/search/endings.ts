@@ -1,6 +1,6 @@
 /** How a failure ended: the run that went without it, what was done in between, and which of that may have helped. */
 
-import type { StoredDeed } from "../index/deed-rows.ts";
+import type { StoredDeed } from "../index/session-rows.ts";
 import { errorWords, sameLine } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";

@@ -1,8 +1,8 @@
 /** Finds among deeds: a place in a session, in a few words, with the rows that show it. */
 
-import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deed-rows.ts";
 import { splitMessages } from "../index/held-sessions.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/session-rows.ts";
 import type { Row as StoredRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";

@@ -3,8 +3,8 @@
  * each read once with its neighbours, counted once for all phrasings, ranked for each, fused.
  */
 
-import type { StoredDeed } from "../index/deed-rows.ts";
 import type { SessionRow } from "../index/index-state.ts";
+import type { StoredDeed } from "../index/session-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Store } from "../store/store.ts";

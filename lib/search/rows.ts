@@ -1,7 +1,7 @@
 /** The rows of a stretch of a transcript as the index holds them: what was said and done, on which line, in which exchange. */
 
-import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
+import { readDeeds, type StoredDeed } from "../index/session-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, readChunkRange, readChunksAfter } from "./candidates.ts";

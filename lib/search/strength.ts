@@ -5,7 +5,7 @@
  * and no passage is worth more than the best ranked one.
  */
 
-import type { StoredDeed } from "../index/deed-rows.ts";
+import type { StoredDeed } from "../index/session-rows.ts";
 import { splitJoined } from "../language/words.ts";
 import type { ChunkRow } from "./candidates.ts";
 import type { Passage } from "./passages.ts";

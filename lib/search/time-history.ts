@@ -1,8 +1,8 @@
 /** The sessions of some days: what was asked in each and what was done. */
 
 import { counted } from "../base/text.ts";
-import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
+import { readDeeds, type StoredDeed } from "../index/session-rows.ts";
 import { gist, replyOf } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";

@@ -2,8 +2,8 @@
 
 import type { Config } from "../config/config.ts";
 import { fullTextColumns } from "../index/chunk.ts";
-import { deedAdder, removeDeed } from "../index/deed-rows.ts";
 import { markErase } from "../index/forget-rows.ts";
+import { deedAdder, removeDeed } from "../index/session-rows.ts";
 import { SHARED_FILE } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";

@@ -7,7 +7,7 @@
 import { realpathSync } from "node:fs";
 import { posix } from "node:path";
 import { recordOf, stringOf } from "../base/json.ts";
-import { readDeeds, type StoredDeed } from "../index/deed-rows.ts";
+import { readDeeds, type StoredDeed } from "../index/session-rows.ts";
 import { encodeClaudeCwd } from "../sessions/places.ts";
 import type { Store } from "../store/store.ts";
 import type { Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";

@@ -10,7 +10,7 @@ import type { Paths } from "../config/config.ts";
 import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 
-/** An open index. Queries are in the modules that own their subject, such as index-state.ts and chunk-rows.ts. */
+/** An open index. Queries are in the modules that own their subject, such as index-state.ts and session-rows.ts. */
 export interface Store {
   readonly db: SqlDatabase;
   close(): void;

@@ -1,9 +1,9 @@
 /** How fast memory is shared through a real PostgreSQL on loopback, and what a replica costs a search. */
 
 import { copyFileSync, rmSync } from "node:fs";
-import { removeSession } from "../../lib/index/chunk-rows.ts";
 import { heldSessions } from "../../lib/index/held-sessions.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
+import { removeSession } from "../../lib/index/session-rows.ts";
 import { findHits } from "../../lib/search/hits.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
 import { settingsWith } from "../support/index.ts";

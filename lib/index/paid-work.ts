@@ -1,0 +1,362 @@
+/**
+ * What is paid for: vectors for the chunks that have none, and topics that a model gives in place of the rules' ones.
+ * What was paid for before is taken from the cache, the rest is sent a batch at a time, and each batch is kept before the
+ * next is sent.
+ */
+
+import { setTimeout } from "node:timers/promises";
+import { SessionMemoryError } from "../base/errors.ts";
+import type { EmbeddingConfig } from "../config/config.ts";
+import type { CompleteJson } from "../model/answers.ts";
+import type { EmbedTexts } from "../model/configured-model.ts";
+import type { Embedded } from "../model/llm.ts";
+import { forgottenSoFar, isStillThere, readFact, type Store, writeFact } from "../store/store.ts";
+import {
+  countPending,
+  knownVector,
+  noteFailures,
+  type PendingChunk,
+  pendingChunks,
+  putVector,
+  resetFailures,
+  useEmbedder,
+  vectorBytes,
+} from "./chunk-vectors.ts";
+import { putTopics } from "./session-rows.ts";
+
+interface EmbeddingOptions {
+  store: Store;
+  embedding: EmbeddingConfig;
+  embed: EmbedTexts;
+  /** True if chunks that the server refused are tried again. @default {false} */
+  all?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+  onProgress?: ((done: number, total: number) => void) | undefined;
+  /** The first pause before a batch is sent again, in milliseconds. @default {500} */
+  pauseMs?: number | undefined;
+}
+
+/** The result of paid work. */
+interface PaidReport {
+  /** Chunks left for a later run. */
+  left: number;
+  tokens: number;
+  /** Null where the price is unknown. */
+  usd: number | null;
+  /** The reason that the run ended early or left some work. */
+  stopped: SessionMemoryError | undefined;
+}
+
+export interface EmbeddingReport extends PaidReport {
+  /** Chunks that got a vector. */
+  embedded: number;
+  /** Of them, those that had been paid for before. */
+  reused: number;
+}
+
+/** Chunks a request: far below the limits of OpenAI and of local servers. */
+const BATCH = 100;
+/** With growing pauses some five seconds, which most hiccups of a server take. */
+const RETRIES = 3;
+/** A server that refuses so many batches one after the other is down. */
+const FAILED_BATCHES_MAX = 2;
+/** A server that refused so many texts one by one and took none refuses them for another reason than their words. */
+const REFUSED_TEXTS_MAX = 3;
+/** The mark of a chunk whose batch failed: every run tries it again. */
+const FAILED = 1;
+/** The mark of a chunk whose text the server refused: it is left alone for a day, or until a run with --all. */
+const REFUSED = 2;
+/** When the server refused the first of the texts that are left alone. */
+const REFUSED_FACT = "texts_refused";
+const DAY_MS = 86_400_000;
+/** Statuses with which a server refuses one of the texts. */
+const TEXT_REFUSED = [400, 413, 422];
+
+interface EmbeddingRun extends EmbeddingOptions {
+  embedder: number;
+  /** The state of forgetting in the index when this run began. */
+  forgotten: string | undefined;
+  report: EmbeddingReport;
+  failedBatches: number;
+  /** Chunks whose text was refused by itself. */
+  refused: PendingChunk[];
+  /** The reason that the last text was refused. */
+  failure?: SessionMemoryError;
+  /** The reason that the last batch was left for a later run. */
+  lostBatch?: SessionMemoryError;
+}
+
+/** Gives every chunk its vector, as far as the server answers and the budget goes. */
+export async function embedChunks(options: EmbeddingOptions): Promise<EmbeddingReport> {
+  const { store, embedding } = options;
+  retryRefused(options);
+  const embedder = useEmbedder(store, embedding);
+  const report: EmbeddingReport = { embedded: 0, reused: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
+  const forgotten = forgottenSoFar(store);
+  const total = countPending(store, embedder);
+  const run = { ...options, embedder, forgotten, report, failedBatches: 0, refused: [] };
+  await embedPending(run, (done) => options.onProgress?.(done, total));
+  report.left = countPending(store, embedder);
+  return report;
+}
+
+async function embedPending(run: EmbeddingRun, onProgress: (done: number) => void): Promise<void> {
+  const { store, embedder, report, signal } = run;
+  let after = 0;
+  while (!signal?.aborted && report.stopped === undefined) {
+    const batch = pendingChunks(store, { embedder, after, limit: BATCH, below: REFUSED });
+    const last = batch.at(-1);
+    if (!last) break;
+    after = last.id;
+    const missing = reuseKnown(run, batch);
+    if (missing.length > 0) await embedBatch(run, missing);
+    onProgress(report.embedded);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (run.refused.length > 0 && report.stopped === undefined) leaveRefused(run);
+  report.stopped ??= hasTakenNone(run) ? (run.failure ?? run.lostBatch) : run.lostBatch;
+}
+
+function retryRefused({ store, all }: EmbeddingOptions): void {
+  const refusedAt = Date.parse(readFact(store, REFUSED_FACT) ?? "");
+  if (!all && !(Date.now() - refusedAt > DAY_MS)) return;
+  resetFailures(store, all ? 0 : FAILED);
+  writeFact(store, REFUSED_FACT, undefined);
+}
+
+function leaveRefused({ store, refused }: EmbeddingRun): void {
+  noteFailures(store, refused, REFUSED);
+  if (readFact(store, REFUSED_FACT) === undefined) writeFact(store, REFUSED_FACT, new Date().toISOString());
+}
+
+function hasTakenNone({ report: { embedded, reused } }: EmbeddingRun): boolean {
+  return embedded === reused;
+}
+
+/** Gives the chunks their vector that were paid for before; returns the others, one list per text. */
+function reuseKnown(run: EmbeddingRun, batch: readonly PendingChunk[]): PendingChunk[][] {
+  const { store, embedder, report } = run;
+  const missing = new Map<string, PendingChunk[]>();
+  store.db.transaction(() => {
+    for (const chunk of batch) {
+      const embedding = knownVector(store, chunk.hash, embedder);
+      if (embedding) {
+        putVector(store, chunk, { embedder, embedding });
+        report.reused++;
+        report.embedded++;
+        continue;
+      }
+      const key = Buffer.from(chunk.hash).toString("hex");
+      missing.set(key, [...(missing.get(key) ?? []), chunk]);
+    }
+  });
+  return [...missing.values()];
+}
+
+/** Sends texts; when the server refuses one of them, halves the batch until that one is found. */
+async function embedBatch(run: EmbeddingRun, groups: readonly PendingChunk[][]): Promise<void> {
+  const { report } = run;
+  let answer: Embedded;
+  try {
+    answer = await sendWithRetries(
+      run,
+      groups.map(([first]) => first?.contextContent ?? ""),
+    );
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    if (run.signal?.aborted) return;
+    if (!isTextRefused(error)) return noteFailedBatch(run, groups.flat(), error);
+    if (groups.length === 1) return refuseText(run, groups.flat(), error);
+    const half = groups.length >> 1;
+    await embedBatch(run, groups.slice(0, half));
+    if (report.stopped === undefined) await embedBatch(run, groups.slice(half));
+    return;
+  }
+  run.failedBatches = 0;
+  addCost(report, answer);
+  keep(run, groups, answer.vectors);
+}
+
+function addCost(report: PaidReport, { tokens, usd }: Pick<PaidReport, "tokens" | "usd">): void {
+  report.tokens += tokens;
+  report.usd = report.usd === null || usd === null ? null : report.usd + usd;
+}
+
+function keep(
+  { store, embedder, forgotten, report }: EmbeddingRun,
+  groups: readonly PendingChunk[][],
+  vectors: Float32Array[],
+): void {
+  store.db.transaction(() => {
+    // The vector of a chunk that is gone would be cached, and this one may have been forgotten.
+    const isSure = forgottenSoFar(store) === forgotten;
+    for (const [position, chunks] of groups.entries()) {
+      const vector = vectors[position];
+      if (!vector) continue;
+      for (const chunk of chunks) {
+        if (!isSure && !isStillThere(store, chunk)) continue;
+        putVector(store, chunk, { embedder, embedding: vectorBytes(vector) });
+        report.embedded++;
+      }
+    }
+  });
+}
+
+/** Sends a request, with up to three retries where they may help; the growing pauses differ between processes. */
+async function sendWithRetries(run: EmbeddingRun, texts: string[]): Promise<Embedded> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await run.embed(texts, run.signal);
+    } catch (error) {
+      if (attempt >= RETRIES || !isTransient(error) || run.signal?.aborted) throw error;
+      const pauseMs = (run.pauseMs ?? 500) * 2 ** attempt * (0.5 + Math.random());
+      await setTimeout(pauseMs, undefined, { signal: run.signal }).catch(() => {}); // aborted: asked below
+    }
+  }
+}
+
+function isTransient(error: unknown): boolean {
+  return error instanceof SessionMemoryError && error.type === "EMBEDDING_FAILED" && error.recoverable;
+}
+
+function isTextRefused({ details }: SessionMemoryError): boolean {
+  return details.kind === "status" && TEXT_REFUSED.includes(Number(details.status));
+}
+
+/** Ends the run on a lasting failure (key, dimensions, budget); leaves the batch for a later run on any other. */
+function noteFailedBatch(run: EmbeddingRun, batch: readonly PendingChunk[], error: SessionMemoryError): void {
+  if (isTransient(error)) {
+    noteFailures(run.store, batch, FAILED);
+    run.lostBatch = error;
+    if (++run.failedBatches < FAILED_BATCHES_MAX) return;
+  }
+  run.report.stopped = error;
+}
+
+function refuseText(run: EmbeddingRun, chunks: readonly PendingChunk[], error: SessionMemoryError): void {
+  run.refused.push(...chunks);
+  run.failure = error;
+  if (hasTakenNone(run) && run.refused.length >= REFUSED_TEXTS_MAX) run.report.stopped = error;
+}
+
+interface TopicOptions {
+  store: Store;
+  complete: CompleteJson;
+  redact: (text: string) => string;
+  /** Only this session's chunks, and only in full batches: a session that goes on changes its last ones. @default all */
+  session?: string | undefined;
+  /** Calls at most. @default no limit */
+  maxCalls?: number | undefined;
+  signal?: AbortSignal | undefined;
+  onProgress?: ((done: number, total: number) => void) | undefined;
+}
+
+export interface TopicReport extends PaidReport {
+  /** Chunks whose topics a model gave. */
+  refined: number;
+}
+
+/** Few enough that a model keeps them apart. */
+export const CHUNKS_PER_CALL = 20;
+/** More say less of each. */
+const CHUNK_TOPICS_MAX = 3;
+/** Three times what so many tags take. */
+const MAX_TOKENS = 1500;
+
+interface Untagged {
+  id: number;
+  hash: Uint8Array;
+  content: string;
+}
+
+/** Refines the topics of every chunk that no model has seen. */
+export async function refineTopics(options: TopicOptions): Promise<TopicReport> {
+  const { store, session, signal, maxCalls = Number.POSITIVE_INFINITY } = options;
+  const report: TopicReport = { refined: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
+  const total = countUntagged(store);
+  let after = 0;
+  for (let calls = 0; calls < maxCalls && !signal?.aborted; calls++) {
+    const batch = untaggedChunks(store, { after, session });
+    const last = batch.at(-1);
+    if (!last || (session !== undefined && batch.length < CHUNKS_PER_CALL)) break;
+    after = last.id;
+    try {
+      await refineBatch(options, batch, report);
+    } catch (error) {
+      if (!(error instanceof SessionMemoryError)) throw error;
+      if (!signal?.aborted) report.stopped = error;
+      break;
+    }
+    options.onProgress?.(report.refined, total);
+  }
+  report.left = countUntagged(store);
+  return report;
+}
+
+async function refineBatch(
+  { store, complete, redact, signal }: TopicOptions,
+  batch: readonly Untagged[],
+  report: TopicReport,
+): Promise<void> {
+  // its schema costs four empty starts
+  const { TOPICS_SYSTEM, topicsAnswer, topicsPrompt } = await import("../model/prompts.ts");
+  const forgotten = forgottenSoFar(store);
+  const answer = await complete({
+    feature: "topics",
+    system: TOPICS_SYSTEM,
+    prompt: topicsPrompt(batch.map(({ content }) => redact(content))),
+    schema: topicsAnswer,
+    maxTokens: MAX_TOKENS,
+    signal,
+  });
+  addCost(report, answer);
+  const insert = store.db.prepare(
+    "INSERT OR REPLACE INTO topic_cache (content_hash, topics, model) VALUES (?, ?, ?)",
+  );
+  store.db.transaction(() => {
+    const isSure = forgottenSoFar(store) === forgotten;
+    for (const { chunk, tags } of answer.value.topics) {
+      const tagged = batch[chunk - 1];
+      const topics = cleanTopics(tags, redact);
+      if (!tagged || topics.length === 0 || (!isSure && !isStillThere(store, tagged))) continue;
+      insert.run(tagged.hash, JSON.stringify(topics), answer.model);
+      putTopics(store, tagged.id, topics);
+      report.refined++;
+    }
+  });
+}
+
+/** Cleans tags, which may not end the header's line or close its bracket. */
+function cleanTopics(tags: readonly string[], redact: (text: string) => string): string[] {
+  const clean = tags.map((tag) =>
+    redact(tag)
+      .toLowerCase()
+      .replace(/[\][\n\r,]+/g, " ")
+      .trim(),
+  );
+  return [...new Set(clean.filter((tag) => tag !== ""))].slice(0, CHUNK_TOPICS_MAX);
+}
+
+const UNTAGGED =
+  "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
+
+function untaggedChunks(
+  store: Store,
+  { after, session }: { after: number; session: string | undefined },
+): Untagged[] {
+  return store.db
+    .prepare(
+      `SELECT id, content_hash, content ${UNTAGGED} AND id > ?1 AND (?2 IS NULL OR session_id = ?2)
+       ORDER BY id LIMIT ?3`,
+    )
+    .all(after, session ?? null, CHUNKS_PER_CALL)
+    .map((row) => ({
+      id: Number(row.id),
+      hash: row.content_hash as Uint8Array,
+      content: String(row.content),
+    }));
+}
+
+function countUntagged(store: Store): number {
+  return Number(store.db.prepare(`SELECT count(*) AS n ${UNTAGGED}`).get()?.n ?? 0);
+}
