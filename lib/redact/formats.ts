@@ -76,34 +76,30 @@ interface Format {
   rest: RegExp | undefined;
 }
 
-let formats: Format[][] | undefined;
+/** The formats by the first character of their prefix, those that must fit exactly last. */
+const FORMATS: Format[][] = Array.from({ length: 128 }, () => []);
+for (const issuer of ISSUERS.trim().split(/\s\| |\n/)) {
+  const [name = "", ...prefixes] = issuer.split(" ");
+  for (const prefix of prefixes) addFormat({ kind: `${name}-token`, prefix, rest: undefined });
+}
+for (const row of EXACT.trim().split("\n")) {
+  const [kind = "", ...prefixes] = row.split(" ");
+  const rest = new RegExp((prefixes.pop() ?? "").replaceAll("@x", "[A-Fa-f0-9]"), "y");
+  for (const prefix of prefixes) addFormat({ kind, prefix, rest });
+}
 
-/** Returns the formats by the first character of their prefix, those that must fit exactly last. */
-function readTables(): Format[][] {
-  const read: Format[][] = Array.from({ length: 128 }, () => []);
-  const add = (format: Format) => read[format.prefix.charCodeAt(0)]?.push(format);
-  for (const issuer of ISSUERS.trim().split(/\s\| |\n/)) {
-    const [name = "", ...prefixes] = issuer.split(" ");
-    for (const prefix of prefixes) add({ kind: `${name}-token`, prefix, rest: undefined });
-  }
-  for (const row of EXACT.trim().split("\n")) {
-    const [kind = "", ...prefixes] = row.split(" ");
-    const rest = new RegExp((prefixes.pop() ?? "").replaceAll("@x", "[A-Fa-f0-9]"), "y");
-    for (const prefix of prefixes) add({ kind, prefix, rest });
-  }
-  return read;
+function addFormat(format: Format): void {
+  FORMATS[format.prefix.charCodeAt(0)]?.push(format);
 }
 
 /** Returns all prefixes, for texts made of nothing else. */
 export function listPrefixes(): string[] {
-  formats ??= readTables();
-  return formats.flat().map(({ prefix }) => prefix);
+  return FORMATS.flat().map(({ prefix }) => prefix);
 }
 
 /** Reports the secret whose prefix begins a word here, and returns where it ends. */
 export function findFormat(text: string, at: number, found: Found): number {
-  formats ??= readTables();
-  for (const format of formats[text.charCodeAt(at)] ?? []) {
+  for (const format of FORMATS[text.charCodeAt(at)] ?? []) {
     const end = matchFormat(text, at, format);
     if (end === undefined) continue;
     found(format.kind.endsWith("webhook") ? at + format.prefix.length : at, end, format.kind);
@@ -186,30 +182,26 @@ const STARTS =
 /** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28, all others 0. */
 const CODES = new Uint8Array(128);
 const [WORD, PREFIX] = [1, 2];
-let beginnings: Uint8Array | undefined;
+/** What may begin with three characters of these codes. */
+const BEGINNINGS = new Uint8Array(1 << 15);
+for (let code = 33; code < 127; code++) {
+  const character = String.fromCharCode(code);
+  if (/[A-Za-z]/.test(character)) CODES[code] = code & 31;
+  else if (/\d/.test(character)) CODES[code] = 27;
+  else if ("_+-/=.~$%:*}".includes(character)) CODES[code] = 28;
+}
+for (const start of STARTS) addBeginning(start, WORD);
+for (const prefix of listPrefixes()) addBeginning(prefix, PREFIX);
 
-function buildBeginnings(): Uint8Array {
-  const built = new Uint8Array(1 << 15);
-  for (let code = 33; code < 127; code++) {
-    const character = String.fromCharCode(code);
-    if (/[A-Za-z]/.test(character)) CODES[code] = code & 31;
-    else if (/\d/.test(character)) CODES[code] = 27;
-    else if ("_+-/=.~$%:*}".includes(character)) CODES[code] = 28;
-  }
-  const add = (word: string, bit: number) => {
-    const [first = 0, second = 0, third] = [...word].map((letter) => CODES[letter.charCodeAt(0)] ?? 0);
-    const pair = (first << 10) | (second << 5);
-    for (let code = third ?? 0; code <= (third ?? 31); code++)
-      built[pair | code] = (built[pair | code] ?? 0) | bit;
-  };
-  for (const start of STARTS) add(start, WORD);
-  for (const prefix of listPrefixes()) add(prefix, PREFIX);
-  return built;
+function addBeginning(word: string, bit: number): void {
+  const [first = 0, second = 0, third] = [...word].map((letter) => CODES[letter.charCodeAt(0)] ?? 0);
+  const pair = (first << 10) | (second << 5);
+  for (let code = third ?? 0; code <= (third ?? 31); code++)
+    BEGINNINGS[pair | code] = (BEGINNINGS[pair | code] ?? 0) | bit;
 }
 
 /** Scans a text. */
 export function scan(text: string): Scan {
-  beginnings ??= buildBeginnings();
   const found: Scan = { words: [], prefixes: [], runs: [] };
   let trigram = 0;
   let start = 0;
@@ -217,7 +209,7 @@ export function scan(text: string): Scan {
     const character = text.charCodeAt(i);
     const code = character < 128 ? (CODES[character] ?? 0) : 0;
     trigram = ((trigram << 5) | code) & 0x7fff;
-    const begins = beginnings[trigram] ?? 0;
+    const begins = BEGINNINGS[trigram] ?? 0;
     if (begins & WORD) found.words.push(i - 2);
     if (begins & PREFIX && !isInWord(text, i - 3)) found.prefixes.push(i - 2);
     if (code !== 0) continue;

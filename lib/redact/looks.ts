@@ -1,7 +1,5 @@
 /** Judges by looks alone: whether a value is random, words, a placeholder or code, and what is random without a name near it. */
 
-import { contentStart, lineStart } from "./plain.ts";
-
 /** Templates, variables, masks and words that say that the value is elsewhere. */
 const PLACEHOLDER =
   /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|[_-]here$|^abcdef|[*•xX]{4}|\.{3}|…|\$\{|\{\{|^%\w+%$|^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+/i;
@@ -180,6 +178,25 @@ function isInAddress(text: string, start: number): boolean {
   const address = /[\w+.-]{2,20}:\/\/[^\s"'<>]*$/.exec(before)?.[0];
   if (address === undefined) return /[\w.-]\/$|@$/.test(before);
   return !/[?#&;]/.test(address) && !ADDRESS_OF_SECRET.test(address);
+}
+
+/** No line with a secret begins further back; a text of one long line is not gone through from each place. */
+const LINE_REACH = 400;
+
+/** Returns where the line of a place begins. */
+export function lineStart(text: string, at: number): number {
+  const from = Math.max(0, at - LINE_REACH);
+  return from + text.slice(from, at).lastIndexOf("\n") + 1;
+}
+
+/** What editors, diffs, quotes and tools put before a line: numbers, `+`, `>`, `|`. */
+const PREFIX =
+  /[ \t]{0,80}(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-](?=[ \t+>|]|$)|[+>](?=\S))[ \t]{0,80}){0,4}/y;
+
+/** Returns where the content of the line that begins here begins. */
+export function contentStart(text: string, line: number): number {
+  PREFIX.lastIndex = line;
+  return PREFIX.test(text) ? PREFIX.lastIndex : line;
 }
 
 /** Returns whether a run is one whole line of a key's body. */

@@ -25,7 +25,7 @@ export function redact(text: string, extra: readonly RegExp[] = []): string {
   let result = removeControls(text);
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const before = result;
-    result = replaceSecrets(result, mark);
+    result = replaceSecrets(result);
     if (result === before) break;
   }
   for (const pattern of extra) result = replaceOutsideMarkers(result, pattern);
@@ -84,14 +84,10 @@ export function oneLine(text: string, max: number): string {
   return truncate(folded, max);
 }
 
-function mark(kind: string): string {
-  return `[redacted:${kind}]`;
-}
-
 function replaceOutsideMarkers(text: string, pattern: RegExp): string {
   let result = "";
   let done = 0;
-  const replace = (part: string) => part.replace(pattern, (match) => (match === "" ? "" : mark("custom")));
+  const replace = (part: string) => part.replace(pattern, (match) => match && "[redacted:custom]");
   for (const marker of text.matchAll(MARKER)) {
     result += replace(text.slice(done, marker.index)) + marker[0];
     done = marker.index + marker[0].length;

@@ -3,12 +3,18 @@
  * that announces a secret, does it look random by itself?
  */
 
-import { FOREIGN_NAMES, findAnnounced, NAME_ENDS, readName } from "./announced.ts";
+import {
+  FOREIGN_NAMES,
+  findAnnounced,
+  findInAddresses,
+  findPlaced,
+  findSession,
+  NAME_ENDS,
+  PLACE_WORDS,
+  readName,
+} from "./announced.ts";
 import { findCards, findFormat, findMiddles, type Run, type Scan, scan } from "./formats.ts";
-import { endOfBody, findKeyArrays, findKeyBlocks } from "./keys.ts";
 import { decode, isBodyLine, isRandom } from "./looks.ts";
-import { findInAddresses, findPlaced, findSession, PLACE_WORDS } from "./places.ts";
-import { unescapeText } from "./plain.ts";
 
 /** Reports a secret by its place and kind. */
 export type Found = (start: number, end: number, kind: string) => void;
@@ -30,7 +36,7 @@ const IN_ROW_MAX = 8;
 const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
 
 /** Replaces every secret by a marker of its kind. */
-export function replaceSecrets(text: string, mark: (kind: string) => string): string {
+export function replaceSecrets(text: string): string {
   const seen = scan(text);
   // where nothing is to be judged, no escape hides anything
   const isBare = seen.words.length + seen.prefixes.length + seen.runs.length === 0;
@@ -43,7 +49,7 @@ export function replaceSecrets(text: string, mark: (kind: string) => string): st
     const from = Math.max(done, plain.original(start));
     const to = plain.original(end);
     if (to <= from) continue;
-    result += text.slice(done, from) + mark(kind);
+    result += `${text.slice(done, from)}[redacted:${kind}]`;
     done = to;
   }
   return result + text.slice(done);
@@ -61,7 +67,7 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function findSecrets(text: string, { words, prefixes, runs }: Scan = scan(text)): Span[] {
+function findSecrets(text: string, { words, prefixes, runs }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
   const blocks = findKeyBlocks(text, found);
@@ -116,10 +122,147 @@ function findRandom(text: string, run: Run, found: Found): void {
     const place = { start, end: start + token.length };
     const inner = decode(token);
     if (inner !== undefined) {
-      if (findSecrets(inner).length > 0) found(start, place.end, "secret");
+      if (findSecrets(inner, scan(inner)).length > 0) found(start, place.end, "secret");
     } else if (isRandom(text, place)) {
       if (isBodyLine(text, place)) found(start, endOfBody(text, start), "private-key");
       else found(start, place.end, "secret");
     }
   }
+}
+
+const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----/g;
+const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
+/** The longest body that a block with an end is believed to have: a 16 Ki bit RSA key is 13 KB. */
+const BODY_MAX = 40_000;
+/** A long piece of base64, which only a key's body contains. */
+const MATERIAL = /[A-Za-z0-9+/=]{20}/;
+/** Lines of base64 or of key headers, each after what editors, diffs and quotes put before a line. */
+const BODY =
+  /(?:(?:\s|["'`+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,}))*(?:["'`,]?\s?\n[\s+>|"'`]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$)))?/y;
+const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
+
+/** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
+export function findKeyBlocks(text: string, found: Found): { start: number; end: number }[] {
+  const open: { start: number; end: number }[] = [];
+  let end = -2;
+  if (text.includes("-----BEGIN ")) {
+    for (const { index, 0: begin, 1: label = "" } of text.matchAll(BEGIN)) {
+      if (index < (open.at(-1)?.end ?? 0)) continue;
+      const body = index + begin.length;
+      // looked for once and kept, so that many beginnings without an end stay linear
+      if (end !== -1 && end < body) end = text.indexOf("-----END", body);
+      const until = endOfBlock(text, body, end);
+      if (PRIVATE.test(label) && MATERIAL.test(text.slice(body, until))) found(index, until, "private-key");
+      open.push({ start: index, end: until });
+    }
+  }
+  if (text.includes("Private-Lines: ")) {
+    for (const { index, 0: head } of text.matchAll(PUTTY)) {
+      const body = index + head.length;
+      const until = endOfBody(text, body);
+      if (until > body) found(body, until, "private-key");
+    }
+  }
+  return open;
+}
+
+/** A block ends at its own end, else where what follows is no body any more. */
+function endOfBlock(text: string, body: number, end: number): number {
+  const inner = end === -1 || end - body > BODY_MAX ? undefined : text.slice(body, end);
+  if (inner !== undefined && !inner.includes("-----BEGIN") && MATERIAL.test(inner)) {
+    const close = text.indexOf("-----", end + 8);
+    if (close !== -1 && close - end < 80) return close + 5;
+  }
+  return endOfBody(text, body);
+}
+
+/** Returns where a body that begins here ends. */
+export function endOfBody(text: string, from: number): number {
+  BODY.lastIndex = from;
+  return BODY.test(text) ? BODY.lastIndex : from;
+}
+
+const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
+
+/** Reports keys written as 64 bytes. */
+export function findKeyArrays(text: string, found: Found): void {
+  for (const { index, 0: whole, 1: bytes = "" } of text.matchAll(ARRAY)) {
+    if (bytes.split(",").every((byte) => Number(byte) < 256))
+      found(index + 1, index + whole.length - 1, "private-key");
+  }
+}
+
+/** A line of nothing but base64, after what editors and diffs put before it: of some length, or the last, padded one. */
+const KEY_LINE =
+  /^([ \t]*(?:\d{1,6}[→:|\t-]|[+>|-](?=[\sA-Za-z0-9+/]))?[ \t]*)((?=[^\n]*[A-Z])(?=[^\n]*[a-z])[A-Za-z0-9+/]{16,76}|[A-Za-z0-9+/]{2,75}={1,2})(?=[ \t"',]*$)/gm;
+
+/** Returns a text that follows one in which a key was open, without the lines of that key. */
+export function replaceKeyLines(text: string): string {
+  return text.replace(KEY_LINE, "$1[redacted:private-key]");
+}
+
+/** Returns whether a key is open where a text ends; undefined if the text says nothing of it. */
+export function leavesKeyOpen(text: string): boolean | undefined {
+  const begin = Math.max(text.lastIndexOf("PRIVATE KEY-----"), text.lastIndexOf("PRIVATE KEY BLOCK-----"));
+  const end = text.lastIndexOf("-----END ");
+  if (begin !== -1 || end !== -1) return begin !== -1 && text.lastIndexOf("-----BEGIN ", begin) > end;
+  const last = text.slice(Math.max(0, text.length - 120)).trimEnd();
+  return /(?:^|\n)[^\n]{0,24}[A-Za-z0-9+/]{60,76}$/.test(last) ? true : undefined;
+}
+
+/** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
+const ESCAPE =
+  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[0-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
+const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#3)/i;
+const NAMED: Record<string, string> = {
+  quot: '"',
+  apos: "'",
+  lt: "<",
+  gt: ">",
+  amp: "&",
+  "#34": '"',
+  "#39": "'",
+};
+
+interface Plain {
+  text: string;
+  /** Returns the place in the original text of a place in this one. */
+  original: (at: number) => number;
+}
+
+const same = (at: number): number => at;
+
+/** Returns a text without escapes. A continued line becomes one. */
+export function unescapeText(text: string): Plain {
+  if (!MAY_BE_ESCAPED.test(text)) return { text, original: same };
+  let plain = "";
+  let done = 0;
+  const places: number[] = [];
+  const shifts: number[] = [];
+  for (const match of text.matchAll(ESCAPE)) {
+    const [whole, unicode, control, sign, percent, named = ""] = match;
+    const code = unicode ?? percent;
+    let character = sign ?? NAMED[named.toLowerCase()] ?? "";
+    if (code !== undefined) character = String.fromCharCode(Number.parseInt(code, 16));
+    else if (control !== undefined) character = /[tv]/i.test(control) ? "\t" : "\n";
+    plain += text.slice(done, match.index) + character;
+    done = match.index + whole.length;
+    places.push(plain.length);
+    shifts.push(done - plain.length);
+  }
+  if (places.length === 0) return { text, original: same };
+  plain += text.slice(done);
+  return { text: plain, original: (at) => at + (shifts[lastAtMost(places, at)] ?? 0) };
+}
+
+/** Returns the index of the last number that is not greater. */
+function lastAtMost(sorted: readonly number[], value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? 0) <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
 }

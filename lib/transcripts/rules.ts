@@ -6,8 +6,8 @@ import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { folderName, shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
-import { leavesKeyOpen, replaceKeyLines } from "../redact/keys.ts";
 import { redactor } from "../redact/redact.ts";
+import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
 import type { Entry, ToolCall } from "./session.ts";
 import { defineLazy } from "./tool-call.ts";
 
