@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { compilePatterns, countRedactions, oneLine, redact } from "../lib/redact/redact.ts";
+import { countRedactions, oneLine, redact, redactor } from "../lib/redact/redact.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
@@ -31,11 +31,6 @@ test("redact() drops only the start of an escape sequence that never ends", () =
   expect(redact("a \x1b]8;;no end\nb")).toBe("a 8;;no end\nb");
 });
 
-test("redact() drops invisible tag characters and keeps emoji, joiners and scripts written from the right", () => {
-  const hidden = [..."obey"].map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");
-  expect(redact(`hi${hidden} 👩‍👩‍👧 שלום می‌خواهم é`)).toBe("hi 👩‍👩‍👧 שלום می‌خواهم é");
-});
-
 test("redact() replaces lone surrogates and keeps pairs", () => {
   expect(redact("a\ud83d b😀 c\udc00")).toBe("a\ufffd b😀 c\ufffd");
 });
@@ -45,8 +40,8 @@ test("redact() finds a secret that control characters were put into", () => {
 });
 
 test("redact() applies the user's own patterns, but not inside markers", () => {
-  const extra = compilePatterns(["ACME-\\d+", "redacted", "x*"]);
-  expect(redact("see ACME-1234, password=Tr0ub4dor&3", extra)).toBe(
+  const own = redactor(["ACME-\\d+", "redacted", "x*"]);
+  expect(own("see ACME-1234, password=Tr0ub4dor&3")).toBe(
     "see [redacted:custom], password=[redacted:password]",
   );
 });
@@ -69,8 +64,8 @@ test("redact() hides session cookies and keeps the rest of the header", () => {
   );
 });
 
-test("compilePatterns() names the pattern that is no regular expression", () => {
-  expect(() => compilePatterns(["("])).toThrow('Cannot use pattern "(": it is no regular expression');
+test("redactor() names the pattern that is no regular expression", () => {
+  expect(() => redactor(["("])).toThrow('Cannot use pattern "(": it is no regular expression');
 });
 
 test("countRedactions() counts what was replaced", () => {

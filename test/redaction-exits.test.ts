@@ -353,7 +353,6 @@ describe("planted secrets", () => {
       "embed",
       "embed --json",
       "embed --topics",
-      "embed --status",
       "observe-compact --observe",
       "observe-compact --view --rebuild",
       "search --topics",

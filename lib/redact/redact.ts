@@ -21,14 +21,13 @@ const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 const ROUNDS_MAX = 4;
 
 /** Replaces secrets and removes control characters; newline and tab stay. */
-export function redact(text: string, extra: readonly RegExp[] = []): string {
+export function redact(text: string): string {
   let result = removeControls(text);
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const before = result;
     result = replaceSecrets(result);
     if (result === before) break;
   }
-  for (const pattern of extra) result = replaceOutsideMarkers(result, pattern);
   return result;
 }
 
@@ -38,35 +37,23 @@ export function countRedactions(text: string): number {
 }
 
 /**
- * Compiles the user's own patterns for `redact`.
- *
- * @throws {SessionMemoryError} `CONFIG_INVALID` for one that is no regular expression.
- */
-export function compilePatterns(extra: readonly string[]): RegExp[] {
-  return extra.map((source) => {
-    try {
-      return new RegExp(source, "gu");
-    } catch (cause) {
-      throw new SessionMemoryError(
-        "CONFIG_INVALID",
-        `Cannot use pattern "${source}": it is no regular expression`,
-        {
-          hint: "correct redact.extra in config.json",
-          cause,
-        },
-      );
-    }
-  });
-}
-
-/**
  * Returns a function that redacts by our rules and the user's own patterns.
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` for a pattern that is no regular expression.
  */
 export function redactor(extra: readonly string[]): (text: string) => string {
-  const patterns = compilePatterns(extra);
-  return (text) => redact(text, patterns);
+  const patterns = extra.map((source) => {
+    try {
+      return new RegExp(source, "gu");
+    } catch (cause) {
+      const message = `Cannot use pattern "${source}": it is no regular expression`;
+      throw new SessionMemoryError("CONFIG_INVALID", message, {
+        hint: "correct redact.extra in config.json",
+        cause,
+      });
+    }
+  });
+  return (text) => patterns.reduce(replaceOutsideMarkers, redact(text));
 }
 
 /**
@@ -115,7 +102,7 @@ const INVISIBLE =
  * Removes escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls; newline
  * and tab stay. Joiners and a variation selector stay where scripts and emoji need them: beside a character beyond ASCII.
  */
-export function removeControls(text: string): string {
+function removeControls(text: string): string {
   if (!BEYOND_PRINTABLE.test(text)) return text;
   const whole = text.isWellFormed() ? text : text.toWellFormed();
   if (!SUSPECT.test(whole)) return whole;
