@@ -8,22 +8,27 @@
  */
 
 import { spawn } from "node:child_process";
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { replaceFile } from "../lib/base/files.ts";
 import { note, type Run, runScript, startProgress, timeFlag, usageError, warn } from "../lib/cli.ts";
-import { expandPath } from "../lib/config/config.ts";
-import { orIndexed } from "../lib/index/held-sessions.ts";
+import { expandPath, type Reading, type Settings } from "../lib/config/config.ts";
+import { type IndexedPlace, orIndexed } from "../lib/index/held-sessions.ts";
+import { foldLedger } from "../lib/observe/observations.ts";
+import { readSessionMemory } from "../lib/observe/observe-session.ts";
 import { pageName } from "../lib/report/html.ts";
-import type { LinkedPage } from "../lib/report/overview-page.ts";
-import type { ReportedSession } from "../lib/report/session-page.ts";
 import {
-  type ReportOptions,
-  readReported,
-  writeOverview,
-  writeSessionPage,
-} from "../lib/report/write-report.ts";
+  type LinkedPage,
+  overviewPage,
+  type PageStyle,
+  type ReportedSession,
+  sessionFacts,
+  sessionPage,
+} from "../lib/report/pages.ts";
 import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
+import { metaFile, readMeta } from "../lib/sessions/meta.ts";
 import {
   asSession,
   type FoundShared,
@@ -31,8 +36,12 @@ import {
   readAllSharedSteps,
   resolveAny,
 } from "../lib/share/shared-sessions.ts";
+import { isInState } from "../lib/store/forgetting.ts";
+import { isAsWritten, recordWritten } from "../lib/store/state.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
+import { EVERY_STEP } from "../lib/transcripts/steps.ts";
+import { readLastSteps } from "../lib/transcripts/transcript.ts";
+import { readRewound } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
 Usage: session-memory report <session>[:<line>] [--out <file>] [--open]
@@ -100,7 +109,7 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
   const { session, steps } = reported;
   if (steps.length === 0) note("nothing was said yet");
   const file = placeOf(run, pageName(session.id));
-  writeSessionPage(reported, file, options);
+  writeSession(reported, file, options);
   const lines = "shared" in found ? found.shared.lines : found.lines;
   if (run.values.open) await openInBrowser(file, lines?.from);
   run.show({ pages: [{ session: sessionJson(session, options.rules), file }], overview: null }, [file]);
@@ -108,16 +117,8 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
 
 /** What somebody else shares has no observations of its own and no rewound rows. */
 function readShared(shared: FoundShared, { paths }: ReportOptions): ReportedSession {
-  const steps = readAllSharedSteps(shared, paths);
-  const session = asSession(shared);
-  return {
-    session,
-    meta: metaOfShared(shared),
-    memory: undefined,
-    steps,
-    isRewound: () => false,
-    isCut: false,
-  };
+  const about = { session: asSession(shared), meta: metaOfShared(shared), memory: undefined };
+  return { ...about, steps: readAllSharedSteps(shared, paths), isRewound: () => false, isCut: false };
 }
 
 /** Returns the file that --out names, or one of this name in the folder that it names. */
@@ -140,30 +141,19 @@ async function reportMany(run: ReportRun, options: ReportOptions): Promise<void>
     return void run.show({ pages: [], overview: null }, []);
   }
   const folder = out === undefined ? paths.reports : expandPath(out, env, cwd);
-  const pages = writeAll(sessions, folder, options);
-  const overview = join(folder, OVERVIEW);
-  writeOverview(pages, overview, options);
-  if (values.open) await openInBrowser(overview);
-  const written = sessions.map((session) => ({
-    session: sessionJson(session, options.rules),
-    file: join(folder, pageName(session.id)),
-  }));
-  run.show({ pages: written, overview }, [overview]);
-}
-
-function writeAll(sessions: readonly Session[], folder: string, options: ReportOptions): LinkedPage[] {
   const progress = startProgress("pages");
+  const linked: LinkedPage[] = [];
   const pages = sessions.map((session, i) => {
-    const page = writeSessionPage(
-      readReported({ session }, options),
-      join(folder, pageName(session.id)),
-      options,
-    );
+    const file = join(folder, pageName(session.id));
+    linked.push(writeSession(readReported({ session }, options), file, options));
     progress.update(i + 1, sessions.length);
-    return page;
+    return { session: sessionJson(session, options.rules), file };
   });
   progress.end();
-  return pages;
+  const overview = join(folder, OVERVIEW);
+  writePage({ file: overview, html: overviewPage(linked, options), sessionId: "" }, options);
+  if (values.open) await openInBrowser(overview);
+  run.show({ pages, overview }, [overview]);
 }
 
 /** Starts the browser, which outlives this process. */
@@ -177,6 +167,67 @@ async function openInBrowser(file: string, line?: number): Promise<void> {
   });
   child.unref();
   if (problem) warn(`cannot start "${command}" to show it: open the file yourself`);
+}
+
+/** A browser shows more slowly, and nobody reads them. */
+const STEPS_MAX = 10_000;
+
+interface ReportOptions extends PageStyle {
+  paths: Reading;
+  settings: Settings;
+}
+
+/** Reads a session from its transcript, or from the steps that the index has of one that is gone. */
+function readReported(
+  { session, indexed }: Pick<IndexedPlace, "session"> & Partial<Pick<IndexedPlace, "indexed">>,
+  { paths, settings, rules }: ReportOptions,
+): ReportedSession {
+  const { meta } = readMeta(metaFile(paths, session));
+  const file = indexed ? "" : session.file;
+  const { ledger } = readSessionMemory({ ...session, file }, { paths, settings });
+  const memory = ledger.length > 0 ? foldLedger(ledger) : undefined;
+  const steps = indexed ?? readLastSteps(file, { rules, filter: EVERY_STEP, count: STEPS_MAX + 1 }).steps;
+  const spans = indexed ? [] : readRewound(file);
+  return {
+    ...{ session, meta, memory },
+    steps: steps.slice(-STEPS_MAX),
+    isRewound: ({ entry: { line } }) => spans.some(([from, to]) => from <= line && line <= to),
+    isCut: steps.length > STEPS_MAX,
+  };
+}
+
+/** Writes a session's page and returns what an overview says of it. */
+function writeSession(reported: ReportedSession, file: string, options: ReportOptions): LinkedPage {
+  const { id } = reported.session;
+  const facts = sessionFacts(reported, options);
+  writePage({ file, html: sessionPage(reported, facts, options), sessionId: id }, options);
+  return { id, facts };
+}
+
+/**
+ * Writes a page, recording it as ours where it is outside the state folder.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when another file is there.
+ */
+function writePage(
+  { file, html, sessionId }: { file: string; html: string; sessionId: string },
+  { paths }: ReportOptions,
+): void {
+  if (isInState(file, paths)) {
+    replaceFile(file, html, { durable: false });
+    return;
+  }
+  if (existsSync(file) && !isAsWritten(paths, file)) {
+    throw new SessionMemoryError(
+      "STORAGE_ERROR",
+      `Cannot write "${file}": a file that is not a report is there`,
+      {
+        hint: "name another place with --out, or remove it",
+      },
+    );
+  }
+  replaceFile(file, html);
+  recordWritten(paths, { path: file, content: html, sessionId });
 }
 
 if (import.meta.main)

@@ -1,4 +1,4 @@
-/** One session as a page: what it is, what came of it, its contents, and every step with an anchor for its line. */
+/** Sessions as pages: one of them with every step and an anchor for its line, or several on a page that links theirs. */
 
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
@@ -12,7 +12,7 @@ import { hostName } from "../transcripts/hosts.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cutMiddle, insideOf, outcomeWord, type Step } from "../transcripts/steps.ts";
-import { escapeHtml, type Html, htmlPage } from "./html.ts";
+import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 
 /** What a page is made of. */
 export interface ReportedSession {
@@ -278,4 +278,39 @@ function proseHtml(text: string): Html {
         : escapeHtml(part.trim()).replace(/`([^`\n]+)`/g, "<code>$1</code>"),
     )
     .join("");
+}
+
+/** A session's page beside the overview. */
+export interface LinkedPage {
+  /** The session's id, which names its page. */
+  id: string;
+  facts: SessionFacts;
+}
+
+/** Returns the overview: by project, the one with the newest session first. */
+export function overviewPage(pages: readonly LinkedPage[], { timezone }: { timezone: string }): Html {
+  const newest = pages.toSorted((a, b) => (a.facts.to < b.facts.to ? 1 : -1));
+  const projects = Map.groupBy(newest, ({ facts }) => facts.project);
+  const sections = [...projects].map(
+    ([project, own]) =>
+      `<h2>${escapeHtml(project || "no project")}</h2>\n<ul class="sessions">\n${own
+        .map((page) => itemHtml(page, timezone))
+        .join("\n")}\n</ul>`,
+  );
+  const title = counted(pages.length, "session");
+  return htmlPage({
+    title,
+    session: "",
+    body: `<header>\n<h1>${title}</h1>\n</header>\n<main>\n${sections.join("\n")}\n</main>`,
+  });
+}
+
+function itemHtml({ id, facts }: LinkedPage, timezone: string): Html {
+  const { title, description, agent, to, messages, edited } = facts;
+  const length = [agent, counted(messages, "message")];
+  if (edited.size > 0) length.push(`${counted(edited.size, "file")} edited`);
+  return `<li><time datetime="${escapeHtml(to)}">${formatLocal(to, timezone).slice(0, 16)}</time>
+<div dir="auto"><a href="${pageLink(id)}">${escapeHtml(title)}</a>
+<p class="dim" dir="auto">${escapeHtml(description)}</p>
+<p class="dim">${length.join(" · ")}</p></div></li>`;
 }
