@@ -219,6 +219,7 @@ test.each([
   ["decides", "let's use tabs rather than spaces"],
   ["corrects", "no, that is the wrong table"],
   ["forbids in another language", "niemals direkt auf main"],
+  ["forbids, then asks", "Never use port 8080, it must stay on 8443. Why does it listen there?"],
 ])("a message that %s is 🔴", async (_, text) => {
   expect(await linesFor([["user", text]])).toEqual([`- 🔴 (10:02) User: ${text}`]);
 });

@@ -160,7 +160,7 @@ export function sentences(text: string): string[] {
   return text
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
     .replace(/^[ \t]*(?:\||\d+[.)][ \t]*$).*$/gm, "\n")
-    .split(/(?<=[^\s\d][.!?。！？]["')\]]?)\s+|(?<=[。！？])|\n+/u)
+    .split(/(?<=[^\s\d][.!?。！？]["')\]]?|\d{3}[.!?])\s+|(?<=[。！？])|\n+/u)
     .map((sentence) =>
       sentence
         .replace(/^[\s>#*+-]*(?:\d+[.)]\s+)?/, "")
