@@ -217,7 +217,7 @@ const SEARCH = {
     type: "object",
     required: ["query"],
     properties: {
-      query: { type: "array", items: TEXT, minItems: 1 },
+      query: { type: "array", items: TEXT },
       filters: {
         type: "object",
         properties: {
