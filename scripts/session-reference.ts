@@ -131,7 +131,11 @@ async function follow(
   const { written, name } = reference;
   try {
     const remarks: string[] = [];
-    const found = await resolve(name, { ...options, remark: (text) => remarks.push(`- ${text}`) });
+    const found = await resolve(name, {
+      ...options,
+      exact: isFileName(reference),
+      remark: (text) => remarks.push(`- ${text}`),
+    });
     const { session } = found;
     const lines =
       "meta" in found
@@ -152,7 +156,7 @@ async function follow(
 /** Resolves a name, also among what others share where there is any; that brings its description along. */
 async function resolve(
   name: string,
-  options: ReferenceOptions & Pick<ResolveContext, "remark">,
+  options: ReferenceOptions & Pick<ResolveContext, "remark" | "exact">,
 ): Promise<{ session: Session } | { session: Session; meta: SessionMeta | undefined }> {
   const context = { ...options, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };

@@ -1,10 +1,14 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import type { PiContext, PiModel, PiReply } from "../hooks/pi/api.ts";
+import { registerPrompt } from "../hooks/pi/extension.ts";
 import { namingModel, namingModelName } from "../hooks/pi/models.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
-import { type TemporaryHome, temporaryHome } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, writePi } from "./support/home.ts";
+import { piHeader, piLinked, piUser } from "./support/pi.ts";
+import { piHost } from "./support/pi-host.ts";
+import { uuidFrom } from "./support/rows.ts";
 
 const PROMPT = "name this";
 const ANSWER: PiReply["content"] = [{ type: "text", text: '{"name": "a name"}' }];
@@ -88,4 +92,22 @@ test("names are asked of modelKeys, then of the llm block, then rules make them"
   expect(await named({ modelKeys: ["x/none"], llm })).toEqual(["tiny", true]);
   expect(await named({ llm })).toEqual(["tiny", true]);
   expect(await named({})).toEqual([undefined, false]);
+});
+
+test.each([
+  [{ modelKeys: ["active"] }, "- to ask more: query_session"],
+  [{}, "- to read more: "],
+])("with %j a reference says how to ask more", async (config, line) => {
+  using home = temporaryHome();
+  const id = uuidFrom("another");
+  writePi(home, {
+    id,
+    rows: piLinked([piHeader({ id, cwd: home.project }), piUser({ text: "keep port 8443" })]),
+  });
+  const host = await piHost(home, { rows: piLinked([piHeader(), piUser({ text: "hello" })]), config });
+  registerPrompt(host.state, host.config);
+  const prompt = `and @@${id.slice(0, 8)}?`;
+  expect(await host.emit("before_agent_start", { prompt })).toMatchObject({
+    message: { customType: "session-reference", content: expect.stringContaining(line) },
+  });
 });

@@ -128,6 +128,12 @@ test("an unknown name is told with sessions whose names are near, a file's name 
     ),
   ]);
   expect((await run("read @@README.md and @@src.ts")).stdout).toBe("");
+  known("5a1f2c3d-4e5f-4a6b-8c7d-9e8f7a6b5c42", "Read README.md and NOTES.md");
+  known("5a1f2c3d-4e5f-4a6b-8c7d-9e8f7a6b5c43", "notes.md");
+  expect(await said("read @@README.md and @@notes.md")).toContainEqual(
+    expect.stringMatching(/^@@notes\.md is "notes\.md" /),
+  );
+  expect((await run("read @@README.md and @@notes.md")).stdout).not.toContain("@@README.md");
 });
 
 test("what a description says is not said again", async () => {

@@ -13,7 +13,7 @@ import { activityOf, referencesIn } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { registerIndexing, registerMeta } from "./indexing.ts";
-import { promptModel } from "./models.ts";
+import { namingModel, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
 import { on, type PiState, pathsOf, startState } from "./state.ts";
 
@@ -49,7 +49,8 @@ export function registerPrompt(state: PiState, config: Config): void {
     const paths = pathsOf(config, context);
     const model = async () => promptModel(config, context);
     const mention = { text: prompt, session: sessionIn(context) };
-    const { text, delivered } = await referencesIn(mention, { paths, settings, model, hasTool: true });
+    const hasTool = namingModel(config, context) !== undefined;
+    const { text, delivered } = await referencesIn(mention, { paths, settings, model, hasTool });
     delivered();
     return message("session-reference", text);
   });
