@@ -36,8 +36,7 @@ import {
   readAllSharedSteps,
   resolveAny,
 } from "../lib/share/shared-sessions.ts";
-import { isInState } from "../lib/store/forgetting.ts";
-import { isAsWritten, recordWritten } from "../lib/store/state.ts";
+import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import { EVERY_STEP } from "../lib/transcripts/steps.ts";
 import { readLastSteps } from "../lib/transcripts/transcript.ts";

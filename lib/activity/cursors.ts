@@ -20,8 +20,8 @@ import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
-import { waitForLock, withLock } from "../base/locks.ts";
-import { type ForgetIn, type Forgetting, WRITER_WAIT_MS } from "../store/forgetting.ts";
+import { WRITER_WAIT_MS, waitForLock, withLock } from "../base/locks.ts";
+import type { ForgetIn, Forgetting } from "../store/state.ts";
 import {
   type CursorFile,
   isDue,

@@ -8,8 +8,8 @@ import { existsSync } from "node:fs";
 import type { Paths, Settings } from "../config/config.ts";
 import type { FailedCommand } from "../search/seen-before.ts";
 import { isOfThisVersion } from "../store/carry-over.ts";
-import type { ForgetIn, Forgetting } from "../store/forgetting.ts";
 import { openDatabase } from "../store/sqlite.ts";
+import type { ForgetIn, Forgetting } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 

@@ -15,6 +15,9 @@ import { recordOf, stringOf } from "./json.ts";
 /** A lock without a readable owner is the remains of a power failure; a writer on a slow network drive gets this long. */
 const UNREADABLE_STALE_MS = 60_000;
 
+/** Time to wait for a file's writer, whose model may still be answering. */
+export const WRITER_WAIT_MS = 60_000;
+
 /** What distinguishes a process from every other. Fields are undefined where the system does not provide them. */
 interface Owner {
   pid: number;

@@ -7,7 +7,6 @@ import { SessionMemoryError } from "../base/errors.ts";
 import type { Reading, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
-import { hasMeta } from "../sessions/forget-metas.ts";
 import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
@@ -18,6 +17,7 @@ import {
   realDirectory,
   sessionProject,
 } from "../sessions/project.ts";
+import { hasMeta } from "../sessions/record.ts";
 import { foldName } from "../sessions/references.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { Settings } from "../config/config.ts";
-import type { Forgetting } from "../store/forgetting.ts";
+import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";

@@ -14,14 +14,7 @@ import {
   type SessionMeta,
   writeMeta,
 } from "../sessions/meta.ts";
-import {
-  isCurrent,
-  isExportCurrent,
-  type Progress,
-  readRecord,
-  type SessionRecord,
-  saveRecord,
-} from "../sessions/record.ts";
+import { isCurrent, type Progress, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
 import { isExcluded } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { recordWritten } from "../store/state.ts";
@@ -72,8 +65,7 @@ export function isKnownNotDue(
   record: SessionRecord | undefined,
   { paths, settings, complete, force = false }: MetaOptions,
 ): boolean {
-  if (!record || force || !isCurrent(record.indexedTo, session) || !isExportCurrent(record, paths))
-    return false;
+  if (!record || force || !isCurrent(record, session, paths)) return false;
   const { newUsers, unasked } = readNotes(record);
   const byRules = record.meta?.model === RULES;
   if (byRules && complete && unasked === undefined) return false;

@@ -3,8 +3,7 @@
 import { join } from "node:path";
 import { fileStem, namesIn, readIfExists } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
-import { type ForgetIn, type Forgetting, isForgotten } from "../store/forgetting.ts";
-import { forgetFiles, writtenFiles } from "../store/state.ts";
+import { type ForgetIn, type Forgetting, forgetFiles, isForgotten, writtenFiles } from "../store/state.ts";
 
 /** HTML, as against text: only `escapeHtml` and what is written in this room makes any. */
 export type Html = string;

@@ -5,13 +5,22 @@
  * Derived: without state.db it is made again from transcripts and meta files.
  */
 
-import { statOf } from "../base/files.ts";
+import { existsSync } from "node:fs";
+import { readJson, statOf } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
+import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import { currentExclude, type Reading } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import type { Row } from "../store/sqlite.ts";
-import { openPassingState, openState, withExistingState, withState } from "../store/state.ts";
+import {
+  type ForgetIn,
+  type Forgetting,
+  forgetFiles,
+  isForgotten,
+  withExistingState,
+  withState,
+} from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -52,16 +61,14 @@ export interface Progress extends Cursor {
   note: JsonRecord;
 }
 
-/** Returns whether a transcript is as it was when it was read. */
+/** Returns whether a record knows its transcript and its meta file as they are, by sizes and times: none is opened. */
 export function isCurrent(
-  progress: Pick<Progress, "size" | "modified"> | undefined,
+  record: SessionRecord,
   { size, modifiedAt }: Pick<Session, "size" | "modifiedAt">,
+  paths: Reading,
 ): boolean {
-  return progress?.size === size && progress.modified === modifiedAt;
-}
-
-/** Returns whether a record as it was stored knows its meta file as it is. */
-export function isExportCurrent(record: SessionRecord, paths: Reading): boolean {
+  const { indexedTo } = record;
+  if (indexedTo?.size !== size || indexedTo.modified !== modifiedAt) return false;
   return record.metaState === metaState(record, startReading(paths));
 }
 
@@ -93,8 +100,8 @@ export function withNames(sessions: readonly Session[], paths: Reading): Session
   const reader = startReading(paths);
   const { clean, hasText } = reader.rules;
   const known = storedRecords(paths, sessions);
-  return sessions.map((session) => {
-    const { meta, title } = refreshed(session, known.get(recordKey(session)), reader);
+  return sessions.map((session, i) => {
+    const { meta, title } = refreshed(session, known[i], reader);
     const own = session.name === undefined || hasText(session.name) ? undefined : clean(session.name);
     return { ...session, name: own ?? meta?.name ?? title };
   });
@@ -105,14 +112,11 @@ export function nameOf(session: Session, paths: Reading): string | undefined {
   return withNames([session], paths)[0]?.name;
 }
 
-function storedRecords(paths: Reading, sessions: readonly Identity[]): Map<string, SessionRecord> {
+function storedRecords(paths: Reading, sessions: readonly Identity[]): (SessionRecord | undefined)[] {
   try {
-    const found = withExistingState(paths, (store) =>
-      sessions.flatMap((session) => find(store, session) ?? []),
-    );
-    return new Map((found ?? []).map((record) => [recordKey(record), record]));
+    return withExistingState(paths, (store) => sessions.map((session) => find(store, session))) ?? [];
   } catch (error) {
-    if (isStorageError(error)) return new Map(); // read again from the files
+    if (isStorageError(error)) return []; // read again from the files
     throw error;
   }
 }
@@ -132,47 +136,10 @@ export function saveObserved(paths: Reading, session: Identity, observedTo: Prog
   });
 }
 
-/** Removes the records that are chosen. */
-export function dropRecords(
-  paths: Pick<Reading, "state">,
-  isChosen: (record: SessionRecord) => boolean,
-): void {
-  withExistingState(paths, (store) => {
-    const drop = store.db.prepare("DELETE FROM sessions WHERE agent = ? AND id = ?");
-    for (const record of allRecords(store)) if (isChosen(record)) drop.run(record.agent, record.id);
-  });
-}
-
 /** A session by its names. */
 export interface NamedSession extends Identity {
   title: string | undefined;
   name: string | undefined;
-}
-
-/** Returns what sessions were called when their names were last read, without a look at any file. */
-export function storedNames(paths: Reading): NamedSession[] {
-  const { version } = startReading(paths);
-  const select = "SELECT agent, id, file, title, title_state, meta ->> 'name' AS name FROM sessions";
-  try {
-    const rows = withExistingState(paths, ({ db }) => db.prepare(select).all()) ?? [];
-    const text = (value: Row[string] | undefined) => (value === null ? undefined : String(value));
-    return rows
-      .filter(({ title_state }) => String(title_state).endsWith(` ${version}`))
-      .map(({ agent, id, file, title, name }) => ({
-        ...{ agent: agent as Agent, id: String(id), file: String(file) },
-        ...{ title: text(title), name: text(name) },
-      }));
-  } catch (error) {
-    if (isStorageError(error)) return [];
-    throw error;
-  }
-}
-
-/** Returns what a session is called now, by its host and by its meta file. */
-export function readNames(paths: Reading, session: Identity): (string | undefined)[] {
-  const stored = storedRecords(paths, [session]).get(recordKey(session));
-  const { title, meta } = refreshed(session, stored, startReading(paths));
-  return [meta?.name, title];
 }
 
 /**
@@ -180,72 +147,77 @@ export function readNames(paths: Reading, session: Identity): (string | undefine
  * transcript is opened only if it changed since; what is read is kept.
  */
 export function namedSessions(paths: Reading, files: readonly TranscriptFile[]): NamedSession[] {
+  const reader = { ...startReading(paths), metas: new Set(metaFiles(paths)) };
   // Neither given files nor names that are excluded belong into the store.
-  const isPassing = paths.transcripts.length > 0 || paths.rules.seesExcluded === true;
+  const isKept = paths.transcripts.length === 0 && paths.rules.seesExcluded !== true;
   try {
-    return updateAll(isPassing ? openPassingState() : openState(paths), paths, files);
+    if (isKept) return withState(paths, (store) => nameAll(files, reader, store));
   } catch (error) {
     // A full disk, a read-only home: names are read again, which takes its time.
-    if (isStorageError(error)) return updateAll(openPassingState(), paths, files);
-    throw error;
+    if (!isStorageError(error)) throw error;
   }
+  return nameAll(files, reader);
 }
 
-function updateAll(store: Store, paths: Reading, files: readonly TranscriptFile[]): NamedSession[] {
-  try {
-    const metas = new Set(metaFiles(paths));
-    const reader = { ...startReading(paths), metas };
-    const known = new Map(allRecords(store).map((stored) => [recordKey(stored), stored]));
-    const present = new Map<string, Identity>();
-    for (const { agent, id, file, hasFolder } of files) {
-      if (agent === undefined || id === undefined) continue;
-      present.set(recordKey({ agent, id }), {
-        agent,
-        id,
-        file,
-        ...(hasFolder === false ? { hasFolder } : {}),
-      });
-    }
-    const gone = withoutTranscript(paths, { known, present, metas });
-    const changed: SessionRecord[] = [];
-    const named = [...present.values(), ...gone].map((session) => {
-      const before = known.get(recordKey(session));
-      const now = refreshed(session, before, reader);
-      if (now !== before) changed.push(now);
-      return { ...session, title: now.title, name: now.meta?.name };
-    });
-    save(store, changed, reader.paths);
-    return named;
-  } finally {
-    store.close();
+function nameAll(files: readonly TranscriptFile[], reader: Required<Reader>, store?: Store): NamedSession[] {
+  const known = new Map((store ? storedNames(store) : []).map((stored) => [recordKey(stored), stored]));
+  const present = new Map<string, Identity>();
+  for (const { agent, id, file, hasFolder = true } of files) {
+    if (agent === undefined || id === undefined) continue;
+    present.set(recordKey({ agent, id }), { agent, id, file, hasFolder });
   }
+  const changed: SessionRecord[] = [];
+  const named = [...present.values(), ...withoutTranscript(reader, known, present)].map((session) => {
+    const before = known.get(recordKey(session));
+    if (before && isSame(before, session, reader)) return before;
+    const now = refreshed(session, store && find(store, session), reader);
+    changed.push(now);
+    return { ...session, title: now.title, name: now.meta?.name };
+  });
+  if (store) save(store, changed, reader.paths);
+  return named;
+}
+
+type StoredName = NamedSession & Pick<SessionRecord, "titleState" | "metaState">;
+
+/** Reads what all sessions were called when their names were last read. Of thousands the whole records would take longer than their files. */
+function storedNames({ db }: Store): StoredName[] {
+  const columns = "agent, id, file, title, title_state, meta ->> 'name' AS name, meta_state";
+  return db
+    .prepare(`SELECT ${columns} FROM sessions`)
+    .all()
+    .map(({ agent, id, file, title, name, title_state, meta_state }) => ({
+      ...{ agent: agent as Agent, id: String(id), file: String(file) },
+      ...{ title: textOf(title), name: textOf(name) },
+      ...{ titleState: String(title_state), metaState: String(meta_state) },
+    }));
+}
+
+function isSame({ file, ...stored }: StoredName, session: Identity, reader: Reader): boolean {
+  return (
+    file === session.file &&
+    stored.titleState === titleState(session, reader) &&
+    stored.metaState === metaState(session, reader)
+  );
 }
 
 /** Returns the sessions of which only a meta file is left, as far as known from their records. */
 function withoutTranscript(
-  paths: Reading,
-  {
-    known,
-    present,
-    metas,
-  }: {
-    known: ReadonlyMap<string, SessionRecord>;
-    present: ReadonlyMap<string, Identity>;
-    metas: ReadonlySet<string>;
-  },
+  { paths, metas }: Required<Reader>,
+  known: ReadonlyMap<string, StoredName>,
+  present: ReadonlyMap<string, Identity>,
 ): Identity[] {
   const others = new Set(metas);
   for (const session of present.values()) others.delete(metaFile(paths, session));
-  const gone: Identity[] = [];
-  for (const [key, record] of known) {
-    if (!present.has(key) && others.delete(metaFile(paths, record))) gone.push(record);
-  }
-  for (const file of others) {
+  const gone = [...known.values()].filter(
+    (stored) => !present.has(recordKey(stored)) && others.delete(metaFile(paths, stored)),
+  );
+  const unknown = [...others].flatMap((file): Identity[] => {
     const { meta } = readMeta(file);
-    if (meta)
-      gone.push({ agent: agentByPlace(meta.sessionFile, paths), id: meta.sessionId, file: meta.sessionFile });
-  }
-  return gone;
+    if (!meta) return [];
+    return [{ agent: agentByPlace(meta.sessionFile, paths), id: meta.sessionId, file: meta.sessionFile }];
+  });
+  return [...gone, ...unknown];
 }
 
 interface Reader {
@@ -378,11 +350,55 @@ function toRecord(row: Row): SessionRecord {
     agent: row.agent as Agent,
     id: String(row.id),
     file: String(row.file),
-    title: row.title === null ? undefined : String(row.title),
+    title: textOf(row.title),
     titleState: String(row.title_state),
     meta: parsed<SessionMeta>(row.meta),
     metaState: String(row.meta_state),
     indexedTo: parsed<Progress>(row.indexed_to),
     observedTo: parsed<Progress>(row.observed_to),
   };
+}
+
+function textOf(value: Row[string] | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Removes records and the meta files of ours that they are exported to, and returns these and the others about the same. */
+export async function forgetMetas(
+  forgetting: Forgetting,
+  { paths, dryRun }: ForgetIn,
+): Promise<{ ours: string[]; others: string[] }> {
+  const files =
+    "ids" in forgetting ? metasAbout(forgetting.ids, paths) : metasWith(forgetting.hasText, paths);
+  const found = forgetFiles(files, { paths, dryRun: true });
+  if (dryRun) return found;
+  for (const file of found.ours) {
+    await withLock(`${file}.lock`, WRITER_WAIT_MS, () => void forgetFiles([file], { paths, dryRun }));
+  }
+  withExistingState(paths, (store) => {
+    const drop = store.db.prepare("DELETE FROM sessions WHERE agent = ? AND id = ?");
+    for (const record of allRecords(store))
+      if (isForgotten(forgetting, record.id, textsIn(record))) drop.run(record.agent, record.id);
+  });
+  return found;
+}
+
+/** Returns whether there is a meta file about a session. */
+export function hasMeta(id: string, paths: Reading): boolean {
+  return metasAbout(new Set([id]), paths).length > 0;
+}
+
+function metasAbout(ids: ReadonlySet<string>, paths: Reading): string[] {
+  const agents = ["claude", "pi"] as const;
+  const files = [...ids].flatMap((id) => agents.map((agent) => metaFile(paths, { id, agent })));
+  return [...new Set(files)].filter((file) => existsSync(file));
+}
+
+function metasWith(hasText: (text: string) => boolean, paths: Reading): string[] {
+  return metaFiles(paths).filter((file) => scrub(readJson(file), hasText).removed > 0);
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }

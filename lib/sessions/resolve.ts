@@ -14,7 +14,7 @@ import type { Agent, Session } from "../transcripts/session.ts";
 import { findTranscripts } from "./find.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
-import { type NamedSession, namedSessions, nameOf, readNames, storedNames } from "./record.ts";
+import { type NamedSession, namedSessions, nameOf } from "./record.ts";
 import {
   asPath,
   foldName,
@@ -139,9 +139,6 @@ function named(reference: string, { paths, cwd, subagents = false, exact }: Reso
   const begun = readKnown(withBeginning(wanted, there), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
   const isGiven = paths.transcripts.length > 0 || machine !== undefined;
-  const surely = isGiven ? undefined : calledStill(wanted, there, paths);
-  if (surely) return one(wanted, [surely], paths);
-  // Any other answer may change with names that were given since.
   const files = there.map(({ files }) => pickNewest(files));
   const all = withFiles(there, namedSessions(paths, files)).filter(
     ({ item }) => !isGiven || item.files.length > 0,
@@ -211,21 +208,6 @@ function withFiles(there: readonly Known[], named: readonly NamedSession[]): Nam
     const names = [...item.files.map((file) => file.name), name, title].filter((each) => each !== undefined);
     return { item, names };
   });
-}
-
-/** Returns the only session that was called so when names were last read, if its files still call it so and none is new since. */
-function calledStill(wanted: string, there: readonly Known[], paths: Reading): Session | undefined {
-  const folded = foldName(wanted);
-  const all = withFiles(there, storedNames(paths));
-  if (all.filter(({ item }) => item.files.length > 0).length < there.length) return undefined;
-  const called = all.filter(({ names }) => names.some((name) => foldName(name) === folded));
-  const [session, ...others] = readKnown(
-    called.map(({ item }) => item),
-    paths,
-  );
-  if (!session || others.length > 0) return undefined;
-  const names = [session.name, ...readNames(paths, session)];
-  return names.some((name) => name !== undefined && foldName(name) === folded) ? session : undefined;
 }
 
 function pickNewest(files: readonly TranscriptFile[]): TranscriptFile {

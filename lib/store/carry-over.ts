@@ -10,7 +10,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { namesIn, remove, statOf } from "../base/files.ts";
 import { waitForLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
-import { openDatabase, openScratch, type Row, type SqlDatabase } from "./sqlite.ts";
+import { openDatabase, type Row, type SqlDatabase } from "./sqlite.ts";
 import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 
 /** `PRAGMA user_version` of every database of ours. */
@@ -44,13 +44,6 @@ export function openVersioned(path: string, options: Versioned): SqlDatabase {
   const replaced = openCurrent(path, options);
   if (replaced) return replaced;
   throw unusable(path, "it is of another version again");
-}
-
-/** Opens a database of these tables that is of no file, and gone when it is closed. */
-export function openUnsaved(schema: string): SqlDatabase {
-  const db = openScratch();
-  createTables(db, schema);
-  return db;
 }
 
 function openUndamaged(path: string, options: Versioned): SqlDatabase | undefined {

@@ -1,18 +1,19 @@
 /**
- * `state.db`: names, due times, spend, backoffs, and the files we wrote outside the state folder. Most of it cannot be
- * rebuilt from transcripts. It has few rows, so deleted ones are overwritten immediately (secure_delete).
+ * `state.db`: names, due times, spend, backoffs, and the files we wrote outside the state folder; and what is forgotten of
+ * these and of the event log. Most of it cannot be rebuilt from transcripts. It has few rows, so deleted ones are
+ * overwritten immediately (secure_delete).
  */
 
-import { existsSync, realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { bytesOf, isFile, realPathOf, remove } from "../base/files.ts";
+import { existsSync, realpathSync, renameSync } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+import { bytesOf, isFile, readIfExists, realPathOf, remove, replaceFile } from "../base/files.ts";
+import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
-import type { Paths } from "../config/config.ts";
-import { copyTables, openUnsaved, openVersioned } from "./carry-over.ts";
-import { type ForgetIn, type Forgetting, isForgotten, isInState } from "./forgetting.ts";
+import type { Paths, Reading } from "../config/config.ts";
+import { copyTables, openVersioned } from "./carry-over.ts";
 import type { Store } from "./store.ts";
 
-export type StatePaths = Pick<Paths, "state">;
+type StatePaths = Pick<Paths, "state">;
 
 /** What nothing else knows: files of ours elsewhere, spend, and what the hub has or is to hear of. */
 const CARRIED = ["written_files", "spend", "share_facts", "share_published", "share_withdrawals"] as const;
@@ -28,12 +29,6 @@ export function openState({ state }: StatePaths): Store {
     carry: (from, to) => copyTables(CARRIED, from, to),
   });
   db.exec("PRAGMA secure_delete = ON");
-  return { db, close: () => db.close() };
-}
-
-/** Opens a state of which nothing is kept. */
-export function openPassingState(): Store {
-  const db = openUnsaved(STATE_SCHEMA);
   return { db, close: () => db.close() };
 }
 
@@ -152,6 +147,25 @@ CREATE TABLE seen_before (
 ) STRICT, WITHOUT ROWID;
 `;
 
+/** Sessions by id, or anything that contains a matching text. */
+export type Forgetting = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
+
+export interface ForgetIn {
+  paths: Reading;
+  /** Only count; remove nothing. */
+  dryRun: boolean;
+}
+
+/** Returns whether a record about this session, containing these texts, is to be forgotten. */
+export function isForgotten(forgetting: Forgetting, sessionId: string, texts: readonly string[]): boolean {
+  return "ids" in forgetting ? forgetting.ids.has(sessionId) : texts.some(forgetting.hasText);
+}
+
+/** Returns whether a file is in the state folder, where every file is ours. */
+export function isInState(file: string, { home }: Pick<Paths, "home">): boolean {
+  return file.startsWith(`${home}${sep}`);
+}
+
 /** A recorded file. */
 interface WrittenFile {
   path: string;
@@ -243,4 +257,70 @@ function realFile(file: string): string {
 
 function hashContent(content: string | Uint8Array): string {
   return sha256().update(content).digest("hex");
+}
+
+/** Shorter ids are too likely to occur inside other words. */
+const ID_MIN_CHARS = 8;
+
+/**
+ * Removes lines about forgotten sessions, and the text of lines that record what was injected into other sessions,
+ * unless such a line lists other sessions as its subject. Returns how many lines were changed or removed.
+ */
+export function forgetInLog(
+  log: string,
+  forgetting: Forgetting,
+  { places = [], dryRun = false }: { places?: readonly string[]; dryRun?: boolean } = {},
+): number {
+  const rewrite = "ids" in forgetting ? sessionLines(forgetting.ids, places) : textLines(forgetting.hasText);
+  const before = readLines(`${log}.1`);
+  const now = filtered([...before, ...readLines(log)], rewrite);
+  if (dryRun || now.changed === 0) return now.changed;
+  // Concurrent writers start a new log.
+  const aside = `${log}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`;
+  try {
+    renameSync(log, aside);
+  } catch {
+    // nothing has been logged since the last rotation
+  }
+  const { kept, changed } = filtered([...before, ...readLines(aside)], rewrite);
+  if (kept.length > 0) replaceFile(`${log}.1`, kept.map((line) => `${line}\n`).join(""));
+  else remove(`${log}.1`);
+  remove(aside);
+  return changed;
+}
+
+/** Returns the line to keep; undefined to drop it. */
+type Rewrite = (line: string, event: JsonRecord) => string | undefined;
+
+function filtered(lines: readonly string[], rewrite: Rewrite): { kept: string[]; changed: number } {
+  let changed = 0;
+  const kept = lines.flatMap((line) => {
+    const event = parseRecord(line);
+    const next = event && rewrite(line, event);
+    if (next !== line) changed++;
+    return next === undefined ? [] : [next];
+  });
+  return { kept, changed };
+}
+
+function sessionLines(ids: ReadonlySet<string>, places: readonly string[]): Rewrite {
+  const searched = [...[...ids].filter((id) => id.length >= ID_MIN_CHARS), ...places];
+  const needles = searched.map((text) => JSON.stringify(text).slice(1, -1));
+  return (line, event) => {
+    if (typeof event.session === "string" && ids.has(event.session)) return undefined;
+    if (typeof event.text === "string") {
+      const { about, text: _, ...rest } = event;
+      const isOfOthers = Array.isArray(about) && !about.some((id) => ids.has(id));
+      return isOfOthers && !needles.some((needle) => line.includes(needle)) ? line : JSON.stringify(rest);
+    }
+    return needles.some((needle) => line.includes(needle)) ? undefined : line;
+  };
+}
+
+function textLines(hasText: (text: string) => boolean): Rewrite {
+  return (line, event) => (scrub(event, hasText).removed > 0 ? undefined : line);
+}
+
+function readLines(file: string): string[] {
+  return (readIfExists(file) ?? "").split("\n").filter(Boolean);
 }
