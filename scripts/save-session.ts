@@ -24,8 +24,16 @@ import {
   resolvePaths,
 } from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
-import { findNote, readEnd, renderNote, writeNote } from "../lib/naming/note.ts";
-import { chooseSlug, type SlugOptions, sanitizeSlug, timeSlug } from "../lib/naming/slug.ts";
+import {
+  chooseSlug,
+  findNote,
+  readEnd,
+  renderNote,
+  type SlugOptions,
+  sanitizeSlug,
+  timeSlug,
+  writeNote,
+} from "../lib/naming/note.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
@@ -155,9 +163,9 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
       options.slug === undefined ? undefined : sanitizeSlug(options.slug) || timeSlug(at, timezone);
     const present = findNote(folder, text, { date, slug: given });
     if (present) return { path: present, created: false, messages: messages.length };
-    const conversation = { entries, content: lines.join("\n"), at, timezone, clean };
     const topic = options.topic !== undefined && hasText(options.topic) ? undefined : options.topic;
-    const slug = given ?? (await chooseSlug(conversation, { ...options, topic }));
+    const content = lines.join("\n");
+    const slug = given ?? (await chooseSlug({ ...options, topic, entries, content, at, timezone, clean }));
     const written = writeNote(folder, `${date}-${slug}`, text);
     if (written.created) {
       recordWritten({ state }, { path: written.path, content: text, sessionId: options.sessionId });

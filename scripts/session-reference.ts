@@ -16,14 +16,12 @@ import type { Reading, Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import {
   type AnsweredQuestion,
-  ambiguousLine,
   askLine,
+  choiceList,
   handOverLines,
-  leftOutLine,
   referenceBlock,
-  sameLine,
   sessionLines,
-  unknownLine,
+  shownName,
 } from "../lib/naming/reference-block.ts";
 import { redactor } from "../lib/redact/redact.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
@@ -103,7 +101,8 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
     const { written } = reference;
     if (references.length >= REFERENCES_MAX) {
       references.push({ reference: written, outcome: "over_limit" });
-      lines.push(leftOutLine(written, REFERENCES_MAX, clean));
+      const most = `at most ${REFERENCES_MAX} references of one prompt are`;
+      lines.push(`${shownName(written, clean)} was not followed: ${most}.`);
       continue;
     }
     const { outcome, lines: found } = await follow(reference, clean, options);
@@ -112,7 +111,10 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
       ({ sessionId }) => sessionId !== undefined && sessionId === outcome.sessionId,
     );
     const isNew = !before || reference.question !== undefined || reference.ancestors > 0;
-    lines.push(...(isNew ? found : [sameLine(outcome.reference, before.reference, clean)]));
+    const [same, first = ""] = [outcome.reference, before?.reference].map((name = "") =>
+      shownName(name, clean),
+    );
+    lines.push(...(isNew ? found : [`${same} is the session of ${first}.`]));
     references.push(outcome);
   }
   return { references, text: referenceBlock(lines, options.maxChars) };
@@ -148,8 +150,8 @@ async function follow(
     const candidates = (error.details.candidates ?? []) as Candidate[];
     if (error.type === "NOT_FOUND" || error.type === "USAGE") return unknown(reference, candidates, clean);
     if (error.type !== "AMBIGUOUS") throw error;
-    const lines = [ambiguousLine(written, candidates, clean)];
-    return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines };
+    const line = `${shownName(written, clean)} may mean several sessions: ${choiceList(candidates, clean)}. Use an id or a longer name.`;
+    return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines: [line] };
   }
 }
 
@@ -170,8 +172,9 @@ async function resolve(
 /** Names only sessions that may really be meant. */
 function unknown({ written, name }: Reference, all: Candidate[], clean: (text: string) => string): Followed {
   const candidates = all.filter((candidate) => isNear(name, candidate.name ?? candidate.id));
-  const lines = [unknownLine(written, candidates, clean)];
-  return { outcome: { reference: written, outcome: "not_found", candidates }, lines };
+  const near = candidates.length > 0 ? `; near it: ${choiceList(candidates, clean)}` : "";
+  const line = `${shownName(written, clean)} means no known session${near}.`;
+  return { outcome: { reference: written, outcome: "not_found", candidates }, lines: [line] };
 }
 
 /** Returns the lines about a session that somebody else shares. */

@@ -209,16 +209,6 @@ test("summarizeByRule() takes the first request, the last one and the last answe
   });
 });
 
-test("a session whose words are gone is named by how much was done", () => {
-  const where = { project: "shop", date: "2026-02-03" };
-  const hidden = [
-    user("[REDACTED_MESSAGE len=98 sha=c002ff99]"),
-    agent("[REDACTED_TEXT len=156 sha=2a40230f]"),
-  ];
-  const { name } = summarizeByRule([...hidden, run("a"), run("b")], where);
-  expect([name, isCircumstantial(name)]).toEqual(["2 calls in shop on 2026-02-03", true]);
-});
-
 test("a session that says nothing is named by its first words, else by place and time", () => {
   const where = { project: "shop", date: "2026-02-03" };
   expect(summarizeByRule([user("hello"), agent("Hi!")], where)).toMatchObject({

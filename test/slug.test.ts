@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
-import { generateSlug, type SlugOptions, sanitizeSlug } from "../lib/naming/slug.ts";
+import { generateSlug, type SlugOptions, sanitizeSlug } from "../lib/naming/note.ts";
 import { type Reply, serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest } from "./support/home.ts";
 import { seeded } from "./support/random.ts";

@@ -161,30 +161,32 @@ export async function relevanceTo(
   question: string,
   entries: readonly Entry[],
 ): Promise<(entry: Entry) => number> {
-  const [{ readQuestions }, { inverseFrequency }, { findStems }] = await Promise.all([
+  const [{ findStems, readQuestions }, { inverseFrequency }] = await Promise.all([
     import("../search/query.ts"),
     import("../search/rank.ts"),
-    import("../search/query.ts"),
   ]);
   const [{ terms, literals } = { terms: [], literals: [] }] = readQuestions([question]);
-  const stems = terms.map(({ stem }) => stem);
-  const held = entries.map(() => stems.map(() => false));
-  const texts = entries.map((entry) => [searchedText(entry), splitJoined(searchedText(entry))]);
-  findStems(stems, texts, (stem, i) => {
-    (held[i] as boolean[])[stems.indexOf(stem)] = true;
+  const held = entries.map(() => new Set<string>());
+  const texts = entries.map(searchedText);
+  findStems(
+    terms.map(({ stem }) => stem),
+    texts.map((text) => [text, splitJoined(text)]),
+    (stem, i) => held[i]?.add(stem),
+  );
+  const weights = terms.map(({ stem, weight }) => {
+    const holders = held.filter((stems) => stems.has(stem)).length;
+    return [stem, weight * inverseFrequency(entries.length, holders)] as const;
   });
-  const idf = terms.map((_, t) => inverseFrequency(entries.length, held.filter((has) => has[t]).length));
-  const own = held.map((has) =>
-    terms.reduce((sum, { weight }, t) => sum + (has[t] ? weight * (idf[t] ?? 0) : 0), 0),
+  const own = held.map((stems) =>
+    weights.reduce((sum, [stem, worth]) => sum + (stems.has(stem) ? worth : 0), 0),
   );
   const scores = new Map<Entry, number>();
   for (const [i, entry] of entries.entries()) {
-    const beside = Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0);
-    const text = foldText(searchedText(entry));
+    const isResult = entry.kind === "result";
+    const beside = own[i] || !isResult ? NEIGHBOUR * Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0) : 0;
+    const text = foldText(texts[i] ?? "");
     const named = literals.filter((literal) => text.includes(literal)).length;
-    const score =
-      (own[i] ?? 0) + (own[i] || entry.kind !== "result" ? NEIGHBOUR * beside : 0) + LITERAL * named;
-    scores.set(entry, entry.kind === "result" ? score * RESULT_WEIGHT : score);
+    scores.set(entry, ((own[i] ?? 0) + beside + LITERAL * named) * (isResult ? RESULT_WEIGHT : 1));
   }
   return (entry) => scores.get(entry) ?? 0;
 }

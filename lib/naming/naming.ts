@@ -1,9 +1,9 @@
 /**
  * Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. The name is, in
- * at most ten words, what holds most of the words that the rest repeats: a request, a linked title, a commit, a heading.
+ * at most ten words, what holds most of the words that the rest repeats: a request, a plan's heading, a linked title, a commit.
  */
 
-import { counted, truncate } from "../base/text.ts";
+import { truncate } from "../base/text.ts";
 import { gist, replyOf, sentences, spokenText } from "../language/speech.ts";
 import { topicsOf } from "../language/topics.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
@@ -25,23 +25,20 @@ export interface Summary {
   tags: string[];
 }
 
-/** Place and time of a conversation, for one that has no subject. */
-interface Circumstances {
-  /** The directory's last part. */
-  project: string;
-  /** `2026-02-12`. */
-  date: string;
-}
-
 /** What was asked first and last, and what the last answer says; `From` is the session whose work it goes on with. */
 const LABELS = ["From", "Asked", "Then", "Last"] as const;
-type Lines = Partial<Record<(typeof LABELS)[number], string>>;
+type Lines = { [label in (typeof LABELS)[number]]?: string | undefined };
 
-/** Summarizes a conversation from its redacted entries. */
-export function summarizeByRule(entries: readonly Entry[], where: Circumstances): Summary {
+/** Summarizes a conversation from its redacted entries; place and date name one that has no subject. */
+export function summarizeByRule(
+  entries: readonly Entry[],
+  { project, date }: { project: string; date: string },
+): Summary {
   const lines = readLines(entries);
   const name = nameByRule(entries);
-  const otherwise = circumstances(entries, where);
+  const quoted = entries.map((entry) => (entry.kind === "user" ? firstWords(entry.text) : "")).find(Boolean);
+  const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
+  const otherwise = `${quoted ? `"${quoted}"` : "Conversation"} ${place}`;
   return {
     name: name ?? otherwise,
     description: name === undefined ? otherwise : truncate(lines.Asked ?? name, CHARS.description),
@@ -52,11 +49,12 @@ export function summarizeByRule(entries: readonly Entry[], where: Circumstances)
 
 /** Returns a summary by rule brought up to date with what was said since, without reading the rest of the conversation again. */
 export function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
-  const old = parseLines(before.summary);
-  const { Asked, Then = Asked, Last } = readLines(fresh);
-  const lines = { ...old, ...withoutGaps(old.Asked === undefined ? { Asked, Last } : { Then, Last }) };
+  const found = before.summary.matchAll(new RegExp(`^(${LABELS.join("|")}): (.+)$`, "gm"));
+  const old: Lines = Object.fromEntries(Array.from(found, ([, label, text]) => [label, text]));
+  const { Asked, Then = Asked, Last = old.Last } = readLines(fresh);
+  const now = old.Asked ? { Then: Then || old.Then, Last } : { Asked, Last };
   const tags = before.tags.length > 0 ? before.tags : tagsOf(fresh);
-  return { ...before, summary: writeLines(lines) || before.summary, tags };
+  return { ...before, summary: writeLines({ ...old, ...now }) || before.summary, tags };
 }
 
 /** Returns a summary that also says which session's work it goes on with. */
@@ -67,20 +65,18 @@ export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "descri
 
 /** Returns whether a name was made of circumstances, because the conversation said nothing yet. */
 export function isCircumstantial(name: string): boolean {
-  return /^(?:"?[^"]+"|Conversation|\d+ calls?) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
+  return /^(?:"?[^"]+"|Conversation) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
 }
 
 function readLines(entries: readonly Entry[]): Lines {
-  const requests = requestsIn(entries)
-    .map(({ text }) => gist(spokenText(text), CHARS.request))
-    .filter(Boolean);
+  const requests = requestsIn(entries).flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
   const [first, last] = [requests[0], requests.at(-1)];
   const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "")?.text;
-  return withoutGaps({
+  return {
     Asked: first,
     Then: last === first ? undefined : last,
-    Last: answer && gist(answer, CHARS.answer),
-  });
+    Last: answer === undefined ? undefined : gist(answer, CHARS.answer) || undefined,
+  };
 }
 
 /** Returns what was asked: no assent, no command and no choice of what an agent offered. */
@@ -91,41 +87,19 @@ function requestsIn(entries: readonly Entry[]): Entry[] {
   );
 }
 
-function withoutGaps(lines: { [label in keyof Lines]?: string | undefined }): Lines {
-  return Object.fromEntries(Object.entries(lines).filter(([, text]) => text));
-}
-
 function writeLines(lines: Lines): string {
   return LABELS.flatMap((label) => (lines[label] ? `${label}: ${lines[label]}` : [])).join("\n");
 }
 
-function parseLines(summary: string): Lines {
-  const found = [...summary.matchAll(new RegExp(`^(${LABELS.join("|")}): (.+)$`, "gm"))];
-  return Object.fromEntries(found.map(([, label, text]) => [label, text]));
-}
-
-/** Names a conversation that says nothing of itself by its first words, else by how much was done, and where and when. */
-function circumstances(entries: readonly Entry[], { project, date }: Circumstances): string {
-  const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
-  const quoted = entries.map((entry) => (entry.kind === "user" ? firstWords(entry.text) : "")).find(Boolean);
-  if (quoted) return `"${quoted}" ${place}`;
-  const calls = entries.filter(({ tool }) => tool).length;
-  return `${calls > 0 ? counted(calls, "call") : "Conversation"} ${place}`;
-}
-
 /** Returns the first words of a message, which say something to somebody who was there; empty where it holds none. */
 function firstWords(text: string): string {
-  const words = spokenText(text)
+  const plain = spokenText(text)
     .replaceAll('"', "")
-    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1")
-    .trim()
-    .split(/\s+/)
-    .slice(0, WORDS.quoted)
-    .join(" ");
+    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1");
+  const words = plain.trim().split(/\s+/).slice(0, WORDS.quoted).join(" ");
   return /\p{L}{2}/u.test(words) ? truncate(words, CHARS.quoted) : "";
 }
 
-/** Returns what the conversation is about. */
 function tagsOf(entries: readonly Entry[]): string[] {
   const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
   const text = said.map(({ text }) => text).join("\n");
@@ -134,17 +108,14 @@ function tagsOf(entries: readonly Entry[]): string[] {
 
 /** What a statement is worth by where it stands, against a later request. */
 const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1.4, title: 2.5, report: 1 };
-/** Factors by what it does, against a plain one: chosen by eye on a hundred names, of which two words say little. */
-const MANNER = { doing: 1.3, clause: 0.9, looking: 0.6, background: 0.5, short: 0.5 };
+/** Factors by what it does, against a plain one: chosen by eye on a hundred names. */
+const MANNER = { doing: 1.3, looking: 0.6, background: 0.5, short: 0.5 };
 /** The work is still to be named by what is read or asked first. */
 const LOOKING =
   /^(?:use|read|have a look|take a look|look|see|check|open|show|list|tell|give|find|search|run|start|what|why|how|is|are|do|does)\b/i;
-/** Begins in the middle of something, or is a label. */
+/** Begins in the middle of something, or is a label: background to what is asked. */
 const MIDDLE =
   /^(?:it|this|that|these|those|there|i|you|we|they|he|she|if|when|as|because|but|also|instead|from|every|in|on|at|of|for|with|by)\b|^[\p{L} ]{1,30}: /iu;
-/** Says how things are: after the opening sentence, background to what is asked. */
-const STATING =
-  /^(?:the|an?|all|our|your|my)\b.*\b(?:is|are|was|were|has|have|does|do|did|can|will)(?:n['’]?t)?\b/i;
 /** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
 const DOING =
   /^(?:re-?)?(?:add|analy[sz]|automat|build|built|chang|clean|compar|configur|convert|creat|debug|delet|deploy|design|document|drop|enabl|explain|explor|export|extend|extract|fix|handl|implement|import|improv|install|instrument|integrat|investigat|make|merg|migrat|mov|optimi[sz]|organi[sz]|plan|port|propos|publish|refactor|releas|remov|renam|replac|report|research|restructur|revert|review|rewrit|rework|set up|simplif|split|support|switch|summari[sz]|test|translat|understand|unif|updat|upgrad|validat|verif|writ|behebe|baue|erstelle|ergänze|schreib|ändere|corrig|ajout|crée|añad|agreg)\w{0,4}\b/i;
@@ -155,6 +126,11 @@ const INJECTED =
 const SAID_ONCE = 0.7;
 /** Two such words of a later request are too little to know a session by, unless one is repeated. */
 const LEAST = 2;
+/** A link to an issue or a change, after words or alone. */
+const LINK =
+  /(\S[ \t]+)?https?:\/\/[^\s/]+\/[^\s/]+\/([^\s/]+)\/(?:issues|pull|security\/advisories|-\/issues|-\/merge_requests)\/([\w-]+)\S*/g;
+/** Such a link as people say it, before or after all else. */
+const REFERENCE = /^([\w.-]+#\w[\w-]*)[\s.,:]+|[\s.,:]+([\w.-]+#\w[\w-]*)[\s.,:]*$/;
 
 interface Statement {
   text: string;
@@ -167,16 +143,24 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
     ...linkedTitles(entries).map((text) => ({ text, worth: WORTH.title })),
     ...commitSubjects(entries).map((text) => ({ text, worth: WORTH.commit })),
   ].map(({ text, worth }) => ({ text: text.replace(TYPE, ""), worth }));
+  const headings = entries.flatMap(({ kind, text }) => {
+    const heading = kind === "assistant" ? /^#{1,3} +(.{8,90})$/m.exec(text)?.[1] : undefined;
+    return heading === undefined ? [] : [{ text: heading, worth: WORTH.report }];
+  });
   const weights = termWeights(entries, printed);
   let best: string | undefined;
   let most = 0;
-  for (const { text, worth } of [...requested(entries), ...printed, ...answered(entries)]) {
+  for (const { text, worth } of [...requested(entries), ...printed, ...headings]) {
     const name = phrase(text);
     if (name === undefined) continue;
-    const telling = tellingWeight(name, weights);
+    const terms = [...new Set(contentWords(name.replace(REFERENCE, "")))];
+    const telling = terms.reduce(
+      (sum, term) => sum + (weights.get(term) ?? 0),
+      REFERENCE.test(name) ? SAID_ONCE : 0,
+    );
     if (worth * telling < LEAST) continue;
     // "Base.setText" is two words long.
-    const score = (worth * mannerWorth(name, worth) * telling) / Math.sqrt(3 + name.split(/[\s./]+/).length);
+    const score = (worth * mannerOf(name) * telling) / Math.sqrt(3 + name.split(/[\s./]+/).length);
     if (score > most) [best, most] = [name, score];
   }
   return best;
@@ -185,52 +169,31 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
 /** Yields the sentences and clauses of the first requests, and a plan's heading. */
 function* requested(entries: readonly Entry[]): Generator<Statement> {
   for (const [position, { text }] of requestsIn(entries).slice(0, READ.requests).entries()) {
-    const named = withReferences(text);
+    // After words, a link ends a sentence.
+    const named = text.replace(
+      LINK,
+      (_, before = "", repo, number) => `${before}${repo}#${number}${before && "\n"}`,
+    );
     const heading = position < 2 ? /^#{1,2} +(.{8,120})$/m.exec(named)?.[1] : undefined;
     if (heading !== undefined) yield { text: heading, worth: WORTH.heading };
     for (const [index, sentence] of sentences(spokenText(named)).slice(0, READ.sentences).entries()) {
       const worth = position > 0 ? WORTH.later : index > 0 ? WORTH.first : WORTH.opening;
-      const [whole = "", ...clauses] = clausesOf(sentence);
-      yield { text: whole, worth };
-      for (const text of clauses) yield { text, worth: worth * MANNER.clause };
+      for (const text of [sentence, ...clausesOf(sentence)]) yield { text, worth };
     }
   }
 }
 
-/** Yields the first heading of each answer. */
-function* answered(entries: readonly Entry[]): Generator<Statement> {
-  for (const { kind, text } of entries) {
-    const heading = kind === "assistant" ? /^#{1,3} +(.{8,90})$/m.exec(text)?.[1] : undefined;
-    if (heading !== undefined) yield { text: heading, worth: WORTH.report };
-  }
-}
-
-/** Writes links to issues and changes as people say them: `repo#12`; after words they end a sentence. */
-function withReferences(text: string): string {
-  return text.replace(LINK, (_, before: string, repo: string, number: string) =>
-    before ? `${before}${repo}#${number}\n` : `${repo}#${number}`,
-  );
-}
-
-const LINK =
-  /(\S[ \t]+)?https?:\/\/[^\s/]+\/[^\s/]+\/([^\s/]+)\/(?:issues|pull|security\/advisories|-\/issues|-\/merge_requests)\/([\w-]+)\S*/g;
-
-/** Returns a sentence and the clauses inside it that say what to do. */
+/** Returns the clauses inside a sentence that say what to do. */
 function clausesOf(sentence: string): string[] {
-  const breaks = [...sentence.matchAll(CLAUSE_BREAK)].slice(0, READ.clauses);
   const isLooking = LOOKING.test(withoutLeadIn(sentence));
-  const after = breaks.flatMap(({ index, 0: mark }) => {
+  return [...sentence.matchAll(CLAUSE_BREAK)].slice(0, READ.clauses).flatMap(({ index, 0: mark }) => {
     const clause = withoutLeadIn(sentence.slice(index + mark.length));
-    if (NEGATED.test(sentence.slice(0, index))) return [];
-    return DOING.test(clause) || (isLooking && mark.trim() === "to") ? [clause] : [];
+    return DOING.test(clause) || (isLooking && mark.trim() === "to") ? clause : [];
   });
-  return [sentence, ...after];
 }
 
 const CLAUSE_BREAK =
   /[,;:]\s+(?:and |but |so |then )*|\s(?:and|but|then|so|to|for|und|dann|et|y|и)\s(?=\p{L})/giu;
-/** Ends on a negation, which turns what follows into its opposite. */
-const NEGATED = /(?:\bnot|n['’]t|\bnever|\bwithout)(?: \S+){0,2}$/i;
 
 /** Returns a statement in at most ten words; undefined when it names nothing. */
 function phrase(statement: string): string | undefined {
@@ -244,31 +207,24 @@ function phrase(statement: string): string | undefined {
   const reference = REFERENCE.exec(plain)?.slice(1).find(Boolean);
   const bare = plain.replace(REFERENCE, "").replace(/^(?:plan|goal|task|context|summary)\s*:\s*/i, "");
   const said = withoutLeadIn(bare);
-  const max = reference ? WORDS.max - 1 : WORDS.max;
-  const cut = hasUnspaced(said) ? unspacedStart(said) : spacedStart(said.split(" "), max);
+  const cut = hasUnspaced(said)
+    ? unspacedStart(said)
+    : spacedStart(said.split(" "), WORDS.max - (reference ? 1 : 0));
   const name = cut.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
   const whole = reference && cut !== "" ? `${name} ${reference}` : name;
   const isEnough = hasUnspaced(name)
     ? name.length >= 4
     : whole.includes(" ") && contentWords(whole).length > 1;
-  if (!isEnough || INJECTED.test(name)) return undefined;
-  return whole.charAt(0).toUpperCase() + whole.slice(1);
+  return isEnough && !INJECTED.test(name) ? whole.charAt(0).toUpperCase() + whole.slice(1) : undefined;
 }
 
-/** Matches an issue named before or after all else. */
-const REFERENCE = /^([\w.-]+#\w[\w-]*)[\s.,:]+|[\s.,:]+([\w.-]+#\w[\w-]*)[\s.,:]*$/;
-/** Begins what can be left out. */
-const SIDE =
-  /^(?:so|because|which|that|but|when|while|if|whether|where|since|weil|damit|dass|aber|wenn|parce|mais|quand|porque|pero|cuando|чтобы|который|of|to|for|due|in|into|with|on|onto|from|by|during|via|using|through|based|between|against|without|after|before|and|or|und|oder|et|ou|y|as|instead|then|containing|including|mit|von|für|auf|pour|avec|para|con|с|для|[—–-])$/i;
-
-/** Returns the first words, ended where a clause or a phrase does. */
+/** Returns the first words, ended where a clause does. */
 function spacedStart(words: string[], max: number): string {
   let end = words.length;
   if (end > max) {
     const ends = Array.from({ length: max - WORDS.min + 1 }, (_, less) => max - less);
     end =
       ends.find((at) => /[,;:–—]$/.test(words[at - 1] ?? "")) ??
-      ends.find((at) => SIDE.test(words[at] ?? "") && !SIDE.test(words[at - 1] ?? "")) ??
       ends.find((at) => isFunctionWord(words[at] ?? "")) ??
       max;
   }
@@ -282,19 +238,11 @@ function unspacedStart(text: string): string {
   return [...clause.trim()].slice(0, CHARS.unspaced).join("");
 }
 
-function mannerWorth(name: string, worth: number): number {
+function mannerOf(name: string): number {
   if (!hasUnspaced(name) && name.split(" ").length <= 2) return MANNER.short;
   if (DOING.test(name)) return MANNER.doing;
   if (LOOKING.test(name)) return MANNER.looking;
-  return MIDDLE.test(name) || (worth < WORTH.opening && STATING.test(name)) ? MANNER.background : 1;
-}
-
-/** Weighs how much of what the session keeps coming back to is in a name. */
-function tellingWeight(name: string, weights: ReadonlyMap<string, number>): number {
-  const bare = name.replace(REFERENCE, "");
-  let sum = bare === name ? 0 : SAID_ONCE;
-  for (const term of new Set(contentWords(bare))) sum += weights.get(term) ?? 0;
-  return sum;
+  return MIDDLE.test(name) ? MANNER.background : 1;
 }
 
 /** Weighs each word by the messages, titles and commits it occurs in: what the rest of the session repeats is its subject. */
@@ -324,21 +272,16 @@ function linkedTitles(entries: readonly Entry[]): string[] {
 
 const TITLE = /^title:\s*(.{8,200})$|"(?:title|summary)": ?"((?:[^"\\]|\\.){8,200})"/m;
 
-/** Returns whether a word begins a sentence of a commit's body: a verb, an adverb or an article. */
-function begins(word: string): boolean {
-  const opens = /^(?:Introduc\w+|[A-Z]\w+ly|The|This|It|When|Now|Also|An?|In|So)$/.test(word);
-  return opens || (/^[A-Z][a-z]/.test(word) && DOING.test(word));
-}
-
 /** Returns the subjects of the commits, oldest first: as git printed them, else as they were given. */
 function commitSubjects(entries: readonly Entry[]): string[] {
   const subjects = new Map<string | undefined, string>();
   for (const { kind, tool, callId, text } of entries) {
-    const given = tool && commitMessage(tool.target);
     // A call is on one line: its subject ends where the body's first sentence begins.
-    const words = given?.split(" ") ?? [];
-    const end = words.findIndex((word, at) => at > 2 && begins(word.replace(/\P{L}+$/u, "")));
-    if (given) subjects.set(callId, words.slice(0, end === -1 ? undefined : end).join(" "));
+    const words = (tool && commitMessage(tool.target))?.split(" ");
+    const end = words?.findIndex(
+      (word, at) => at > 2 && /^[A-Z][a-z]/.test(word) && (DOING.test(word) || BEGINS.test(word)),
+    );
+    if (words) subjects.set(callId, words.slice(0, end === -1 ? undefined : end).join(" "));
     const printed =
       kind === "result" && subjects.has(callId) && /^\[[^\]\n]+ [0-9a-f]{7,}\] (.+)$/m.exec(text)?.[1];
     if (printed) subjects.set(callId, printed);
@@ -346,5 +289,7 @@ function commitSubjects(entries: readonly Entry[]): string[] {
   return [...subjects.values()];
 }
 
+/** Words that begin a sentence, beside the verbs of work. */
+const BEGINS = /^(?:Introduc\w+|\w+ly|The|This|It|When|Now|Also|An?|In|So)\W*$/;
 /** A change's kind; who is named before a colon stays. */
 const TYPE = /^(?:feat|fix|docs|test|chore|refactor|perf|build|ci|style|revert)(?:\([^)]*\))?!?:\s*/;

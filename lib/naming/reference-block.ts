@@ -110,7 +110,7 @@ export function askLine(
   clean: Style["clean"],
 ): string {
   const ways = [
-    ...(hasModel ? [`${oneLine(clean(written), NAME_CHARS)}: <question> in a prompt`] : []),
+    ...(hasModel ? [`${shownName(written, clean)}: <question> in a prompt`] : []),
     ...(hasTool ? ["query_session"] : []),
   ];
   if (ways.length > 0) return `- to ask more: ${ways.join(", or ")}`;
@@ -143,35 +143,19 @@ interface Choice {
   ageSeconds: number;
 }
 
-/** Returns the line for a reference that means several sessions. */
-export function ambiguousLine(written: string, choices: readonly Choice[], clean: Style["clean"]): string {
-  const shown = oneLine(clean(written), NAME_CHARS);
-  return `${shown} may mean several sessions: ${choiceList(choices, clean)}. Use an id or a longer name.`;
-}
-
-/** Returns the line for a reference that means none. */
-export function unknownLine(written: string, choices: readonly Choice[], clean: Style["clean"]): string {
-  const nearest = choices.length > 0 ? `; near it: ${choiceList(choices, clean)}` : "";
-  return `${oneLine(clean(written), NAME_CHARS)} means no known session${nearest}.`;
-}
-
-/** Returns the line for a reference to a session that is already described. */
-export function sameLine(written: string, before: string, clean: Style["clean"]): string {
-  return `${oneLine(clean(written), NAME_CHARS)} is the session of ${oneLine(clean(before), NAME_CHARS)}.`;
-}
-
-/** Returns the line for a reference that comes after the last one that is followed. */
-export function leftOutLine(written: string, max: number, clean: Style["clean"]): string {
-  return `${oneLine(clean(written), NAME_CHARS)} was not followed: at most ${max} references of one prompt are.`;
-}
-
-function choiceList(choices: readonly Choice[], clean: Style["clean"]): string {
+/** Names sessions that a reference may mean. */
+export function choiceList(choices: readonly Choice[], clean: Style["clean"]): string {
   return choices
     .map(({ id, agent, name, ageSeconds }) => {
-      const called = name === undefined ? "" : ` ${quote(oneLine(clean(name), NAME_CHARS))}`;
+      const called = name === undefined ? "" : ` ${quote(shownName(name, clean))}`;
       return `${quoteName(oneLine(clean(id), 255))}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
     })
     .join("; ");
+}
+
+/** Returns a name, or a reference as it was written, on one short line. */
+export function shownName(name: string, clean: Style["clean"]): string {
+  return oneLine(clean(name), NAME_CHARS);
 }
 
 const TEXT_CHARS = 240;
