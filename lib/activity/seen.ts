@@ -35,9 +35,21 @@ export async function seenText(
   { paths, settings, now = new Date() }: SeenSources,
 ): Promise<string | undefined> {
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
-  const keys = [...errorKeys(failed.output, { hasFailed: true }).keys()];
+  const keys = await indexedKeys(failed.output, settings);
   const isKnown = [paths.database, paths.shared].some((file) => holdsAny(file, keys));
   return isKnown ? await newlySeen(failed, { paths, settings, now }) : undefined;
+}
+
+/** What an error's line may hold that is redacted in the index: long runs with a digit, logins, what is named a secret. */
+const MAY_HOLD_SECRET =
+  /(?=[a-z_+=-]*\d)[\w+=-]{16,}|:\/\/[^\s/]*@|(?:pass|pwd|secret|token|key|auth|cred|bearer)\w*\W{0,3}\s*\S*\d/i;
+
+/** Returns the keys of an output's error lines as the index has them; the rules of redaction are loaded only for secrets. */
+async function indexedKeys(output: string, settings: Settings): Promise<number[]> {
+  const lines = errorKeys(output, { hasFailed: true });
+  if (![...lines.values()].some((line) => MAY_HOLD_SECRET.test(line))) return [...lines.keys()];
+  const { readRules } = await import("../transcripts/rules.ts");
+  return [...errorKeys(readRules(settings).clean(output), { hasFailed: true }).keys()];
 }
 
 /** Returns whether an index holds an error's line. */
@@ -81,7 +93,7 @@ async function newlySeen(
     return withState(paths, (state) => {
       const seen = seenBefore(
         [own, shared].filter((store) => store !== undefined),
-        failed,
+        { ...failed, output: rules.clean(failed.output) },
         {
           now,
           said: saidTo(state, failed.viewer),

@@ -77,11 +77,14 @@ const RUNNERS = /^(?:run|exec|dlx|x)$/;
 
 /** Returns the program and its subcommand or file, without folders: `npm test`, `bun run lint`, `node build.js`. */
 export function programOf(line: string): string {
-  const words = (commandsIn(line)[0] ?? "").split(" ");
-  const [program = "", what = "", run = ""] = words;
+  const [path = "", what = "", run = ""] = (commandsIn(line)[0] ?? "").split(" ");
+  const program = fileName(path);
   if (!/^[\w./]/.test(what)) return program;
-  if (RUNNERS.test(what)) return `${program} ${what} ${run}`.trimEnd();
-  return `${program} ${what.slice(what.lastIndexOf("/") + 1)}`;
+  return RUNNERS.test(what) ? `${program} ${what} ${run}`.trimEnd() : `${program} ${fileName(what)}`;
+}
+
+function fileName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
 }
 
 /** Returns whether a command line changes nothing. */

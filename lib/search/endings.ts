@@ -3,7 +3,7 @@
 import type { StoredDeed } from "../index/session-rows.ts";
 import { errorWords, sameLine } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
-import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
+import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
 
 /** A run without the error, and what was done before it. */
 export interface Ending {
@@ -36,48 +36,89 @@ export function findEnding(
   { error, isFree, isClean }: Judge,
 ): Ending | undefined {
   const line = textOf(failed);
-  const goal = goalOf(line, error);
+  const task = failingPart(failed, error);
   const runs = later.filter(
     ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
   );
-  const doesLess = (run: StoredDeed) => leavesOut(textOf(run), line, failed.result);
-  const isFreeRun = (run: StoredDeed) => isShown(run, line) && isFree(run) && !doesLess(run);
+  const isEnd = (run: StoredDeed, commands = commandsIn(textOf(run))) =>
+    isShown(run, line) && doesAsMuch(commands, task, failed.result) && isFree(run);
   // a filter hides the exit code
   const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
-  const isSame = (run: StoredDeed) =>
-    failed.kind === "command" ? goalsOf(textOf(run)).includes(goal) : run.target === failed.target;
-  const same = runs.find((run) => isSame(run) && isFreeRun(run));
-  const isProven = same && runs.some((run) => isSame(run) && wentWell(run) && isFreeRun(run));
+  const goals = task.map(programOf);
+  const alike = (run: StoredDeed) =>
+    commandsIn(textOf(run)).filter((command) => goals.includes(programOf(command)));
+  const same = runs.filter((run) => {
+    if (failed.kind !== "command") return run.target === failed.target;
+    const programs = alike(run).map(programOf);
+    return goals.every((goal) => programs.includes(goal)) && isEnd(run, alike(run));
+  });
   const other = runs
     .filter((run) => !isLooking(textOf(run)))
     .slice(0, OTHER_WITHIN)
-    .find((run) => isFreeRun(run) && wentWell(run) && isToSameEnd(line, textOf(run)));
-  const [run] = [isProven ? same : undefined, other]
+    .find((run) => isToSameEnd(line, textOf(run)) && wentWell(run) && isEnd(run));
+  const [run] = [same.some(wentWell) ? same[0] : undefined, other]
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
   const steps = stepsBetween(later, failed.line, run.line).filter(
-    (step) => isChange(step) || !doesLess(step),
+    (step) => isChange(step) || !doesLess(alike(step), task, failed.result),
   );
-  return { run, steps, isOther: line !== textOf(run) };
+  return { run, steps, isOther: essenceOf(line) !== essenceOf(textOf(run)) };
 }
 
-/** Returns whether a run only leaves out what a failure complained of: it does less, and ends nothing. */
-function leavesOut(run: string, failed: string, output: string): boolean {
-  const [had, wanted] = [operandsOf(run), operandsOf(failed)];
-  const complained = output.split(/[\s"'`:,()]+/).filter(Boolean);
-  const isNamed = (word: string) => complained.some((name) => word === name || word.startsWith(`${name}/`));
-  const words = commandsIn(run).join(" ").split(" ");
+/** Returns the commands of a line that may have failed: of the program that the error names, else with a word of the output. */
+export function failingPart(failed: StoredDeed, error: string): string[] {
+  const doing = doingIn(textOf(failed));
+  const program = programNamedIn(error);
+  const named = doing.filter((command) => programOf(command).split(" ")[0] === program);
+  const told = doing.filter((command) => complainedOf(operandsOf([command]), failed.result).length > 0);
+  return [named, told].find((some) => some.length > 0) ?? doing;
+}
+
+/** Returns the words that an output complains of, with the folders that they are in. */
+function complainedOf(words: readonly string[], output: string): string[] {
+  const complained = output.split(/[\s"'`:,()]+/).filter((name) => /\w/.test(name));
+  return words.filter((word) => complained.some((name) => word === name || word.startsWith(`${name}/`)));
+}
+
+/** Returns whether commands do what others were to do: with what those complained of, else with all they were told. */
+function doesAsMuch(commands: readonly string[], failed: readonly string[], output: string): boolean {
+  const [had, wanted] = [operandsOf(commands), operandsOf(failed)];
+  // a part of all is less, unless it is the part that failed
+  if (wanted.length === 0) return had.length === 0 || complainedOf(had, output).length > 0;
+  const named = complainedOf(wanted, output);
+  if (had.length === 0 && named.length === 0) return true;
+  const words = commands.flatMap(shellWords);
+  return (named.length > 0 ? named : wanted).every((word) => words.includes(word));
+}
+
+/** Returns whether commands are only a part of others, without what those complained of. */
+function doesLess(commands: readonly string[], failed: readonly string[], output: string): boolean {
+  const [had, wanted] = [operandsOf(commands), operandsOf(failed)];
   const isPart = had.length > 0 && had.every((word) => wanted.includes(word));
-  return isPart && wanted.some((word) => isNamed(word) && !words.includes(word));
+  return isPart && !doesAsMuch(commands, failed, output);
 }
 
-/** Returns what the programs of a line are told to work on: not their options and subcommands. */
-function operandsOf(line: string): string[] {
-  return commandsIn(line).flatMap((command) => {
-    const [, what = "", ...rest] = command.split(" ");
-    return [...(/^[\w:-]+$/.test(what) ? [] : [what]), ...rest].filter((word) => /^[\w./@]/.test(word));
+/** Returns what the programs of a line are told to work on: not their options, texts and subcommands. */
+function operandsOf(commands: readonly string[]): string[] {
+  return commands.flatMap((command) => {
+    const [, what = "", ...rest] = shellWords(command);
+    return [...(/^[\w:-]+$/.test(what) ? [] : [what]), ...rest].filter((word) => /^[\w./@]\S*$/.test(word));
   });
+}
+
+/** Commands that only wait, or say something. */
+const IDLE = /^(?:sleep|true|echo|printf)\b/;
+
+/** Returns what a line does, in its own words, up to some programs: without what only looks, and filters. */
+export function essenceOf(line: string, goals: readonly string[] = []): string {
+  const parts = shellParts(line.trim());
+  const doing = parts.filter(
+    ({ text }, i) => parts[i - 1]?.separator !== "|" && !IDLE.test(text) && !isLooking(text),
+  );
+  const last = doing.findLastIndex(({ text }) => goalsOf(text).some((goal) => goals.includes(goal)));
+  const shown = (doing.length > 0 ? doing : parts).slice(0, last < 0 ? undefined : last + 1);
+  return shown.map(({ text }) => text.replace(/(?:\s*2>&1)+$/, "")).join(" && ");
 }
 
 /** Filters that let the last lines of an output through, where a program names its errors. */
@@ -99,13 +140,6 @@ export function hasOwnCode(line: string): boolean {
   return shellParts(line).every(({ separator }) => separator === "" || separator === "&&");
 }
 
-/** Returns the program that a line is run for: that which an error names, else the last of those that do something. */
-export function goalOf(line: string, error = ""): string {
-  const goals = goalsOf(line);
-  const named = programNamedIn(error);
-  return goals.find((goal) => goal.split(" ")[0] === named) ?? goals.at(-1) ?? "";
-}
-
 /** Returns what an error's line begins with, as programs begin it with their name. */
 export function programNamedIn(error: string): string | undefined {
   return /^([\w.-]+): /.exec(sameLine(error))?.[1];
@@ -113,9 +147,13 @@ export function programNamedIn(error: string): string | undefined {
 
 /** Returns the programs of a line that do something, else all, in order. */
 export function goalsOf(line: string): string[] {
+  return doingIn(line).map(programOf);
+}
+
+function doingIn(line: string): string[] {
   const commands = commandsIn(line);
   const doing = commands.filter((command) => !isLooking(command));
-  return (doing.length > 0 ? doing : commands).map(programOf);
+  return doing.length > 0 ? doing : commands;
 }
 
 /** Returns whether a run has the last word of a failed command, and half of the shorter one's words in common with it. */
@@ -153,6 +191,8 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
 
 /** A step that failed may have gone on by hand: it says so much less. */
 const FAILED_STEP = 4;
+/** Among so few steps what a command printed says what it was about. */
+const STEPS_FEW = 3;
 
 /** A step, and how likely it ended an error: by its telling words, and as a command much like the one that failed. */
 interface RankedStep {
@@ -163,43 +203,57 @@ interface RankedStep {
 /** Ranks the steps to an ending, the likeliest first: of equals changes, then the last. */
 export function rankSteps(
   failed: StoredDeed,
-  { steps }: Ending,
-  line: string,
+  { steps }: Pick<Ending, "steps">,
+  error: string,
   later: readonly StoredDeed[],
 ): RankedStep[] {
   const key = commandKey(textOf(failed));
-  const words = tellingWords(line, later.map(contentOf));
+  const words = tellingWords(error, later.map(contentOf));
   const command = wordsOf(textOf(failed)).join(" ");
   return steps
     .filter((deed) => isChange(deed) || commandKey(textOf(deed)) !== key)
     .map((deed, i) => {
-      const text = contentOf(deed);
-      const held = words.filter((word) => text.includes(word)).length;
-      const isLike = deed.kind === "command" && wordsOf(textOf(deed)).join(" ").startsWith(command);
-      return { deed, i, worth: deed.outcome === "failed" ? held / FAILED_STEP : held + Number(isLike) };
+      const [text, printed] = [contentOf(deed), tokensOf(steps.length <= STEPS_FEW ? deed.result : "")];
+      const isRun = deed.kind === "command";
+      const isLike = isRun && wordsOf(textOf(deed)).join(" ").startsWith(command);
+      let worth = Number(isLike);
+      for (const [word, weight] of words) {
+        if (text.has(word)) worth += weight;
+        else if (isRun && weight > 1 && printed.has(word)) worth++;
+      }
+      return { deed, i, worth: deed.outcome === "failed" ? worth / FAILED_STEP : worth };
     })
     .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
 }
 
-function contentOf({ target, input }: StoredDeed): string {
-  return `${target} ${input}`.toLowerCase();
+function contentOf({ target, input }: StoredDeed): Set<string> {
+  return tokensOf(`${target} ${input}`);
 }
 
-/** Returns the words of an error that few of the session's deeds hold. */
-function tellingWords(line: string, texts: readonly string[]): string[] {
-  return longWords(line).filter((word) => {
-    const held = texts.filter((text) => text.includes(word)).length;
-    return held > 0 && held <= Math.max(3, texts.length / 10);
-  });
+function tokensOf(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
 }
 
-function longWords(line: string): string[] {
-  return errorWords(line.toLowerCase()).filter((word) => word.length > 3);
+/** What is written as no word of a language is: quoted, with a sign or a digit inside, in capitals. */
+const NAME = /["'`‘“]|[\p{L}\p{N}][\d_./@\\-]+[\p{L}\p{N}]|\p{Ll}\p{Lu}|^\W*\p{Lu}{4,}\W*$/u;
+
+/** Returns the words of an error that few of the session's deeds hold, and what each says: a name more. */
+function tellingWords(error: string, contents: readonly Set<string>[]): Map<string, number> {
+  const words = new Map<string, number>();
+  for (const written of error.split(/\s+/)) {
+    const weight = NAME.test(written) ? 2 : 1;
+    for (const word of tokensOf(written)) {
+      const held = contents.filter((content) => content.has(word)).length;
+      if (word.length > 3 && held <= Math.max(3, contents.length / 10))
+        words.set(word, Math.max(weight, words.get(word) ?? 0));
+    }
+  }
+  return words;
 }
 
 /** Returns what an edit changed, from the line on that says most about an error: with its words, and added. */
 export function changeAround({ input }: StoredDeed, error: string): string {
-  const words = longWords(error);
+  const words = errorWords(error.toLowerCase()).filter((word) => word.length > 3);
   const worth = (line: string) =>
     2 * words.filter((word) => line.toLowerCase().includes(word)).length + Number(line.startsWith("+"));
   const lines = (onlyChanges(input) || input).split("\n").filter((line) => /\w/.test(line));

@@ -7,12 +7,13 @@ import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/ses
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
-import { isLooking } from "./commands.ts";
+import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
 import {
   changeAround,
   type Ending,
+  essenceOf,
+  failingPart,
   findEnding,
-  goalOf,
   goalsOf,
   hasOwnCode,
   isChange,
@@ -62,6 +63,14 @@ interface End extends Ending {
   failed: Occurrence;
   /** What may have helped, best first. */
   likely: StoredDeed[];
+  /** Whether the error went away by itself. */
+  isItself: boolean;
+}
+
+/** The failure of which something may be known. */
+interface Now extends FailedCommand {
+  lines: ReadonlyMap<number, string>;
+  now: Date;
 }
 
 /** Newest runs looked at: an error with more is too common to say anything. */
@@ -77,8 +86,10 @@ const CAUSES_FRAME = 2;
 /** Where so many ends are all different, none of them is the end. */
 const ENDS_GENERIC = 4;
 const STEPS_MAX = 3;
-/** So few steps are all named where none of them has a word of the error. */
-const STEPS_FEW = 3;
+/** An edit holds many words: one of the error's among them says nothing, unless it is a name. */
+const EDIT_WORTH = 2;
+/** Lines of an error whose words are looked for. */
+const ERROR_LINES = 5;
 /** After more steps nobody can say what helped. */
 const STEPS_FAR = 15;
 const ALL_CHARS = 600;
@@ -90,6 +101,7 @@ const CHANGE_CHARS = 120;
 /** Finds the known ends of the errors in a command's output, the first error first. */
 export function seenBefore(stores: readonly Store[], failed: FailedCommand, options: SeenOptions): Seen[] {
   const lines = errorKeys(failed.output, { hasFailed: true });
+  const now = { ...failed, lines, now: options.now };
   const runs = stores.flatMap((store) => runsWith(store, lines, failed, options));
   const [first] = lines.keys();
   const seen: Seen[] = [];
@@ -102,7 +114,7 @@ export function seenBefore(stores: readonly Store[], failed: FailedCommand, opti
       ({ keys }) =>
         isAlike(keys, lines) && !keys.some((each) => seen.some((other) => other.keys.includes(each))),
     );
-    const end = agreedEnd(key, line, alike, { command: failed.command, now: options.now });
+    const end = agreedEnd(key, line, alike, now);
     if (!end) continue;
     const keys = end.failed.keys.filter((each) => lines.has(each));
     for (const each of end.failed.keys) said.add(each);
@@ -186,25 +198,22 @@ function noiseIn({ db }: Store, until: string): (key: number) => boolean {
 }
 
 /** Returns the end that most sessions came to, else the latest; undefined where the line is any failure's. */
-function agreedEnd(
-  key: number,
-  line: string,
-  runs: readonly Occurrence[],
-  { command, now }: { command: string; now: Date },
-): End | undefined {
+function agreedEnd(key: number, line: string, runs: readonly Occurrence[], now: Now): End | undefined {
   const programs = ({ deed }: Occurrence) => programsThat(line, textOf(deed));
   if (new Set(runs.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
-  const mine = programsThat(line, command);
+  const mine = programsThat(line, now.command);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
   const sessions = [...Map.groupBy(alike, ({ session }) => session.id).values()];
   const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last]) => {
     const end = last && endIn(last, { key, line, now });
     return end ? [end] : [];
   });
-  const kinds = [...Map.groupBy(ends, kindOf).values()].sort((a, b) => b.length - a.length);
-  const isAnything = kinds.length >= ENDS_GENERIC && kinds[0]?.length === 1;
-  const end = kinds[0]?.[0];
-  return end === undefined || isAnything || isSelfExplaining(end) ? undefined : end;
+  const [gone, named] = [ends.filter(({ isItself }) => isItself), ends.filter(({ isItself }) => !isItself)];
+  const kinds = [...Map.groupBy(named, kindOf).values()].sort((a, b) => b.length - a.length);
+  const [[end] = [], ...others] = kinds;
+  const isAnything = others.length >= ENDS_GENERIC - 1 && kinds[0]?.length === 1;
+  if (end === undefined || isAnything || gone.length >= Number(kinds[0]?.length)) return undefined;
+  return isSaid(end, now) || isElsewhere(end, now, mine) ? undefined : end;
 }
 
 /** Returns the programs that may have printed a line: the one it names, else those of the command line. */
@@ -214,23 +223,71 @@ function programsThat(line: string, command: string): string[] {
   if (named !== undefined && words.includes(named)) return [named];
   return goalsOf(command).map((goal) => {
     const [program = ""] = goal.toLowerCase().split(" ");
-    return program.slice(program.lastIndexOf("/") + 1).replace(/(?:\.exe|[\d.]+)$/, "");
+    return programName(program);
   });
 }
 
-/** Returns whether an error printed the command that ended it, not only the one that failed: its reader knows it. */
-function isSelfExplaining({ failed: { deed }, run, likely: [first = run] }: End): boolean {
-  const command = shownCommand(first);
-  const isPrinted = command.includes(" ") && deed.result.includes(command);
-  return isPrinted && !textOf(deed).includes(command);
+function programName(program: string): string {
+  return program.slice(program.lastIndexOf("/") + 1).replace(/(?:\.exe|[\d.]+)$/, "");
+}
+
+/** Returns whether a failure's own output says how it ends: its reader knows that. */
+function isSaid({ run, likely, isOther }: End, { command, output }: Now): boolean {
+  const printed = plain(output);
+  const steps = likely.length === 0 && isOther ? [run] : likely;
+  return steps.every((step) => {
+    if (isChange(step)) return addedBy(step).every((line) => printed.includes(line));
+    const ran = shownCommand(step);
+    return ran.includes(" ") && printed.includes(plain(ran)) && !command.includes(ran);
+  });
+}
+
+/** Returns the lines that an edit added, as a message may print them. */
+function addedBy({ input }: StoredDeed): string[] {
+  const added = input.split("\n").filter((line) => line.startsWith("+") && /\w/.test(line));
+  return added.map((line) => plain(line.slice(1)).replace(/[,;]$/, ""));
+}
+
+function plain(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** Returns whether an end was only another folder, for what the failed command does not work on. */
+function isElsewhere({ failed: { deed, session }, run, likely }: End, now: Now, programs: string[]): boolean {
+  const [before, after] = [textOf(deed), textOf(run)];
+  if (likely.length > 0 || commandKey(before) !== commandKey(after)) return false;
+  if (String(foldersOf(before)) === String(foldersOf(after))) return false;
+  const had = argumentsOf(before, programs);
+  return (
+    !isNear(session.cwd, now.cwd) || argumentsOf(now.command, programs).some((word) => !had.includes(word))
+  );
+}
+
+function foldersOf(line: string): string[] {
+  return shellParts(line).flatMap(({ text }) => (/^(?:cd|pushd)\b/.test(text) ? [text] : []));
+}
+
+/** Returns what some programs of a line are told, but their options. */
+function argumentsOf(line: string, programs: readonly string[]): string[] {
+  return shellParts(line).flatMap(({ text }) => {
+    const [program = "", ...words] = shellWords(text.toLowerCase());
+    return programs.includes(programName(program)) ? words.filter((word) => /^[\w./@]/.test(word)) : [];
+  });
+}
+
+/** Returns whether one folder lies in the other. */
+function isNear(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  const [outer = "", inner = ""] = [a, b].map((path) => `${path.replace(/[\\/]+$/, "")}/`).sort();
+  return inner.replaceAll("\\", "/").startsWith(outer.replaceAll("\\", "/"));
 }
 
 function endIn(
   failed: Occurrence,
-  { key, line, now }: { key: number; line: string; now: Date },
+  { key, line, now }: { key: number; line: string; now: Now },
 ): End | undefined {
   const { deed, session, store } = failed;
-  const until = now.toISOString();
+  const until = now.now.toISOString();
   const later = readDeeds(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
     ({ timestamp }) => timestamp < until,
   );
@@ -243,17 +300,47 @@ function endIn(
     isClean: (run) => printed(run).every(noise),
   });
   if (!ending) return undefined;
-  const ranked = ending.steps.length > STEPS_FAR ? [] : rankSteps(deed, ending, line, later);
-  const steps = ranked.filter((step) => step.deed.outcome !== "failed");
-  const telling = steps.filter(({ worth }) => worth > 0);
-  const likely = telling.length === 0 && steps.length <= STEPS_FEW ? steps : telling;
-  if (likely.length === 0 && !ending.isOther) return undefined;
-  return { ...ending, failed, likely: likely.slice(0, STEPS_MAX).map((step) => step.deed) };
+  const isGit = failingPart(deed, line).some((command) => command.startsWith("git "));
+  const steps = ending.steps.filter((step) => isChange(step) || isGit || !isKeeping(textOf(step)));
+  const isItself = steps.length === 0 && !ending.isOther;
+  const likely = steps.length > STEPS_FAR ? [] : likelySteps(failed, { line, steps, later, now });
+  if (likely.length === 0 && !ending.isOther && !isItself) return undefined;
+  return { ...ending, failed, likely, isItself };
+}
+
+/** Returns the steps that touch what the error names; else the only one, where it was a command in the same project. */
+function likelySteps(
+  { keys, deed, session }: Occurrence,
+  { line, steps, later, now }: { line: string; steps: StoredDeed[]; later: StoredDeed[]; now: Now },
+): StoredDeed[] {
+  const error = [line, ...keys.flatMap((key) => now.lines.get(key) ?? []).slice(0, ERROR_LINES)].join("\n");
+  const present = `${now.command} ${now.output}`;
+  // an edit where the earlier failure was is none where this one is
+  const isHere = ({ target }: StoredDeed) => {
+    const name = baseName(target);
+    return present.includes(name) || !`${textOf(deed)} ${deed.result}`.includes(name);
+  };
+  const likely = rankSteps(deed, { steps }, error, later).filter(
+    (step) =>
+      step.deed.outcome !== "failed" &&
+      (isChange(step.deed) ? step.worth >= EDIT_WORTH && isHere(step.deed) : step.worth > 0),
+  );
+  const [only] = steps;
+  const isOnly = steps.length === 1 && only?.kind === "command" && only.outcome !== "failed";
+  if (likely.length === 0 && only && isOnly && isNear(session.cwd, now.cwd)) return [only];
+  return likely.slice(0, STEPS_MAX).map((step) => step.deed);
+}
+
+/** Git commands that keep or put back work: they end no other program's error. */
+const KEEPING = /^git (?:add|commit|push|stash|checkout|switch|restore|reset|revert|tag)\b/;
+
+function isKeeping(line: string): boolean {
+  return commandsIn(line).every((command) => KEEPING.test(command) || isLooking(command));
 }
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
 function kindOf({ likely: [first], run }: End): string {
-  return first && isChange(first) ? baseName(first.target) : goalOf(textOf(first ?? run));
+  return first && isChange(first) ? baseName(first.target) : (goalsOf(textOf(first ?? run)).at(-1) ?? "");
 }
 
 /** Returns the line of some keys that the fewest runs printed, which says most. */
@@ -286,7 +373,8 @@ function describe(
       : `ran ${say(shownCommand(deed))} ${at(deed)}`,
   );
   if (steps.length === 0) {
-    const [now, before] = [shownCommand(run), shownCommand(failed.deed)];
+    const goals = failingPart(failed.deed, line).map(programOf);
+    const [now, before] = [run, failed.deed].map((deed) => essenceOf(textOf(deed), goals));
     steps.push(`ran ${say(contrast(now, before))} in place of ${say(contrast(before, now))} ${at(run)}`);
   }
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
@@ -296,24 +384,17 @@ function describe(
   return head + steps.join(", ");
 }
 
-/** Joined streams and the last filters of a line, which only say how much of an output was wanted. */
-const OUTPUT_WANTED = /(?:\s*2>&1|\s*\|\s*(?:tail|head)\b[^|&;"'`()\n]*)+$/;
-
 function shownCommand(deed: StoredDeed): string {
-  return textOf(deed).trim().replace(OUTPUT_WANTED, "");
+  return essenceOf(textOf(deed));
 }
 
-/** Returns a command; of a long one the part in which it differs from another, and how it begins. */
-function contrast(command: string, other: string): string {
-  if (command.length <= DID_CHARS) return command;
+/** Returns a command; of a long one how it begins, and from where it differs from another. */
+function contrast(command = "", other = ""): string {
   const [words, others] = [command.split(/\s+/), other.split(/\s+/)];
-  const most = Math.min(words.length, others.length);
-  let [from, to] = [0, 0];
-  while (from < most && words[from] === others[from]) from++;
-  while (to < most - from && words.at(-1 - to) === others.at(-1 - to)) to++;
-  const end = Math.max(2, words.length - to);
-  const shown = from > 3 ? [...words.slice(0, 2), "…", ...words.slice(from, end)] : words.slice(0, end);
-  return [...shown, ...(to > 0 ? ["…"] : [])].join(" ");
+  const from = words.findIndex((word, i) => word !== others[i]);
+  return command.length > DID_CHARS && from > 3
+    ? [...words.slice(0, 2), "…", ...words.slice(from)].join(" ")
+    : command;
 }
 
 function baseName(path: string): string {
