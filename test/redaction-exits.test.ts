@@ -130,7 +130,7 @@ function layTranscripts(): void {
     "ended",
     { day: 1, cwd: folder },
     ["fails", "deploy --now", REFUSED],
-    ["runs", `allow ${planted}`, ""],
+    ["runs", `allow zebra ${planted}`, ""],
     ["runs", "deploy --now", "done"],
   );
   const plain = [`{"role":"user","content":"plain gateway ${planted.replaceAll('"', '\\"')}"}`];

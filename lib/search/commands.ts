@@ -21,7 +21,7 @@ const REDIRECTION = /\s*(?:\d?>&\d|\d?>>?\s*\S+|<\s*\S+|&>\s*\S+)/g;
 const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;
 /** Programs that only look, so that nothing is fixed by them. */
 const LOOKING =
-  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
+  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|lsof|ps|ss|netstat|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
 
 /** Splits a line into commands. Quotes, parentheses and here-documents stay with their command. */
 export function shellParts(line: string): ShellPart[] {

@@ -129,10 +129,12 @@ function isShown(run: StoredDeed, failed: string): boolean {
   return filtersOf(textOf(run)).every((filter) => filtersOf(failed).includes(filter));
 }
 
+/** Returns the filters of a line, and where its output goes instead. */
 function filtersOf(line: string): string[] {
-  return shellParts(line).flatMap(({ text }, i, parts) =>
-    parts[i - 1]?.separator === "|" && !LETS_THROUGH.test(text) ? [text] : [],
-  );
+  return shellParts(line).flatMap(({ text }, i, parts) => [
+    ...(parts[i - 1]?.separator === "|" && !LETS_THROUGH.test(text) ? [text] : []),
+    ...(text.match(/(?<=\s)(?:[12&]?>>?)\s*[^\s&]\S*/g) ?? []),
+  ]);
 }
 
 /** Returns whether the exit code of a command line is that of its commands. */
@@ -193,6 +195,12 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
 const FAILED_STEP = 4;
 /** Among so few steps what a command printed says what it was about. */
 const STEPS_FEW = 3;
+/** What commands do about what is missing, and about what is not running, under whatever name. */
+const REMEDIES: [error: RegExp, command: RegExp][] = [
+  [/\bmissing\b|no such|\bno module|not (?:be )?(?:found|installed)|cannot find/i, /\b(?:install|add)\b/],
+  [/refused|not running|connect|\bdaemon\b|socket/i, /\b(?:start|restart|up)\b/],
+];
+const REMEDY_WORTH = 2;
 
 /** A step, and how likely it ended an error: by its telling words, and as a command much like the one that failed. */
 interface RankedStep {
@@ -209,6 +217,7 @@ export function rankSteps(
 ): RankedStep[] {
   const key = commandKey(textOf(failed));
   const words = tellingWords(error, later.map(contentOf));
+  const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
   const command = wordsOf(textOf(failed)).join(" ");
   return steps
     .filter((deed) => isChange(deed) || commandKey(textOf(deed)) !== key)
@@ -216,7 +225,9 @@ export function rankSteps(
       const [text, printed] = [contentOf(deed), tokensOf(steps.length <= STEPS_FEW ? deed.result : "")];
       const isRun = deed.kind === "command";
       const isLike = isRun && wordsOf(textOf(deed)).join(" ").startsWith(command);
-      let worth = Number(isLike);
+      const isRemedy =
+        isRun && cures.some((cure) => commandsIn(textOf(deed)).some((each) => cure.test(each)));
+      let worth = Number(isLike) + (isRemedy ? REMEDY_WORTH : 0);
       for (const [word, weight] of words) {
         if (text.has(word)) worth += weight;
         else if (isRun && weight > 1 && printed.has(word)) worth++;

@@ -65,6 +65,8 @@ interface End extends Ending {
   likely: StoredDeed[];
   /** Whether the error went away by itself. */
   isItself: boolean;
+  /** Whether all that speaks for it is that nothing else was done. */
+  isGuess: boolean;
 }
 
 /** The failure of which something may be known. */
@@ -204,12 +206,15 @@ function agreedEnd(key: number, line: string, runs: readonly Occurrence[], now: 
   const mine = programsThat(line, now.command);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
   const sessions = [...Map.groupBy(alike, ({ session }) => session.id).values()];
-  const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last]) => {
+  const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last, before]) => {
     const end = last && endIn(last, { key, line, now });
-    return end ? [end] : [];
+    // what failed twice does not go by itself
+    return end ? [{ ...end, isGuess: end.isGuess && before === undefined }] : [];
   });
   const [gone, named] = [ends.filter(({ isItself }) => isItself), ends.filter(({ isItself }) => !isItself)];
-  const kinds = [...Map.groupBy(named, kindOf).values()].sort((a, b) => b.length - a.length);
+  const kinds = [...Map.groupBy(named, kindOf).values()]
+    .filter((same) => same.length > 1 || !same[0]?.isGuess)
+    .sort((a, b) => b.length - a.length);
   const [[end] = [], ...others] = kinds;
   const isAnything = others.length >= ENDS_GENERIC - 1 && kinds[0]?.length === 1;
   if (end === undefined || isAnything || gone.length >= Number(kinds[0]?.length)) return undefined;
@@ -303,32 +308,35 @@ function endIn(
   const isGit = failingPart(deed, line).some((command) => command.startsWith("git "));
   const steps = ending.steps.filter((step) => isChange(step) || isGit || !isKeeping(textOf(step)));
   const isItself = steps.length === 0 && !ending.isOther;
-  const likely = steps.length > STEPS_FAR ? [] : likelySteps(failed, { line, steps, later, now });
+  const telling = steps.length > STEPS_FAR ? [] : tellingSteps(failed, { line, steps, later, now });
+  const isGuess = telling.length === 0 && steps.length === 1 && isNear(session.cwd, now.cwd);
+  const likely = isGuess
+    ? steps.filter((step) => step.outcome !== "failed" && isHere(step, deed, now))
+    : telling;
   if (likely.length === 0 && !ending.isOther && !isItself) return undefined;
-  return { ...ending, failed, likely, isItself };
+  return { ...ending, failed, likely, isItself, isGuess };
 }
 
-/** Returns the steps that touch what the error names; else the only one, where it was a command in the same project. */
-function likelySteps(
-  { keys, deed, session }: Occurrence,
+/** Returns the steps that touch what the error names, the likeliest first. */
+function tellingSteps(
+  { keys, deed }: Occurrence,
   { line, steps, later, now }: { line: string; steps: StoredDeed[]; later: StoredDeed[]; now: Now },
 ): StoredDeed[] {
   const error = [line, ...keys.flatMap((key) => now.lines.get(key) ?? []).slice(0, ERROR_LINES)].join("\n");
-  const present = `${now.command} ${now.output}`;
-  // an edit where the earlier failure was is none where this one is
-  const isHere = ({ target }: StoredDeed) => {
-    const name = baseName(target);
-    return present.includes(name) || !`${textOf(deed)} ${deed.result}`.includes(name);
-  };
-  const likely = rankSteps(deed, { steps }, error, later).filter(
-    (step) =>
-      step.deed.outcome !== "failed" &&
-      (isChange(step.deed) ? step.worth >= EDIT_WORTH && isHere(step.deed) : step.worth > 0),
-  );
-  const [only] = steps;
-  const isOnly = steps.length === 1 && only?.kind === "command" && only.outcome !== "failed";
-  if (likely.length === 0 && only && isOnly && isNear(session.cwd, now.cwd)) return [only];
-  return likely.slice(0, STEPS_MAX).map((step) => step.deed);
+  return rankSteps(deed, { steps }, error, later)
+    .filter(({ deed: step, worth }) => {
+      if (step.outcome === "failed") return false;
+      return isChange(step) ? worth >= EDIT_WORTH && isHere(step, deed, now) : worth > 0;
+    })
+    .slice(0, STEPS_MAX)
+    .map((step) => step.deed);
+}
+
+/** Returns whether a step is about this failure too: an edit where the earlier one was is none where this one is. */
+function isHere(step: StoredDeed, failed: StoredDeed, { command, output }: Now): boolean {
+  const name = baseName(step.target);
+  const wasThere = `${textOf(failed)} ${failed.result}`.includes(name);
+  return !isChange(step) || !wasThere || `${command} ${output}`.includes(name);
 }
 
 /** Git commands that keep or put back work: they end no other program's error. */
