@@ -4,7 +4,6 @@
  */
 
 import { resolve } from "node:path";
-import { shortHash } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { RawEntry, Results } from "./format.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
@@ -21,13 +20,6 @@ interface CallOptions {
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
-
-/** What a result asks of its call. */
-interface Call {
-  /** Without its input, which may be large; of a call that is no question, without its target too. */
-  tool: ToolCall;
-  isOurs: boolean;
-}
 
 /** Tools that only our own extension registers. */
 const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
@@ -55,34 +47,28 @@ export function callCheck({
   results,
   callsBefore,
 }: CallOptions): (raw: RawEntry) => Entry | undefined {
-  const calls = new Map<number, Call>();
-  const ordinary = new Map<string, Call>();
-  const take = (callId: string | undefined, tool: ToolCall, workdir: string) => {
+  /** By id; without their input, which may be large. */
+  const calls = new Map<string, { tool: ToolCall; isOurs: boolean }>();
+  const take = ({ callId, workdir = cwd }: RawEntry, tool: ToolCall) => {
     const isOurs = isOwnCall(tool, workdir);
-    if (callId === undefined) return isOurs;
-    const isSpecial = isOurs || tool.action === "other";
-    const call = isSpecial ? { tool: withoutInput(tool), isOurs } : ordinaryCall(ordinary, tool);
-    hold(calls, shortHash(callId), call);
+    if (callId !== undefined) calls.set(callId, { tool: withoutInput(tool), isOurs });
+    if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
     return isOurs;
   };
   let before = callsBefore;
-  const callOf = (callId: string) => {
-    if (before && !calls.has(shortHash(callId))) {
+  const find = (callId: string) => {
+    if (before && !calls.has(callId)) {
       const earlier = [...before()];
       before = undefined;
-      for (const { callId: id, tool, workdir = cwd } of earlier) {
-        if (tool && id !== undefined && !calls.has(shortHash(id))) take(id, tool, workdir);
-      }
+      for (const raw of earlier) if (raw.tool && !calls.has(raw.callId ?? "")) take(raw, raw.tool);
     }
-    return calls.get(shortHash(callId));
+    return calls.get(callId);
   };
   return (raw) => {
     const { callId, tool, settle } = raw;
-    if (tool) {
-      return take(callId, tool, raw.workdir ?? cwd) ? undefined : callEntry(raw, tool, results);
-    }
+    if (tool) return take(raw, tool) ? undefined : callEntry(raw, tool, results);
     if (callId === undefined) return raw;
-    const call = callOf(callId);
+    const call = find(callId);
     if (settle) {
       const text = call ? settle(call.tool) : "";
       return text === "" ? undefined : { ...raw, text };
@@ -95,26 +81,10 @@ export function callCheck({
 /** Cuts a result to its ends, and a command's to its error lines between them. */
 function resultEnds(entry: Entry, isOutput: boolean): Entry {
   if (entry.kind !== "result") return entry;
-  entry.text = entry.isError ? bothEnds(entry.text, isOutput) : keepTail(entry.text, isOutput);
-  if (entry.patch !== undefined) entry.patch = keepHead(onlyChanges(entry.patch));
+  const kept = entry.isError ? { head: HEAD_CHARS, tail: TAIL_CHARS } : { tail: DONE_CHARS };
+  entry.text = keepEnds(entry.text, { ...kept, withErrors: isOutput });
+  if (entry.patch !== undefined) entry.patch = keepEnds(onlyChanges(entry.patch), { head: HEAD_CHARS });
   return entry;
-}
-
-/** Holds a call by a number: an object or text that stays among garbage keeps a block of memory alive. */
-function hold(calls: Map<number, Call>, key: number, call: Call): void {
-  calls.set(key, call);
-  if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
-}
-
-/** Returns what is held of any call of a tool whose result says all by itself. */
-function ordinaryCall(known: Map<string, Call>, { name, action }: ToolCall): Call {
-  let call = known.get(name);
-  if (!call) {
-    if (known.size >= CALLS_HELD) known.clear();
-    call = { tool: { name, target: "", action, paths: [] }, isOurs: false };
-    known.set(name, call);
-  }
-  return call;
 }
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
@@ -131,7 +101,10 @@ function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
   const brief = withoutInput(tool);
   entry.tool = brief;
   if (!results || !Object.hasOwn(tool, "input")) return entry;
-  const kept = () => (results === "ends" ? keepHead(tool.input ?? "") : (tool.input ?? ""));
+  const kept = () => {
+    const { input = "" } = tool;
+    return results === "ends" ? keepEnds(input, { head: HEAD_CHARS }) : input;
+  };
   // A diff is worked out only where the host kept none; what else is held would keep the whole input in memory.
   if (tool.action === "edit") defineLazy(brief, "input", kept);
   else brief.input = kept();
@@ -155,26 +128,17 @@ const WORD_MAX = 8000;
 const MANY_LINES = /PRIVATE KEY|Private-Lines/;
 const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}]/;
 
-/** Returns the beginning of a text. */
-function keepHead(text: string): string {
-  if (text.length <= HEAD_CHARS + TAIL_CHARS || MANY_LINES.test(text)) return text;
-  return copyText(text.slice(0, wordEnd(text, HEAD_CHARS)));
-}
-
-/** Returns the end of a text, after its error lines where they are wanted. */
-function keepTail(text: string, withErrors: boolean): string {
-  if (text.length <= 2 * DONE_CHARS || MANY_LINES.test(text)) return text;
-  const tail = text.slice(wordStart(text, text.length - DONE_CHARS));
-  return copyText([...(withErrors ? keptErrors(text, tail) : []), tail].join("\n"));
-}
-
-/** Returns both ends of a text, on lines of their own, with the error lines between them where they are wanted. */
-function bothEnds(text: string, withErrors: boolean): string {
-  if (text.length <= 2 * HEAD_CHARS || MANY_LINES.test(text)) return text;
-  const [to, from] = [wordEnd(text, HEAD_CHARS), wordStart(text, text.length - TAIL_CHARS)];
+/** Returns one end of a text or both, at words and on lines of their own, with its error lines where they are wanted. */
+function keepEnds(
+  text: string,
+  { head = 0, tail = 0, withErrors = false }: { head?: number; tail?: number; withErrors?: boolean },
+): string {
+  if (text.length <= 2 * Math.max(head, tail) || MANY_LINES.test(text)) return text;
+  const [to, from] = [head && wordEnd(text, head), tail ? wordStart(text, text.length - tail) : text.length];
   if (to >= from) return text;
-  const [head, tail] = [text.slice(0, to), text.slice(from)];
-  return copyText([head, "…", ...(withErrors ? keptErrors(text, head, tail) : []), tail].join("\n"));
+  const [first, last] = [text.slice(0, to), text.slice(from)];
+  const between = [first && last && "…", ...(withErrors ? keptErrors(text, first, last) : [])];
+  return copyText([first, ...between, last].filter((part) => part !== "").join("\n"));
 }
 
 /** Of an output's error lines so many are kept, none of them longer: what is longer is data. */

@@ -33,6 +33,8 @@ export const NEWLINE = 10; // its byte
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
 /** Starts tried in one damaged line, so that a hostile one costs no more than these many parses. */
 const RECORD_STARTS_MAX = 64;
+/** Hosts write none between the parts of a row. */
+const BLANKS_MAX = 64;
 
 /** Opens a file, hands its descriptor to `use`, and closes it. */
 export function withFile<T>(file: string, use: (descriptor: number, size: number) => T): T {
@@ -188,17 +190,17 @@ function recover(text: string): { records: JsonRecord[]; damaged: boolean } {
  * (a subagent's inside a progress row), and those are no rows of the conversation.
  */
 function isNested(text: string, start: number, end: number): boolean {
-  const after = neighbour(text, end, 1);
+  const after = text
+    .slice(end, end + BLANKS_MAX)
+    .trimStart()
+    .charAt(0);
   if (after === "," || after === "}" || after === "]") return true;
-  const before = neighbour(text, start - 1, -1);
-  return after !== "" && (before === ":" || before === "," || before === "[");
-}
-
-/** Returns the first character from `at` on that is not white space, or "". */
-function neighbour(text: string, at: number, step: 1 | -1): string {
-  let i = at;
-  while (" \t\r".includes(text.charAt(i)) && i >= 0 && i < text.length) i += step;
-  return text.charAt(i);
+  const before =
+    text
+      .slice(Math.max(0, start - BLANKS_MAX), start)
+      .trimEnd()
+      .at(-1) ?? "";
+  return after !== "" && /[:,[]/.test(before);
 }
 
 /** Returns the end (exclusive) of the object that starts at `start`, or -1. */

@@ -236,92 +236,54 @@ interface Fit {
 export function fitSteps(whole: readonly Line[], { maxChars, lines, range, id, words }: Fit): Line[] {
   if (countPoints(whole) <= maxChars) return [...whole];
   const share = Math.max(EXCERPT_MIN, Math.floor((maxChars - LEFT_OUT_MAX) / whole.length));
-  const texts = words.length === 0 ? whole : whole.map((text) => excerpt(text, words, share));
-  const lengths = texts.map((text) => countPoints([text]));
-  const end = texts.length - 1;
-  const asked = range && askedIn(lines, range);
-  const placeOf = (first: number, last: number) => `${id}:${lines[first]}-${lines[last]}`;
+  const steps = words.length === 0 ? whole : whole.map((step) => excerpt(step, words, share));
+  const end = steps.length - 1;
+  const place = (from: number, to: number) => `${id}:${lines[from]}-${lines[to]}`;
   const leftOut = (from: number, to: number): Line => {
-    const count = from + end - to;
-    const places = [...(from > 0 ? [placeOf(0, from - 1)] : []), ...(to < end ? [placeOf(to + 1, end)] : [])];
+    const places = [...(from > 0 ? [place(0, from - 1)] : []), ...(to < end ? [place(to + 1, end)] : [])];
+    const count = counted(from + end - to, "entry", "entries");
     const text =
-      count === 0
+      places.length === 0
         ? "[the rest is cut to fit]"
-        : `[${counted(count, "entry", "entries")} left out; go on with ${places.join(" or ")}]`;
+        : `[${count} left out; go on with ${places.join(" or ")}]`;
     return { kind: "text", parts: [["faint", text]] };
   };
-  const longest = asked ? [leftOut(texts.length, -1), leftOut(end, end - 1)] : [leftOut(end, end)];
-  let left = maxChars - Math.max(...longest.map((line) => countPoints([line])));
-  let [from, to] = asked ? [asked[0], asked[0] - 1] : [texts.length, end];
+  const asked = range ? lines.findIndex((line) => line >= range.from) : -1;
+  const first = asked === -1 ? end : asked;
+  const last = Math.max(first, range ? lines.findLastIndex((line) => line <= range.to) : first);
+  let left = maxChars - countPoints([asked === -1 ? leftOut(end, end) : leftOut(steps.length, -1)]);
+  let [from, to] = [first, first - 1];
   const take = (at: number) => {
-    if (at < 0 || at > end || (lengths[at] ?? 0) > left) return false;
-    left -= lengths[at] ?? 0;
+    const step = steps[at];
+    const length = step ? countPoints([step]) : Number.POSITIVE_INFINITY;
+    if (length > left) return false;
+    left -= length;
     return true;
   };
-  if (words.length > 0 && !asked && (lengths[end] ?? 0) > left)
-    return [...cutStep(texts[end], left), leftOut(end, end)];
-  while (asked && to < asked[1] && take(to + 1)) to++;
-  if (asked && to < asked[0]) return [...cutStep(texts[asked[0]], left), leftOut(from, from)];
-  for (let isOpen = !asked || to >= asked[1]; isOpen; ) {
+  while (to < last && take(to + 1)) to++;
+  const cut = steps[first];
+  if (to < first) {
+    return cut && left >= CUT_MIN && (asked !== -1 || words.length > 0)
+      ? [cutLine(cut, left - 1), leftOut(first, first)]
+      : [leftOut(steps.length, end)];
+  }
+  while (to >= last) {
     const isBefore = take(from - 1);
     if (isBefore) from--;
-    const isAfter = asked !== undefined && take(to + 1);
+    const isAfter = take(to + 1);
     if (isAfter) to++;
-    isOpen = isBefore || isAfter;
+    if (!isBefore && !isAfter) break;
   }
-  return [...texts.slice(from, to + 1), leftOut(from, to)];
+  return [...steps.slice(from, to + 1), leftOut(from, to)];
 }
 
 /** Returns of a step its first row and the rows that hold the words, in at most `max` code points. */
 function excerpt(step: Line, words: readonly string[], max: number): Line {
   if (countPoints([step]) <= max) return step;
-  const rows = rowsOf(step);
-  const isWanted = (row: readonly Part[]) => {
-    const text = plainText({ kind: "row", parts: row }).toLowerCase();
-    return words.some((word) => text.includes(word));
-  };
-  const parts: Part[] = [];
-  let last = -1;
-  for (const [i, row] of rows.entries()) {
-    if (i > 0 && !isWanted(row)) continue;
-    parts.push(...(i === 0 ? [] : [i > last + 1 ? "\n  …\n" : "\n"]), ...row);
-    last = i;
-  }
-  return cutLine({ kind: step.kind, parts: last < rows.length - 1 ? [...parts, "\n  …"] : parts }, max - 1);
-}
-
-/** Splits a formatted step at its line breaks. */
-function rowsOf({ parts }: Line): Part[][] {
-  const rows: Part[][] = [[]];
-  for (const part of parts) {
-    const [text, ...others] = (typeof part === "string" ? part : part[1]).split("\n");
-    const like = (piece: string): Part => (typeof part === "string" ? piece : [part[0], piece]);
-    rows.at(-1)?.push(like(text ?? ""));
-    for (const other of others) rows.push([like(other)]);
-  }
-  return rows;
-}
-
-/** Returns the first and last step within a range; where none is shown, the next one. */
-function askedIn(
-  lines: readonly number[],
-  { from, to }: { from: number; to: number },
-): [number, number] | undefined {
-  const first = lines.findIndex((line) => line >= from);
-  return first === -1
-    ? undefined
-    : [
-        first,
-        Math.max(
-          first,
-          lines.findLastIndex((line) => line <= to),
-        ),
-      ];
-}
-
-/** Cuts the one step that was asked for and does not fit. */
-function cutStep(text: Line | undefined, left: number): Line[] {
-  return text === undefined || left < CUT_MIN ? [] : [cutLine(text, left - 1)];
+  const rows = plainText(step).split("\n");
+  const isKept = rows.map((row, i) => i === 0 || words.some((word) => row.toLowerCase().includes(word)));
+  const kept = rows.flatMap((row, i) => (isKept[i] ? [row] : isKept[i - 1] ? ["  …"] : []));
+  return cutLine({ kind: step.kind, parts: [kept.join("\n")] }, max - 1);
 }
 
 /** Converts a step to JSON. */

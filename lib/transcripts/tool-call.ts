@@ -25,7 +25,6 @@ const PRIMARY_ARGUMENTS = [
 /** Of a search, what is looked for says more than where. */
 const SEARCHED = ["pattern", "query", "url"];
 const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath", "absolute_path"];
-const ACTIONS_HELD = 500; // far more than a session has tools
 const ACTIONS: [ToolAction, RegExp][] = [
   [
     "edit",
@@ -52,19 +51,8 @@ export function toolCall(name: string, input: unknown, whole = false): ToolCall 
   return call;
 }
 
-const actions = new Map<string, ToolAction>();
-
-/** A session has few tools and thousands of calls. */
-function findAction(name: string): ToolAction {
-  const known = actions.get(name);
-  if (known !== undefined) return known;
-  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
-  if (actions.size < ACTIONS_HELD) actions.set(name, action);
-  return action;
-}
-
 function briefCall(name: string, input: unknown): ToolCall {
-  const action = findAction(name);
+  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
   if (name === "apply_patch") {
     const patch =
       typeof input === "string"
