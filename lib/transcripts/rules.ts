@@ -45,15 +45,15 @@ export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry |
     if (isOpen !== undefined) sinceKey = isOpen ? 0 : Number.POSITIVE_INFINITY;
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
-    return isExcluded || isAnswerExcluded
-      ? undefined
-      : cleanEntry(raw, isAfterKey ? (text) => clean(replaceKeyLines(text)) : clean);
+    if (isExcluded || isAnswerExcluded) return undefined;
+    return cleanEntry(raw, isAfterKey ? (text) => clean(replaceKeyLines(text)) : clean);
   };
 }
 
 /** Returns an entry whose texts are redacted when they are first read. */
 function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
-  const { line, offset, end, id, kind, at, callId, contextTokens } = raw;
+  // Named one by one: what a format adds to a raw entry is not redacted.
+  const { line, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
   const entry: Entry = {
@@ -69,12 +69,10 @@ function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
     at,
     callId,
     contextTokens,
+    isError,
+    state,
   };
-  // Assigned, not spread: this runs for every row there is.
   if (tool) entry.tool = tool;
-  if (raw.isError !== undefined) entry.isError = raw.isError;
-  if (raw.state) entry.state = raw.state;
-  const { patch } = raw;
   return patch === undefined ? entry : defineLazy(entry, "patch", () => clean(patch));
 }
 
@@ -182,11 +180,7 @@ const LOCK_WAIT_MS = 10_000; // a writer appends one line
 
 /** Adds rows under the entry of `exclude` that keeps them out. */
 export async function keepForgottenRows(file: string, entry: string, rows: Iterable<RowId>): Promise<void> {
-  const keys = new Set<string>();
-  for (const row of rows) {
-    const key = rowKey(row);
-    if (key !== undefined) keys.add(key);
-  }
+  const keys = new Set([...rows].flatMap((row) => rowKey(row) ?? []));
   if (keys.size > 0) await change(file, (present) => [...present, { entry, rows: [...keys] }]);
 }
 
@@ -214,17 +208,14 @@ function read(file: string): Forgotten[] {
 let known: { file: string; state: string; rows: ReadonlySet<string> } | undefined;
 
 /** Returns a test for rows of forgotten sessions; undefined where nothing was forgotten. */
-export function forgottenTest(file: string | undefined): ((entry: RowId) => boolean) | undefined {
+function forgottenTest(file: string | undefined): ((entry: RowId) => boolean) | undefined {
   const stat = file === undefined ? undefined : statOf(file);
   if (file === undefined || !stat) return undefined;
   const state = `${stat.size} ${stat.mtimeMs}`;
   if (known?.file !== file || known.state !== state)
     known = { file, state, rows: new Set(read(file).flatMap(({ rows }) => rows)) };
   const { rows } = known;
-  return (entry) => {
-    const key = rowKey(entry);
-    return key !== undefined && rows.has(key);
-  };
+  return (entry) => rows.has(rowKey(entry) ?? "");
 }
 
 type RowId = Pick<Entry, "id" | "at">;

@@ -88,7 +88,7 @@ export interface Entry {
   /** On `tool` and `result` entries: pairs a call with its result. */
   callId?: string | undefined;
   /** On `result` entries. */
-  isError?: boolean;
+  isError?: boolean | undefined;
   /** On `result` entries: the user turned the call down, or what it started goes on. */
   state?: "rejected" | "running" | undefined;
   /** On `result` entries: the unified diff that the host kept of an edit. */
