@@ -42,7 +42,7 @@ async function contextOf({ env, input, paths: places }: HookCall): Promise<strin
   const begins = input.source === "startup" || input.source === "clear";
   if (!begins || !settings.activity.welcome) return undefined;
   const { welcomeLine } = await import("../../lib/naming/welcome.ts");
-  return welcomeLine({ paths, session });
+  return welcomeLine(paths, session);
 }
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */

@@ -22,14 +22,11 @@ interface ConversationOptions {
   relevance?: ((entry: Entry) => number) | undefined;
 }
 
-interface ConversationText {
-  text: string;
-  /** How many messages were left out. */
-  omitted: number;
-}
-
-/** Renders a conversation's entries. */
-export function conversationText(all: readonly Entry[], options: ConversationOptions): ConversationText {
+/** Renders a conversation's entries, and counts the messages that were left out. */
+export function conversationText(
+  all: readonly Entry[],
+  options: ConversationOptions,
+): { text: string; omitted: number } {
   const entries = all.filter(({ text, tool }) => tool || text.trim() !== "");
   const shown = choose(entries, options);
   const parts: string[] = [];
@@ -58,7 +55,7 @@ function isAside({ kind }: Entry): boolean {
 
 /** Returns the entries that are shown, by their position, rendered; no others are, however many there are. */
 function choose(entries: readonly Entry[], options: ConversationOptions): Map<number, string> {
-  const { maxBytes, relevance } = options;
+  const { maxBytes, lines, relevance } = options;
   const all = relevance && renderAll(entries, options);
   if (all) return all;
   const shown = new Map<number, string>();
@@ -68,7 +65,7 @@ function choose(entries: readonly Entry[], options: ConversationOptions): Map<nu
     for (const index of indexes) {
       const entry = entries[index];
       if (!entry || shown.has(index)) continue;
-      const text = rendered(entry, options);
+      const text = framed(entry, shortened(content(entry), Math.floor(maxBytes * MESSAGE_SHARE)), lines);
       const bytes = Buffer.byteLength(text) + 2;
       if (bytes > budget && whole) return;
       if (bytes > budget) continue;
@@ -113,20 +110,16 @@ function mostRelevant(entries: readonly Entry[], relevance: (entry: Entry) => nu
     .map(({ index }) => index);
 }
 
-function rendered(entry: Entry, { maxBytes, lines }: ConversationOptions): string {
-  return framed(entry, shortened(content(entry), Math.floor(maxBytes * MESSAGE_SHARE)), lines);
-}
+const SPEAKERS = {
+  user: "User",
+  assistant: "Assistant",
+  summary: "Summary of what came before",
+  result: "Result",
+};
 
-function framed(entry: Entry, text: string, lines: boolean | undefined): string {
-  const place = lines ? `L${entry.line} ` : "";
-  return `${place}${label(entry)}${text}${entry.kind === "tool" ? "]" : ""}`;
-}
-
-function label({ kind, tool }: Entry): string {
-  if (kind === "user") return "User: ";
-  if (kind === "assistant") return "Assistant: ";
-  if (kind === "summary") return "Summary of what came before: ";
-  return kind === "tool" ? `[${tool?.name ?? "Tool"} ` : "Result: ";
+function framed({ line, kind, tool }: Entry, text: string, lines: boolean | undefined): string {
+  const said = kind === "tool" ? `[${tool?.name ?? "Tool"} ${text}]` : `${SPEAKERS[kind]}: ${text}`;
+  return lines ? `L${line} ${said}` : said;
 }
 
 function content({ kind, tool, text }: Entry): string {
@@ -210,13 +203,6 @@ const LETTER_FIRST = new RegExp(`^${LETTER}`, "u");
 const LETTER_LAST = new RegExp(`${LETTER}$`, "u");
 const LOWERED: Record<Confidence, Confidence> = { high: "medium", medium: "low", low: "low" };
 
-interface CheckedCitations {
-  citations: Citation[];
-  confidence: Confidence;
-  /** What the reader should know of the check. */
-  notes: string[];
-}
-
 /**
  * Keeps the citations whose excerpt occurs in their line, white space aside, each once. Confidence goes
  * down a step when one was dropped, and to the bottom when none is left.
@@ -225,7 +211,7 @@ export function checkCitations(
   cited: readonly Citation[],
   confidence: Confidence,
   lines: ReadonlyMap<number, string>,
-): CheckedCitations {
+): { citations: Citation[]; confidence: Confidence; notes: string[] } {
   const citations: Citation[] = [];
   let dropped = 0;
   for (const { line, excerpt } of cited) {

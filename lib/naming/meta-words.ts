@@ -1,7 +1,7 @@
 /** The words of a session's meta, a model's or the session's own by rule, and what came of making them. */
 
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
-import { isRecord } from "../base/json.ts";
+import { isRecord, numberOf } from "../base/json.ts";
 import { folderName } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Reading, Settings } from "../config/config.ts";
@@ -67,19 +67,16 @@ export interface MetaOutcome {
 
 /** Notes what kept a session from its meta, what was paid all the same, and whether the next one would fare alike. */
 export function fail(outcome: MetaOutcome, error: unknown): void {
-  const type = error instanceof SessionMemoryError ? error.type : "STORAGE_ERROR";
+  const known = error instanceof SessionMemoryError ? error : undefined;
+  const type = known?.type ?? "STORAGE_ERROR";
   outcome.status = "failed";
-  outcome.error = `${type}: ${error instanceof SessionMemoryError ? error.message : describeError(error)}`;
+  outcome.error = `${type}: ${known?.message ?? describeError(error)}`;
   outcome.errorType = type;
-  const { usd, usage } = error instanceof SessionMemoryError ? error.details : {};
+  const { usd, usage } = known?.details ?? {};
   // Answers that could not be used were paid for too.
-  if (isUsage(usage)) Object.assign(outcome, { usd: typeof usd === "number" ? usd : null, usage });
-  const isLasting = type === "BUDGET_EXCEEDED" || (type === "MODEL_FAILED" && !isRecoverable(error));
-  outcome.lastingFailure = isLasting && error instanceof SessionMemoryError ? error : undefined;
-}
-
-function isRecoverable(error: unknown): boolean {
-  return error instanceof SessionMemoryError && error.recoverable;
+  if (isUsage(usage)) Object.assign(outcome, { usd: numberOf(usd) ?? null, usage });
+  const isLasting = type === "BUDGET_EXCEEDED" || (type === "MODEL_FAILED" && !known?.recoverable);
+  outcome.lastingFailure = isLasting ? known : undefined;
 }
 
 function isUsage(value: unknown): value is MetaOutcome["usage"] {

@@ -44,9 +44,6 @@ const DETAILS: readonly Detail[] = [
   { chars: 240, files: 4, each: 2 },
 ];
 
-/** A user message or a compaction, or what came before the first one, and the steps up to the next one. */
-type Section = Step[];
-
 /** Returns the lines of an outline, oldest first; of a long session the oldest sections, or the newest, are counted only. */
 export function outline(steps: readonly Step[], options: OutlineOptions): Line[] {
   const sections = sectionsOf(steps);
@@ -57,23 +54,28 @@ export function outline(steps: readonly Step[], options: OutlineOptions): Line[]
       return lines.flat();
   }
   let left = options.maxChars - COUNT_CHARS;
+  const isTooLong = (section: Line[]) => {
+    left -= countPoints(section);
+    return left < 0;
+  };
+  const remark = (text: string): Line => ({ kind: "text", parts: [["faint", `[${text}]`]] });
+  const lineOf = (at: number) => sections[at]?.[0]?.entry.line ?? 0;
   if (options.fromStart) {
-    let to = 0;
-    while (to < lines.length && countPoints(lines[to] ?? []) <= left) left -= countPoints(lines[to++] ?? []);
-    const [next] = sections[to] ?? [];
-    const after = `[${counted(lines.length - to, "message")} after: lines ${next?.entry.line ?? 0} and on]`;
-    return [...lines.slice(0, to).flat(), { kind: "text", parts: [["faint", after]] }];
+    const to = lines.findIndex(isTooLong);
+    const after = `${counted(lines.length - to, "message")} after: lines ${lineOf(to)} and on`;
+    return [...lines.slice(0, to).flat(), remark(after)];
   }
-  let from = lines.length;
-  while (from > 0 && countPoints(lines[from - 1] ?? []) <= left) left -= countPoints(lines[--from] ?? []);
-  const [first, next] = [sections[0]?.[0], sections[from]?.[0]].map((step) => step?.entry.line ?? 0);
-  const end = next ? `-${next - 1}` : " and on";
-  const before = `[${counted(from, "message")} before: lines ${first}${end}]`;
-  return [{ kind: "text", parts: [["faint", before]] }, ...lines.slice(from).flat()];
+  const from = lines.findLastIndex(isTooLong) + 1;
+  const end = from < lines.length ? `-${lineOf(from) - 1}` : " and on";
+  return [
+    remark(`${counted(from, "message")} before: lines ${lineOf(0)}${end}`),
+    ...lines.slice(from).flat(),
+  ];
 }
 
-function sectionsOf(steps: readonly Step[]): Section[] {
-  const sections: Section[] = [];
+/** Parts steps before each user message and compaction. */
+function sectionsOf(steps: readonly Step[]): Step[][] {
+  const sections: Step[][] = [];
   for (const step of steps) {
     const { kind } = step.entry;
     if (kind === "user" || kind === "summary" || sections.length === 0) sections.push([step]);
@@ -83,7 +85,7 @@ function sectionsOf(steps: readonly Step[]): Section[] {
 }
 
 function sectionLines(
-  steps: Section,
+  steps: readonly Step[],
   { timezone, isRewound, cwd, participants = PARTICIPANTS }: OutlineOptions,
   detail: Detail,
 ): Line[] {
@@ -135,12 +137,12 @@ function workLine(
   }
   const touched = [...edited, ...[...outside].map((name, i) => (i === 0 ? `outside: ${name}` : name))];
   const parts = [
-    touched.length > 0 ? `edited ${some(touched, files)}` : "",
-    ran > 0 ? `ran ${counted(ran, "command")}` : "",
-    failed.size > 0 ? `failed: ${some([...failed], each)}` : "",
-    commits.length > 0 ? `committed: ${some(commits, each)}` : "",
+    ...(touched.length > 0 ? [`edited ${some(touched, files)}`] : []),
+    ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
+    ...(failed.size > 0 ? [`failed: ${some([...failed], each)}`] : []),
+    ...(commits.length > 0 ? [`committed: ${some(commits, each)}`] : []),
   ];
-  return truncate(parts.filter(Boolean).join("; "), chars);
+  return truncate(parts.join("; "), chars);
 }
 
 function decisionOf(steps: readonly Step[]): { line: number; text: string } | undefined {
@@ -159,14 +161,10 @@ function some(items: readonly string[], max: number): string {
 
 /** Returns a path from a directory, whichever system's; undefined for one that leads outside of it. */
 function pathInside(path: string, directory: string): string | undefined {
-  const [plain, top] = [path, directory].map((one) => one.replaceAll("\\", "/").replace(/\/+$/, "")) as [
-    string,
-    string,
-  ];
+  const [plain = "", top = ""] = [path, directory].map((one) =>
+    one.replaceAll("\\", "/").replace(/\/+$/, ""),
+  );
   if (!/^(?:[a-z]:)?\/|^\.\.\/|^~/i.test(plain)) return plain.replace(/^\.\//, "");
-  const isWindows = /^[a-z]:/i.test(top);
-  const isWithin = isWindows
-    ? plain.toLowerCase().startsWith(`${top.toLowerCase()}/`)
-    : plain.startsWith(`${top}/`);
-  return isWithin && top !== "" ? plain.slice(top.length + 1) : undefined;
+  const [file, folder] = /^[a-z]:/i.test(top) ? [plain.toLowerCase(), top.toLowerCase()] : [plain, top];
+  return top !== "" && file.startsWith(`${folder}/`) ? plain.slice(top.length + 1) : undefined;
 }

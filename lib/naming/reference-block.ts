@@ -194,25 +194,17 @@ export async function handOverLines(session: Session, options: HandOverOptions):
 }
 
 async function readOrObserve(session: Session, { paths, settings }: HandOverOptions): Promise<Ledger> {
-  const [{ readLedger }, { redactLedger }, { observe }, { readRules }, { readActiveBranch }] =
-    await Promise.all([
-      import("../observe/ledger.ts"),
-      import("../observe/ledger.ts"),
-      import("../observe/observe.ts"),
-      import("../transcripts/rules.ts"),
-      import("../transcripts/tree.ts"),
-    ]);
+  const [{ readLedger, redactLedger }, { observe }, { readRules }, { readActiveBranch }] = await Promise.all([
+    import("../observe/ledger.ts"),
+    import("../observe/observe.ts"),
+    import("../transcripts/rules.ts"),
+    import("../transcripts/tree.ts"),
+  ]);
   const { ledger } = readLedger(session, { paths, entries: [] });
   if (ledger.length > 0) return redactLedger(ledger, settings.redact.extra);
   if (session.size > READ_BYTES_MAX) return [];
   const rules = readRules(settings);
   const { entries } = readActiveBranch(session.file, { rules, results: true });
-  const observed = await observe({
-    ...{ ledger, entries, settings: settings.observe },
-    timezone: "UTC",
-    when: "all",
-    redact: rules.clean,
-    append: () => {},
-  });
-  return observed.ledger;
+  const observing = { ledger, entries, settings: settings.observe, timezone: "UTC", redact: rules.clean };
+  return (await observe({ ...observing, when: "all", append: () => {} })).ledger;
 }

@@ -50,13 +50,9 @@ interface Notes {
 }
 
 function readNotes({ indexedTo }: Pick<SessionRecord, "indexedTo">): Notes {
-  const { newUsers, given, unasked, failedAt } = indexedTo?.note ?? {};
-  return {
-    newUsers: numberOf(newUsers) ?? 0,
-    given: stringOf(given),
-    unasked: numberOf(unasked),
-    failedAt: numberOf(failedAt),
-  };
+  const { given, ...note } = indexedTo?.note ?? {};
+  const [newUsers = 0, unasked, failedAt] = [note.newUsers, note.unasked, note.failedAt].map(numberOf);
+  return { newUsers, given: stringOf(given), unasked, failedAt };
 }
 
 /** Returns whether a record as it was stored shows, without opening a file, that nothing is due. */
@@ -79,13 +75,8 @@ export function isKnownNotDue(
  * made by rule.
  */
 export async function indexMeta(session: Session, options: MetaOptions): Promise<MetaOutcome> {
-  const outcome: MetaOutcome = {
-    sessionId: session.id,
-    status: "not-due",
-    name: undefined,
-    usd: 0,
-    model: RULES,
-  };
+  const none = { status: "not-due", name: undefined, usd: 0, model: RULES } as const;
+  const outcome: MetaOutcome = { sessionId: session.id, ...none };
   const { paths, settings, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
   const file = metaFile(paths, session);
   // Asked again under the lock: whoever held it may have been forgetting the session.
@@ -102,10 +93,8 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
       outcome.name = made.meta.name;
       if (!outcome.error) outcome.status = "indexed";
     }
-    const indexedTo = {
-      ...made.reading.end(made.meta),
-      note: { ...made.reading.end(made.meta).note, ...made.notes },
-    };
+    const end = made.reading.end(made.meta);
+    const indexedTo = { ...end, note: { ...end.note, ...made.notes } };
     saveRecord(paths, { ...record, file: session.file, meta: made.meta ?? record.meta, indexedTo });
   };
   try {
@@ -118,12 +107,6 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   return outcome;
 }
 
-interface Making {
-  record: SessionRecord;
-  outcome: MetaOutcome;
-  options: MetaOptions;
-}
-
 interface Made {
   /** Undefined where the present one stays. */
   meta: SessionMeta | undefined;
@@ -131,7 +114,10 @@ interface Made {
   reading: MetaReading;
 }
 
-async function makeMeta(session: Session, { record, outcome, options }: Making): Promise<Made> {
+async function makeMeta(
+  session: Session,
+  { record, outcome, options }: { record: SessionRecord; outcome: MetaOutcome; options: MetaOptions },
+): Promise<Made> {
   const { meta, problem } = record;
   const { settings, gaveUp, force = false, restMs = 0, leafId, now = () => new Date() } = options;
   const noted = readNotes(record);
@@ -142,8 +128,9 @@ async function makeMeta(session: Session, { record, outcome, options }: Making):
   const rules = readRules({ ...settings, exclude: currentExclude(options.paths, settings.exclude) });
   const { clean, hasText } = rules;
   const byRules = meta?.model === RULES;
-  const read = (wantsWhole: boolean) => readForMeta(session, { record, wantsWhole, leafId, rules });
-  let reading = read(force || (meta !== undefined && isCircumstantial(meta.name)));
+  const from = { record, leafId, rules };
+  const wantsWhole = force || !meta || isCircumstantial(meta.name);
+  let reading = (wantsWhole ? undefined : readAdded(session, from)) ?? readWhole(session, from);
   const newUsers = reading.newUsers + (byRules ? (noted.unasked ?? 0) : 0);
   const notes: Notes = { ...noted, newUsers };
   outcome.newUsers = newUsers;
@@ -160,7 +147,7 @@ async function makeMeta(session: Session, { record, outcome, options }: Making):
     return made;
   }
   // What rules made is no beginning for a model to go on from.
-  if (asksModel && byRules && !reading.isWhole) reading = read(true);
+  if (asksModel && byRules && !reading.isWhole) reading = readWhole(session, from);
   if (!isDue || !reading.entries.some(isSpokenOrDone)) return { ...made, reading };
 
   await nameOrigin(session, reading, options);
@@ -237,22 +224,15 @@ interface ReadingOptions {
   record: Pick<SessionRecord, "meta" | "indexedTo">;
   /** The row that the host is at. @default {the file's last} */
   leafId: string | undefined;
-  /** Whether the whole is wanted whatever was read before. */
-  wantsWhole: boolean;
   rules: Rules;
 }
 
-/** Reads what a session's meta needs. */
-function readForMeta(session: Session, options: ReadingOptions): MetaReading {
-  return readAdded(session, options) ?? readWhole(session, options);
-}
-
+/** Reads what was appended since; undefined where the whole must be read. */
 function readAdded(
   session: Session,
-  { record, leafId, wantsWhole, rules }: ReadingOptions,
+  { record: { indexedTo }, leafId, rules }: ReadingOptions,
 ): MetaReading | undefined {
-  const { meta, indexedTo } = record;
-  if (!meta || !indexedTo || wantsWhole || leafId !== undefined) return undefined;
+  if (!indexedTo || leafId !== undefined) return undefined;
   const appended = readAppended(session, indexedTo, rules);
   if (!appended) return undefined;
   const { note } = indexedTo;

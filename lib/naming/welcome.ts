@@ -26,14 +26,6 @@ const LAST_ENTRIES = 20;
 /** Two marks, and a blank where the words end in a backslash. */
 const QUOTES_CHARS = 3;
 
-interface WelcomeOptions {
-  paths: Reading;
-  /** The session that begins. */
-  session: { id: string; cwd: string };
-  /** Milliseconds. @default now */
-  now?: number;
-}
-
 /** A session as the line describes it. Texts are not redacted yet. */
 interface About {
   id: string;
@@ -41,29 +33,27 @@ interface About {
   said: string | undefined;
 }
 
-/** Returns the line; undefined when no other session of the project went on within two weeks. */
-export async function welcomeLine({
-  paths,
-  session,
-  now = Date.now(),
-}: WelcomeOptions): Promise<string | undefined> {
-  const shared = await sharedLast(paths, session.cwd);
-  const ofShared = () =>
-    shared && now - shared.at <= AGE_MAX_MS
-      ? formatLine(shared.about, { age: now - shared.at, rules: readRules(paths.rules) })
-      : undefined;
-  for (const { found, at } of newestFiles(paths, session.cwd)) {
-    const age = now - Date.parse(at);
-    if (age > AGE_MAX_MS || (shared && shared.at > Date.parse(at))) return ofShared();
-    if (found.id === session.id || found.ephemeral) continue;
-    const about = await describe(found, { paths, cwd: session.cwd });
-    if (about && about.id !== session.id) return formatLine(about, { age, rules: readRules(paths.rules) });
+/** With the time of its last row, in milliseconds. */
+type Dated = About & { at: number };
+
+/** Returns the line for a session that begins; undefined when no other one of the project went on within two weeks. */
+export async function welcomeLine(
+  paths: Reading,
+  { id, cwd }: { id: string; cwd: string },
+): Promise<string | undefined> {
+  const oldest = Date.now() - AGE_MAX_MS;
+  const shared = await sharedLast(paths, cwd);
+  for (const { found, at } of newestFiles(paths, cwd)) {
+    if (Date.parse(at) < Math.max(oldest, shared?.at ?? 0)) break;
+    if (found.id === id || found.ephemeral) continue;
+    const about = await describe(found, { paths, cwd });
+    if (about && about.id !== id) return formatLine({ ...about, at: Date.parse(at) }, readRules(paths.rules));
   }
-  return ofShared();
+  return shared && shared.at >= oldest ? formatLine(shared, readRules(paths.rules)) : undefined;
 }
 
 /** The session of the project that others went on with last. SQLite is loaded only where anybody shares. */
-async function sharedLast(paths: Reading, cwd: string): Promise<{ about: About; at: number } | undefined> {
+async function sharedLast(paths: Reading, cwd: string): Promise<Dated | undefined> {
   if (!statOf(paths.shared)) return undefined;
   const [{ newestShared, sharedBy, SHARED_FILE }, { readOrigin }] = await Promise.all([
     import("../store/replica.ts"),
@@ -77,10 +67,7 @@ async function sharedLast(paths: Reading, cwd: string): Promise<{ about: About; 
   const rules = readRules(paths.rules);
   if ([last.id, from.id].some((id) => rules.hasSession({ id, name, project }))) return undefined;
   const reference = `${from.owner}@${from.machine}:${shortId(from.id)}`;
-  return {
-    about: { id: reference, name: name ?? reference, said: description },
-    at: Date.parse(last.updatedAt),
-  };
+  return { id: reference, name: name ?? reference, said: description, at: Date.parse(last.updatedAt) };
 }
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */
@@ -130,10 +117,10 @@ async function fromTranscript(session: Session, paths: Reading): Promise<About |
   return { id: session.id, name, said: answer?.text };
 }
 
-function formatLine({ id, ...about }: About, { age, rules }: { age: number; rules: Rules }): string {
+function formatLine({ id, at, ...about }: Dated, rules: Rules): string {
   const shown = (text = "") => (rules.hasText(text) ? "" : rules.clean(text));
   const name = quote(oneLine(shown(about.name) || id, NAME_CHARS));
-  const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${formatAge(age / 1000)} ago)`;
+  const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${formatAge((Date.now() - at) / 1000)} ago)`;
   const after = ` Its summary comes with @@${shortId(id)} in a prompt.`;
   const sentence = oneLine(
     shown(about.said),
