@@ -103,8 +103,9 @@ async function chooseSessions({ paths, settings, currentSession }: Config, flags
     return flags.session.map((reference) => resolveSession(reference, context));
   }
   const since = flags.since === undefined ? undefined : timeFlag("--since", flags.since, settings.timezone);
-  const changedAfter = since?.getTime();
-  const listed = listSessions(paths, { subagents: true, excluded: true, cwd: process.cwd(), changedAfter });
+  const listed = listSessions(paths, { subagents: true, excluded: true, cwd: process.cwd() }).filter(
+    ({ modifiedAt }) => since === undefined || Date.parse(modifiedAt) > since.getTime(),
+  );
   const others = unlistedTranscripts(paths, listed);
   return [...others, ...listed.reverse()];
 }

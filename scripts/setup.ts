@@ -21,8 +21,8 @@ import type { Config, Reading } from "../lib/config/config.ts";
 import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers, pagesToWrite, writePage } from "../lib/health/health.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
+import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
-import { listSessions } from "../lib/sessions/sessions.ts";
 import { publishedAt } from "../lib/share/replica.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
@@ -135,7 +135,7 @@ interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd
 async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
   const say: Work["say"] = (...lines) => json || show(undefined, lines.map(asCalled));
-  const sessions = remove ? [] : listSessions(config.paths, { described: true });
+  const sessions = remove ? [] : listByLastRow(config.paths);
   const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
   // Of those that few have only what is there is said.
   const known = hosts.filter(

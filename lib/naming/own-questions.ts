@@ -5,7 +5,7 @@ import type { Config, Reading } from "../config/config.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { sessionSearch } from "../search/session-search.ts";
-import { listSessions } from "../sessions/sessions.ts";
+import { listByLastRow } from "../sessions/listing.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -31,8 +31,8 @@ export async function suggestQuestions(
   const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
   const questions: string[] = [];
   let tries = 0;
-  const here = listSessions(paths, { described: true, project: cwd, cwd });
-  const all = listSessions(paths, { described: true });
+  const here = listByLastRow(paths, { project: cwd, cwd });
+  const all = listByLastRow(paths);
   for (const session of new Map([...here, ...all].map((each) => [each.id, each])).values()) {
     for (const query of questionsOf(session, paths)) {
       if (questions.length === QUESTIONS || ++tries > TRIES) return questions;

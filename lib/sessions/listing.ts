@@ -22,15 +22,18 @@ import { describeSessions, hasConversation, type ListOptions, listSessions } fro
 /** How far into a file the first request is looked for. */
 const BEGINNING_BYTES = 256 * 1024;
 
-/** Returns the newest sessions by their last row, described: a copied file's own time says nothing. */
+/** Returns the newest sessions in which something was said, by their last row, described: a copied file's own time says nothing. */
 export function listByLastRow(
   paths: Reading,
-  { since, limit, ...options }: Omit<ListOptions, "described"> & { since: string; limit: number },
+  {
+    since = "",
+    limit = Number.POSITIVE_INFINITY,
+    ...options
+  }: ListOptions & { since?: string; limit?: number } = {},
 ): Session[] {
-  const dated = listSessions(paths, { ...options, dated: true }).filter(
-    ({ updatedAt }) => updatedAt >= since,
-  );
-  return describeSessions([...dated.values().filter(hasConversation).take(limit)], paths);
+  const dated = listSessions(paths, { ...options, dated: true });
+  const wanted = dated.values().filter(({ updatedAt }) => updatedAt >= since);
+  return describeSessions([...wanted.filter(hasConversation).take(limit)], paths);
 }
 
 /** Returns the user's first words in a session. */

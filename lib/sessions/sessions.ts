@@ -17,7 +17,7 @@ import { findTranscripts, listDirectories, voluteSessions } from "./find.ts";
 import { readName } from "./meta.ts";
 import { codexId, encodeClaudeCwd, isClaudeSubagent, type TranscriptFile } from "./places.ts";
 import { projectKey, projectLookup, sessionProject } from "./project.ts";
-import { nameOf, withNames } from "./record.ts";
+import { withNames } from "./record.ts";
 import { hostTitle, lastDirectory, lastTime } from "./titles.ts";
 
 export interface ListOptions {
@@ -27,19 +27,10 @@ export interface ListOptions {
   /** Whether subagent transcripts are included. @default {false} */
   subagents?: boolean | undefined;
   /**
-   * Milliseconds: only files changed later. No others are opened, and Codex sessions started more than a month ago are
-   * not searched.
-   */
-  changedAfter?: number | undefined;
-  /** Whether to add names, directories and times, and leave out sessions without conversation. @default {false} */
-  described?: boolean | undefined;
-  /**
    * Whether to order by the last dated row, read from the end of every file: copied, synced and restored files have
-   * the time of the copying. @default as described
+   * the time of the copying. @default {false}
    */
   dated?: boolean | undefined;
-  /** The maximum number of sessions, newest first. @default all */
-  limit?: number | undefined;
   /** Whether excluded sessions are included, for removing what is held of them. @default {false} */
   excluded?: boolean | undefined;
   /** The directory of relative projects, and where the search for `.volute` starts. @default the process's directory */
@@ -52,30 +43,23 @@ const SMALL_BYTES = 64 * 1024;
 /**
  * Lists sessions, newest first, each id once.
  *
- * Costs listing folders and a stat per file. `described` and `project` also read the heads of the files that
- * `changedAfter` leaves; so do given folders, where only the content names the agent.
+ * Costs listing folders and a stat per file. `project` also reads the heads of the files; so do given folders, where only
+ * the content names the agent.
  */
 export function listSessions(paths: Reading, options: ListOptions = {}): Session[] {
-  const { agent, subagents, changedAfter, limit = Number.POSITIVE_INFINITY, excluded = false } = options;
+  const { agent, subagents, excluded = false, cwd } = options;
   const { exclude } = paths.rules;
   const directory = projectDirectory(options);
-  const sessions: Session[] = [];
-  const recent = changedAfter !== undefined;
-  for (const found of findTranscripts(paths, { agent, subagents, recent, directory, cwd: options.cwd })) {
-    const session = found.ephemeral ? undefined : identifySession(found, { changedAfter });
-    if (!session || (agent !== undefined && session.agent !== agent)) continue;
-    if (subagents || session.parentId === undefined) sessions.push(session);
-  }
+  const sessions = findTranscripts(paths, { agent, subagents, directory, cwd }).flatMap((found) => {
+    const session = found.ephemeral ? undefined : identifySession(found);
+    if (!session || (agent !== undefined && session.agent !== agent)) return [];
+    if (!subagents && session.parentId !== undefined) return [];
+    return [options.dated ? dated(session) : session];
+  });
   const isWanted = projectFilter(options, directory);
-  const listed: Session[] = [];
-  const isDated = options.dated ?? options.described ?? false;
-  for (const session of newestCopies(isDated ? sessions.map(dated) : sessions)) {
-    if (listed.length >= limit) break;
-    if (!isWanted(session) || (!excluded && isExcluded(session, { paths, exclude }))) continue;
-    if (!options.described) listed.push(session);
-    else if (hasConversation(session)) listed.push(session);
-  }
-  return options.described ? describeSessions(listed, paths) : listed;
+  return newestCopies(sessions).filter(
+    (session) => isWanted(session) && (excluded || !isExcluded(session, { paths, exclude })),
+  );
 }
 
 function dated(session: Session): Session {
@@ -83,10 +67,6 @@ function dated(session: Session): Session {
 }
 
 /** Adds name, directory, start time and the time of the last row. */
-export function describeSession(session: Session, paths: Reading): Session {
-  return { ...fromHead(session), name: nameOf(session, paths) };
-}
-
 export function describeSessions(sessions: readonly Session[], paths: Reading): Session[] {
   return withNames(sessions.map(fromHead), paths);
 }
@@ -99,6 +79,11 @@ function fromHead(session: Session): Session {
     startedAt: head?.startedAt ?? session.startedAt,
     parentId: session.parentId ?? findParentId(session.id, head),
   };
+}
+
+export function describeSession(session: Session, paths: Reading): Session {
+  const [described = session] = describeSessions([session], paths);
+  return described;
 }
 
 /** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
@@ -195,13 +180,10 @@ export function sessionPlace({ file, cwd, machine }: Session) {
 /** Ids that a host took from its user: never a path. */
 const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 
-/** Returns the session of a found file; undefined when it is gone, not a transcript, or not changed after the given time. */
-export function identifySession(
-  found: TranscriptFile,
-  { changedAfter = Number.NEGATIVE_INFINITY }: { changedAfter?: number | undefined } = {},
-): Session | undefined {
+/** Returns the session of a found file; undefined when it is gone or not a transcript. */
+export function identifySession(found: TranscriptFile): Session | undefined {
   const stat = statOf(found.file);
-  if (!stat?.isFile() || stat.mtimeMs <= changedAfter) return undefined;
+  if (!stat?.isFile()) return undefined;
   const { agent, id, parentId, name, file, machine } = isIdentified(found)
     ? found
     : (identify(found) ?? found);
