@@ -143,9 +143,8 @@ export function splitMachine(
   return synced.some((folder) => folder.machine === machine) ? { wanted, machine } : { wanted: reference };
 }
 
-/** Something that has names. */
-export interface Named<T> {
-  item: T;
+/** What has names. */
+interface Named {
   names: readonly string[];
 }
 
@@ -167,11 +166,11 @@ function isAscii(text: string): boolean {
  * Returns those whose name has all words of the reference (as whole words, else as prefixes); without any, those within
  * the fewest typos.
  */
-export function likeName<T>(reference: string, all: readonly Named<T>[]): T[] {
+export function likeName<T extends Named>(reference: string, all: readonly T[]): T[] {
   const wanted = foldName(reference);
   const words = wanted.split(" ");
   if (wanted.length < 2) return [];
-  const folded = all.map(({ item, names }) => ({ item, names: names.map(foldName) }));
+  const folded = all.map((item) => ({ item, names: item.names.map(foldName) }));
   for (const holds of [holdsWhole, holdsBeginning]) {
     const found = folded.filter(({ names }) =>
       names.some((name) => words.every((word) => holds(name, word))),
@@ -182,16 +181,11 @@ export function likeName<T>(reference: string, all: readonly Named<T>[]): T[] {
 }
 
 /** Returns the most similar names by shared letters, best first. */
-export function nearest<T>(reference: string, all: readonly Named<T>[], count: number): T[] {
+export function nearest<T extends Named>(reference: string, all: readonly T[], count: number): T[] {
   const wanted = pairs(foldName(reference));
-  return all
-    .map(({ item, names }) => ({
-      item,
-      score: Math.max(0, ...names.map((name) => likeness(wanted, foldName(name)))),
-    }))
-    .sort((a, b) => b.score - a.score)
-    .slice(0, count)
-    .map(({ item }) => item);
+  const score = ({ names }: T) => Math.max(0, ...names.map((name) => likeness(wanted, foldName(name))));
+  const scored = all.map((item) => ({ item, score: score(item) })).sort((a, b) => b.score - a.score);
+  return scored.slice(0, count).map(({ item }) => item);
 }
 
 /** As many letters of two names follow each other alike. */
@@ -222,7 +216,7 @@ function holdsBeginning(name: string, word: string): boolean {
   return word.length > 1 && name.split(/[^\p{L}\p{N}\p{M}]+/u).some((part) => part.startsWith(word));
 }
 
-function mistyped<T>(wanted: string, all: readonly Named<T>[]): T[] {
+function mistyped<T>(wanted: string, all: readonly { item: T; names: readonly string[] }[]): T[] {
   const limit = mistakesAllowed(wanted.length);
   let best = limit;
   let found: T[] = [];

@@ -14,13 +14,12 @@ import type { Agent, Session } from "../transcripts/session.ts";
 import { findTranscripts } from "./find.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
-import { type NamedSession, namedSessions, nameOf } from "./record.ts";
+import { namedSessions, nameOf, recordKey } from "./record.ts";
 import {
   asPath,
   foldName,
   type LineRange,
   likeName,
-  type Named,
   nearest,
   placeIn,
   splitMachine,
@@ -125,6 +124,7 @@ interface Known {
   id: string;
   /** Its transcript and the copies of it, of which another may be newer; none where only a meta file is left. */
   files: TranscriptFile[];
+  names: string[];
 }
 
 /** Finds a named session, searching in order of cost: file names, then names. */
@@ -136,35 +136,32 @@ function named(reference: string, { paths, cwd, subagents = false, exact }: Reso
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
   const there = byId(identified(found, subagents));
-  const begun = readKnown(withBeginning(wanted, there), paths);
+  const begun = readKnown(withBeginning(wanted, [...there.values()]), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
-  const isGiven = paths.transcripts.length > 0 || machine !== undefined;
-  const files = there.map(({ files }) => pickNewest(files));
-  const all = withFiles(there, namedSessions(paths, files)).filter(
-    ({ item }) => !isGiven || item.files.length > 0,
-  );
-  const known = all.map(({ item }) => item);
-  const called = all.filter(({ names }) => names.some((name) => foldName(name) === foldName(wanted)));
-  const [begins, same] = [withBeginning(wanted, known), called.map(({ item }) => item)].map((items) =>
-    readKnown(items, paths),
-  ) as [Session[], Session[]];
+  const all = withNames(there, paths);
+  // Where folders or a machine are given, a meta file alone is of no session there.
+  const known =
+    paths.transcripts.length > 0 || machine !== undefined ? all.filter(({ files }) => files.length > 0) : all;
+  const begins = readKnown(withBeginning(wanted, known), paths);
   if (begins.length === 1) return one(wanted, begins, paths);
-  if (same.length > 0) return one(wanted, same, paths);
+  const folded = foldName(wanted);
+  const same = known.filter(({ names }) => names.some((name) => foldName(name) === folded));
+  if (same.length > 0) return one(wanted, readKnown(same, paths), paths);
   if (begins.length > 0) return one(wanted, begins, paths);
-  const like = readKnown(likeName(wanted, all), paths);
+  const like = readKnown(likeName(wanted, known), paths);
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
   const path = asPath(wanted, cwd);
   if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
-  throw notFound(wanted, { near: nearestTo(wanted, all, paths), paths });
+  throw notFound(wanted, { near: nearestTo(wanted, known, paths), paths });
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
   const mayBe = found.filter(({ id, file }) =>
     id === undefined ? basename(file).includes(wanted) : id === wanted,
   );
-  const sessions = mayBe.map((file) => identifySession(file)).filter((session) => session?.id === wanted);
-  return newestCopies(sessions.filter((session) => session !== undefined));
+  const sessions = mayBe.flatMap((file) => identifySession(file) ?? []);
+  return newestCopies(sessions.filter(({ id }) => id === wanted));
 }
 
 /** Identifies files by content where their names do not suffice, and drops temporary Volute sessions. */
@@ -179,18 +176,18 @@ function identified(found: readonly TranscriptFile[], subagents: boolean): Trans
   return files;
 }
 
-/** Returns the sessions of files, each with all of its copies. */
-function byId(files: readonly TranscriptFile[]): Known[] {
+/** Returns the sessions of files, each with all of its copies and the names that Volute gives it. */
+function byId(files: readonly TranscriptFile[]): Map<string, Known> {
   const known = new Map<string, Known>();
   for (const file of files) {
-    const { agent, id } = file;
-    if (agent === undefined || id === undefined) continue;
-    const key = `${agent} ${id}`;
-    const same = known.get(key);
-    if (same) same.files.push(file);
-    else known.set(key, { agent, id, files: [file] });
+    const { agent = "", id = "", name } = file;
+    const key = recordKey({ agent, id });
+    const session = known.get(key) ?? { agent, id, files: [], names: [] };
+    session.files.push(file);
+    if (name !== undefined) session.names.push(name);
+    known.set(key, session);
   }
-  return [...known.values()];
+  return known;
 }
 
 function withBeginning(wanted: string, known: readonly Known[]): Known[] {
@@ -200,13 +197,12 @@ function withBeginning(wanted: string, known: readonly Known[]): Known[] {
   return known.filter(({ id }) => id.startsWith(prefix) || startsAlike(id, prefix));
 }
 
-/** Puts the files of sessions beside their names, and Volute's names with them; none where only a meta file is left. */
-function withFiles(there: readonly Known[], named: readonly NamedSession[]): Named<Known>[] {
-  const known = new Map(there.map((session) => [`${session.agent} ${session.id}`, session]));
-  return named.map(({ agent, id, title, name }) => {
-    const item = known.get(`${agent} ${id}`) ?? { agent, id, files: [] };
-    const names = [...item.files.map((file) => file.name), name, title].filter((each) => each !== undefined);
-    return { item, names };
+/** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
+function withNames(there: ReadonlyMap<string, Known>, paths: Reading): Known[] {
+  const files = [...there.values()].map((known) => pickNewest(known.files));
+  return namedSessions(paths, files).map(({ agent, id, title, name }) => {
+    const known = there.get(recordKey({ agent, id })) ?? { agent, id, files: [], names: [] };
+    return { ...known, names: [...known.names, ...[name, title].filter((each) => each !== undefined)] };
   });
 }
 
@@ -218,8 +214,8 @@ function pickNewest(files: readonly TranscriptFile[]): TranscriptFile {
 }
 
 /** Returns the most similar first, not the newest. */
-function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Reading): Session[] {
-  const named = all.map(({ item, names }) => ({ item, names: names.length > 0 ? names : [item.id] }));
+function nearestTo(wanted: string, all: readonly Known[], paths: Reading): Session[] {
+  const named = all.map((known) => (known.names.length > 0 ? known : { ...known, names: [known.id] }));
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
     withoutExcluded(readKnown([known], paths), paths),
   );
@@ -227,11 +223,11 @@ function nearestTo(wanted: string, all: readonly Named<Known>[], paths: Reading)
 
 function readKnown(known: readonly Known[], paths: Reading): Session[] {
   const sessions = known.flatMap(({ agent, id, files }) => {
-    if (files.length > 0) return files.map((file) => identifySession(file));
+    if (files.length > 0) return files.flatMap((file) => identifySession(file) ?? []);
     const { meta } = readMeta(metaFile(paths, { id, agent }));
-    return [meta && withoutTranscript(meta, paths)];
+    return meta ? [withoutTranscript(meta, paths)] : [];
   });
-  return newestCopies(sessions.filter((session) => session !== undefined));
+  return newestCopies(sessions);
 }
 
 /** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
