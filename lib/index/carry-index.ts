@@ -10,7 +10,7 @@ import type { Row, SqlDatabase, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Chunk } from "../transcripts/session.ts";
 import { hostId } from "./index-state.ts";
-import { chunkAdder, deedAdder, deedFrom } from "./session-rows.ts";
+import { chunkAdder, cleanMessages, deedAdder, deedFrom } from "./session-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {
@@ -132,36 +132,11 @@ function cleanChunk(row: Row, { clean }: Rules): Chunk {
     hasDecision: row.has_decision === 1,
     hasAction: row.has_action === 1,
     content: after.content,
-    rows: parseRowLines(after.rowLines),
+    rows: after.rows,
     contextContent: clean(context.slice(0, context.length - content.length)) + after.content,
     tools: clean(String(row.tools)),
     tokens: Number(row.token_count),
   };
-}
-
-/** A chunk's content, and where its messages begin and on which lines they are: `0:118 340:121`. */
-interface Messages {
-  content: string;
-  rowLines: string;
-}
-
-/** Cleans each message by itself, and moves their beginnings with what that takes out. */
-export function cleanMessages({ content, rowLines }: Messages, clean: (text: string) => string): Messages {
-  const places = parseRowLines(rowLines);
-  let cleaned = clean(content.slice(0, places[0]?.start ?? content.length));
-  const moved = places.map(({ start, line }, at) => {
-    const begin = cleaned.length;
-    cleaned += clean(content.slice(start, places[at + 1]?.start));
-    return `${begin}:${line}`;
-  });
-  return { content: cleaned, rowLines: moved.join(" ") };
-}
-
-function parseRowLines(rowLines: string): Chunk["rows"] {
-  return [...rowLines.matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => ({
-    start: Number(start),
-    line: Number(line),
-  }));
 }
 
 function cleanList(json: string, clean: (text: string) => string): string {

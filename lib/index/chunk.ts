@@ -72,14 +72,11 @@ export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[
 }
 
 /** Returns a chunk's full-text columns; `extra` holds what the tokenizer would miss: parts of joined words. */
-export function fullTextColumns(chunk: Pick<Chunk, "content" | "contextContent" | "tools">): {
-  content: string;
-  header: string;
-  tools: string;
-  extra: string;
-} {
+export function fullTextColumns(
+  chunk: Pick<Chunk, "content" | "contextContent" | "tools">,
+): [content: string, header: string, tools: string, extra: string] {
   const { content, tools } = chunk;
-  return { content, header: headerWords(chunk), tools, extra: splitJoined(content, tools) };
+  return [content, headerWords(chunk), tools, splitJoined(content, tools)];
 }
 
 /** Returns the exchange's messages, with each tool call beside the text it followed. */
@@ -88,7 +85,8 @@ function readMessages(entries: readonly Entry[]): Message[] {
   let waiting: string[] = [];
   const attachTools = (to: Message | undefined) => {
     if (to === undefined || waiting.length === 0) return;
-    to.tools = `${to.tools === "" ? "" : `${to.tools}\n`}${toolLines(waiting)}`;
+    const lines = waiting.map((call) => truncate(call.replaceAll("\n", " "), TOOL_CHARACTERS));
+    to.tools = [to.tools, ...lines].filter((line) => line !== "").join("\n");
     waiting = [];
   };
   for (const entry of entries) {
@@ -121,10 +119,6 @@ function keepEnds(text: string): string {
   return `${text.slice(0, half)}\n…\n${text.slice(-half)}`.toWellFormed();
 }
 
-function toolLines(calls: readonly string[]): string {
-  return calls.map((call) => truncate(call.replaceAll("\n", " "), TOOL_CHARACTERS)).join("\n");
-}
-
 /** Groups messages by the wanted size; a message that is too long alone becomes several groups. */
 function gather(messages: readonly Message[]): Message[][] {
   const groups: Message[][] = [];
@@ -151,9 +145,8 @@ function gather(messages: readonly Message[]): Message[][] {
 
 /** Cuts a message into overlapping pieces, each with its role; the tool calls stay with the last. */
 function cutMessage(message: Message): Message[] {
-  const pieces = cutText(message.text);
-  return pieces.map((text, i) => {
-    const tools = i === pieces.length - 1 ? message.tools : "";
+  return cutText(message.text).map((text, i, { length }) => {
+    const tools = i === length - 1 ? message.tools : "";
     return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, tools };
   });
 }
@@ -172,7 +165,7 @@ function makeChunk(
   const topics = topicsOf(content);
   const { hasDecision, hasAction } = describeActs(content);
   const first = group[0] as Message;
-  const header = writeHeader({ at: first.at, topics, about, ...context });
+  const header = writeHeader(context, { at: first.at, topics, about });
   return {
     sessionId: context.sessionId,
     index,
@@ -187,10 +180,7 @@ function makeChunk(
     content,
     rows,
     contextContent: header + content,
-    tools: group
-      .map(({ tools }) => tools)
-      .filter((tools) => tools !== "")
-      .join("\n"),
+    tools: group.flatMap(({ tools }) => (tools === "" ? [] : [tools])).join("\n"),
     tokens: group.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }
@@ -273,22 +263,15 @@ function wholePosition(text: string, position: number): number {
   return isLow && (text.charCodeAt(position - 1) & 0xfc00) === 0xd800 ? position - 1 : position;
 }
 
-interface HeaderFacts {
-  at: string | undefined;
-  /** IANA name. */
-  timezone: string;
-  participants: { user: string; assistant: string };
-  topics: readonly string[];
-  /** The exchange in one line. */
-  about: string;
-}
-
 const MONTHS = "January February March April May June July August September October November December".split(
   " ",
 );
 
-/** Returns the header's lines and the blank one that ends it. */
-export function writeHeader({ at, timezone, participants, topics, about }: HeaderFacts): string {
+/** Returns the header's lines and the blank one that ends it; `about` is the exchange in one line. */
+function writeHeader(
+  { participants, timezone }: ChunkContext,
+  { at, topics, about }: { at: string | undefined; topics: readonly string[]; about: string },
+): string {
   return (
     `[Session from ${formatMoment(at, timezone)}]\n` +
     `[Participants: ${participants.user} and ${participants.assistant}]\n` +
@@ -298,22 +281,10 @@ export function writeHeader({ at, timezone, participants, topics, about }: Heade
 
 /** Returns a chunk's header without labels, names and clock, which are the same everywhere: date, topics, context. */
 export function headerWords(chunk: Pick<Chunk, "content" | "contextContent">): string {
-  const { date, topics, context } = readHeader(chunk);
-  return `${date}\n${topics}\n${context}`;
-}
-
-/** Returns a chunk's date, topics and context, without labels. */
-function readHeader(chunk: Pick<Chunk, "content" | "contextContent">): {
-  date: string;
-  topics: string;
-  context: string;
-} {
   const [session = "", , topics = "", context = ""] = headerLines(chunk);
-  return {
-    date: session.slice("[Session from ".length, -1).split(" at ")[0] ?? "",
-    topics: topics.slice("[Topics: ".length, -1),
-    context: context.replace(/^\[Context: (?:User asks|Assistant says): |\]$/g, ""),
-  };
+  const date = session.slice("[Session from ".length, -1).split(" at ")[0] ?? "";
+  const subject = context.replace(/^\[Context: (?:User asks|Assistant says): |\]$/g, "");
+  return `${date}\n${topics.slice("[Topics: ".length, -1)}\n${subject}`;
 }
 
 /** Returns the subject of a chunk's exchange, in one sentence. */
@@ -343,26 +314,18 @@ function zoneName(timezone: string): string {
   return city === timezone ? timezone : `${city.replaceAll("_", " ")} time`;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-const QUARTER_MS = HOUR_MS / 4;
+const QUARTER_MS = 15 * 60_000;
 const offsets = new Map<string, number>();
 
-/** Returns a zone's offset from UTC. Asking the calendar is slow, and the answer is the same for most whole days. */
+/** Returns a zone's offset from UTC, which changes at a quarter of an hour at most: asking the calendar is slow. */
 function zoneOffset(time: number, timezone: string): number {
   if (timezone === "UTC") return 0;
-  const day = Math.floor(time / DAY_MS) * DAY_MS;
-  const atStart = knownOffset(day, timezone);
-  if (atStart === knownOffset(day + DAY_MS, timezone)) return atStart;
-  return knownOffset(Math.floor(time / QUARTER_MS) * QUARTER_MS, timezone);
-}
-
-function knownOffset(time: number, timezone: string): number {
-  const key = `${time} ${timezone}`;
+  const quarter = Math.floor(time / QUARTER_MS) * QUARTER_MS;
+  const key = `${quarter} ${timezone}`;
   let offset = offsets.get(key);
   if (offset === undefined) {
-    const { year, month, day, hour, minute, second } = localTime(new Date(time), timezone);
-    offset = Date.UTC(year, month - 1, day, hour, minute, second) - time;
+    const { year, month, day, hour, minute } = localTime(new Date(quarter), timezone);
+    offset = Date.UTC(year, month - 1, day, hour, minute) - quarter;
     if (offsets.size > 10_000) offsets.clear();
     offsets.set(key, offset);
   }

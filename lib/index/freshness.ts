@@ -219,40 +219,31 @@ export function hashBefore(file: string, offset: number): string {
 }
 
 /** A session's state in the index, as `embed --status` shows it. */
-export interface SessionStatus
-  extends Pick<
-    IndexedSession,
-    "id" | "agent" | "file" | "status" | "skippedLines" | "lastIndexed" | "sourceGone"
-  > {
-  name: string | undefined;
+export interface SessionStatus {
+  id: string;
+  agent: string;
+  name?: string;
+  file: string;
+  status: string;
   chunks: number;
   vectors: number;
-  error: string | undefined;
+  skippedLines: number;
+  lastIndexed: string;
+  sourceGone: boolean;
+  error?: string;
 }
 
 /** Returns the state of every session in the index, the last indexed first. */
 export function readStatuses(store: Store): SessionStatus[] {
-  const facts = store.db.prepare(
-    `SELECT name, (SELECT count(embedder) FROM session_chunks WHERE session_id = $id) AS vectors
-     FROM sessions WHERE id = $id`,
+  const rows = store.db.prepare(
+    `SELECT id, agent, name, file, status, chunk_count AS chunks,
+       (SELECT count(embedder) FROM session_chunks c WHERE c.session_id = id) AS vectors,
+       skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error
+     FROM sessions JOIN index_state ON session_id = id ORDER BY last_indexed DESC`,
   );
-  const known = [...readIndexedSessions(store).values()];
-  known.sort((a, b) => (a.lastIndexed < b.lastIndexed ? 1 : -1));
-  return known.map((session) => {
-    const {
-      id,
-      agent,
-      file,
-      status,
-      chunkCount: chunks,
-      skippedLines,
-      lastIndexed,
-      sourceGone,
-      error,
-    } = session;
-    const { name, vectors } = facts.get({ id }) ?? {};
-    const shown = { id, agent, name: name ? String(name) : undefined, file, status, chunks };
-    return { ...shown, vectors: Number(vectors), skippedLines, lastIndexed, sourceGone, error };
+  return rows.all().map(({ name, sourceGone, error, ...row }) => {
+    const texts = { ...(name ? { name } : {}), ...(error ? { error } : {}) };
+    return { ...row, ...texts, sourceGone: sourceGone === 1 } as SessionStatus;
   });
 }
 

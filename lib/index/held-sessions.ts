@@ -14,7 +14,7 @@ import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/sessio
 import type { Step } from "../transcripts/steps.ts";
 import { ensureIndex, hashBefore } from "./freshness.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
-import { readDeeds, type StoredDeed } from "./session-rows.ts";
+import { readDeeds, readRowLines, type StoredDeed } from "./session-rows.ts";
 
 /** A session in the index, by the host's id. */
 export interface HeldSession extends SessionRow {
@@ -53,8 +53,7 @@ const ACTIONS: Record<string, ToolAction> = {
 export function storedSteps(store: Store, sessionId: string): Step[] {
   const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
   const said = storedMessages(store, sessionId).map((entry) => ({ entry }));
-  const all = { after: -1, to: Number.MAX_SAFE_INTEGER };
-  const done = number === undefined ? [] : readDeeds(store, Number(number), all).map(toStep);
+  const done = number === undefined ? [] : readDeeds(store, Number(number)).map(toStep);
   return [...said, ...done].sort((a, b) => a.entry.line - b.entry.line);
 }
 
@@ -76,20 +75,12 @@ function storedMessages(store: Store, sessionId: string): Entry[] {
 /** Returns the messages of a chunk, or the pieces of them that are in it. */
 export function splitMessages(row: Row): Entry[] {
   const content = String(row.content);
-  const places = [...String(row.row_lines).matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => [
-    Number(start),
-    Number(line),
-  ]);
-  const known = places.length > 0 ? places : labelled(content, Number(row.first_line));
-  return known.map(([start = 0, line = 0], at) => {
-    const text = content.slice(start, known[at + 1]?.[0]).trimEnd();
+  const places = readRowLines(String(row.row_lines));
+  return places.map(({ start, line }, at) => {
+    const text = content.slice(start, places[at + 1]?.start).trimEnd();
     const kind = text.startsWith("User: ") ? "user" : "assistant";
     return { line, offset: 0, end: 0, kind, text: text.replace(LABEL, ""), at: String(row.timestamp) };
   });
-}
-
-function labelled(content: string, line: number): number[][] {
-  return [...content.matchAll(/^(?:User|Assistant): /gm)].map(({ index }) => [index, line]);
 }
 
 function joined(text: string, next: string): string {

@@ -25,9 +25,9 @@ import {
   updateRewound,
 } from "./index-state.ts";
 import {
-  type AddDeeds,
+  type chunkPutter,
   countChunks,
-  type PutChunk,
+  type deedAdder,
   removeChunk,
   removeChunks,
   removeChunksBefore,
@@ -61,9 +61,9 @@ export interface IndexReport {
 /** What the passes of one run have in common. */
 export interface PassOptions {
   store: Store;
-  putChunk: PutChunk;
-  addDeeds: AddDeeds;
-  claim: ClaimRows;
+  putChunk: ReturnType<typeof chunkPutter>;
+  addDeeds: ReturnType<typeof deedAdder>;
+  claim: ReturnType<typeof rowClaimer>;
   settings: Pick<Settings, "participants" | "timezone">;
   /** The redaction and exclusion rules. */
   rules: Rules;
@@ -314,9 +314,6 @@ function isContinued(known: IndexedSession, session: Session): boolean {
   );
 }
 
-/** Returns the entries whose rows no other session or line has; the others are copies. */
-export type ClaimRows = (entries: readonly Entry[], session: { number: number; id: string }) => Entry[];
-
 /** Returns whether an entry is claimed by itself, as messages are; tool calls and results go with the message before. */
 function isClaimed(entry: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return true;
@@ -331,7 +328,7 @@ function isClaimed(entry: Entry, before: Entry | undefined): boolean {
  * Prepares the statements that claim rows, once for a run. Hosts write forks by copying rows, with their ids, into a new
  * file, and a row is indexed where it was seen first.
  */
-export function rowClaimer({ db }: Store): ClaimRows {
+export function rowClaimer({ db }: Store) {
   const take = db.prepare(
     "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   );
@@ -339,13 +336,14 @@ export function rowClaimer({ db }: Store): ClaimRows {
   const noteCopy = db.prepare(
     "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?",
   );
-  function isOurs(key: number, line: number, session: { number: number; id: string }): boolean {
+  function isOurs(key: number, line: number, session: Pick<IndexedSession, "number" | "id">): boolean {
     if (take.run(key, session.number, line).changes === 1) return true;
     const row = holder.get(key);
     if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
     return row?.session === session.number && row.line === line;
   }
-  return (entries, session) => {
+  /** Returns the entries whose rows no other session or line has; the others are copies. */
+  return (entries: readonly Entry[], session: Pick<IndexedSession, "number" | "id">): Entry[] => {
     let isTaken = true;
     return entries.filter((entry, position) => {
       if (!isClaimed(entry, entries[position - 1])) return isTaken;

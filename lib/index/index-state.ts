@@ -77,8 +77,9 @@ export function toSessionRow(row: Row): SessionRow {
 }
 
 const SELECT_STATE = `
-  SELECT number, id, agent, file, source_gone, size, modified, cursor_offset, cursor_line, status, next_chunk, file_hash,
-    chunk_count, skipped_lines, last_indexed, error
+  SELECT number, id, agent, file, source_gone AS sourceGone, size, modified, cursor_offset, cursor_line, status,
+    next_chunk AS nextChunk, file_hash AS fileHash, chunk_count AS chunkCount, skipped_lines AS skippedLines,
+    last_indexed AS lastIndexed, error
   FROM sessions JOIN index_state ON session_id = id`;
 
 /** Facts that a new reading does not give stay. */
@@ -175,24 +176,10 @@ export function dataVersion(store: Store): number {
   return Number(store.db.prepare("PRAGMA data_version").get()?.data_version ?? 0);
 }
 
-function toIndexedSession(row: Row): IndexedSession {
-  return {
-    number: Number(row.number),
-    id: String(row.id),
-    agent: String(row.agent),
-    file: String(row.file),
-    sourceGone: row.source_gone === 1,
-    size: Number(row.size),
-    modified: String(row.modified),
-    cursor: { offset: Number(row.cursor_offset), line: Number(row.cursor_line) },
-    status: row.status as IndexStatus,
-    nextChunk: Number(row.next_chunk),
-    fileHash: String(row.file_hash),
-    chunkCount: Number(row.chunk_count),
-    skippedLines: Number(row.skipped_lines),
-    lastIndexed: String(row.last_indexed),
-    error: row.error === null ? undefined : String(row.error),
-  };
+/** The other columns are as they should be: the tables are strict. */
+function toIndexedSession({ cursor_offset, cursor_line, sourceGone, error, ...row }: Row): IndexedSession {
+  const cursor = { offset: cursor_offset, line: cursor_line };
+  return { ...row, cursor, sourceGone: sourceGone === 1, error: error ?? undefined } as IndexedSession;
 }
 
 /** Reads the lines of a session that were taken back, in order. */

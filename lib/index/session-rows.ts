@@ -1,4 +1,4 @@
-/** A session's chunks in the index: their rows and their full text. */
+/** The rows of a session in the index, with their full text: its chunks, what was said, and its deeds, what was done. */
 
 import { sha256 } from "../base/text.ts";
 import { splitJoined } from "../language/words.ts";
@@ -31,58 +31,46 @@ interface ChunkPlace {
   before: StoredChunk | undefined;
 }
 
-/** Replaces the chunk at its index; returns whether it is new. */
-export type PutChunk = (chunk: Chunk, place: ChunkPlace) => boolean;
+const INSERT_TEXT = "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)";
 
-/** Inserts a chunk that is not there; its vector is known by the hash, that of its header and content unless given. */
-type AddChunk = (chunk: Chunk, place: Omit<ChunkPlace, "before">, hash?: Uint8Array) => void;
-
-/** Prepares the statements that insert chunks, once for a run. */
-export function chunkAdder({ db }: Pick<Store, "db">): AddChunk {
+/**
+ * Prepares the statements that insert chunks that are not there, once for a run. A chunk's vector is known by the hash,
+ * that of its header and content unless given.
+ */
+export function chunkAdder({ db }: Pick<Store, "db">) {
   const insert = db.prepare(
     `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
        first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count,
        row_lines, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const insertText = db.prepare(
-    "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)",
-  );
+  const insertText = db.prepare(INSERT_TEXT);
   const createdAt = new Date().toISOString();
   const topicsOf = knownTopics(db);
 
-  return (chunk, { timestamp, exchangeLine }, hash = contentHash(chunk.contextContent)) => {
+  return (
+    chunk: Chunk,
+    { timestamp, exchangeLine }: Omit<ChunkPlace, "before">,
+    hash = contentHash(chunk.contextContent),
+  ): void => {
     const topics = topicsOf?.(hash);
     const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
     const { lastId } = insert.run(
-      chunk.sessionId,
-      chunk.index,
-      timestamp,
-      JSON.stringify(chunk.speakers),
-      JSON.stringify(topics ?? chunk.topics),
-      chunk.hasDecision ? 1 : 0,
-      chunk.hasAction ? 1 : 0,
-      chunk.firstLine,
-      chunk.lastLine,
-      exchangeLine,
-      hash,
-      chunk.content,
-      contextContent,
-      chunk.tools,
-      JSON.stringify(chunk.entryIds),
-      chunk.tokens,
-      rowLines(chunk),
-      createdAt,
+      ...[chunk.sessionId, chunk.index, timestamp],
+      ...[JSON.stringify(chunk.speakers), JSON.stringify(topics ?? chunk.topics)],
+      ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
+      ...[chunk.firstLine, chunk.lastLine, exchangeLine, hash],
+      ...[chunk.content, contextContent, chunk.tools],
+      ...[JSON.stringify(chunk.entryIds), chunk.tokens, writeRowLines(chunk.rows), createdAt],
     );
-    const { content, header, tools, extra } = fullTextColumns({ ...chunk, contextContent });
-    insertText.run(lastId, content, header, tools, extra);
+    insertText.run(lastId, ...fullTextColumns({ ...chunk, contextContent }));
   };
 }
 
-/** Prepares the statements that put chunks in, once for a run. */
-export function chunkPutter(store: Store): PutChunk {
+/** Prepares the statements that replace the chunk at an index, once for a run; they return whether it is new. */
+export function chunkPutter(store: Store) {
   const add = chunkAdder(store);
-  return (chunk, place) => {
+  return (chunk: Chunk, place: ChunkPlace): boolean => {
     const { before } = place;
     const hash = contentHash(chunk.contextContent);
     if (before && before.hash === Buffer.from(hash).toString("hex")) {
@@ -173,7 +161,7 @@ export function storedChunks(store: Store, sessionId: string, index: number): Ma
 
 function listPlace(chunk: Chunk, { exchangeLine }: ChunkPlace): (string | number)[] {
   const { firstLine, lastLine, entryIds, tools } = chunk;
-  return [firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), rowLines(chunk), tools];
+  return [firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), writeRowLines(chunk.rows), tools];
 }
 
 /** Moves a chunk with the same words to other lines or tool calls; its vector stays. */
@@ -188,24 +176,39 @@ function move(store: Store, id: number, chunk: Chunk, place: ChunkPlace): void {
   replaceText(store, id);
 }
 
-function rowLines({ rows }: Chunk): string {
+function writeRowLines(rows: Chunk["rows"]): string {
   return rows.map(({ start, line }) => `${start}:${line}`).join(" ");
 }
 
-function replaceText(store: Store, id: number): void {
-  const row = store.db
-    .prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?")
-    .get(id);
-  if (!row) return;
-  const { content, header, tools, extra } = fullTextColumns({
-    content: String(row.content),
-    contextContent: String(row.context_content),
-    tools: String(row.tools),
+/** Reads where the messages of a chunk begin and on which lines they are: `0:118 340:121`. */
+export function readRowLines(text: string): Chunk["rows"] {
+  return [...text.matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => ({
+    start: Number(start),
+    line: Number(line),
+  }));
+}
+
+/** Cleans each message by itself, and moves their beginnings with what that takes out. */
+export function cleanMessages(
+  { content, rowLines }: { content: string; rowLines: string },
+  clean: (text: string) => string,
+): Pick<Chunk, "content" | "rows"> & { rowLines: string } {
+  const places = readRowLines(rowLines);
+  let cleaned = clean(content.slice(0, places[0]?.start ?? content.length));
+  const rows = places.map(({ start, line }, at) => {
+    const begin = cleaned.length;
+    cleaned += clean(content.slice(start, places[at + 1]?.start));
+    return { start: begin, line };
   });
-  store.db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
-  store.db
-    .prepare("INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)")
-    .run(id, content, header, tools, extra);
+  return { content: cleaned, rows, rowLines: writeRowLines(rows) };
+}
+
+function replaceText({ db }: Store, id: number): void {
+  const row = db.prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?").get(id);
+  if (!row) return;
+  const texts = { content: String(row.content), contextContent: String(row.context_content) };
+  db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
+  db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...texts, tools: String(row.tools) }));
 }
 
 /** Removes a chunk; its vector stays in the cache. */
@@ -233,10 +236,12 @@ export interface StoredDeed extends Omit<Deed, "at"> {
 }
 
 /** Lines of one session: those after one, up to another. */
-export interface LineRange {
+interface LineRange {
   after: number;
   to: number;
 }
+
+const ALL_LINES: LineRange = { after: -1, to: Number.MAX_SAFE_INTEGER };
 
 /** The place of an exchange's deeds in the index. */
 interface DeedPlace {
@@ -246,10 +251,8 @@ interface DeedPlace {
   timestamp: string;
 }
 
-export type AddDeeds = (deeds: readonly Deed[], place: DeedPlace) => void;
-
 /** Prepares the statements that put deeds in, with their words and the keys of their error lines, once for a run. */
-export function deedAdder({ db }: Pick<Store, "db">): AddDeeds {
+export function deedAdder({ db }: Pick<Store, "db">) {
   const insert = db.prepare(
     `INSERT INTO deeds (session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input,
        outcome, result)
@@ -259,7 +262,7 @@ export function deedAdder({ db }: Pick<Store, "db">): AddDeeds {
     "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
   );
   const insertError = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
-  return (deeds, { session, exchangeLine, timestamp }) => {
+  return (deeds: readonly Deed[], { session, exchangeLine, timestamp }: DeedPlace): void => {
     for (const deed of deeds) {
       const { line, resultLine = null, at = timestamp, kind, tool, target, input, outcome, result } = deed;
       const paths = deed.paths.join("\n");
@@ -283,11 +286,7 @@ function isFileText(kind: DeedKind, outcome: DeedOutcome): boolean {
 }
 
 /** Removes the deeds of a session: all, or those whose calls are on these lines. */
-export function removeDeeds(
-  store: Store,
-  session: number,
-  { after, to }: LineRange = { after: -1, to: Number.MAX_SAFE_INTEGER },
-): void {
+export function removeDeeds(store: Store, session: number, { after, to } = ALL_LINES): void {
   const rows = store.db
     .prepare("SELECT id FROM deeds WHERE session = ? AND line > ? AND line <= ?")
     .all(session, after, to);
@@ -336,8 +335,8 @@ export function deedFrom(row: Row): StoredDeed {
   };
 }
 
-/** Reads the deeds of a session whose calls are on these lines, in order. */
-export function readDeeds(store: Store, session: number, { after, to }: LineRange): StoredDeed[] {
+/** Reads the deeds of a session in order: all, or those whose calls are on these lines. */
+export function readDeeds(store: Store, session: number, { after, to } = ALL_LINES): StoredDeed[] {
   return store.db
     .prepare(
       `SELECT ${DEED_COLUMNS} FROM deeds d WHERE d.session = ? AND d.line > ? AND d.line <= ? ORDER BY d.line, d.id`,

@@ -198,8 +198,7 @@ function replicaRows(replica: Store, gone: Set<string>) {
         ...[hash ?? new Uint8Array(), content, contextContent, tools],
         ...[chunk.tokens, chunk.rowLines, createdAt],
       );
-      const words = fullTextColumns({ content, contextContent, tools });
-      insertText.run(lastId, words.content, words.header, words.tools, words.extra);
+      insertText.run(lastId, ...fullTextColumns({ content, contextContent, tools }));
       deeds.add(storedId, chunk);
     },
     remove(storedId: string, idx: number): void {

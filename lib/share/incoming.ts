@@ -6,7 +6,7 @@
 
 import { recordOf, stringOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { cleanMessages } from "../index/carry-index.ts";
+import { cleanMessages } from "../index/session-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
 import type { Deed } from "../transcripts/session.ts";

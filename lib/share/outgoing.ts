@@ -6,7 +6,7 @@
 import { statSync } from "node:fs";
 import { sha256, shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
-import { cleanMessages } from "../index/carry-index.ts";
+import { cleanMessages } from "../index/session-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
