@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import type { Settings } from "../config/config.ts";
-import { copyTables, eachRow } from "../store/carry-over.ts";
+import { copyTable, eachRow } from "../store/carry-over.ts";
 import type { Row, SqlDatabase, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Chunk } from "../transcripts/session.ts";
@@ -35,39 +35,30 @@ export function carryIndex(
   return steps.map((carry) => carry(carrying)).every(Boolean);
 }
 
-const SESSION =
-  "number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, compacted_line".split(
-    ", ",
-  );
-const STATE =
-  "session_id, file_path, file_hash, last_indexed, status, size, modified, cursor_offset, cursor_line, next_chunk, skipped_lines, took_ms".split(
-    ", ",
-  );
-
 function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
   const read = new Set<string>();
-  const insert = inserter(to, "sessions", [...SESSION, "source_gone"]);
   const cleaned = (text: SqlValue | undefined) =>
     typeof text !== "string" || rules.hasText(text) ? null : rules.clean(text);
-  const areSessions = eachRow(from, { table: "sessions", columns: SESSION }, (row) => {
+  const areSessions = copyTable("sessions", from, to, (row) => {
     const id = String(row.id);
     read.add(id);
-    if (existsSync(String(row.file)) || rules.hasSession(excludable(row))) return;
-    const texts = { name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
-    insert({ ...row, ...texts, source_gone: 1 });
+    if (existsSync(String(row.file)) || rules.hasSession(excludable(row))) return undefined;
     ids.add(id);
     numbers.add(Number(row.number));
+    const texts = { name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
+    return { ...row, ...texts, source_gone: 1 };
   });
-  const insertState = inserter(to, "index_state", STATE);
-  const insertLost = inserter(to, "sessions", ["id", "agent", "file", "updated_at", "source_gone"]);
-  const areStates = eachRow(from, { table: "index_state", columns: STATE }, (row) => {
+  const insertLost = to.prepare(
+    "INSERT OR IGNORE INTO sessions (id, agent, file, updated_at, source_gone) VALUES (?, 'plain', ?, ?, 1)",
+  );
+  const areStates = copyTable("index_state", from, to, (row) => {
     const [id, file] = [String(row.session_id), String(row.file_path)];
     // of the two rows that identify a session either may be lost
     if (!read.has(id) && !existsSync(file) && !rules.hasSession({ id: hostId(id) })) {
-      insertLost({ id, agent: "plain", file, updated_at: row.last_indexed ?? "", source_gone: 1 });
+      insertLost.run(id, file, row.last_indexed ?? "");
       ids.add(id);
     }
-    if (ids.has(id)) insertState(row);
+    return ids.has(id) ? { ...row, error: null } : undefined;
   });
   to.exec(`
     INSERT OR IGNORE INTO index_state (session_id, file_path, file_hash, last_indexed, status, size, modified)
@@ -83,28 +74,28 @@ function excludable({ id, name, cwd, project, parent_id }: Row): Parameters<Rule
 
 /** Carries over vectors and topics, by the hash of the words they were made of. */
 function carryPaid({ from, to, rules }: Carrying): boolean {
-  const isWhole = copyTables(["embedders", "vector_cache"], from, to);
-  const insert = inserter(to, "topic_cache", ["content_hash", "topics", "model"]);
-  const columns = ["content_hash", "topics", "model"];
-  const areTopics = eachRow(from, { table: "topic_cache", columns }, (row) =>
-    insert({ ...row, topics: cleanList(String(row.topics), rules.clean) }),
-  );
-  return isWhole && areTopics;
+  const areVectors = ["embedders", "vector_cache"].map((table) => copyTable(table, from, to));
+  const areTopics = copyTable("topic_cache", from, to, (row) => ({
+    ...row,
+    topics: cleanList(String(row.topics), rules.clean),
+  }));
+  return areVectors.every(Boolean) && areTopics;
 }
 
-const CHUNK =
-  "id, session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count, row_lines, embedder, embedding".split(
-    ", ",
-  );
+const CHUNK = `id, session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
+  exchange_line, content_hash, content, context_content, tools, entry_ids, token_count, row_lines, embedder, embedding`;
 
 function carryChunks({ from, to, rules, ids }: Carrying): boolean {
   const add = chunkAdder({ db: to });
-  const cache = inserter(to, "vector_cache", ["content_hash", "embedder", "embedding"]);
+  const cache = to.prepare(
+    "INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)",
+  );
   const seen = new Set<number>();
   const isWhole = eachRow(from, { table: "session_chunks", columns: CHUNK }, (row) => {
     if (seen.has(Number(row.id))) return;
     seen.add(Number(row.id));
-    if (row.embedder !== null) cache(row);
+    const { content_hash = null, embedder = null, embedding = null } = row;
+    if (embedder !== null) cache.run(content_hash, embedder, embedding);
     if (!ids.has(String(row.session_id))) return;
     const chunk = cleanChunk(row, rules);
     if (rules.hasText(chunk.content) || rules.hasText(chunk.tools)) return;
@@ -144,10 +135,8 @@ function cleanList(json: string, clean: (text: string) => string): string {
   return JSON.stringify(list, (_, value: unknown) => (typeof value === "string" ? clean(value) : value));
 }
 
-const DEED =
-  "id, session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input, outcome, result".split(
-    ", ",
-  );
+const DEED = `id, session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input, outcome,
+  result`;
 
 function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying): boolean {
   const add = deedAdder({ db: to });
@@ -165,22 +154,9 @@ function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying):
 
 /** Carries over which lines were taken back, and which rows forks must not bring in again. */
 function carryLines({ from, to, ids, numbers }: Carrying): boolean {
-  const tables: [table: string, columns: string[], isOfCarried: (row: Row) => boolean][] = [
-    ["rewound", ["session", "first_line", "last_line"], ({ session }) => numbers.has(Number(session))],
-    ["row_keys", ["key", "session", "line"], ({ session }) => numbers.has(Number(session))],
-    ["copies", ["session_id", "owner_id"], ({ session_id }) => ids.has(String(session_id))],
-  ];
-  return tables
-    .map(([table, columns, isOfCarried]) => {
-      const insert = inserter(to, table, columns);
-      return eachRow(from, { table, columns }, (row) => isOfCarried(row) && insert(row));
-    })
+  const isOfCarried = ({ session, session_id }: Row) =>
+    session_id === undefined ? numbers.has(Number(session)) : ids.has(String(session_id));
+  return ["rewound", "row_keys", "copies"]
+    .map((table) => copyTable(table, from, to, (row) => (isOfCarried(row) ? row : undefined)))
     .every(Boolean);
-}
-
-function inserter(db: SqlDatabase, table: string, columns: readonly string[]): (row: Row) => void {
-  const insert = db.prepare(
-    `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
-  );
-  return (row) => void insert.run(...columns.map((column) => row[column] ?? null));
 }

@@ -63,14 +63,13 @@ const TRANSACTION_MS = 200;
 /** More unread bytes than this are not started under a deadline. */
 const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 
-interface Run {
+interface Run extends PassOptions {
   options: IndexOptions;
   /** Changes when another process has written. */
   version: number;
   /** True if other patterns are excluded by now than when it began. */
   isOutdated: boolean;
   projects: ReturnType<typeof projectLookup>;
-  pass: PassOptions;
 }
 
 /**
@@ -101,7 +100,7 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
     // signals, timers and a waiting writer get their turn
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return run.pass.report;
+  return run.report;
 }
 
 function startRun(options: IndexOptions): Run {
@@ -112,19 +111,17 @@ function startRun(options: IndexOptions): Run {
     version: -1,
     isOutdated: false,
     projects: projectLookup(),
-    pass: {
-      store,
-      putChunk: chunkPutter(store),
-      addDeeds: deedAdder(store),
-      claim: rowClaimer(store),
-      settings: { participants: settings.participants, timezone: settings.timezone },
-      rules: readRules(settings),
-      // Asked before each entry: without a deadline the clock is not read.
-      isOver: () =>
-        run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
-      onWarning: options.onWarning,
-      report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
-    },
+    store,
+    putChunk: chunkPutter(store),
+    addDeeds: deedAdder(store),
+    claim: rowClaimer(store),
+    settings: { participants: settings.participants, timezone: settings.timezone },
+    rules: readRules(settings),
+    // Asked before each entry: without a deadline the clock is not read.
+    isOver: () =>
+      run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
+    onWarning: options.onWarning,
+    report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
   };
   return run;
 }
@@ -146,7 +143,7 @@ function recheck(run: Run): void {
   run.version = version;
   const known = settings.exclude;
   const exclude = home === undefined ? known : currentExclude({ config: join(home, "config.json") }, known);
-  run.pass.rules = readRules({ ...settings, exclude });
+  run.rules = readRules({ ...settings, exclude });
   // What this run reads would have to be read again: the next one does.
   run.isOutdated = !isStoredWithout(store, exclude);
   removeExcluded(store, exclude);
@@ -156,8 +153,8 @@ function recheck(run: Run): void {
 function* indexFiles(run: Run): Generator<"part" | "file"> {
   const { sessions } = run.options;
   for (const [position, session] of sessions.entries()) {
-    if (run.pass.isOver()) {
-      run.pass.report.left += sessions.length - position;
+    if (run.isOver()) {
+      run.report.left += sessions.length - position;
       return;
     }
     try {
@@ -176,23 +173,23 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   const known = readIndexedSession(store, id);
   if (known && isReadToEnd(known, session)) return;
   if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
-    run.pass.report.left++;
+    run.report.left++;
     return;
   }
   const head = readHead(session.file);
   const facts = readFacts(run, session, head);
-  if (run.pass.rules.hasSession({ id: session.id, ...facts })) {
+  if (run.rules.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
     return;
   }
   const state = known ?? newIndexedSession(store, id, session);
-  yield* passThrough({ session, known: state, head, facts }, run.pass);
+  yield* passThrough({ session, known: state, head, facts }, run);
 }
 
 function readFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
   const shown = (text: string | undefined) =>
-    text === undefined || run.pass.rules.hasText(text) ? undefined : run.pass.rules.clean(text);
+    text === undefined || run.rules.hasText(text) ? undefined : run.rules.clean(text);
   return {
     name: shown(session.name ?? hostTitle(session)),
     cwd: shown(cwd),
@@ -216,7 +213,7 @@ function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): 
   const [reason, lastIndexed] = [describeError(error), new Date().toISOString()];
   const state: IndexedSession = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
   saveIndexedSession(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
-  run.pass.report.failed.push({ file: session.file, reason });
+  run.report.failed.push({ file: session.file, reason });
 }
 
 function isFileError(error: unknown): error is NodeJS.ErrnoException {

@@ -190,23 +190,26 @@ export function setAsideIn({ home, indexes }: Pick<Paths, "home" | "indexes">): 
   );
 }
 
-/** Copies tables, in the columns that both databases have. Returns whether all of them could be read. */
-export function copyTables(tables: readonly string[], from: SqlDatabase, to: SqlDatabase): boolean {
-  return tables.map((table) => copyTable(table, from, to)).every(Boolean);
-}
-
-function copyTable(table: string, from: SqlDatabase, to: SqlDatabase): boolean {
+/**
+ * Copies a table, in the columns that both databases have, each row as `change` gives it; undefined leaves a row out.
+ * Returns whether all of the table could be read.
+ */
+export function copyTable(
+  table: string,
+  from: SqlDatabase,
+  to: SqlDatabase,
+  change: (row: Row) => Row | undefined = (row) => row,
+): boolean {
   const had = readColumns(table, from);
   const columns = readColumns(table, to).filter((column) => had.includes(column));
   if (columns.length === 0) return false;
   const insert = to.prepare(
     `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
   );
-  return eachRow(
-    from,
-    { table, columns },
-    (row) => void insert.run(...columns.map((column) => row[column] ?? null)),
-  );
+  return eachRow(from, { table, columns: columns.join(", ") }, (row) => {
+    const changed = change(row);
+    if (changed) insert.run(...columns.map((column) => changed[column] ?? null));
+  });
 }
 
 /**
@@ -215,7 +218,7 @@ function copyTable(table: string, from: SqlDatabase, to: SqlDatabase): boolean {
  */
 export function eachRow(
   from: SqlDatabase,
-  { table, columns }: { table: string; columns: readonly string[] },
+  { table, columns }: { table: string; columns: string },
   use: (row: Row) => void,
 ): boolean {
   let isWhole = true;
@@ -228,7 +231,7 @@ export function eachRow(
   };
   for (const order of ["ASC", "DESC"]) {
     try {
-      const sql = `SELECT ${columns.join(", ")} FROM ${table} ORDER BY ${readKey(table, from)} ${order}`;
+      const sql = `SELECT ${columns} FROM ${table} ORDER BY ${readKey(table, from)} ${order}`;
       for (const row of from.prepare(sql).iterate()) take(row);
       if (isWhole) return true;
     } catch {

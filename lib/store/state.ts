@@ -10,7 +10,7 @@ import { bytesOf, isFile, readIfExists, realPathOf, remove, replaceFile } from "
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Reading } from "../config/config.ts";
-import { copyTables, openVersioned } from "./carry-over.ts";
+import { copyTable, openVersioned } from "./carry-over.ts";
 import type { Store } from "./store.ts";
 
 type StatePaths = Pick<Paths, "state">;
@@ -26,7 +26,7 @@ const CARRIED = ["written_files", "spend", "share_facts", "share_published", "sh
 export function openState({ state }: StatePaths): Store {
   const db = openVersioned(state, {
     schema: STATE_SCHEMA,
-    carry: (from, to) => copyTables(CARRIED, from, to),
+    carry: (from, to) => CARRIED.map((table) => copyTable(table, from, to)).every(Boolean),
   });
   db.exec("PRAGMA secure_delete = ON");
   return { db, close: () => db.close() };
