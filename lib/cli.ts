@@ -213,11 +213,11 @@ let dress: ((line: Line) => string) | undefined;
 /** Formats all further output for a person, if a terminal shows it. Otherwise nothing of this is loaded. */
 async function useTerminal(args: readonly string[], settings: Config["settings"]): Promise<void> {
   if (!isTerminal(STDOUT)) return;
-  const [{ dresser, painter, wantsColour }, { wordsToMark }] = await Promise.all([
+  const [{ dresser, painter }, { wordsToMark }] = await Promise.all([
     import("./base/terminal.ts"),
     import("./language/words.ts"),
   ]);
-  const paint = painter(wantsColour({ isTTY: true }, process.env));
+  const paint = painter(process.env);
   const { timezone } = settings;
   const columns = process.stdout.columns || undefined; // 0 where nobody set a size
   dress = dresser({ paint, now: new Date(), timezone, words: wordsToMark(args), columns });

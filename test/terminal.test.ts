@@ -1,14 +1,11 @@
 import { expect, test } from "bun:test";
 import { type Line, type Part, plainText } from "../lib/base/output.ts";
-import { dresser, wantsColour } from "../lib/base/terminal.ts";
+import { dresser, painter } from "../lib/base/terminal.ts";
 
-test("wantsColour() asks the terminal, NO_COLOR and TERM", () => {
-  const terminal = { isTTY: true };
-  expect(wantsColour(terminal, {})).toBe(true);
-  expect(wantsColour(terminal, { NO_COLOR: "" })).toBe(true);
-  expect(wantsColour(terminal, { NO_COLOR: "1" })).toBe(false);
-  expect(wantsColour(terminal, { TERM: "dumb" })).toBe(false);
-  expect(wantsColour({}, {})).toBe(false);
+test("painter() asks NO_COLOR and TERM", () => {
+  const painted = (env: Record<string, string>) => painter(env)("bad", "failed");
+  expect([painted({}), painted({ NO_COLOR: "" })]).toEqual(Array(2).fill("\x1b[31mfailed\x1b[39m"));
+  expect([painted({ NO_COLOR: "1" }), painted({ TERM: "dumb" })]).toEqual(["failed", "failed"]);
 });
 
 const options = {

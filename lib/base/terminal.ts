@@ -4,6 +4,7 @@
  */
 
 import type { Line, Meaning, Part } from "./output.ts";
+import { formatLocal, localTime } from "./time.ts";
 
 /** Of what is said only the words that were asked for are painted. */
 type Painted = Exclude<Meaning, "said"> | "match";
@@ -27,18 +28,13 @@ const CODES: Record<Painted, [on: number, off: number]> = {
 /** Columns by which the rest of a broken line is indented. */
 const HANGING = 2;
 
-/** Returns how to paint, or to leave text as it is. */
-export function painter(isColoured: boolean): Paint {
-  if (!isColoured) return (_, text) => text;
+/** Returns how to paint, or to leave text as it is. https://no-color.org: any value but the empty one turns colours off. */
+export function painter(env: Record<string, string | undefined>): Paint {
+  if (env.NO_COLOR || env.TERM === "dumb") return (_, text) => text;
   return (meaning, text) => {
     const [on, off] = CODES[meaning];
     return text === "" ? "" : `\x1b[${on}m${text}\x1b[${off}m`;
   };
-}
-
-/** Returns whether a stream's reader wants colours. https://no-color.org: any value but the empty one turns them off. */
-export function wantsColour(stream: { isTTY?: boolean }, env: Record<string, string | undefined>): boolean {
-  return stream.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
 /** Paints the given words wherever they begin a word of the text, ignoring case. */
@@ -103,26 +99,16 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
 
 /** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
 export function sayTime(time: Date, { now, timezone }: { now: Date; timezone: string }): string {
-  const days = countDays(now, timezone) - countDays(time, timezone);
-  const part = (options: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat("en-GB", { timeZone: timezone, ...options }).format(time);
-  if (days === 0 || days === 1) {
-    const clock = part({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-    return `${days === 0 ? "today" : "yesterday"} ${clock}`;
-  }
-  const isThisYear = part({ year: "numeric" }) === formatYear(now, timezone);
-  return part({ day: "numeric", month: "short", ...(isThisYear ? {} : { year: "numeric" }) });
+  const [then, today] = [localTime(time, timezone), localTime(now, timezone)];
+  const midnight = ({ year, month, day }: typeof then) => Date.UTC(year, month - 1, day);
+  const days = (midnight(today) - midnight(then)) / DAY_MS;
+  const clock = formatLocal(time.toISOString(), timezone).slice(11, 16);
+  if (days === 0 || days === 1) return `${days === 0 ? "today" : "yesterday"} ${clock}`;
+  return `${then.day} ${MONTHS[then.month - 1]}${then.year === today.year ? "" : ` ${then.year}`}`;
 }
 
-/** Returns the days since 1970 of a time's local date. */
-function countDays(time: Date, timezone: string): number {
-  const format = new Intl.DateTimeFormat("en-CA", { timeZone: timezone });
-  return Date.parse(`${format.format(time)}T00:00:00Z`) / 86_400_000;
-}
-
-function formatYear(time: Date, timezone: string): string {
-  return new Intl.DateTimeFormat("en-GB", { timeZone: timezone, year: "numeric" }).format(time);
-}
+const DAY_MS = 86_400_000;
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 
 /** East Asian Wide and Fullwidth (UAX 11) and what terminals draw as emoji. */
 const WIDE =

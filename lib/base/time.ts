@@ -50,25 +50,90 @@ export function parseTime(
 ): Date | undefined {
   const word = text.trim().toLowerCase().replace(/\s+/g, " ");
   const today = localTime(now, timezone);
+  const { year, month, day } = today;
+  // A day or month beyond its range is one of the next or the last month or year.
+  const between = (from: Day, to: Day) =>
+    edge === "start"
+      ? instantOf(midnight(from), timezone)
+      : new Date(instantOf(midnight(to), timezone).getTime() - 1);
   const days = (start: number, length: number) =>
-    wholeDays({ ...today, day: today.day + start }, length, edge, timezone);
+    between([year, month, day + start], [year, month, day + start + length]);
   const iso = /^(?<year>\d{4})(?:-(?<month>\d{1,2})(?:-(?<day>\d{1,2}))?)?$/.exec(word)?.groups;
-  if (iso) return wholeDate(iso, edge, timezone);
-  const written = writtenDate(word);
-  if (written) return latestDate(written, { now, edge, timezone });
+  const written = iso ?? writtenDate(word);
+  if (written) {
+    const meant = latestDate(written, (last) => instantOf(midnight(last), timezone) <= now, year);
+    return meant && between(...meant);
+  }
   const dateTime = /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(z|[+-]\d\d:?\d\d)?$/.exec(word);
-  if (dateTime) return instant(dateTime, timezone);
+  if (dateTime) {
+    const [, date, time, zone] = dateTime;
+    const instant = new Date(`${date}T${time}${zone?.toUpperCase() ?? "Z"}`);
+    if (Number.isNaN(instant.getTime())) return undefined;
+    return zone ? instant : instantOf(localTime(instant, "UTC"), timezone);
+  }
   if (word === "now") return now;
   if (word === "today") return days(0, 1);
   if (word === "yesterday") return days(-1, 1);
+  const dayOfWeek = new Date(Date.UTC(year, month - 1, day)).getUTCDay();
   const weekday = WEEKDAYS.indexOf(word.replace(/^(?:last|on) /, ""));
-  if (weekday !== -1) return days(-(((dayOfWeek(today) - weekday + 6) % 7) + 1), 1);
-  const monday = -((dayOfWeek(today) + 6) % 7);
-  if (word === "this week") return days(monday, 7);
-  if (word === "last week") return days(monday - 7, 7);
-  const named = /^(this|last) (month|year)$/.exec(word);
-  if (named) return wholePeriod(today, named[2] === "month", named[1] === "last" ? 1 : 0, edge, timezone);
-  return spanAgo(word, now, today, timezone);
+  if (weekday !== -1) return days(-(((dayOfWeek - weekday + 6) % 7) + 1), 1);
+  const named = /^(this|last) (week|month|year)$/.exec(word);
+  const back = named?.[1] === "last" ? 1 : 0;
+  if (named?.[2] === "week") return days(-((dayOfWeek + 6) % 7) - 7 * back, 7);
+  if (named?.[2] === "month") return between([year, month - back, 1], [year, month - back + 1, 1]);
+  if (named) return between([year - back, 1, 1], [year - back + 1, 1, 1]);
+  const ago =
+    /^(\d+) ?(s|m|min|h|d|w|mo|y|seconds?|minutes?|hours?|days?|weeks?|months?|years?)(?: ago)?$/.exec(word);
+  if (!ago) return undefined;
+  const [count, long = ""] = [Number(ago[1]), ago[2]];
+  const unit = long.length > 3 ? (long.startsWith("mo") ? "mo" : long.slice(0, 1)) : long;
+  if (unit === "mo") return instantOf({ ...today, month: month - count }, timezone);
+  if (unit === "y") return instantOf({ ...today, year: year - count }, timezone);
+  return new Date(now.getTime() - count * (UNIT_MS[unit] ?? 0));
+}
+
+/** A day of a calendar, its month from 1 on. */
+type Day = [year: number, month: number, day: number];
+
+function midnight([year, month, day]: Day): LocalTime {
+  return { year, month, day, hour: 0, minute: 0, second: 0 };
+}
+
+/** As written; what is missing is meant as a whole. */
+type DateParts = { [part in "year" | "month" | "day"]?: string | undefined };
+
+/** Reads `14 July 2026`, `July 14th, 2026`, `July 2026`, `July` and `14.7.2026`. */
+function writtenDate(word: string): DateParts | undefined {
+  const digits = /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})$/.exec(word)?.groups;
+  if (digits) return digits;
+  const rest = word.replace(/^(?:on |in )?(?:(?:sun|mon|tues|wednes|thurs|fri|satur)day,? )?(?:the )?/, "");
+  const parts =
+    /^(?<day>\d{1,2})(?:st|nd|rd|th)?\.?(?: of)? (?<month>[a-z]{3,})\.?(?:,? (?<year>\d{4}))?$/.exec(rest) ??
+    /^(?<month>[a-z]{3,})\.?(?: (?:the )?(?<day>\d{1,2})(?:st|nd|rd|th)?)?(?:,? (?<year>\d{4}))?$/.exec(rest);
+  const { day, month = "", year } = parts?.groups ?? {};
+  const number = MONTHS.findIndex((name) => name.startsWith(month)) + 1;
+  return parts && number > 0 ? { year, month: `${number}`, day } : undefined;
+}
+
+/** Returns a written date from its first day up to the one after it, of those without a year the latest that has begun. */
+function latestDate(
+  parts: DateParts,
+  hasBegun: (day: Day) => boolean,
+  thisYear: number,
+): [from: Day, to: Day] | undefined {
+  const years = parts.year
+    ? [Number(parts.year)]
+    : Array.from({ length: YEARS_BACK + 1 }, (_, i) => thisYear - i);
+  const [month, day] = [Number(parts.month ?? 1), Number(parts.day ?? 1)];
+  if (month < 1 || month > 12 || day < 1) return undefined;
+  const year = years.find(
+    (each) =>
+      day <= new Date(Date.UTC(each, month, 0)).getUTCDate() &&
+      (parts.year !== undefined || hasBegun([each, month, day])),
+  );
+  if (year === undefined) return undefined;
+  const to: Day = parts.day ? [year, month, day + 1] : parts.month ? [year, month + 1, 1] : [year + 1, 1, 1];
+  return [[year, month, day], to];
 }
 
 /** `2026-02-12 10:30:05` in the time zone. */
@@ -88,40 +153,21 @@ export function formatAge(seconds: number): string {
 
 /** Returns the wall clock of an instant in a time zone; the system's own zone needs none of the milliseconds that loading zones costs. */
 export function localTime(date: Date, timezone?: string): LocalTime {
-  if (timezone === undefined) {
+  if (timezone === undefined || timezone === "UTC") {
+    const offset = timezone === undefined ? date.getTimezoneOffset() * 60_000 : 0;
+    const shown = new Date(date.getTime() - offset);
     return {
-      year: date.getFullYear(),
-      month: date.getMonth() + 1,
-      day: date.getDate(),
-      hour: date.getHours(),
-      minute: date.getMinutes(),
-      second: date.getSeconds(),
+      year: shown.getUTCFullYear(),
+      month: shown.getUTCMonth() + 1,
+      day: shown.getUTCDate(),
+      hour: shown.getUTCHours(),
+      minute: shown.getUTCMinutes(),
+      second: shown.getUTCSeconds(),
     };
   }
-  if (timezone === "UTC") {
-    return {
-      year: date.getUTCFullYear(),
-      month: date.getUTCMonth() + 1,
-      day: date.getUTCDate(),
-      hour: date.getUTCHours(),
-      minute: date.getUTCMinutes(),
-      second: date.getUTCSeconds(),
-    };
-  }
-  const parts = new Map(
-    formatter(timezone)
-      .formatToParts(date)
-      .map((part) => [part.type, Number(part.value)]),
-  );
-  const part = (name: Intl.DateTimeFormatPartTypes) => parts.get(name) ?? 0;
-  return {
-    year: part("year"),
-    month: part("month"),
-    day: part("day"),
-    hour: part("hour"),
-    minute: part("minute"),
-    second: part("second"),
-  };
+  const numbers = formatter(timezone).format(date).match(/\d+/g) ?? [];
+  const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = numbers.map(Number);
+  return { year, month, day, hour, minute, second };
 }
 
 /** Returns the instant at which a time zone's clock shows this; in a gap of summer time, the moment after it. */
@@ -159,96 +205,6 @@ function formatter(timezone: string): Intl.DateTimeFormat {
     formatters.set(timezone, known);
   }
   return known;
-}
-
-/** As written; what is missing is meant as a whole. */
-type DateParts = { [part in "year" | "month" | "day"]?: string | undefined };
-
-/** Reads `14 July 2026`, `July 14th, 2026`, `July 2026`, `July` and `14.7.2026`. */
-function writtenDate(word: string): DateParts | undefined {
-  const digits = /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})$/.exec(word)?.groups;
-  if (digits) return digits;
-  const rest = word.replace(/^(?:on |in )?(?:(?:sun|mon|tues|wednes|thurs|fri|satur)day,? )?(?:the )?/, "");
-  const parts =
-    /^(?<day>\d{1,2})(?:st|nd|rd|th)?\.?(?: of)? (?<month>[a-z]{3,})\.?(?:,? (?<year>\d{4}))?$/.exec(rest) ??
-    /^(?<month>[a-z]{3,})\.?(?: (?:the )?(?<day>\d{1,2})(?:st|nd|rd|th)?)?(?:,? (?<year>\d{4}))?$/.exec(rest);
-  const { day, month = "", year } = parts?.groups ?? {};
-  const number = MONTHS.findIndex((name) => name.startsWith(month)) + 1;
-  return parts && number > 0 ? { year, month: `${number}`, day } : undefined;
-}
-
-/** Returns a date; without a year the latest that has begun. */
-function latestDate(
-  date: DateParts,
-  { now, edge, timezone }: { now: Date; edge: "start" | "end"; timezone: string },
-): Date | undefined {
-  if (date.year !== undefined) return wholeDate(date, edge, timezone);
-  const thisYear = localTime(now, timezone).year;
-  for (let back = 0; back <= YEARS_BACK; back++) {
-    const dated = { ...date, year: `${thisYear - back}` };
-    const start = wholeDate(dated, "start", timezone);
-    if (start && start <= now) return wholeDate(dated, edge, timezone);
-  }
-  return undefined;
-}
-
-function wholeDate(parts: DateParts, edge: "start" | "end", timezone: string): Date | undefined {
-  const [year, month, day] = [Number(parts.year), Number(parts.month ?? 1), Number(parts.day ?? 1)];
-  if (month < 1 || month > 12 || day < 1 || day > new Date(Date.UTC(year, month, 0)).getUTCDate())
-    return undefined;
-  const midnight = { year, month, day, hour: 0, minute: 0, second: 0 };
-  if (edge === "start") return instantOf(midnight, timezone);
-  const next = parts.day
-    ? { ...midnight, day: day + 1 }
-    : parts.month
-      ? { ...midnight, month: month + 1 }
-      : { ...midnight, year: year + 1 };
-  return new Date(instantOf(next, timezone).getTime() - 1);
-}
-
-function instant(match: RegExpExecArray, timezone: string): Date | undefined {
-  const [date, time, zone] = [match[1] ?? "", match[2] ?? "", match[3]];
-  const utc = new Date(`${date}T${time}${zone ? zone.toUpperCase() : "Z"}`);
-  if (Number.isNaN(utc.getTime())) return undefined;
-  return zone ? utc : instantOf(localTime(utc, "UTC"), timezone);
-}
-
-function wholeDays(from: LocalTime, length: number, edge: "start" | "end", timezone: string): Date {
-  const midnight = { ...from, hour: 0, minute: 0, second: 0 };
-  if (edge === "start") return instantOf(midnight, timezone);
-  return new Date(instantOf({ ...midnight, day: from.day + length }, timezone).getTime() - 1);
-}
-
-function wholePeriod(
-  today: LocalTime,
-  isMonth: boolean,
-  back: number,
-  edge: "start" | "end",
-  timezone: string,
-): Date {
-  const start = { ...today, day: 1, hour: 0, minute: 0, second: 0 };
-  const first = isMonth
-    ? { ...start, month: today.month - back }
-    : { ...start, month: 1, year: today.year - back };
-  if (edge === "start") return instantOf(first, timezone);
-  const next = isMonth ? { ...first, month: first.month + 1 } : { ...first, year: first.year + 1 };
-  return new Date(instantOf(next, timezone).getTime() - 1);
-}
-
-function spanAgo(word: string, now: Date, today: LocalTime, timezone: string): Date | undefined {
-  const match =
-    /^(\d+) ?(s|m|min|h|d|w|mo|y|seconds?|minutes?|hours?|days?|weeks?|months?|years?)(?: ago)?$/.exec(word);
-  if (!match) return undefined;
-  const count = Number(match[1]);
-  const long = match[2] ?? "";
-  const unit = long.length > 3 ? (long.startsWith("mo") ? "mo" : long.slice(0, 1)) : long;
-  if (unit === "mo") return instantOf({ ...today, month: today.month - count }, timezone);
-  if (unit === "y") return instantOf({ ...today, year: today.year - count }, timezone);
-  return new Date(now.getTime() - count * (UNIT_MS[unit] ?? 0));
-}
-
-function dayOfWeek({ year, month, day }: LocalTime): number {
-  return new Date(Date.UTC(year, month - 1, day)).getUTCDay();
 }
 
 function pad(value: number, length = 2): string {
