@@ -6,7 +6,7 @@ import type { Config } from "../lib/config/config.ts";
 import { openIndex } from "../lib/index/freshness.ts";
 import { catchUp } from "../lib/index/indexing.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
-import { findTranscripts } from "../lib/sessions/find.ts";
+import { findTranscripts } from "../lib/sessions/places.ts";
 import { namedSessions, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { isExcluded, listSessions } from "../lib/sessions/sessions.ts";
 import { updateCopies } from "../lib/transcripts/hosts.ts";

@@ -82,7 +82,7 @@ export function runScript<T extends Options>(
 }
 
 async function readingVolute(paths: Reading, cwd: string): Promise<Reading> {
-  return (await import("./sessions/find.ts")).withVoluteAt(paths, cwd); // most scripts need none of it
+  return (await import("./sessions/volute.ts")).withVoluteAt(paths, cwd); // most scripts need none of it
 }
 
 /** Warns that what is there can only be read. */

@@ -14,8 +14,8 @@ import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, warn } from "../lib/cli.ts";
 import { type Config, defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
-import { withVoluteAt } from "../lib/sessions/find.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
+import { withVoluteAt } from "../lib/sessions/volute.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { findTranscripts } from "../lib/sessions/find.ts";
-import { encodeClaudeCwd, type TranscriptFile } from "../lib/sessions/places.ts";
+import { encodeClaudeCwd, findTranscripts, type TranscriptFile } from "../lib/sessions/places.ts";
 import { CLAUDE_SESSION } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION } from "./support/pi.ts";

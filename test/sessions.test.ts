@@ -1,9 +1,9 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { withVoluteAt } from "../lib/sessions/find.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
+import { withVoluteAt } from "../lib/sessions/volute.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import { FIXTURES } from "./support/fixtures.ts";

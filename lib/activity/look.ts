@@ -10,8 +10,8 @@ import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readJson, statOf } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
-import { findTranscripts } from "../sessions/find.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
+import { findTranscripts } from "../sessions/places.ts";
 
 /** The session that looks at the others. */
 export interface Viewer {

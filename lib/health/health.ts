@@ -21,7 +21,7 @@ import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
-import { untakenVolute } from "../sessions/find.ts";
+import { untakenVolute } from "../sessions/volute.ts";
 import { shareStatus } from "../share/share-status.ts";
 import { isAsWritten, recordWritten, withExistingState } from "../store/state.ts";
 import { HOSTS, type Host, hostName } from "../transcripts/hosts.ts";

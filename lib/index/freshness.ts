@@ -8,7 +8,7 @@ import { changedAt } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
-import { findTranscripts } from "../sessions/find.ts";
+import { findTranscripts } from "../sessions/places.ts";
 import { isReplaceable } from "../store/carry-over.ts";
 import { isMarkedDamaged } from "../store/storage-errors.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";

@@ -1,7 +1,7 @@
 /**
- * Lists each agent's transcripts by place and name, without the copies that sync tools leave.
+ * Finds transcripts by place and name, without the copies that sync tools leave.
  *
- * Folders are listed, files are not opened. Symlinks below an agent's folder are skipped: their targets are either
+ * Folders are listed, files are not opened, and nothing is imported that could: this runs before every prompt. Symlinks below an agent's folder are skipped: their targets are either
  * listed at their own place or lie outside, where a link must not lead.
  */
 
@@ -9,8 +9,10 @@ import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
 import { entriesOf, isFile, isPlainFile, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { copiesFolder, type Host } from "../transcripts/hosts.ts";
+import { copiesFolder, HOSTS, type Host } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
+import { projectDirectories } from "./project.ts";
+import { type VoluteSessions, voluteSessions } from "./volute.ts";
 
 /** A file that is a transcript by its place and name. */
 export interface TranscriptFile {
@@ -32,7 +34,7 @@ export interface TranscriptFile {
   machine?: string | undefined;
 }
 
-export interface PlaceOptions {
+interface PlaceOptions {
   /** Whether subagent transcripts are included. @default {false} */
   subagents?: boolean;
   /** Only the sessions that may have been started in or under one of these directories. @default all */
@@ -52,6 +54,65 @@ export const PI_NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/;
 const CODEX_NAME = /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/;
 const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 
+interface FindOptions {
+  agent?: Agent | undefined;
+  /** Whether subagent transcripts are found too. @default {false} */
+  subagents?: boolean | undefined;
+  /** Only sessions that may belong to this directory's project. @default all */
+  directory?: string | undefined;
+  /** Whether files started more than a month ago may be missing, where that saves time. @default {false} */
+  recent?: boolean | undefined;
+  /** Where to look for Volute's folder from. @default `directory`, else the process's directory */
+  cwd?: string | undefined;
+}
+
+/** Returns every file that is a transcript by place and name, or may be one by content. */
+export function findTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
+  if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
+  const { agent, directory, subagents = false, recent = false } = options;
+  const directories = directory === undefined ? undefined : listDirectories(directory);
+  const places: PlaceOptions = { subagents, recent, directories };
+  const volute = voluteSessions(options.cwd ?? directory ?? process.cwd(), paths.volute);
+  const isWanted = (candidate: Agent) => agent === undefined || agent === candidate;
+  const synced = paths.synced.length > 0 ? syncedTranscripts(paths, places) : [];
+  return [
+    ...synced.filter((found) => found.agent === undefined || isWanted(found.agent)),
+    ...(isWanted("claude") ? findClaude(paths, { places, volute }) : []),
+    ...(isWanted("pi") ? volute.transcripts.map(({ file, name }) => ({ ...piTranscript(file), name })) : []),
+    ...(isWanted("pi") ? piTranscripts(paths, places) : []),
+    ...(isWanted("pi") ? openclawTranscripts(paths) : []),
+    ...(isWanted("codex") ? codexTranscripts(paths, places) : []),
+    ...HOSTS.flatMap((host) => (isWanted(host.agent) ? hostTranscripts(host, paths, places) : [])),
+  ];
+}
+
+function findClaude(
+  paths: Paths,
+  { places, volute }: { places: PlaceOptions; volute: VoluteSessions },
+): TranscriptFile[] {
+  const found = claudeTranscripts(paths, places);
+  const { names, ephemeral } = volute;
+  if (names.size + ephemeral.size === 0) return found;
+  const unseen = new Set(names.keys());
+  for (const transcript of found) {
+    const { id = "" } = transcript;
+    unseen.delete(id);
+    if (names.has(id)) transcript.name = names.get(id);
+    else if (ephemeral.has(id)) transcript.ephemeral = true;
+  }
+  // A mind's sessions belong to it wherever they work.
+  for (const id of places.directories ? unseen : []) {
+    for (const elsewhere of findClaudeTranscripts(paths, id))
+      found.push({ ...elsewhere, name: names.get(id) });
+  }
+  return found;
+}
+
+/** Returns the given directory too: hosts differ in resolving symlinks. */
+export function listDirectories(directory: string): string[] {
+  return [...new Set([directory, ...projectDirectories(directory)])];
+}
+
 /** Returns Claude Code's folder name for a directory. Several directories may share one. */
 export function encodeClaudeCwd(directory: string): string {
   const name = directory.replace(/[^a-zA-Z0-9]/g, "-");
@@ -69,7 +130,7 @@ function encodePiCwd(directory: string): string {
 }
 
 /** Lists Claude Code's transcripts: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions, beside it. */
-export function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
+function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
   const found: TranscriptFile[] = [];
   const root = join(paths.claude, "projects");
   for (const folder of foldersIn(root, options.directories && matchClaudeFolder(options.directories))) {
@@ -103,7 +164,7 @@ function claudeSubagents(folder: string, parentId: string): TranscriptFile[] {
 }
 
 /** Returns the transcripts of one Claude Code session in any folder, if the id is a plain word. */
-export function findClaudeTranscripts(paths: Paths, id: string): TranscriptFile[] {
+function findClaudeTranscripts(paths: Paths, id: string): TranscriptFile[] {
   if (!/^[A-Za-z0-9-]+$/.test(id)) return [];
   const root = join(paths.claude, "projects");
   const files = foldersIn(root).map((folder) => join(root, folder, `${id}${SUFFIX}`));
@@ -121,7 +182,7 @@ function isCompactionLog(id: string): boolean {
 }
 
 /** Lists pi's transcripts: `sessions/--<folder>--/<time>_<id>.jsonl`, and flat files where the user moved them to. */
-export function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptFile[] {
+function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptFile[] {
   const root = join(paths.pi, "sessions");
   const isWanted = directories === undefined ? () => true : matchPiFolder(directories);
   const files: string[] = [];
@@ -134,13 +195,13 @@ export function piTranscripts(paths: Paths, { directories }: PlaceOptions): Tran
 }
 
 /** Returns a file among pi's transcripts. Extensions put other files there: where the name is not pi's own, the content decides. */
-export function piTranscript(file: string): TranscriptFile {
+function piTranscript(file: string): TranscriptFile {
   const id = PI_NAME.exec(basename(file))?.[1];
   return { file, agent: "pi", id };
 }
 
 /** Lists OpenClaw's transcripts, in pi's format. */
-export function openclawTranscripts(paths: Paths): TranscriptFile[] {
+function openclawTranscripts(paths: Paths): TranscriptFile[] {
   const root = join(paths.openclaw, "agents");
   return foldersIn(root).flatMap((agent) => {
     const folder = join(root, agent, "sessions");
@@ -151,7 +212,7 @@ export function openclawTranscripts(paths: Paths): TranscriptFile[] {
 }
 
 /** Lists Codex's transcripts: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, and `archived_sessions`. */
-export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): TranscriptFile[] {
+function codexTranscripts(paths: Paths, { recent }: PlaceOptions): TranscriptFile[] {
   const folders = recent
     ? recentDays(paths)
     : [join(paths.codex, "sessions"), join(paths.codex, "archived_sessions")];
@@ -168,7 +229,7 @@ export function codexTranscripts(paths: Paths, { recent }: PlaceOptions): Transc
 const COPIES = ["<id>.jsonl", "<parent>/<id>.jsonl"];
 
 /** Lists the transcripts of a host by the places in its line of the table. */
-export function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): TranscriptFile[] {
+function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): TranscriptFile[] {
   const { agent, home, transcripts = [], database } = host;
   const [root, places] =
     database === undefined ? [paths.expand(home), transcripts] : [copiesFolder(paths, agent), COPIES];
@@ -224,7 +285,7 @@ function recentDays(paths: Paths): string[] {
 }
 
 /** Returns the given files, and all transcripts below the given folders. Their content names the agent. */
-export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
+function givenTranscripts(places: readonly string[]): TranscriptFile[] {
   const files = new Set<string>();
   for (const place of places) {
     if (isFile(place)) files.add(place);
@@ -237,7 +298,7 @@ export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
  * Lists transcripts of other machines, in folders that the user's own tool keeps in sync: a copy of one agent's place, of
  * several, or of a whole home. Place and name give agent and id of most: those are not opened.
  */
-export function syncedTranscripts({ synced }: Paths, { subagents }: PlaceOptions): TranscriptFile[] {
+function syncedTranscripts({ synced }: Paths, { subagents }: PlaceOptions): TranscriptFile[] {
   return synced.flatMap(({ path, machine }) =>
     transcriptsUnder(path)
       .map((file) => ({ ...transcriptFile(file), machine }))
@@ -269,7 +330,7 @@ function parentByPlace(file: string): string | undefined {
 }
 
 /** Returns every `*.jsonl` below a folder. */
-export function transcriptsUnder(folder: string): string[] {
+function transcriptsUnder(folder: string): string[] {
   const files: string[] = [];
   addTranscripts(folder, files);
   return files;
@@ -279,7 +340,7 @@ export function transcriptsUnder(folder: string): string[] {
 function addTranscripts(folder: string, files: string[], depth = 0): void {
   for (const entry of entriesOf(folder)) {
     if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
-    else if (entry.isDirectory() && depth < DEPTH_MAX && !isSyncFolder(entry.name))
+    else if (entry.isDirectory() && depth < DEPTH_MAX && !SYNC_FOLDERS.has(entry.name))
       addTranscripts(join(folder, entry.name), files, depth + 1);
   }
 }
@@ -327,7 +388,8 @@ const MARKS: readonly RegExp[] = [
   /^~|^\.syncthing\./, // on their way
 ];
 const ORDINARY = /^[0-9A-Za-z][\w.-]*$/;
-const FOLDERS = new Set([".stversions", ".stfolder", ".sync", "@eaDir", ".dropbox.cache", ".Trash"]);
+/** What a sync tool keeps for itself: old versions, deleted files. */
+const SYNC_FOLDERS = new Set([".stversions", ".stfolder", ".sync", "@eaDir", ".dropbox.cache", ".Trash"]);
 
 /** Returns whether a transcript's file name is that of a sync tool's copy. */
 export function isConflictCopy(name: string): boolean {
@@ -335,9 +397,4 @@ export function isConflictCopy(name: string): boolean {
   // Nearly every name there is: trying each mark would cost a prompt hook milliseconds.
   if (ORDINARY.test(name) && !name.includes("onflict")) return false;
   return MARKS.some((mark) => mark.test(name));
-}
-
-/** Returns whether a folder holds what a sync tool keeps for itself: old versions, deleted files. */
-function isSyncFolder(name: string): boolean {
-  return FOLDERS.has(name);
 }

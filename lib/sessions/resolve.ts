@@ -11,9 +11,9 @@ import { formatAge } from "../base/time.ts";
 import type { Reading } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { findTranscripts } from "./find.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
+import { findTranscripts } from "./places.ts";
 import { namedSessions, nameOf, recordKey } from "./record.ts";
 import {
   asPath,

@@ -13,12 +13,19 @@ import type { Head } from "../transcripts/format.ts";
 import { outermostEntries, readHead } from "../transcripts/head.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
-import { findTranscripts, listDirectories, voluteSessions } from "./find.ts";
 import { readName } from "./meta.ts";
-import { codexId, encodeClaudeCwd, isClaudeSubagent, type TranscriptFile } from "./places.ts";
+import {
+  codexId,
+  encodeClaudeCwd,
+  findTranscripts,
+  isClaudeSubagent,
+  listDirectories,
+  type TranscriptFile,
+} from "./places.ts";
 import { projectKey, projectLookup, sessionProject } from "./project.ts";
 import { withNames } from "./record.ts";
 import { hostTitle, lastDirectory, lastTime } from "./titles.ts";
+import { voluteSessions } from "./volute.ts";
 
 export interface ListOptions {
   agent?: Agent | undefined;
