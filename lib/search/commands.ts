@@ -23,6 +23,9 @@ const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;
 const LOOKING =
   /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|lsof|ps|ss|netstat|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
 
+/** Asks a program about itself, or what it would do. */
+const ASKING = /\s--(?:help|version|dry-run)\b/;
+
 /** Splits a line into commands. Quotes, parentheses and here-documents stay with their command. */
 export function shellParts(line: string): ShellPart[] {
   if (line.length > READ_MAX) return [{ text: line, separator: "" }];
@@ -89,7 +92,7 @@ function fileName(path: string): string {
 
 /** Returns whether a command line changes nothing. */
 export function isLooking(line: string): boolean {
-  return commandsIn(line).every((command) => LOOKING.test(command));
+  return commandsIn(line).every((command) => LOOKING.test(command) || ASKING.test(command));
 }
 
 /** Returns whether a command holds these words one after the other; a program counts by its name without folders. */

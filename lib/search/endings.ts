@@ -36,33 +36,48 @@ export function findEnding(
   { error, isFree, isClean }: Judge,
 ): Ending | undefined {
   const line = textOf(failed);
+  const isCommand = failed.kind === "command";
   const task = failingPart(failed, error);
+  const goals = task.map(programOf);
+  const named = namesIn(failed.result);
   const runs = later.filter(
     ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
   );
-  const isEnd = (run: StoredDeed, commands = commandsIn(textOf(run))) =>
-    isShown(run, line) && doesAsMuch(commands, task, failed.result) && isFree(run);
-  // a filter hides the exit code
-  const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
-  const goals = task.map(programOf);
   const alike = (run: StoredDeed) =>
     commandsIn(textOf(run)).filter((command) => goals.includes(programOf(command)));
-  const same = runs.filter((run) => {
-    if (failed.kind !== "command") return run.target === failed.target;
-    const programs = alike(run).map(programOf);
-    return goals.every((goal) => programs.includes(goal)) && isEnd(run, alike(run));
-  });
+  const isSame = (run: StoredDeed) => {
+    if (!isCommand) return run.target === failed.target && isFree(run);
+    const commands = alike(run);
+    const programs = commands.map(programOf);
+    return (
+      goals.every((goal) => programs.includes(goal)) &&
+      isLooking(textOf(run)) === isLooking(line) &&
+      isShown(run, line) &&
+      doesAsMuch(commands, task, named) &&
+      isFree(run)
+    );
+  };
+  // a filter hides the exit code
+  const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
+  const same = runs.find(isSame);
+  const isProven = same && runs.some((run) => run.line >= same.line && wentWell(run) && isSame(run));
   const other = runs
-    .filter((run) => !isLooking(textOf(run)))
+    .filter((run) => isCommand && !isLooking(textOf(run)))
     .slice(0, OTHER_WITHIN)
-    .find((run) => isToSameEnd(line, textOf(run)) && wentWell(run) && isEnd(run));
-  const [run] = [same.some(wentWell) ? same[0] : undefined, other]
+    .find(
+      (run) =>
+        isToSameEnd(line, textOf(run)) &&
+        doesAsMuch(commandsIn(textOf(run)), task, named) &&
+        isShown(run, line) &&
+        wentWell(run) &&
+        isFree(run),
+    );
+  const [run] = [isProven ? same : undefined, other]
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
-  const steps = stepsBetween(later, failed.line, run.line).filter(
-    (step) => isChange(step) || !doesLess(alike(step), task, failed.result),
-  );
+  const isLess = (step: StoredDeed) => alike(step).length > 0 && !doesAsMuch(alike(step), task, named);
+  const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isLess(step));
   return { run, steps, isOther: essenceOf(line) !== essenceOf(textOf(run)) };
 }
 
@@ -70,33 +85,45 @@ export function findEnding(
 export function failingPart(failed: StoredDeed, error: string): string[] {
   const doing = doingIn(textOf(failed));
   const program = programNamedIn(error);
-  const named = doing.filter((command) => programOf(command).split(" ")[0] === program);
-  const told = doing.filter((command) => complainedOf(operandsOf([command]), failed.result).length > 0);
-  return [named, told].find((some) => some.length > 0) ?? doing;
+  const named = namesIn(failed.result);
+  const parts = [
+    doing.filter((command) => programOf(command).split(" ")[0] === program),
+    doing.filter((command) => operandsOf([command]).some((word) => isNamed(word, named))),
+  ];
+  return parts.find((part) => part.length > 0) ?? doing;
 }
 
-/** Returns the words that an output complains of, with the folders that they are in. */
-function complainedOf(words: readonly string[], output: string): string[] {
-  const complained = output.split(/[\s"'`:,()]+/).filter((name) => /\w/.test(name));
-  return words.filter((word) => complained.some((name) => word === name || word.startsWith(`${name}/`)));
+/** Returns what an output may complain of. */
+function namesIn(output: string): Set<string> {
+  return new Set(output.split(/[\s"'`:,()]+/).filter((name) => /\w/.test(name)));
 }
 
-/** Returns whether commands do what others were to do: with what those complained of, else with all they were told. */
-function doesAsMuch(commands: readonly string[], failed: readonly string[], output: string): boolean {
-  const [had, wanted] = [operandsOf(commands), operandsOf(failed)];
+/** Returns whether a word, or a folder that it is in, is complained of. */
+function isNamed(word: string, names: ReadonlySet<string>): boolean {
+  return word.split("/").some((_, i, parts) => names.has(parts.slice(0, i + 1).join("/")));
+}
+
+/** Returns whether commands do what others were to do: with what is complained of, else with all that those were told. */
+function doesAsMuch(
+  commands: readonly string[],
+  failed: readonly string[],
+  names: ReadonlySet<string>,
+): boolean {
+  const had = operandsOf(commands);
+  const wanted = operandsOf(failed.map((command) => withoutRefused(command, names)));
   // a part of all is less, unless it is the part that failed
-  if (wanted.length === 0) return had.length === 0 || complainedOf(had, output).length > 0;
-  const named = complainedOf(wanted, output);
+  if (wanted.length === 0) return had.length === 0 || had.some((word) => isNamed(word, names));
+  const named = wanted.filter((word) => isNamed(word, names));
   if (had.length === 0 && named.length === 0) return true;
   const words = commands.flatMap(shellWords);
   return (named.length > 0 ? named : wanted).every((word) => words.includes(word));
 }
 
-/** Returns whether commands are only a part of others, without what those complained of. */
-function doesLess(commands: readonly string[], failed: readonly string[], output: string): boolean {
-  const [had, wanted] = [operandsOf(commands), operandsOf(failed)];
-  const isPart = had.length > 0 && had.every((word) => wanted.includes(word));
-  return isPart && !doesAsMuch(commands, failed, output);
+/** Returns a command without the options that are complained of, and their values. */
+function withoutRefused(command: string, names: ReadonlySet<string>): string {
+  return command.replace(/\s(--?[\w-]+)(?:=\S+|\s+[^\s-]\S*)?/g, (all, option) =>
+    names.has(option) ? "" : all,
+  );
 }
 
 /** Returns what the programs of a line are told to work on: not their options, texts and subcommands. */

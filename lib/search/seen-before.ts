@@ -332,11 +332,14 @@ function tellingSteps(
     .map((step) => step.deed);
 }
 
+/** No program reads it, unless its error says so. */
+const DOCUMENT = /\.(?:mdx?|rst|adoc)$/i;
+
 /** Returns whether a step is about this failure too: an edit where the earlier one was is none where this one is. */
 function isHere(step: StoredDeed, failed: StoredDeed, { command, output }: Now): boolean {
   const name = baseName(step.target);
-  const wasThere = `${textOf(failed)} ${failed.result}`.includes(name);
-  return !isChange(step) || !wasThere || `${command} ${output}`.includes(name);
+  if (!isChange(step) || `${command} ${output}`.includes(name)) return true;
+  return !DOCUMENT.test(name) && !`${textOf(failed)} ${failed.result}`.includes(name);
 }
 
 /** Git commands that keep or put back work: they end no other program's error. */
