@@ -14,16 +14,6 @@ export interface Ending {
   isOther: boolean;
 }
 
-/** What is known of the error, and of a run's output. */
-interface Judge {
-  /** The line of the error. */
-  error: string;
-  /** Whether it is without the error. */
-  isFree: (run: StoredDeed) => boolean;
-  /** Whether it complains about nothing. */
-  isClean: (run: StoredDeed) => boolean;
-}
-
 /** Another command to the same end comes soon: it is one of the next that do something. */
 const OTHER_WITHIN = 3;
 /** Of the shorter command's words so many are in one that takes the place of another. */
@@ -33,64 +23,63 @@ const SHARED_WORDS = 0.5;
 export function findEnding(
   failed: StoredDeed,
   later: readonly StoredDeed[],
-  { error, isFree, isClean }: Judge,
+  {
+    error,
+    isFree,
+    isClean,
+  }: {
+    error: string;
+    /** Whether a run is without the error. */
+    isFree: (run: StoredDeed) => boolean;
+    /** Whether it complains about nothing. */
+    isClean: (run: StoredDeed) => boolean;
+  },
 ): Ending | undefined {
   const line = textOf(failed);
-  const isCommand = failed.kind === "command";
-  const task = failingPart(failed, error);
-  const goals = task.map(programOf);
-  const named = namesIn(failed.result);
+  const part = failingPart(line, failed.result, error);
+  const goals = part.map(programOf);
+  const names = namesIn(failed.result);
   const runs = later.filter(
     ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
   );
   const alike = (run: StoredDeed) =>
     commandsIn(textOf(run)).filter((command) => goals.includes(programOf(command)));
   const isSame = (run: StoredDeed) => {
-    if (!isCommand) return run.target === failed.target && isFree(run);
-    const commands = alike(run);
-    const programs = commands.map(programOf);
-    return (
-      goals.every((goal) => programs.includes(goal)) &&
-      isLooking(textOf(run)) === isLooking(line) &&
-      isShown(run, line) &&
-      doesAsMuch(commands, task, named) &&
-      isFree(run)
-    );
+    if (failed.kind !== "command") return run.target === failed.target && isFree(run);
+    const programs = alike(run).map(programOf);
+    const isWhole = goals.every((goal) => programs.includes(goal));
+    return isWhole && isLooking(textOf(run)) === isLooking(line) && isEnd(run, alike(run));
   };
+  const isEnd = (run: StoredDeed, commands: string[]) =>
+    isShown(run, line) && doesAsMuch(commands, part, names) && isFree(run);
   // a filter hides the exit code
   const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
   const same = runs.find(isSame);
   const isProven = same && runs.some((run) => run.line >= same.line && wentWell(run) && isSame(run));
   const other = runs
-    .filter((run) => isCommand && !isLooking(textOf(run)))
+    .filter((run) => run.kind === "command" && !isLooking(textOf(run)))
     .slice(0, OTHER_WITHIN)
-    .find(
-      (run) =>
-        isToSameEnd(line, textOf(run)) &&
-        doesAsMuch(commandsIn(textOf(run)), task, named) &&
-        isShown(run, line) &&
-        wentWell(run) &&
-        isFree(run),
-    );
+    .find((run) => isToSameEnd(line, textOf(run)) && wentWell(run) && isEnd(run, commandsIn(textOf(run))));
   const [run] = [isProven ? same : undefined, other]
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
-  const isLess = (step: StoredDeed) => alike(step).length > 0 && !doesAsMuch(alike(step), task, named);
+  const isLess = (step: StoredDeed) => alike(step).length > 0 && !doesAsMuch(alike(step), part, names);
   const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isLess(step));
   return { run, steps, isOther: essenceOf(line) !== essenceOf(textOf(run)) };
 }
 
 /** Returns the commands of a line that may have failed: of the program that the error names, else with a word of the output. */
-export function failingPart(failed: StoredDeed, error: string): string[] {
-  const doing = doingIn(textOf(failed));
-  const program = programNamedIn(error);
-  const named = namesIn(failed.result);
+export function failingPart(line: string, output: string, error: string): string[] {
+  const commands = commandsIn(line);
+  const doing = commands.filter((command) => !isLooking(command));
+  const all = doing.length > 0 ? doing : commands;
+  const [program, names] = [programNamedIn(error), namesIn(output)];
   const parts = [
-    doing.filter((command) => programOf(command).split(" ")[0] === program),
-    doing.filter((command) => operandsOf([command]).some((word) => isNamed(word, named))),
+    all.filter((command) => programOf(command).split(" ")[0] === program),
+    all.filter((command) => operandsOf([command]).some((word) => isNamed(word, names))),
   ];
-  return parts.find((part) => part.length > 0) ?? doing;
+  return parts.find((part) => part.length > 0) ?? all;
 }
 
 /** Returns what an output may complain of. */
@@ -127,7 +116,7 @@ function withoutRefused(command: string, names: ReadonlySet<string>): string {
 }
 
 /** Returns what the programs of a line are told to work on: not their options, texts and subcommands. */
-function operandsOf(commands: readonly string[]): string[] {
+export function operandsOf(commands: readonly string[]): string[] {
   return commands.flatMap((command) => {
     const [, what = "", ...rest] = shellWords(command);
     return [...(/^[\w:-]+$/.test(what) ? [] : [what]), ...rest].filter((word) => /^[\w./@]\S*$/.test(word));
@@ -143,7 +132,9 @@ export function essenceOf(line: string, goals: readonly string[] = []): string {
   const doing = parts.filter(
     ({ text }, i) => parts[i - 1]?.separator !== "|" && !IDLE.test(text) && !isLooking(text),
   );
-  const last = doing.findLastIndex(({ text }) => goalsOf(text).some((goal) => goals.includes(goal)));
+  const last = doing.findLastIndex(({ text }) =>
+    commandsIn(text).some((each) => goals.includes(programOf(each))),
+  );
   const shown = (doing.length > 0 ? doing : parts).slice(0, last < 0 ? undefined : last + 1);
   return shown.map(({ text }) => text.replace(/(?:\s*2>&1)+$/, "")).join(" && ");
 }
@@ -172,17 +163,6 @@ export function hasOwnCode(line: string): boolean {
 /** Returns what an error's line begins with, as programs begin it with their name. */
 export function programNamedIn(error: string): string | undefined {
   return /^([\w.-]+): /.exec(sameLine(error))?.[1];
-}
-
-/** Returns the programs of a line that do something, else all, in order. */
-export function goalsOf(line: string): string[] {
-  return doingIn(line).map(programOf);
-}
-
-function doingIn(line: string): string[] {
-  const commands = commandsIn(line);
-  const doing = commands.filter((command) => !isLooking(command));
-  return doing.length > 0 ? doing : commands;
 }
 
 /** Returns whether a run has the last word of a failed command, and half of the shorter one's words in common with it. */
@@ -218,8 +198,6 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
   );
 }
 
-/** A step that failed may have gone on by hand: it says so much less. */
-const FAILED_STEP = 4;
 /** Among so few steps what a command printed says what it was about. */
 const STEPS_FEW = 3;
 /** What commands do about what is missing, and about what is not running, under whatever name. */
@@ -227,45 +205,43 @@ const REMEDIES: [error: RegExp, command: RegExp][] = [
   [/\bmissing\b|no such|\bno module|not (?:be )?(?:found|installed)|cannot find/i, /\b(?:install|add)\b/],
   [/refused|not running|connect|\bdaemon\b|socket/i, /\b(?:start|restart|up)\b/],
 ];
+/** As much as a name says. */
 const REMEDY_WORTH = 2;
 
-/** A step, and how likely it ended an error: by its telling words, and as a command much like the one that failed. */
-interface RankedStep {
-  deed: StoredDeed;
-  worth: number;
-}
-
-/** Ranks the steps to an ending, the likeliest first: of equals changes, then the last. */
+/**
+ * Ranks the steps to an ending, the likeliest first, of equals changes, then the last: by the telling words of the error
+ * that they hold, and as a command much like the one that failed. One that failed is worth nothing.
+ */
 export function rankSteps(
   failed: StoredDeed,
   { steps }: Pick<Ending, "steps">,
   error: string,
   later: readonly StoredDeed[],
-): RankedStep[] {
+): { deed: StoredDeed; worth: number }[] {
   const key = commandKey(textOf(failed));
   const words = tellingWords(error, later.map(contentOf));
   const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
   const command = wordsOf(textOf(failed)).join(" ");
+  const worthOf = (step: StoredDeed) => {
+    if (step.outcome === "failed") return 0;
+    const held = tokensOf(contentOf(step));
+    let worth = 0;
+    for (const [word, weight] of words) if (held.has(word)) worth += weight;
+    if (isChange(step)) return worth;
+    const printed = tokensOf(steps.length <= STEPS_FEW ? step.result : "");
+    for (const [word, weight] of words) if (!held.has(word) && weight > 1 && printed.has(word)) worth++;
+    const isRemedy = cures.some((cure) => commandsIn(textOf(step)).some((each) => cure.test(each)));
+    const isLike = wordsOf(textOf(step)).join(" ").startsWith(command);
+    return worth + Number(isLike) + (isRemedy ? REMEDY_WORTH : 0);
+  };
   return steps
     .filter((deed) => isChange(deed) || commandKey(textOf(deed)) !== key)
-    .map((deed, i) => {
-      const [text, printed] = [contentOf(deed), tokensOf(steps.length <= STEPS_FEW ? deed.result : "")];
-      const isRun = deed.kind === "command";
-      const isLike = isRun && wordsOf(textOf(deed)).join(" ").startsWith(command);
-      const isRemedy =
-        isRun && cures.some((cure) => commandsIn(textOf(deed)).some((each) => cure.test(each)));
-      let worth = Number(isLike) + (isRemedy ? REMEDY_WORTH : 0);
-      for (const [word, weight] of words) {
-        if (text.has(word)) worth += weight;
-        else if (isRun && weight > 1 && printed.has(word)) worth++;
-      }
-      return { deed, i, worth: deed.outcome === "failed" ? worth / FAILED_STEP : worth };
-    })
+    .map((deed, i) => ({ deed, i, worth: worthOf(deed) }))
     .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
 }
 
-function contentOf({ target, input }: StoredDeed): Set<string> {
-  return tokensOf(`${target} ${input}`);
+function contentOf({ target, input }: StoredDeed): string {
+  return `${target} ${input}`.toLowerCase();
 }
 
 function tokensOf(text: string): Set<string> {
@@ -276,14 +252,13 @@ function tokensOf(text: string): Set<string> {
 const NAME = /["'`‘“]|[\p{L}\p{N}][\d_./@\\-]+[\p{L}\p{N}]|\p{Ll}\p{Lu}|^\W*\p{Lu}{4,}\W*$/u;
 
 /** Returns the words of an error that few of the session's deeds hold, and what each says: a name more. */
-function tellingWords(error: string, contents: readonly Set<string>[]): Map<string, number> {
+function tellingWords(error: string, contents: readonly string[]): Map<string, number> {
   const words = new Map<string, number>();
   for (const written of error.split(/\s+/)) {
-    const weight = NAME.test(written) ? 2 : 1;
     for (const word of tokensOf(written)) {
-      const held = contents.filter((content) => content.has(word)).length;
+      const held = contents.filter((content) => content.includes(word)).length;
       if (word.length > 3 && held <= Math.max(3, contents.length / 10))
-        words.set(word, Math.max(weight, words.get(word) ?? 0));
+        words.set(word, Math.max(NAME.test(written) ? 2 : 1, words.get(word) ?? 0));
     }
   }
   return words;

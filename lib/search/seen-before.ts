@@ -7,16 +7,16 @@ import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/ses
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
-import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
+import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
 import {
   changeAround,
   type Ending,
   essenceOf,
   failingPart,
   findEnding,
-  goalsOf,
   hasOwnCode,
   isChange,
+  operandsOf,
   programNamedIn,
   rankSteps,
   textOf,
@@ -49,6 +49,11 @@ export interface Seen {
   text: string;
 }
 
+/** What is asked: the failure with its error lines by their keys. */
+interface Asked extends FailedCommand, SeenOptions {
+  lines: ReadonlyMap<number, string>;
+}
+
 /** A run that printed an error's line. */
 interface Occurrence {
   /** The keys of its error lines, in order. */
@@ -58,21 +63,13 @@ interface Occurrence {
   store: Store;
 }
 
-/** The end of an error in one session. */
+/** The end of an error in one session: by what was done, by another command, or by itself. */
 interface End extends Ending {
   failed: Occurrence;
   /** What may have helped, best first. */
   likely: StoredDeed[];
-  /** Whether the error went away by itself. */
-  isItself: boolean;
   /** Whether all that speaks for it is that nothing else was done. */
   isGuess: boolean;
-}
-
-/** The failure of which something may be known. */
-interface Now extends FailedCommand {
-  lines: ReadonlyMap<number, string>;
-  now: Date;
 }
 
 /** Newest runs looked at: an error with more is too common to say anything. */
@@ -83,17 +80,15 @@ const SESSIONS_MAX = 8;
 const REACH = 200;
 /** A line that so many programs print is about none of them. */
 const PROGRAMS_GENERIC = 3;
-/** A line after so many different first lines is a part of the report. */
-const CAUSES_FRAME = 2;
 /** Where so many ends are all different, none of them is the end. */
 const ENDS_GENERIC = 4;
 const STEPS_MAX = 3;
+/** After more steps nobody can say what helped. */
+const STEPS_FAR = 15;
 /** An edit holds many words: one of the error's among them says nothing, unless it is a name. */
 const EDIT_WORTH = 2;
 /** Lines of an error whose words are looked for. */
 const ERROR_LINES = 5;
-/** After more steps nobody can say what helped. */
-const STEPS_FAR = 15;
 const ALL_CHARS = 600;
 const ERRORS_MAX = 2;
 const ERROR_CHARS = 110;
@@ -103,32 +98,21 @@ const CHANGE_CHARS = 120;
 /** Finds the known ends of the errors in a command's output, the first error first. */
 export function seenBefore(stores: readonly Store[], failed: FailedCommand, options: SeenOptions): Seen[] {
   const lines = errorKeys(failed.output, { hasFailed: true });
-  const now = { ...failed, lines, now: options.now };
-  const runs = stores.flatMap((store) => runsWith(store, lines, failed, options));
-  const [first] = lines.keys();
-  const seen: Seen[] = [];
+  const asked = { ...failed, ...options, lines };
+  const runs = stores.flatMap((store) => runsWith(store, asked));
   const said = new Set(options.said);
+  const seen: Seen[] = [];
   for (const [key, line] of lines) {
     if (said.has(key)) continue;
-    const all = runs.filter(({ keys }) => keys.includes(key));
-    if (isFrame(key, [first, ...all.map(({ keys }) => keys[0])])) continue;
-    const alike = all.filter(
-      ({ keys }) =>
-        isAlike(keys, lines) && !keys.some((each) => seen.some((other) => other.keys.includes(each))),
-    );
-    const end = agreedEnd(key, line, alike, now);
+    const printed = runs.filter(({ keys }) => keys.includes(key));
+    const alike = printed.filter(({ keys }) => isAlike(keys, lines));
+    const end = agreedEnd({ key, line }, alike, asked);
     if (!end) continue;
+    for (const each of alike.flatMap(({ keys }) => keys)) said.add(each);
     const keys = end.failed.keys.filter((each) => lines.has(each));
-    for (const each of end.failed.keys) said.add(each);
-    seen.push({ keys, text: describe(end, rarest(keys, lines, runs), runs, options) });
+    seen.push({ keys, text: describe(end, line, printed, asked) });
   }
   return seen;
-}
-
-/** Returns whether a line comes with other errors rather than being one: after several first lines, and mostly not first. */
-function isFrame(key: number, firsts: readonly (number | undefined)[]): boolean {
-  const others = firsts.filter((first) => first !== key);
-  return new Set(others).size >= CAUSES_FRAME && others.length > firsts.length / 2;
 }
 
 /** Returns whether a run failed alike: its first error line is one of the output's, and so are most of the others. */
@@ -149,12 +133,7 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
 }
 
 /** Reads the earlier runs that printed one of the lines, the newest first. */
-function runsWith(
-  store: Store,
-  lines: ReadonlyMap<number, string>,
-  { sessionId }: FailedCommand,
-  { now, isHidden }: SeenOptions,
-): Occurrence[] {
+function runsWith(store: Store, { lines, sessionId, now, isHidden }: Asked): Occurrence[] {
   const until = now.toISOString();
   const rows = store.db
     .prepare(
@@ -200,49 +179,50 @@ function noiseIn({ db }: Store, until: string): (key: number) => boolean {
 }
 
 /** Returns the end that most sessions came to, else the latest; undefined where the line is any failure's. */
-function agreedEnd(key: number, line: string, runs: readonly Occurrence[], now: Now): End | undefined {
-  const programs = ({ deed }: Occurrence) => programsThat(line, textOf(deed));
+function agreedEnd(
+  error: { key: number; line: string },
+  runs: readonly Occurrence[],
+  asked: Asked,
+): End | undefined {
+  const programs = ({ deed }: Occurrence) => programsThat(error.line, textOf(deed), deed.result);
   if (new Set(runs.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
-  const mine = programsThat(line, now.command);
+  const mine = programsThat(error.line, asked.command, asked.output);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
   const sessions = [...Map.groupBy(alike, ({ session }) => session.id).values()];
   const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last, before]) => {
-    const end = last && endIn(last, { key, line, now });
+    const end = last && endIn(last, error, asked);
     // what failed twice does not go by itself
     return end ? [{ ...end, isGuess: end.isGuess && before === undefined }] : [];
   });
-  const [gone, named] = [ends.filter(({ isItself }) => isItself), ends.filter(({ isItself }) => !isItself)];
-  const kinds = [...Map.groupBy(named, kindOf).values()]
+  const named = ends.filter(({ likely, isOther }) => likely.length > 0 || isOther);
+  const [best = [], ...others] = [...Map.groupBy(named, kindOf).values()]
     .filter((same) => same.length > 1 || !same[0]?.isGuess)
     .sort((a, b) => b.length - a.length);
-  const [[end] = [], ...others] = kinds;
-  const isAnything = others.length >= ENDS_GENERIC - 1 && kinds[0]?.length === 1;
-  if (end === undefined || isAnything || gone.length >= Number(kinds[0]?.length)) return undefined;
-  return isSaid(end, now) || isElsewhere(end, now, mine) ? undefined : end;
+  const isAnything = best.length === 1 && others.length >= ENDS_GENERIC - 1;
+  const [end] = best;
+  if (end === undefined || isAnything || best.length <= ends.length - named.length) return undefined;
+  return isSaid(end, asked) || isElsewhere(end, error.line, asked) ? undefined : end;
 }
 
 /** Returns the programs that may have printed a line: the one it names, else those of the command line. */
-function programsThat(line: string, command: string): string[] {
+function programsThat(line: string, command: string, output: string): string[] {
   const named = programNamedIn(line);
-  const words = command.toLowerCase().split(/[\s;&|()]+/);
-  if (named !== undefined && words.includes(named)) return [named];
-  return goalsOf(command).map((goal) => {
-    const [program = ""] = goal.toLowerCase().split(" ");
-    return programName(program);
-  });
-}
-
-function programName(program: string): string {
-  return program.slice(program.lastIndexOf("/") + 1).replace(/(?:\.exe|[\d.]+)$/, "");
+  const isHere =
+    named !== undefined &&
+    command
+      .toLowerCase()
+      .split(/[\s;&|()]+/)
+      .includes(named);
+  const programs = isHere ? [named] : failingPart(command, output, line).map(programOf);
+  return programs.map((each) => (each.toLowerCase().split(" ")[0] ?? "").replace(/(?:\.exe|[\d.]+)$/, ""));
 }
 
 /** Returns whether a failure's own output says how it ends: its reader knows that. */
-function isSaid({ run, likely, isOther }: End, { command, output }: Now): boolean {
+function isSaid({ run, likely }: End, { command, output }: Asked): boolean {
   const printed = plain(output);
-  const steps = likely.length === 0 && isOther ? [run] : likely;
-  return steps.every((step) => {
+  return (likely.length > 0 ? likely : [run]).every((step) => {
     if (isChange(step)) return addedBy(step).every((line) => printed.includes(line));
-    const ran = shownCommand(step);
+    const ran = essenceOf(textOf(step));
     return ran.includes(" ") && printed.includes(plain(ran)) && !command.includes(ran);
   });
 }
@@ -258,41 +238,36 @@ function plain(text: string): string {
 }
 
 /** Returns whether an end was only another folder, for what the failed command does not work on. */
-function isElsewhere({ failed: { deed, session }, run, likely }: End, now: Now, programs: string[]): boolean {
+function isElsewhere({ failed: { deed, session }, run, likely }: End, line: string, asked: Asked): boolean {
   const [before, after] = [textOf(deed), textOf(run)];
-  if (likely.length > 0 || commandKey(before) !== commandKey(after)) return false;
-  if (String(foldersOf(before)) === String(foldersOf(after))) return false;
-  const had = argumentsOf(before, programs);
-  return (
-    !isNear(session.cwd, now.cwd) || argumentsOf(now.command, programs).some((word) => !had.includes(word))
-  );
+  const isFolder = commandKey(before) === commandKey(after) && foldersIn(before) !== foldersIn(after);
+  if (likely.length > 0 || !isFolder) return false;
+  if (!isNear(session.cwd, asked.cwd)) return true;
+  if (programNamedIn(line) === "cd") return false;
+  const had = operandsOf(failingPart(before, deed.result, line));
+  return operandsOf(failingPart(asked.command, asked.output, line)).some((word) => !had.includes(word));
 }
 
-function foldersOf(line: string): string[] {
-  return shellParts(line).flatMap(({ text }) => (/^(?:cd|pushd)\b/.test(text) ? [text] : []));
-}
-
-/** Returns what some programs of a line are told, but their options. */
-function argumentsOf(line: string, programs: readonly string[]): string[] {
-  return shellParts(line).flatMap(({ text }) => {
-    const [program = "", ...words] = shellWords(text.toLowerCase());
-    return programs.includes(programName(program)) ? words.filter((word) => /^[\w./@]/.test(word)) : [];
-  });
+function foldersIn(line: string): string {
+  const parts = shellParts(line).map(({ text }) => text);
+  return parts.filter((text) => /^(?:cd|pushd)\b/.test(text)).join("\n");
 }
 
 /** Returns whether one folder lies in the other. */
-function isNear(a: string | undefined, b: string | undefined): boolean {
-  if (a === undefined || b === undefined) return false;
-  const [outer = "", inner = ""] = [a, b].map((path) => `${path.replace(/[\\/]+$/, "")}/`).sort();
-  return inner.replaceAll("\\", "/").startsWith(outer.replaceAll("\\", "/"));
+function isNear(...folders: (string | undefined)[]): boolean {
+  const [outer, inner] = folders
+    .map((folder) => folder && `${folder.replaceAll("\\", "/").replace(/\/+$/, "")}/`)
+    .sort();
+  return outer !== undefined && inner?.startsWith(outer) === true;
 }
 
 function endIn(
   failed: Occurrence,
-  { key, line, now }: { key: number; line: string; now: Now },
+  { key, line }: { key: number; line: string },
+  asked: Asked,
 ): End | undefined {
   const { deed, session, store } = failed;
-  const until = now.now.toISOString();
+  const until = asked.now.toISOString();
   const later = readDeeds(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
     ({ timestamp }) => timestamp < until,
   );
@@ -305,38 +280,25 @@ function endIn(
     isClean: (run) => printed(run).every(noise),
   });
   if (!ending) return undefined;
-  const isGit = failingPart(deed, line).some((command) => command.startsWith("git "));
+  const isGit = failingPart(textOf(deed), deed.result, line).some((command) => command.startsWith("git "));
   const steps = ending.steps.filter((step) => isChange(step) || isGit || !isKeeping(textOf(step)));
-  const isItself = steps.length === 0 && !ending.isOther;
-  const telling = steps.length > STEPS_FAR ? [] : tellingSteps(failed, { line, steps, later, now });
-  const isGuess = telling.length === 0 && steps.length === 1 && isNear(session.cwd, now.cwd);
-  const likely = isGuess
-    ? steps.filter((step) => step.outcome !== "failed" && isHere(step, deed, now))
-    : telling;
-  if (likely.length === 0 && !ending.isOther && !isItself) return undefined;
-  return { ...ending, failed, likely, isItself, isGuess };
-}
-
-/** Returns the steps that touch what the error names, the likeliest first. */
-function tellingSteps(
-  { keys, deed }: Occurrence,
-  { line, steps, later, now }: { line: string; steps: StoredDeed[]; later: StoredDeed[]; now: Now },
-): StoredDeed[] {
-  const error = [line, ...keys.flatMap((key) => now.lines.get(key) ?? []).slice(0, ERROR_LINES)].join("\n");
-  return rankSteps(deed, { steps }, error, later)
-    .filter(({ deed: step, worth }) => {
-      if (step.outcome === "failed") return false;
-      return isChange(step) ? worth >= EDIT_WORTH && isHere(step, deed, now) : worth > 0;
-    })
-    .slice(0, STEPS_MAX)
-    .map((step) => step.deed);
+  const error = [line, ...failed.keys.flatMap((each) => asked.lines.get(each) ?? []).slice(0, ERROR_LINES)];
+  const telling = rankSteps(deed, { steps }, error.join("\n"), later).flatMap(({ deed: step, worth }) =>
+    worth >= (isChange(step) ? EDIT_WORTH : 1) && isHere(step, deed, asked) ? [step] : [],
+  );
+  const isGuess = telling.length === 0 && steps.length === 1 && isNear(session.cwd, asked.cwd);
+  const only = isGuess ? steps.filter((step) => step.outcome !== "failed" && isHere(step, deed, asked)) : [];
+  const likely = steps.length > STEPS_FAR ? [] : [...telling, ...only].slice(0, STEPS_MAX);
+  return likely.length > 0 || ending.isOther || steps.length === 0
+    ? { ...ending, failed, likely, isGuess }
+    : undefined;
 }
 
 /** No program reads it, unless its error says so. */
 const DOCUMENT = /\.(?:mdx?|rst|adoc)$/i;
 
 /** Returns whether a step is about this failure too: an edit where the earlier one was is none where this one is. */
-function isHere(step: StoredDeed, failed: StoredDeed, { command, output }: Now): boolean {
+function isHere(step: StoredDeed, failed: StoredDeed, { command, output }: Asked): boolean {
   const name = baseName(step.target);
   if (!isChange(step) || `${command} ${output}`.includes(name)) return true;
   return !DOCUMENT.test(name) && !`${textOf(failed)} ${failed.result}`.includes(name);
@@ -351,27 +313,20 @@ function isKeeping(line: string): boolean {
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
 function kindOf({ likely: [first], run }: End): string {
-  return first && isChange(first) ? baseName(first.target) : (goalsOf(textOf(first ?? run)).at(-1) ?? "");
-}
-
-/** Returns the line of some keys that the fewest runs printed, which says most. */
-function rarest(
-  keys: readonly number[],
-  lines: ReadonlyMap<number, string>,
-  runs: readonly Occurrence[],
-): { key: number; line: string } {
-  const count = (key: number) => runs.filter((run) => run.keys.includes(key)).length;
-  const [key = 0] = keys.toSorted((a, b) => count(a) - count(b));
-  return { key, line: lines.get(key) ?? "" };
+  if (first && isChange(first)) return baseName(first.target);
+  return (
+    failingPart(textOf(first ?? run), "", "")
+      .map(programOf)
+      .at(-1) ?? ""
+  );
 }
 
 function describe(
   { failed, run, likely }: End,
-  { key, line }: { key: number; line: string },
-  runs: readonly Occurrence[],
-  { now, clean, nameOf }: SeenOptions,
+  line: string,
+  printed: readonly Occurrence[],
+  { now, clean, nameOf }: Asked,
 ): string {
-  const printed = runs.filter(({ keys }) => keys.includes(key));
   const [newest = failed] = printed;
   const say = (text: string, max = DID_CHARS) =>
     quoteCode(truncate(clean(text).replace(/\s+/g, " ").trim(), max));
@@ -381,22 +336,18 @@ function describe(
   const steps = likely.map((deed) =>
     isChange(deed)
       ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)} ${at(deed)}`
-      : `ran ${say(shownCommand(deed))} ${at(deed)}`,
+      : `ran ${say(essenceOf(textOf(deed)))} ${at(deed)}`,
   );
   if (steps.length === 0) {
-    const goals = failingPart(failed.deed, line).map(programOf);
-    const [now, before] = [run, failed.deed].map((deed) => essenceOf(textOf(deed), goals));
-    steps.push(`ran ${say(contrast(now, before))} in place of ${say(contrast(before, now))} ${at(run)}`);
+    const goals = failingPart(textOf(failed.deed), failed.deed.result, line).map(programOf);
+    const [after, before] = [run, failed.deed].map((deed) => essenceOf(textOf(deed), goals));
+    steps.push(`ran ${say(contrast(after, before))} in place of ${say(contrast(before, after))} ${at(run)}`);
   }
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
   const age = formatAge((now.getTime() - Date.parse(newest.deed.timestamp)) / 1000);
   const head = `- ${say(line, ERROR_CHARS)}: in ${sessions}, last ${nameOf(newest.session)}:${newest.deed.line} (${age} ago); gone after: `;
   while (steps.length > 1 && head.length + steps.join(", ").length > ALL_CHARS - 60) steps.pop();
   return head + steps.join(", ");
-}
-
-function shownCommand(deed: StoredDeed): string {
-  return essenceOf(textOf(deed));
 }
 
 /** Returns a command; of a long one how it begins, and from where it differs from another. */
