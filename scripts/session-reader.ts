@@ -5,7 +5,8 @@ import { countPoints, isTerminal, type Line, plainText } from "../lib/base/outpu
 import { onMachine, shortId } from "../lib/base/text.ts";
 import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
 import { type Participants, roleOf } from "../lib/config/config.ts";
-import { type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
+import { type KnownLines, knownLines } from "../lib/index/appended.ts";
+import { orIndexed } from "../lib/index/held-sessions.ts";
 import {
   howToResume,
   listByLastRow,

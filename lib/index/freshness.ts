@@ -12,11 +12,7 @@ import { findTranscripts } from "../sessions/places.ts";
 import { isReplaceable } from "../store/carry-over.ts";
 import { isMarkedDamaged } from "../store/storage-errors.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
-import { formatOf } from "../transcripts/head.ts";
-import { readFully, rowsForward, withFile } from "../transcripts/jsonl.ts";
-import type { Rules } from "../transcripts/rules.ts";
-import type { Cursor, Entry, Session } from "../transcripts/session.ts";
-import { type ReadProgress, readEntries } from "../transcripts/transcript.ts";
+import type { Session } from "../transcripts/session.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -203,21 +199,6 @@ function readList(store: Store, sql: string): string[] {
   return JSON.parse(String(row?.items)) as string[];
 }
 
-/** A page of most file systems; enough rows that another file begins or ends otherwise. */
-const EDGE_BYTES = 4096;
-
-/** Returns the sha256 of the offset, the file's first 4 KiB and the last 4 KiB before the offset. */
-export function hashBefore(file: string, offset: number): string {
-  const edge = Math.min(EDGE_BYTES, offset);
-  return withFile(file, (descriptor) =>
-    sha256()
-      .update(`${offset}\n`)
-      .update(readFully(descriptor, 0, edge))
-      .update(readFully(descriptor, offset - edge, edge))
-      .digest("hex"),
-  );
-}
-
 /** A session's state in the index, as `embed --status` shows it. */
 export interface SessionStatus {
   id: string;
@@ -244,63 +225,5 @@ export function readStatuses(store: Store): SessionStatus[] {
   return rows.all().map(({ name, sourceGone, error, ...row }) => {
     const texts = { ...(name ? { name } : {}), ...(error ? { error } : {}) };
     return { ...row, ...texts, sourceGone: sourceGone === 1 } as SessionStatus;
-  });
-}
-
-/** A place in a transcript, just past a complete line, and the hash of what lies before it. */
-interface Place extends Cursor {
-  hash: string;
-}
-
-/** Rows before the place are searched this far back for those that the conversation may go on from. */
-const BACK_BYTES = 32 * 1024;
-/** Rows since the last prompt are many in a long turn; the conversation goes on from one of the last. */
-const ENDS_MAX = 50;
-
-export function placeAt(file: string, { offset, line }: Cursor): Place {
-  return { offset, line, hash: hashBefore(file, offset) };
-}
-
-/**
- * Returns the entries after a place, tool results included, and where they end; undefined where the whole transcript must be
- * read: the file was replaced, or its conversation goes on from an earlier row.
- */
-export function readAppended(
-  session: Session,
-  { hash, ...from }: Place,
-  rules: Rules,
-): { entries: Entry[]; end: Cursor } | undefined {
-  const { file, size } = session;
-  // An excluded prompt before the place takes its answer with it.
-  if (rules.hasPatterns || size < from.offset) return undefined;
-  if (hashBefore(file, from.offset) !== hash || !goesOn(session, from.offset)) return undefined;
-  const progress: ReadProgress = { ...from, skipped: 0 };
-  const entries = [...readEntries(file, { rules, from, results: true, progress })];
-  return { entries, end: { offset: progress.offset, line: progress.line } };
-}
-
-/** Returns whether the rows after an offset go on with the last ones before it. */
-function goesOn({ file, agent }: Session, offset: number): boolean {
-  const format = formatOf(agent);
-  const { tree } = format;
-  if (!tree) return true;
-  let last: string[] = [];
-  const seen = new Set<string>();
-  return withFile(file, (descriptor) => {
-    for (const row of rowsForward(descriptor, format, Math.max(0, offset - BACK_BYTES))) {
-      if (!row.terminated) return true;
-      for (const record of row.records) {
-        const node = tree.node(record);
-        if (!node) continue;
-        const { id, parentId } = node;
-        const isTurn = node.isPrompt || agent === "pi";
-        const follows =
-          parentId === undefined || (node.isPrompt ? last.includes(parentId) : seen.has(parentId));
-        if (row.offset >= offset && isTurn && !follows) return false;
-        seen.add(id);
-        last = isTurn ? [id] : [...last.slice(1 - ENDS_MAX), id];
-      }
-    }
-    return true;
   });
 }

@@ -13,8 +13,8 @@ import type { Rules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
 import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { type BranchWatch, branchWatch, readRewound } from "../transcripts/tree.ts";
+import { hashBefore } from "./appended.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
-import { hashBefore } from "./freshness.ts";
 import {
   forgetProgress,
   type IndexedSession,

@@ -4,7 +4,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude } from "../config/config.ts";
-import { placeAt, readAppended } from "../index/freshness.ts";
+import { placeAt, readAppended } from "../index/appended.ts";
 import { parentFile } from "../sessions/listing.ts";
 import {
   META_SCHEMA_VERSION,

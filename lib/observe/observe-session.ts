@@ -8,7 +8,7 @@ import { statOf } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude, type Reading, type Settings } from "../config/config.ts";
-import { placeAt, readAppended } from "../index/freshness.ts";
+import { placeAt, readAppended } from "../index/appended.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";

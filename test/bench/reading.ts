@@ -3,7 +3,7 @@
 import { statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
-import { hashBefore } from "../../lib/index/freshness.ts";
+import { hashBefore } from "../../lib/index/appended.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { readFully, withFile } from "../../lib/transcripts/jsonl.ts";
 import { countLines } from "../../lib/transcripts/transcript.ts";
