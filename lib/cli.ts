@@ -55,6 +55,8 @@ export interface Run<T extends Options> {
   /** Why config.json cannot be used, for a script with `needsNoConfig`. */
   configError: SessionMemoryError | undefined;
   cwd: string;
+  /** How a reference to a session is resolved. */
+  asking: { paths: Reading; cwd: string; current: string | undefined; remark: typeof note };
   /** Prints a result: the data with `--json`, else the lines. Returns false when its reader has left. */
   show(data: unknown, lines: Iterable<Line | string>): boolean;
 }
@@ -77,7 +79,8 @@ export function runScript<T extends Options>(
     if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
-    await main({ args, ...parsed, config, configError, cwd, show });
+    const asking = { paths: config.paths, cwd, current: config.currentSession, remark: note };
+    await main({ args, ...parsed, config, configError, cwd, asking, show });
   });
 }
 
@@ -144,6 +147,13 @@ function parseFlags<T extends Options>(args: string[], options: T, words: WordCo
     );
   }
   return { values, words: positionals };
+}
+
+/** Refuses flags that exclude each other. */
+export function refuseTogether(values: Readonly<Record<string, unknown>>, ...flags: string[]): void {
+  const given = flags.filter((flag) => values[flag] !== undefined && values[flag] !== false);
+  if (given.length > 1)
+    throw usageError(`Cannot use --${given.join(" together with --")}`, "give one of them");
 }
 
 /** Returns the whole number given with a flag, or the default. */

@@ -14,17 +14,14 @@ import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
   note,
-  print,
-  printJson,
   type Run,
+  refuseTogether,
   runScript,
   startProgress,
   stopSignal,
   timeFlag,
-  usageError,
   warn,
 } from "../lib/cli.ts";
-import type { Config } from "../lib/config/config.ts";
 import { ensureIndex, openIndex, readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
 import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
@@ -79,64 +76,60 @@ const SCRIPT = {
 
 type Flags = Run<typeof SCRIPT.flags>["values"];
 
-async function main({ values, config }: Run<typeof SCRIPT.flags>): Promise<void> {
-  refuseContradictions(values);
-  if (values.status) return await showStatus(config, values);
-  const sessions = await chooseSessions(config, values);
-  if (values["validate-only"]) await validate(sessions, values);
-  else if (values["dry-run"]) await showPlan(config, sessions, values);
-  else await run(config, sessions, values);
-}
-
-function refuseContradictions(values: Flags): void {
-  if (values.new && values.all) throw usageError("Cannot use --new together with --all", "give one of them");
-  const modes = (["status", "validate-only", "dry-run"] as const).filter((mode) => values[mode]);
-  if (modes.length > 1)
-    throw usageError(`Cannot use --${modes.join(" together with --")}`, "give one of them");
+async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
+  const { values, config } = asked;
+  refuseTogether(values, "new", "all");
+  refuseTogether(values, "status", "validate-only", "dry-run");
+  if (values.status) return await showStatus(asked);
+  const sessions = await chooseSessions(asked);
+  if (values["validate-only"]) return await validate(sessions, asked);
+  const options = {
+    ...{ config, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
+    isComplete: !values.session && values.since === undefined,
+    all: values.all,
+    vectors: !values["no-vectors"],
+    topics: values.topics,
+    prune: values.prune,
+  };
+  if (values["dry-run"]) await showPlan(options, asked);
+  else await run(options, asked);
 }
 
 /** Oldest first: a fork's copies come after what they were copied from. */
-async function chooseSessions({ paths, settings, currentSession }: Config, flags: Flags): Promise<Session[]> {
-  const context = { paths, cwd: process.cwd(), current: currentSession, subagents: true, remark: note };
-  if (flags.session) {
+async function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags>): Promise<Session[]> {
+  const { paths, settings } = config;
+  if (values.session) {
     const { resolveSession } = await import("../lib/sessions/resolve.ts");
-    return flags.session.map((reference) => resolveSession(reference, context));
+    return values.session.map((reference) => resolveSession(reference, { ...asking, subagents: true }));
   }
-  const since = flags.since === undefined ? undefined : timeFlag("--since", flags.since, settings.timezone);
-  const listed = listSessions(paths, { subagents: true, excluded: true, cwd: process.cwd() }).filter(
+  const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);
+  const listed = listSessions(paths, { subagents: true, excluded: true, cwd }).filter(
     ({ modifiedAt }) => since === undefined || Date.parse(modifiedAt) > since.getTime(),
   );
   const others = unlistedTranscripts(paths, listed);
   return [...others, ...listed.reverse()];
 }
 
-function runOptions(config: Config, sessions: readonly Session[], flags: Flags): Omit<RunOptions, "store"> {
-  return {
-    config,
-    sessions,
-    isComplete: !flags.session && flags.since === undefined,
-    all: flags.all,
-    vectors: !flags["no-vectors"],
-    topics: flags.topics,
-    prune: flags.prune,
-    signal: stopSignal(),
-    progress: startProgress,
-    onWarning: warn,
-  };
-}
-
-async function run(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
-  const { paths } = config;
-  const store = await openIndex(paths.database, config.settings);
+async function run(
+  options: Omit<RunOptions, "store">,
+  { config, values, show }: Run<typeof SCRIPT.flags>,
+): Promise<void> {
+  const { paths, settings } = config;
+  const store = await openIndex(paths.database, settings);
   try {
-    const report = await embedSessions({ ...runOptions(config, sessions, flags), store });
-    await showReport(report, flags);
+    const report = await embedSessions({ ...options, store });
+    remarkOn(report, values);
+    const { sessions, chunks, newChunks, tookMs, vectors, topics } = report;
+    show(
+      { ...report, vectors: toJson(vectors), topics: topics && toJson(topics) },
+      values.json ? [] : await describe(report),
+    );
     const failure = findFailure(report);
     if (failure) throw failure;
-    const { vectors } = report;
     if (typeof vectors === "object" && vectors.stopped)
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
-    if (report.sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...readCounts(report) });
+    const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
+    if (sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...counts });
   } catch (error) {
     const { redact } = await import("../lib/redact/redact.ts");
     logEvent(paths.log, { event: "embed", ok: false, error: redact(describeError(error)) });
@@ -146,30 +139,8 @@ async function run(config: Config, sessions: readonly Session[], flags: Flags): 
   }
 }
 
-function readCounts({ sessions, chunks, newChunks, tookMs }: RunReport): object {
-  return { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
-}
-
-async function showReport(report: RunReport, { json, quiet }: Flags): Promise<void> {
-  warnOfFiles(report);
-  if (json) {
-    printJson({ ...report, vectors: toJson(report.vectors), topics: report.topics && toJson(report.topics) });
-    return;
-  }
-  if (report.left > 0) note(`stopped: ${counted(report.left, "session")} left for the next run`);
-  if (report.gone > 0 && !quiet)
-    note(`source gone: ${counted(report.gone, "session")}, still searchable (--prune forgets them)`);
-  if (report.pruned > 0) print(`pruned ${counted(report.pruned, "session")}`);
-  if (report.topics) print(`topics: ${await describeTopics(report.topics)}`);
-  print(`semantic vectors: ${await describeVectors(report.vectors)}`);
-  print(
-    `indexed ${counted(report.sessions, "session")}, ${counted(report.chunks, "chunk")} (${report.newChunks} new), ` +
-      `${counted(report.skippedLines, "skipped line")}, ${report.quarantined.length} quarantined, ` +
-      `${(report.tookMs / 1000).toFixed(1)} s`,
-  );
-}
-
-function warnOfFiles({ quarantined, failed }: RunReport): void {
+/** Tells what could not be read, and what is left. */
+function remarkOn({ quarantined, failed, left, gone }: RunReport, { json }: Flags): void {
   const [first, ...others] = quarantined;
   if (first && others.length === 0) warn(`quarantined ${unbroken(first.file)}: ${first.reason}`);
   else if (first)
@@ -177,16 +148,27 @@ function warnOfFiles({ quarantined, failed }: RunReport): void {
       `quarantined ${quarantined.length} transcripts, the first ${unbroken(first.file)}: ${first.reason} (session-memory embed --status shows all)`,
     );
   for (const { file, reason } of failed) warn(`cannot read ${unbroken(file)}: ${reason}`);
+  if (json) return;
+  if (left > 0) note(`stopped: ${counted(left, "session")} left for the next run`);
+  if (gone > 0) note(`source gone: ${counted(gone, "session")}, still searchable (--prune forgets them)`);
 }
 
-async function describeVectors(vectors: RunReport["vectors"]): Promise<string> {
-  if (typeof vectors === "string") return vectors;
-  const { embedded, reused, left } = vectors;
-  return `${embedded} made (${reused} paid for before)${left > 0 ? `, ${left} left for later` : ""}${await paid(vectors)}`;
-}
-
-async function describeTopics(topics: NonNullable<RunReport["topics"]>): Promise<string> {
-  return typeof topics === "string" ? topics : `${counted(topics.refined, "chunk")}${await paid(topics)}`;
+async function describe(report: RunReport): Promise<string[]> {
+  const { vectors, topics, pruned } = report;
+  const made =
+    typeof vectors === "string"
+      ? vectors
+      : `${vectors.embedded} made (${vectors.reused} paid for before)${vectors.left > 0 ? `, ${vectors.left} left for later` : ""}${await paid(vectors)}`;
+  const refined =
+    typeof topics === "object" ? `${counted(topics.refined, "chunk")}${await paid(topics)}` : topics;
+  return [
+    ...(pruned > 0 ? [`pruned ${counted(pruned, "session")}`] : []),
+    ...(refined === undefined ? [] : [`topics: ${refined}`]),
+    `semantic vectors: ${made}`,
+    `indexed ${counted(report.sessions, "session")}, ${counted(report.chunks, "chunk")} (${report.newChunks} new), ` +
+      `${counted(report.skippedLines, "skipped line")}, ${report.quarantined.length} quarantined, ` +
+      `${(report.tookMs / 1000).toFixed(1)} s`,
+  ];
 }
 
 async function paid({ usd, tokens }: { usd: number | null; tokens: number }): Promise<string> {
@@ -201,51 +183,54 @@ function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): 
   return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };
 }
 
-async function showStatus({ paths, settings }: Config, { json }: Flags): Promise<void> {
+async function showStatus({
+  config: { paths, settings },
+  values,
+  show,
+}: Run<typeof SCRIPT.flags>): Promise<void> {
   await ensureIndex(paths.database, settings);
-  const statuses = withExistingStore(paths.database, readStatuses) ?? [];
-  if (json) {
-    printJson({ sessions: statuses });
-    return;
-  }
-  for (const status of statuses) print(statusLine(status));
-  const chunks = statuses.reduce((sum, status) => sum + status.chunks, 0);
-  note(`${counted(statuses.length, "session")}, ${counted(chunks, "chunk")}`);
+  const sessions = withExistingStore(paths.database, readStatuses) ?? [];
+  show({ sessions }, sessions.map(statusLine));
+  const chunks = sessions.reduce((sum, status) => sum + status.chunks, 0);
+  if (!values.json) note(`${counted(sessions.length, "session")}, ${counted(chunks, "chunk")}`);
 }
 
 function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, error }: SessionStatus): string {
-  const remarks = [sourceGone ? "source gone" : "", error ?? ""]
-    .filter(Boolean)
-    .map((remark) => ` · ${remark}`);
-  return `${status} ${unbroken(id)} · ${agent}${name ? ` · ${name}` : ""} · ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}${remarks.join("")}`;
+  const size = `${counted(chunks, "chunk")}, ${counted(vectors, "vector")}`;
+  const parts = [`${status} ${unbroken(id)}`, agent, name, size, sourceGone && "source gone", error];
+  return parts.filter(Boolean).join(" · ");
 }
 
-async function validate(sessions: readonly Session[], { json }: Flags): Promise<void> {
+async function validate(
+  sessions: readonly Session[],
+  { values, show }: Run<typeof SCRIPT.flags>,
+): Promise<void> {
   const { validateSessionFile } = await import("../lib/transcripts/head.ts");
   const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
-  if (json) {
-    printJson({ files });
-    return;
-  }
-  for (const { file, valid, errors, warnings } of files) {
-    const reasons = [...errors, ...warnings].map((text) => `\n  ${text}`).join("");
-    print(`${valid ? "valid" : "invalid"} ${unbroken(file)}${reasons}`);
-  }
-  note(`${files.filter(({ valid }) => valid).length} of ${counted(files.length, "file")} valid`);
+  const lines = files.map(({ file, valid, errors, warnings }) =>
+    [`${valid ? "valid" : "invalid"} ${unbroken(file)}`, ...errors, ...warnings].join("\n  "),
+  );
+  show({ files }, lines);
+  const valid = files.filter((file) => file.valid).length;
+  if (!values.json) note(`${valid} of ${counted(files.length, "file")} valid`);
 }
 
-async function showPlan(config: Config, sessions: readonly Session[], flags: Flags): Promise<void> {
+async function showPlan(
+  options: Omit<RunOptions, "store">,
+  { config, show }: Run<typeof SCRIPT.flags>,
+): Promise<void> {
   await ensureIndex(config.paths.database, config.settings);
   const { planRun } = await import("../lib/index/index-run.ts");
-  const planned = await planRun(runOptions(config, sessions, flags));
-  if (flags.json) {
-    const [first = NOTHING, ...more] = planned.map(({ what: _, text: __, ...rest }) => rest);
-    printJson(more[0] ? { ...first, topics: more[0] } : first);
-    return;
-  }
-  if (planned.length === 0) print("nothing would be sent: no embedding in config.json");
-  for (const { what, sessions, chunks, text } of planned)
-    print(`${what}: ${counted(sessions, "session")}, ${counted(chunks, "chunk")} would be sent to ${text}`);
+  const planned = await planRun(options);
+  const [first = NOTHING, topics] = planned.map(({ what: _, text: __, ...rest }) => rest);
+  const lines = planned.map(
+    ({ what, sessions, chunks, text }) =>
+      `${what}: ${counted(sessions, "session")}, ${counted(chunks, "chunk")} would be sent to ${text}`,
+  );
+  show(
+    topics ? { ...first, topics } : first,
+    lines.length > 0 ? lines : ["nothing would be sent: no embedding in config.json"],
+  );
 }
 
 const NOTHING = { sessions: 0, chunks: 0, tokens: 0, host: null, usd: 0 };

@@ -10,7 +10,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
-import { note, print, printJson, type Run, runScript, startProgress, usageError, warn } from "../lib/cli.ts";
+import { note, type Run, refuseTogether, runScript, startProgress, usageError, warn } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel, noteTaker } from "../lib/model/configured-model.ts";
@@ -90,35 +90,38 @@ const FLAGS = {
   "dry-run": { type: "boolean", default: false },
 } as const;
 
-async function main({ values, words, config }: Run<typeof FLAGS>): Promise<void> {
+async function main({ values, words, config, cwd, asking, show }: Run<typeof FLAGS>): Promise<void> {
+  refuseTogether(values, "all", "new");
   if (words.length > 0 && (values.all || values.new)) {
     throw usageError(
       "Cannot use a session together with --all or --new",
       "name sessions, or give one of the flags",
     );
   }
-  if (values.all && values.new) throw usageError("Cannot use --all together with --new", "give one of them");
+  const { paths, settings } = config;
   const sessions =
-    words.length > 0 ? named(words, config) : listSessions(config.paths, { cwd: process.cwd() });
+    words.length > 0
+      ? words.map((reference) => resolveSession(reference, asking))
+      : listSessions(paths, { cwd });
+  const thorough = values.all || words.length > 0;
   const progress = startProgress("sessions");
-  const options = {
-    paths: config.paths,
-    settings: config.settings,
-    force: values.force,
-    thorough: values.all || words.length > 0,
-    progress: progress.update,
-  };
+  const options = { paths, settings, force: values.force, thorough, progress: progress.update };
   if (values["dry-run"]) {
-    await showPlan(config, { sessions, options, json: values.json });
+    const { plan, lines } = await planOf(config, sessions, options);
     progress.end();
+    show(plan, lines);
     return;
   }
   const complete = await configuredModel(config);
   const outcomes = await makeMetas(sessions, { ...options, complete });
   progress.end();
   for (const { warning } of outcomes) if (warning) warn(warning);
-  if (values.json) printJson({ sessions: outcomes.map(toJson) });
-  else report(outcomes, { all: values.all || words.length > 0 });
+  show(
+    { sessions: outcomes.map(toJson) },
+    // Of those that were not asked for, the ones that are not due are only counted.
+    outcomes.filter(({ status }) => thorough || status !== "not-due").map(describe),
+  );
+  if (!values.json) note(describeAll(outcomes));
   if (complete) noteByRule(outcomes, config);
   refuseFailures(outcomes);
 }
@@ -135,40 +138,32 @@ function noteByRule(outcomes: readonly MetaOutcome[], { settings }: Config): voi
   );
 }
 
-/** Names the sessions whose words would be sent, and the price of one answer for each. */
-async function showPlan(
+/** Returns the sessions whose words would be sent, and the price of one answer for each. */
+async function planOf(
   config: Config,
-  { sessions, options, json }: { sessions: readonly Session[]; options: IndexAllOptions; json: boolean },
-): Promise<void> {
+  sessions: readonly Session[],
+  options: IndexAllOptions,
+): Promise<{ plan: object; lines: string[] }> {
   const { llm } = config.settings;
   if (!llm) {
-    if (json) printJson({ sessions: [], host: null, tokens: 0, usd: 0 });
-    else print("nothing would be sent: no llm in config.json");
-    return;
+    const plan = { sessions: [], host: null, tokens: 0, usd: 0 };
+    return { plan, lines: ["nothing would be sent: no llm in config.json"] };
   }
-  const made = {
+  const made = "to be made";
+  const { complete, notes } = noteTaker(llm.model, () => ({
     name: "to be named",
-    description: "to be made",
-    summary: "to be made",
-    tags: ["to be made"],
-  };
-  const { complete, notes } = noteTaker(llm.model, () => made);
+    ...{ description: made, summary: made, tags: [made] },
+  }));
   const outcomes = await makeMetas(sessions, { ...options, complete, dryRun: true });
   const asked = outcomes.flatMap(({ sessionId, usage }) =>
     usage ? [{ sessionId, tokens: usage.input + usage.output }] : [],
   );
-  const { text, ...plan } = pricePlan(config, { kind: "chat", ...llm }, notes.tokens);
-  if (json) {
-    printJson({ sessions: asked, ...plan });
-    return;
-  }
-  for (const session of asked) print(`${unbroken(session.sessionId)}: at most ${session.tokens} tokens`);
-  print(`${counted(asked.length, "session")} would be sent to ${text}`);
-}
-
-function named(references: readonly string[], { paths, currentSession }: Config): Session[] {
-  const context = { paths, cwd: process.cwd(), current: currentSession, remark: note };
-  return references.map((reference) => resolveSession(reference, context));
+  const { text, ...price } = pricePlan(config, { kind: "chat", ...llm }, notes.tokens);
+  const lines = asked.map(({ sessionId, tokens }) => `${unbroken(sessionId)}: at most ${tokens} tokens`);
+  return {
+    plan: { sessions: asked, ...price },
+    lines: [...lines, `${counted(asked.length, "session")} would be sent to ${text}`],
+  };
 }
 
 function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {
@@ -176,40 +171,35 @@ function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {
   return { sessionId, status, name: name ?? null, usd: price, ...(error === undefined ? {} : { error }) };
 }
 
-/** One line per session; of those that were not asked for, the ones that are not due are only counted. */
-function report(outcomes: readonly MetaOutcome[], { all }: { all: boolean }): void {
-  for (const { sessionId, status, name, usd, usage, error } of outcomes) {
-    if (status === "not-due" && !all) continue;
-    const cost = usage ? ` · ${formatCost(usd, usage.input + usage.output)}` : "";
-    print(
-      `${status} ${unbroken(sessionId)} ${status === "failed" ? error : (name ?? "(no name yet)")}${cost}`,
-    );
-  }
+function describe({ sessionId, status, name, usd, usage, error }: MetaOutcome): string {
+  const cost = usage ? ` · ${formatCost(usd, usage.input + usage.output)}` : "";
+  const said = status === "failed" ? error : (name ?? "(no name yet)");
+  return `${status} ${unbroken(sessionId)} ${said}${cost}`;
+}
+
+function describeAll(outcomes: readonly MetaOutcome[]): string {
   const count = (status: MetaOutcome["status"]) =>
     outcomes.filter((outcome) => outcome.status === status).length;
-  const asked = outcomes.filter(({ usage }) => usage);
+  const asked = outcomes.flatMap(({ usd, usage }) => (usage ? [{ usd, ...usage }] : []));
   const usd = asked.reduce<number | null>(
     (sum, { usd }) => (sum === null || usd === null ? null : sum + usd),
     0,
   );
-  const tokens = asked.reduce((sum, { usage }) => sum + (usage?.input ?? 0) + (usage?.output ?? 0), 0);
+  const tokens = asked.reduce((sum, { input, output }) => sum + input + output, 0);
   const cost = asked.length > 0 ? ` · ${formatCost(usd, tokens)}` : "";
-  note(`${count("indexed")} indexed, ${count("not-due")} not due, ${count("failed")} failed${cost}`);
+  return `${count("indexed")} indexed, ${count("not-due")} not due, ${count("failed")} failed${cost}`;
 }
 
 function refuseFailures(outcomes: readonly MetaOutcome[]): void {
-  const failed = outcomes.filter(({ status }) => status === "failed");
-  const first = failed[0];
+  const [first, ...others] = outcomes.filter(({ status }) => status === "failed");
   if (!first) return;
   const why = first.error?.replace(/^\w+: /, "");
+  const hint =
+    first.lastingFailure?.hint ?? "run it again later; sessions without a meta file were described by rule";
   throw new SessionMemoryError(
     first.errorType ?? "MODEL_FAILED",
-    failed.length === 1 ? `${why}` : `${why} (and ${failed.length - 1} more sessions failed)`,
-    {
-      hint:
-        first.lastingFailure?.hint ??
-        "run it again later; sessions without a meta file were described by rule",
-    },
+    others.length === 0 ? `${why}` : `${why} (and ${others.length} more sessions failed)`,
+    { hint },
   );
 }
 

@@ -13,7 +13,7 @@ import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { formatLocal } from "../lib/base/time.ts";
-import { integerFlag, note, type Run, runScript, usageError, warn } from "../lib/cli.ts";
+import { integerFlag, type Run, refuseTogether, runScript, usageError, warn } from "../lib/cli.ts";
 import {
   type Config,
   defaultSettings,
@@ -211,18 +211,16 @@ const SCRIPT = {
   readsAnyVolute: true,
 } as const;
 
-async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+async function main({ values, words, config, cwd, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const messageCount = integerFlag("--messages", values.messages, MESSAGES, { min: 1 });
   const { slug } = values;
-  if (slug !== undefined && values["llm-slug"]) {
-    throw usageError("Cannot use --slug together with --llm-slug", "give one of them");
-  }
+  refuseTogether(values, "slug", "llm-slug");
   if (slug !== undefined && sanitizeSlug(slug) === "")
     warn(`--slug "${slug}" has no letters or digits, so the time of day names the note`);
-  const { paths, currentSession: current } = config;
-  const reference = words[0] ?? current;
+  const { paths } = config;
+  const reference = words[0] ?? asking.current;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
-  const session = resolveSession(reference, { paths, cwd, current, remark: note });
+  const session = resolveSession(reference, asking);
   const saved = await saveSession({
     ...described(session, config),
     workspaceDir: cwd,
