@@ -10,18 +10,8 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
-import {
-  confirm,
-  note,
-  print,
-  printJson,
-  type Run,
-  runScript,
-  timeFlag,
-  usageError,
-  warn,
-} from "../lib/cli.ts";
-import { type Config, expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
+import { confirm, note, print, type Run, runScript, timeFlag, usageError, warn } from "../lib/cli.ts";
+import { expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
 import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
   ensureIndexes,
@@ -64,8 +54,6 @@ Examples:
   session-memory forget --project ~/code/secret
 `;
 
-type Exclude = Settings["exclude"];
-
 const OFF = { type: "boolean", default: false } as const;
 const FLAGS = {
   project: { type: "string" },
@@ -77,23 +65,25 @@ const FLAGS = {
   "no-exclude": OFF,
 } as const;
 
-type Flags = Run<typeof FLAGS>["values"];
+type Asked = Run<typeof FLAGS>;
+type Exclude = Settings["exclude"];
 
-async function main({ values, words, ...run }: Run<typeof FLAGS>): Promise<void> {
+async function main({ config: given, ...rest }: Asked): Promise<void> {
+  const config = { ...given, paths: seeingExcluded(given.paths) };
+  const asked = { ...rest, config, asking: { ...rest.asking, paths: config.paths } };
+  const { values, words } = asked;
   refuseContradictions(values, words);
-  const config = { ...run.config, paths: seeingExcluded(run.config.paths) };
-  if (values.undo !== undefined) return await undo(values.undo, config, values);
+  if (values.undo !== undefined) return await undo(values.undo, asked);
   await ensureIndexes(config.paths, config.settings);
   if (!values["dry-run"]) finishErasing(config.paths);
-  if (values.pattern) await forgetPatterns(values.pattern, config, values);
-  else await forgetSessions(words, config, values);
+  if (values.pattern) await forgetPatterns(values.pattern, asked);
+  else await forgetSessions(asked);
 }
 
-function refuseContradictions(values: Flags, words: readonly string[]): void {
+function refuseContradictions(values: Asked["values"], words: readonly string[]): void {
   const isRange = values.project !== undefined || values.before !== undefined;
   const { pattern, undo } = values;
-  const asked = [words.length > 0, isRange, pattern !== undefined, undo !== undefined];
-  const ways = asked.filter(Boolean).length;
+  const ways = [words.length > 0, isRange, pattern !== undefined, undo !== undefined].filter(Boolean).length;
   if (ways === 0) throw usageError("Expected what to forget", "name a session, or see --help");
   if (ways > 1) {
     throw usageError(
@@ -116,26 +106,31 @@ function assertUsefulPattern(pattern: string): void {
   throw usageError(`Cannot use --pattern "${pattern}": ${problem}`, "try --pattern 'Project Falcon'");
 }
 
-async function forgetSessions(words: readonly string[], config: Config, values: Flags): Promise<void> {
-  const { paths, env, currentSession: current } = config;
+async function forgetSessions(asked: Asked): Promise<void> {
+  const { words, values, config, asking } = asked;
+  const { paths } = config;
   const shared = values.before === undefined ? heldShared(paths) : [];
-  const options = { paths, cwd: process.cwd(), current, remark: note, held: [...readHeld(paths), ...shared] };
-  const project = values.project && projectEntry(projectPath(values.project, env), options.cwd);
+  const options = { ...asking, held: [...readHeld(paths), ...shared] };
+  const project = values.project && projectEntry(projectPath(values.project, asked), asked.cwd);
   const before =
     values.before === undefined ? undefined : timeFlag("--before", values.before, config.settings.timezone);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
-  if (targets.length === 0 && before === undefined) throw nothingMatches(values);
-  const sessions = excludedByName(targets, project, values);
-  const exclude = { sessions, projects: project && !before ? [project] : [], patterns: [] };
+  if (targets.length === 0 && before === undefined) {
+    const what = oneLine(redact(`project "${values.project}"`), 200);
+    throw new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: no stored data matches`, {
+      hint: "to exclude it anyway, add it to exclude in config.json",
+    });
+  }
   const places = project && !before ? [project] : [];
-  const asked = { ...readOptions(config, values, exclude), places };
-  await confirmed((dryRun) => forgetTargets(targets, { ...asked, dryRun }), targets, values);
+  const exclude = { sessions: excludedByName(targets, project, values), projects: places, patterns: [] };
+  const forgetting = { ...forgetOptions(asked, exclude), places };
+  await confirmed((dryRun) => forgetTargets(targets, { ...forgetting, dryRun }), targets, asked);
 }
 
 /** Expands `~`; a plain name stays a name. */
-function projectPath(project: string, env: Config["env"]): string {
-  return project.startsWith("~") ? expandPath(project, env, process.cwd()) : project;
+function projectPath(project: string, { config: { env }, cwd }: Asked): string {
+  return project.startsWith("~") ? expandPath(project, env, cwd) : project;
 }
 
 /**
@@ -145,7 +140,7 @@ function projectPath(project: string, env: Config["env"]): string {
 function excludedByName(
   targets: readonly Target[],
   project: string | undefined,
-  { before }: Flags,
+  { before }: Asked["values"],
 ): string[] {
   if (project !== undefined && before === undefined) {
     const { hasSession } = readExclusion({ sessions: [], projects: [project], patterns: [] });
@@ -159,93 +154,47 @@ function excludedByName(
   return back.map(({ id }) => id);
 }
 
-async function forgetPatterns(patterns: readonly string[], config: Config, values: Flags): Promise<void> {
+async function forgetPatterns(patterns: readonly string[], asked: Asked): Promise<void> {
   const exclude = { sessions: [], projects: [], patterns: [...patterns] };
   const { hasText } = readExclusion(exclude);
-  const options = readOptions(config, values, exclude);
-  await confirmed((dryRun) => forgetText(hasText, { ...options, dryRun }), [], values);
+  const options = forgetOptions(asked, exclude);
+  await confirmed((dryRun) => forgetText(hasText, { ...options, dryRun }), [], asked);
 }
 
-function readOptions({ paths }: Config, values: Flags, exclude: Exclude): Omit<ForgetOptions, "dryRun"> {
-  return { paths, cwd: process.cwd(), exclude: values["no-exclude"] ? undefined : exclude };
+function forgetOptions(
+  { config: { paths }, cwd, values }: Asked,
+  exclude: Exclude,
+): Omit<ForgetOptions, "dryRun"> {
+  return { paths, cwd, exclude: values["no-exclude"] ? undefined : exclude };
 }
 
 /** Shows what would be removed, asks, and removes it. */
 async function confirmed(
   forget: (dryRun: boolean) => Promise<Forgotten>,
   targets: readonly Target[],
-  values: Flags,
+  { values, show }: Asked,
 ): Promise<void> {
   const isNothingIdle = values.before !== undefined && targets.length === 0;
-  if (values["dry-run"] || isNothingIdle) {
-    report(await forget(true), targets, values);
-    return;
-  }
-  if (!values.yes) {
-    const lines = forgottenLines(await forget(true), targets, { ...askedFor(values), dryRun: true });
+  const dryRun = values["dry-run"] || isNothingIdle;
+  if (!dryRun && !values.yes) {
+    const lines = forgottenLines(await forget(true), targets, { ...values, "dry-run": true });
     for (const line of lines) (values.json ? note : print)(line);
-    await assertConfirmed();
+    if (!(await confirm("Forget this?")))
+      throw new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
+        hint: "add --yes",
+      });
   }
-  report(await forget(false), targets, values);
-}
-
-function askedFor(values: Flags): Asked {
-  return {
-    dryRun: values["dry-run"],
-    isExcluded: !values["no-exclude"],
-    hasPattern: values.pattern !== undefined,
-    hasTime: values.before !== undefined,
-  };
-}
-
-async function assertConfirmed(): Promise<void> {
-  if (await confirm("Forget this?")) return;
-  throw new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
-    hint: "add --yes",
-  });
-}
-
-/** Removes entries from `exclude`. */
-async function undo(what: string, { paths, env }: Config, values: Flags): Promise<void> {
-  const project = projectEntry(projectPath(what, env), process.cwd());
-  const dryRun = values["dry-run"];
-  const undone = await undoExclusion(what, { paths, project, dryRun });
-  if (values.json) printJson({ dryRun, undone });
-  else {
-    print(
-      `${dryRun ? "would no longer exclude" : "no longer excluded"}: ${excludedParts(undone).join(", ")}`,
-    );
-    print("what the hosts still have of it is indexed again by the next run of embed or search");
-  }
-}
-
-function nothingMatches({ project }: Flags): SessionMemoryError {
-  const what = oneLine(redact(`project "${project}"`), 200);
-  return new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: no stored data matches`, {
-    hint: "to exclude it anyway, add it to exclude in config.json",
-  });
-}
-
-function report(forgotten: Forgotten, targets: readonly Target[], values: Flags): void {
-  const { removed, excluded, forks, erased, keptFiles, setAside } = forgotten;
-  const isEmpty = values.pattern ? !isAnything(forgotten) : targets.length === 0;
-  if (isEmpty) note("no stored data matches");
-  if (values.json) {
-    const sessions = targets.map(({ id, agent, name, transcript }) => ({
-      id,
-      agent,
-      name,
-      transcript,
-    }));
-    const dryRun = values["dry-run"];
-    const transcripts = listTranscripts(targets);
-    printJson({ dryRun, sessions, removed, keptFiles, setAside, excluded, forks, transcripts, erased });
-    for (const remark of remarks(forgotten, targets, askedFor(values))) note(remark);
-  } else for (const line of forgottenLines(forgotten, targets, askedFor(values))) print(line);
-  if (!erased) throwUnerased();
-}
-
-function throwUnerased(): never {
+  const forgotten = await forget(dryRun);
+  if (values.pattern ? !isAnything(forgotten) : targets.length === 0) note("no stored data matches");
+  const { erased, ...found } = forgotten;
+  const sessions = targets.map(({ id, agent, name, transcript }) => ({ id, agent, name, transcript }));
+  const transcripts = listTranscripts(targets);
+  show(
+    { dryRun: values["dry-run"], sessions, ...found, transcripts, erased },
+    forgottenLines(forgotten, targets, values),
+  );
+  if (values.json) for (const remark of remarks(forgotten, targets, values)) note(remark);
+  if (erased) return;
   warn("removed, but the database's WAL still contains bytes of it");
   throw new SessionMemoryError("BUSY", "Cannot compact the index: another process is reading it", {
     recoverable: true,
@@ -253,13 +202,21 @@ function throwUnerased(): never {
   });
 }
 
-/** The options that affect the wording. */
-interface Asked {
-  dryRun: boolean;
-  isExcluded: boolean;
-  hasPattern: boolean;
-  hasTime: boolean;
+/** Removes entries from `exclude`. */
+async function undo(what: string, asked: Asked): Promise<void> {
+  const { config, cwd, values, show } = asked;
+  const project = projectEntry(projectPath(what, asked), cwd);
+  const dryRun = values["dry-run"];
+  const undone = await undoExclusion(what, { paths: config.paths, project, dryRun });
+  const parts = excludedParts(undone).join(", ");
+  show({ dryRun, undone }, [
+    `${dryRun ? "would no longer exclude" : "no longer excluded"}: ${parts}`,
+    "what the hosts still have of it is indexed again by the next run of embed or search",
+  ]);
 }
+
+/** The options that affect the wording. */
+type Wording = Pick<Asked["values"], "dry-run" | "no-exclude" | "pattern" | "before">;
 
 /** As many as fit on a screen beside the counts. */
 const SHOWN_MAX = 10;
@@ -267,24 +224,32 @@ const SHOWN_MAX = 10;
 const NAME_MAX = 60;
 
 /** Returns the complete report. */
-function forgottenLines(forgotten: Forgotten, targets: readonly Target[], asked: Asked): string[] {
+function forgottenLines(forgotten: Forgotten, targets: readonly Target[], asked: Wording): string[] {
+  const dryRun = asked["dry-run"];
+  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines, ...rest } =
+    forgotten.removed;
+  const called = targets.map(({ id, agent, name }) => {
+    const title = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
+    return `${oneLine(redact(id), 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
+  });
+  const excluded = excludedParts(forgotten.excluded);
   return [
-    ...sessionLines(targets, asked.dryRun),
-    ...removedLines(forgotten.removed),
-    ...excludedLines(forgotten.excluded),
+    ...listed(
+      `${dryRun ? "would forget" : "forgot"} ${counted(targets.length, "session")}`,
+      called,
+      SHOWN_MAX,
+    ),
+    ...(targets.length > 0 ? [] : [dryRun ? "would forget what matches" : "forgot what matched"]),
+    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}, ${cached} cached`,
+    `observations: ${observations} in ${counted(ledgers, "ledger")}`,
+    `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
+    ...(rest.sharedChunks > 0 ? [`shared by others: ${counted(rest.sharedChunks, "chunk")}`] : []),
+    `notes: ${rest.notes.length}`,
+    ...dashed(rest.notes),
+    ...listed(`reports: ${rest.reports.length}`, rest.reports),
+    ...(excluded.length > 0 ? [`excluded from now on: ${excluded.join(", ")} (exclude in config.json)`] : []),
     ...remarks(forgotten, targets, asked),
   ];
-}
-
-function sessionLines(targets: readonly Target[], dryRun: boolean): string[] {
-  const verb = dryRun ? "would forget" : "forgot";
-  const matches = dryRun ? "would forget what matches" : "forgot what matched";
-  const shown = targets.slice(0, SHOWN_MAX).map(({ id, agent, name }) => {
-    const called = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
-    return `- ${oneLine(redact(id), 255)}${called}${agent === undefined ? "" : ` (${agent})`}`;
-  });
-  const more = targets.length > SHOWN_MAX ? [`- … ${targets.length - SHOWN_MAX} more`] : [];
-  return [targets.length > 0 ? `${verb} ${counted(targets.length, "session")}` : matches, ...shown, ...more];
 }
 
 /** Returns the transcripts that the hosts still have. */
@@ -292,74 +257,54 @@ function listTranscripts(targets: readonly Target[]): string[] {
   return targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
 }
 
-function removedLines({ notes, reports, ...counts }: Forgotten["removed"]): string[] {
-  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines, sharedChunks } =
-    counts;
-  return [
-    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}, ${cached} cached`,
-    `observations: ${observations} in ${counted(ledgers, "ledger")}`,
-    `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
-    ...(sharedChunks > 0 ? [`shared by others: ${counted(sharedChunks, "chunk")}`] : []),
-    `notes: ${notes.length}`,
-    ...notes.map((file) => `- ${unbroken(file)}`),
-    ...(reports.length > 0 ? [`reports: ${reports.length}`] : []),
-    ...reports.map((file) => `- ${unbroken(file)}`),
-  ];
-}
-
-function excludedLines(exclude: Exclude): string[] {
-  const parts = excludedParts(exclude);
-  return parts.length > 0 ? [`excluded from now on: ${parts.join(", ")} (exclude in config.json)`] : [];
-}
-
 /** Describes exclusions, one part per kind. */
 function excludedParts({ sessions, projects, patterns }: Exclude): string[] {
   return [
-    sessions.length > 0 ? counted(sessions.length, "session") : "",
+    ...(sessions.length > 0 ? [counted(sessions.length, "session")] : []),
     ...projects.map((project) => `project ${project}`),
     ...patterns.map((pattern) => `pattern ${pattern}`),
-  ].filter(Boolean);
+  ];
 }
 
 /** Returns remarks on what remains and what the user can do about it. */
 function remarks(
   { forks, keptFiles, setAside }: Forgotten,
   targets: readonly Target[],
-  asked: Asked,
+  asked: Wording,
 ): string[] {
+  const [dryRun, isExcluded] = [asked["dry-run"], !asked["no-exclude"]];
   const transcripts = listTranscripts(targets);
-  const lines: string[] = [];
-  if (forks.length > 0) {
-    lines.push(`forks that contain the same rows, forget them too: ${forks.join(", ")}`);
-  }
-  lines.push(...keptLines(keptFiles));
-  if (setAside.length > 0) {
-    const verb = asked.dryRun ? "would be deleted" : "deleted";
-    lines.push(`damaged files that were set aside, ${verb}:`, ...listed(setAside));
-  }
-  if (transcripts.length > 0) {
-    lines.push(`still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`);
-    lines.push(...transcripts.slice(0, SHOWN_MAX).map((file) => `- ${unbroken(file)}`));
-    if (transcripts.length > SHOWN_MAX) lines.push(`- … ${transcripts.length - SHOWN_MAX} more`);
-  }
-  if (targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined)) {
-    lines.push("observations and updates that our extension wrote are in pi's own session files");
-  }
-  if (asked.hasPattern) lines.push("the hosts' transcripts still contain it");
-  if (!asked.isExcluded && !asked.dryRun) lines.push("not excluded: the next indexing run reads it again");
-  if (asked.hasTime && asked.isExcluded) {
-    lines.push("only these sessions are excluded, one by one: a time cannot be excluded");
-  }
-  return lines;
+  const ofPi = targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined);
+  const when = (holds: boolean, line: string) => (holds ? [line] : []);
+  return [
+    ...when(forks.length > 0, `forks that contain the same rows, forget them too: ${forks.join(", ")}`),
+    ...listed(KEPT, keptFiles),
+    ...listed(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
+    ...listed(
+      `still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`,
+      transcripts,
+      SHOWN_MAX,
+    ),
+    ...when(ofPi, "observations and updates that our extension wrote are in pi's own session files"),
+    ...when(asked.pattern !== undefined, "the hosts' transcripts still contain it"),
+    ...when(!isExcluded && !dryRun, "not excluded: the next indexing run reads it again"),
+    ...when(
+      asked.before !== undefined && isExcluded,
+      "only these sessions are excluded, one by one: a time cannot be excluded",
+    ),
+  ];
 }
 
-function listed(files: readonly string[]): string[] {
-  return files.map((file) => `- ${unbroken(file)}`);
+const KEPT = "not removed because they are not as we wrote them; delete them with rm:";
+
+/** Returns nothing where there is nothing to list. */
+function listed(title: string, items: readonly string[], max?: number): string[] {
+  return items.length === 0 ? [] : [title, ...dashed(items, max)];
 }
 
-function keptLines(files: readonly string[]): string[] {
-  if (files.length === 0) return [];
-  return ["not removed because they are not as we wrote them; delete them with rm:", ...listed(files)];
+function dashed(items: readonly string[], max = Number.POSITIVE_INFINITY): string[] {
+  const more = items.length > max ? [`- … ${items.length - max} more`] : [];
+  return [...items.slice(0, max).map((item) => `- ${unbroken(item)}`), ...more];
 }
 
 if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, readsAnyVolute: true }, main);

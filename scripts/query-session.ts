@@ -141,17 +141,11 @@ const SCRIPT = {
   readsAnyVolute: true,
 } as const;
 
-async function main({ values, words, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
-  const { paths, settings, currentSession: current } = config;
+async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+  const { settings } = config;
   const [reference = "", question = ""] = words;
   if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
-  const asked = await findAsked(reference, {
-    paths,
-    cwd,
-    current,
-    subagents: values.subagents,
-    remark: note,
-  });
+  const asked = await findAsked(reference, { ...asking, subagents: values.subagents });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(asked.session, question);
 

@@ -99,11 +99,7 @@ async function main(run: ReportRun): Promise<void> {
 }
 
 async function reportOne(run: ReportRun, reference: string, options: ReportOptions): Promise<void> {
-  const { config, cwd } = run;
-  const { paths, currentSession: current } = config;
-  const found = await orIndexed(reference, paths, () =>
-    resolveAny(reference, { paths, cwd, current, remark: note }),
-  );
+  const found = await orIndexed(reference, options.paths, () => resolveAny(reference, run.asking));
   const reported = "shared" in found ? readShared(found.shared, options) : readReported(found, options);
   const { session, steps } = reported;
   if (steps.length === 0) note("nothing was said yet");

@@ -10,7 +10,16 @@
 
 import { readFileSync } from "node:fs";
 import { counted, quoted } from "../lib/base/text.ts";
-import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
+import {
+  choiceFlag,
+  integerFlag,
+  note,
+  type Run,
+  refuseTogether,
+  runScript,
+  timeFlag,
+  usageError,
+} from "../lib/cli.ts";
 import { type Config, roleOf } from "../lib/config/config.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
@@ -143,10 +152,8 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
 }
 
 function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {
+  refuseTogether(values, "brief", "by-session", "full");
   const { brief, "by-session": sessions, full } = values;
-  if ([brief, sessions, full].filter(Boolean).length > 1) {
-    throw usageError("Cannot use more than one of --brief, --by-session and --full", "choose one");
-  }
   return brief ? "brief" : sessions ? "sessions" : full ? "full" : "rows";
 }
 

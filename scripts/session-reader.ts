@@ -3,7 +3,16 @@ import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
 import { onMachine, shortId } from "../lib/base/text.ts";
-import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, usageError } from "../lib/cli.ts";
+import {
+  choiceFlag,
+  integerFlag,
+  note,
+  type Run,
+  refuseTogether,
+  runScript,
+  timeFlag,
+  usageError,
+} from "../lib/cli.ts";
 import { type Participants, roleOf } from "../lib/config/config.ts";
 import { type KnownLines, knownLines } from "../lib/index/appended.ts";
 import { orIndexed } from "../lib/index/held-sessions.ts";
@@ -178,12 +187,11 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
 }
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
-  const { values, config, cwd, show } = run;
-  const { paths, settings, currentSession: current } = config;
+  const { values, config, asking, show } = run;
+  const { paths, settings } = config;
   const rules = readRules(settings);
   const { subagents } = values;
-  const resolve = () => resolveAny(reference, { paths, cwd, current, subagents, remark: note });
-  const found = await orIndexed(reference, paths, resolve);
+  const found = await orIndexed(reference, paths, () => resolveAny(reference, { ...asking, subagents }));
   if ("shared" in found) return await printShared(run, found.shared, { rules, request });
   const { session, lines, indexed } = found;
   if (values.resume) return void show({ resume: howToResume(session, rules) }, [howToResume(session, rules)]);
@@ -292,9 +300,7 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   const [reference] = words;
   const timezone = values.utc ? "UTC" : config.settings.timezone;
   const request = requestOf(values, timezone, config.settings.participants);
-  if (values.tools && values["no-tools"]) {
-    throw usageError("Cannot use --tools with --no-tools", "leave out one of them");
-  }
+  refuseTogether(values, "tools", "no-tools");
   if (values.list) {
     if (reference === undefined) return printList(run, timezone);
     throw usageError(`Cannot use argument "${reference}" with --list`, "leave out one of them");

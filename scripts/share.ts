@@ -8,7 +8,16 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { note, type Run, runScript, startProgress, stopSignal, usageError } from "../lib/cli.ts";
+import { counted } from "../lib/base/text.ts";
+import {
+  note,
+  type Run,
+  refuseTogether,
+  runScript,
+  startProgress,
+  stopSignal,
+  usageError,
+} from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import { initHub, initSql } from "../lib/share/hub-schema.ts";
 import { leaveHub, type ShareReport, shareConfig, shareInBackground, shareOnce } from "../lib/share/share.ts";
@@ -85,14 +94,8 @@ async function main(run: Sharing): Promise<void> {
 }
 
 function refuseContradictions(values: Sharing["values"]): void {
-  const modes = (["publish", "pull", "status", "leave"] as const)
-    .filter((mode) => values[mode])
-    .map((mode) => `--${mode}`);
-  if (values.init !== undefined) modes.push("--init");
-  if (modes.length > 1) throw usageError(`Cannot use ${modes.join(" together with ")}`, "give one of them");
-  if (values["dry-run"] && (values.pull || values.status || values.leave)) {
-    throw usageError(`Cannot use --dry-run together with ${modes[0]}`, "it shows what would be sent");
-  }
+  refuseTogether(values, "publish", "pull", "status", "leave", "init");
+  for (const mode of ["pull", "status", "leave"]) refuseTogether(values, "dry-run", mode);
   if (values.init?.trim() === "") {
     throw usageError('Cannot use --init "": expected a role', "try --init team_app");
   }
@@ -205,10 +208,6 @@ function describeRun({ hub, published, pulled, tookMs }: ShareReport): string {
     parts.push(`read ${counted(pulled.sessions, "session")}, ${counted(pulled.chunks, "chunk")}${removed}`);
   }
   return `${hub}: ${parts.join("; ")}; ${(tookMs / 1000).toFixed(1)} s`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 if (import.meta.main) await runScript(SCRIPT, main);
