@@ -5,8 +5,6 @@ import {
   choiceFlag,
   integerFlag,
   note,
-  print,
-  printJson,
   type Run,
   runScript,
   startProgress,
@@ -119,25 +117,24 @@ interface Output {
 type Input = ReturnType<typeof parseInput>;
 
 function parseInput({ args, values, words }: Run<typeof FLAGS>) {
-  const pairs = [...(values.set ?? []), ...(values.set ? words.filter((word) => /^\w+=/.test(word)) : [])];
-  const rest = values.set ? words.filter((word) => !/^\w+=/.test(word)) : words;
-  const { reference, focus } = splitFocus(args, rest, values.reflect);
+  const isPair = (word: string) => values.set !== undefined && /^\w+=/.test(word);
+  const pairs = [...(values.set ?? []), ...words.filter(isPair)];
   const mode = choiceFlag("--mode", values.mode, ["buffered", "blocking"] as const);
-  const changes = Object.fromEntries(pairs.map(parsePair));
+  const changes = { ...Object.fromEntries(pairs.map(parsePair)), ...(mode ? { mode } : {}) };
   const view = choiceFlag("--view", values.view, ["obs", "raw"] as const);
-  const { reflect, render, dump, rebuild, recall, "dry-run": dryRun, ...others } = values;
+  const { reflect, render, dump, rebuild, recall, json, "dry-run": dryRun, "max-chars": maxChars } = values;
   const observe = values.observe || (dryRun && !reflect && !rebuild);
-  const isAsked =
-    observe || reflect || render || dump || rebuild || view !== undefined || recall !== undefined;
+  const actions = [observe, reflect, render, dump, rebuild, view !== undefined, recall !== undefined];
   return {
-    ...{ reference, focus, observe, reflect, render, dump, rebuild, view, recall, dryRun, json: others.json },
-    status: others.status || (!isAsked && Object.keys(changes).length === 0 && mode === undefined),
-    maxChars:
-      others["max-chars"] === undefined
-        ? undefined
-        : integerFlag("--max-chars", others["max-chars"], 0, { min: 200 }),
+    ...splitFocus(
+      args,
+      words.filter((word) => !isPair(word)),
+      reflect,
+    ),
+    ...{ observe, reflect, render, dump, rebuild, view, recall, dryRun, json, changes },
+    status: values.status || (!actions.includes(true) && Object.keys(changes).length === 0),
+    maxChars: maxChars === undefined ? undefined : integerFlag("--max-chars", maxChars, 0, { min: 200 }),
     lines: integerFlag("--lines", values.lines, 160, { min: 1 }),
-    changes: mode ? { ...changes, mode } : changes,
   };
 }
 
@@ -231,58 +228,68 @@ function look(
   return output;
 }
 
-function report(output: Output, set: readonly string[]): void {
+function linesOf({ rendered, status, view, recalled, records }: Output): string[] {
+  return [
+    ...(typeof rendered === "string" ? [rendered] : []),
+    ...(status ? [statusText(status)] : []),
+    ...(view ?? []),
+    ...(recalled ? [recalled.text] : []),
+    ...(records ?? []).map((record) => JSON.stringify(record)),
+  ];
+}
+
+function remarkOn({ observed, reflected, rendered, view }: Output, set: readonly string[]): void {
   if (set.length > 0) note(`set: ${set.join(", ")}`);
-  const { observed, reflected, rendered, status, view, recalled, records } = output;
   if (observed) note(`${observed.status}: ${observed.observations} observations in ${observed.steps} steps`);
   if (reflected) {
     const { dropped, tokens, note: remark } = reflected;
-    note(
-      `reflected: ${dropped} dropped, ${tokens.before} → ${tokens.after} tokens${remark ? `; ${remark}` : ""}`,
-    );
+    const condensed = `${dropped} dropped, ${tokens.before} → ${tokens.after} tokens`;
+    note(`reflected: ${condensed}${remark ? `; ${remark}` : ""}`);
   }
   if (rendered === null) note("nothing is observed yet: --observe");
-  else if (rendered !== undefined) print(rendered);
-  if (status) print(statusText(status));
   if (view?.length === 0) note("nothing to view: nothing is observed yet (obs), or all of it is (raw)");
-  else if (view) print(view.join("\n"));
-  if (recalled) print(recalled.text);
-  if (records) for (const record of records) print(JSON.stringify(record));
 }
 
 /** Later steps are sent with what the model noted in earlier ones, which is not known: their tokens are an estimate. */
-async function showPlan(input: Input, session: Session, context: SessionContext): Promise<void> {
+async function planOf(
+  input: Input,
+  session: Session,
+  context: SessionContext,
+): Promise<{ plan: object; line: string }> {
   const { llm } = context.settings;
   const quiet = { ...input, render: false, status: false, view: undefined, recall: undefined, dump: false };
   const { calls, tokens } = llm
     ? await planObserving(session, context.paths, (plan) => run(quiet, session, { ...context, ...plan }))
     : { calls: 0, tokens: { input: 0, output: 0 } };
   const { text, ...plan } = pricePlan(context, { kind: "chat", model: "", ...llm }, tokens);
-  if (input.json) printJson({ calls, ...plan, host: llm ? plan.host : null });
-  else print(llm ? `${counted(calls, "call")} to ${text}` : "nothing would be sent: no llm in config.json");
+  return {
+    plan: { calls, ...plan, host: llm ? plan.host : null },
+    line: llm ? `${counted(calls, "call")} to ${text}` : "nothing would be sent: no llm in config.json",
+  };
 }
 
 async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const input = parseInput(asked);
-  const { config, cwd } = asked;
-  const { paths, settings, currentSession: current } = config;
+  const { config, asking, show } = asked;
+  const { paths, settings } = config;
   parseChanges(settings.observe, input.changes);
-  const found = await findObserved(input.reference, { paths, cwd, current, subagents: true, remark: note });
-  if ("session" in found && found.session.file === "")
-    note("the transcript is gone, its observations are left");
+  const found = await findObserved(input.reference, { ...asking, subagents: true });
   const progress = startProgress("observed");
+  const needsModel = input.observe || input.rebuild || input.reflect;
   const context: SessionContext = {
-    paths,
-    settings,
-    waitMs: WAIT_MS,
-    complete: input.observe || input.rebuild || input.reflect ? await configuredModel(config) : undefined,
-    onStep: progress.update,
+    ...{ paths, settings, waitMs: WAIT_MS, onStep: progress.update },
+    complete: needsModel ? await configuredModel(config) : undefined,
   };
-  if ("session" in found && input.dryRun) {
-    return await showPlan(input, found.session, context).finally(progress.end);
+  if ("session" in found) {
+    if (found.session.file === "") note("the transcript is gone, its observations are left");
+    if (input.dryRun) {
+      const { plan, line } = await planOf(input, found.session, context).finally(progress.end);
+      return void show(plan, [line]);
+    }
   }
+  const set = Object.entries(input.changes).map(([key, value]) => `${key}=${value}`);
   const changed =
-    Object.keys(input.changes).length > 0
+    set.length > 0
       ? setObserveSettings(paths, { settings: settings.observe, changes: input.changes })
       : undefined;
   const output =
@@ -291,9 +298,8 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
       : await run(input, found.session, context);
   progress.end();
   if (changed) output.settings = changed;
-  const set = Object.entries(input.changes).map(([key, value]) => `${key}=${value}`);
-  if (input.json) printJson(output);
-  else report(output, set);
+  if (!input.json) remarkOn(output, set);
+  show(output, linesOf(output));
   const failure = output.observed?.failure;
   if (failure) throw new SessionMemoryError("MODEL_FAILED", failure, { hint: "run it again later" });
 }
